@@ -1,0 +1,58 @@
+"""What can go wrong, as one tree. Every message is a sentence that says what to do.
+
+ShortlistError
+├── InputError (ValueError)        an argument that means nothing: unknown mode, operator, strategy, level
+├── SourceError                    a place that documents should come from cannot be read
+├── EmbedderError                  a model cannot be found, loaded or asked
+│   └── MissingExtra (ImportError) an optional package is not installed; the message has the install line
+└── CorpusError
+    ├── CorpusNotFound             no corpus of that name or at that path
+    ├── CorpusMismatch             the corpus was built with something else (embedder, analyzer, format)
+    ├── CorpusBusy                 another writer held the corpus for too long
+    └── CorpusDamaged              the database cannot be read; nothing was overwritten
+"""
+
+from __future__ import annotations
+
+
+class ShortlistError(Exception):
+    """Whatever this package raises on purpose."""
+
+
+class InputError(ShortlistError, ValueError):
+    """An argument that means nothing here."""
+
+
+class SourceError(ShortlistError):
+    """A place that documents should come from cannot be read."""
+
+
+class EmbedderError(ShortlistError):
+    """A model cannot be found, loaded or asked."""
+
+
+class MissingExtra(EmbedderError, ImportError):
+    """An optional package is not installed."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(f'{purpose} needs the package {package}: pip install "shortlist[{extra}]"')
+
+
+class CorpusError(ShortlistError):
+    """Something about a stored corpus."""
+
+
+class CorpusNotFound(CorpusError):
+    """No corpus of that name or at that path."""
+
+
+class CorpusMismatch(CorpusError):
+    """The corpus was built with something else than what was asked for."""
+
+
+class CorpusBusy(CorpusError):
+    """Another writer held the corpus for too long."""
+
+
+class CorpusDamaged(CorpusError):
+    """The database of a corpus cannot be read; nothing was overwritten."""

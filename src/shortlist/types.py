@@ -1,0 +1,281 @@
+"""The nouns, each produced by one stage of the pipeline and taken by the next, and the seams between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Vectors = NDArray[np.float32]
+    Positions = NDArray[np.int64]
+    Mask = NDArray[np.bool_]
+
+Metadata = Mapping[str, Any]
+Mode = Literal["auto", "lexical", "dense", "hybrid"]
+Level = Literal["metadata", "body", "bundled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One thing that can be found: a tool, a skill, a package, a page, a row, a file.
+
+    `title`, `content` and `keywords` are searchable; `id` and `metadata` are not. `source` points to where it came
+    from (a path or an address), `locator` to the place in it, `payload` is what disclosure shows instead of `content`.
+    """
+
+    id: str
+    title: str
+    content: str
+    keywords: list[str] = None  # type: ignore[assignment]  # None means []
+    metadata: dict[str, Any] = None  # type: ignore[assignment]  # None means {}
+    kind: str = field(default="text", kw_only=True)
+    source: str = field(default="", kw_only=True)
+    locator: str = field(default="whole", kw_only=True)
+    payload: str | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.keywords is None:
+            object.__setattr__(self, "keywords", [])
+        if self.metadata is None:
+            object.__setattr__(self, "metadata", {})
+
+    @property
+    def name(self) -> str:
+        return self.title or self.id
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A document that could not be taken, and why. A source may yield one in place of what it could not read."""
+
+    id: str
+    reason: str
+    source: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+Source = Iterable[Document | Problem]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """The unit that is indexed: a document, or a part of one."""
+
+    document_id: str
+    name: str
+    text: str
+    kind: str = "text"
+    source: str = ""
+    locator: str = "whole"
+    metadata: Metadata = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What one sync did."""
+
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    failed: tuple[Problem, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "failed": [problem.to_dict() for problem in self.failed]}
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Two aligned arrays, best first: positions in a snapshot and their scores."""
+
+    positions: Positions
+    scores: Floats
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A passage that was found, its score, and the parts that the score was made of."""
+
+    passage: Passage
+    score: float
+    signals: Mapping[str, float] = field(default_factory=dict)
+    load: Callable[[], Document | None] | None = field(default=None, repr=False, compare=False)
+    """Reads the whole document; None from it means that the document is gone."""
+
+    @property
+    def id(self) -> str:
+        return self.passage.document_id
+
+    @property
+    def name(self) -> str:
+        return self.passage.name
+
+    @property
+    def text(self) -> str:
+        return self.passage.text
+
+    @property
+    def kind(self) -> str:
+        return self.passage.kind
+
+    @property
+    def source(self) -> str:
+        return self.passage.source
+
+    @property
+    def locator(self) -> str:
+        return self.passage.locator
+
+    @property
+    def metadata(self) -> Metadata:
+        return self.passage.metadata
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "name": self.name,
+            "score": self.score,
+            "text": self.text,
+            "kind": self.kind,
+            "source": self.source,
+            "locator": self.locator,
+            "metadata": dict(self.metadata),
+            "signals": dict(self.signals),
+        }
+
+
+class Hits(list[Hit]):
+    """A list of hits, best first, that remembers what was asked."""
+
+    def __init__(self, hits: Iterable[Hit] = (), *, query: str = "", mode: str = "") -> None:
+        super().__init__(hits)
+        self.query = query
+        self.mode = mode
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"query": self.query, "mode": self.mode, "hits": [hit.to_dict() for hit in self]}
+
+
+Selector = Callable[[list[Hit]], list[Hit]]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The few hits that were committed to, or none, with the reason in words and in numbers."""
+
+    selected: list[Hit]
+    reason: str
+    signals: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def abstained(self) -> bool:
+        return not self.selected
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "abstained": self.abstained,
+            "reason": self.reason,
+            "signals": dict(self.signals),
+            "selected": [hit.to_dict() for hit in self.selected],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Disclosure:
+    """What is shown of one selected thing at one level; `note` says when what was pointed at has moved or changed."""
+
+    id: str
+    name: str
+    score: float
+    kind: str
+    source: str
+    locator: str
+    metadata: Metadata
+    level: Level
+    body: str | None = None
+    files: tuple[str, ...] = ()
+    stale: bool = False
+    note: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "metadata": dict(self.metadata), "files": list(self.files)}
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """The answer of `discover`: the committed few, already disclosed, or an abstention, always with the reason."""
+
+    query: str
+    mode: str
+    results: list[Disclosure]
+    reason: str
+    signals: Mapping[str, Any]
+    candidates: Hits
+
+    @property
+    def abstained(self) -> bool:
+        return not self.results
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "query": self.query,
+            "mode": self.mode,
+            "abstained": self.abstained,
+            "reason": self.reason,
+            "signals": dict(self.signals),
+            "results": [item.to_dict() for item in self.results],
+            "candidates": [{"id": hit.id, "name": hit.name, "score": hit.score} for hit in self.candidates],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a language model answered."""
+
+    text: str
+    tool_calls: Sequence[Mapping[str, Any]] = ()
+    usage: Mapping[str, int] = field(default_factory=dict)
+
+
+class Ranker(Protocol):
+    """Orders a snapshot's passages for a query."""
+
+    def rank(self, query: str, k: int, allowed: Mask | None = None) -> Ranking:
+        """The k best allowed passages, and every other that ties with the last of them."""
+        ...
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Turns texts into unit vectors; a zero vector says that nothing in the text is known."""
+
+    @property
+    def name(self) -> str:
+        """What the corpus writes down: the same name must always mean the same vectors."""
+        ...
+
+    @property
+    def dim(self) -> int: ...
+
+    def encode_query(self, text: str) -> Vectors: ...
+
+    def encode_documents(self, texts: Sequence[str]) -> Vectors: ...
+
+
+class LLM(Protocol):
+    """A chat model."""
+
+    def complete(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = ()) -> Reply: ...
