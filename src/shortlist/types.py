@@ -20,7 +20,7 @@ Mode = Literal["auto", "lexical", "dense", "hybrid"]
 Level = Literal["metadata", "body", "bundled"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Document:
     """One thing that can be found: a tool, a skill, a package, a page, a row, a file.
 
@@ -31,18 +31,29 @@ class Document:
     id: str
     title: str
     content: str
-    keywords: list[str] = None  # type: ignore[assignment]  # None means []
-    metadata: dict[str, Any] = None  # type: ignore[assignment]  # None means {}
-    kind: str = field(default="text", kw_only=True)
-    source: str = field(default="", kw_only=True)
-    locator: str = field(default="whole", kw_only=True)
-    payload: str | None = field(default=None, kw_only=True)
+    keywords: list[str]
+    metadata: dict[str, Any]
+    kind: str
+    source: str
+    locator: str
+    payload: str | None
 
-    def __post_init__(self) -> None:
-        if self.keywords is None:
-            object.__setattr__(self, "keywords", [])
-        if self.metadata is None:
-            object.__setattr__(self, "metadata", {})
+    def __init__(
+        self,
+        id: str,
+        title: str,
+        content: str,
+        keywords: list[str] | None = None,
+        metadata: dict[str, Any] | None = None,
+        *,
+        kind: str = "text",
+        source: str = "",
+        locator: str = "whole",
+        payload: str | None = None,
+    ) -> None:
+        given = (id, title, content, [] if keywords is None else keywords, {} if metadata is None else metadata)
+        for name, value in zip(self.__slots__, (*given, kind, source, locator, payload), strict=True):
+            object.__setattr__(self, name, value)
 
     @property
     def name(self) -> str:

@@ -1,0 +1,76 @@
+"""Where do documents come from? `CorpusSource` names a place; its documents are read anew whenever it is iterated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shortlist.errors import InputError
+from shortlist.sources.files import documents_in_folder, folder_name
+from shortlist.sources.skills import skills_in
+from shortlist.sources.texts import documents_of
+from shortlist.sources.tools import tools_in_catalog
+from shortlist.types import Document, Problem
+
+__all__ = ["SOURCES", "CorpusSource", "documents_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusSource:
+    """A named, repeatable stream of documents."""
+
+    name: str
+    kind: str
+    read: Callable[[], Iterable[Document | Problem]]
+
+    def __iter__(self) -> Iterator[Document | Problem]:
+        return iter(self.read())
+
+    @classmethod
+    def from_mapping(cls, texts: Mapping[str, Any], name: str = "mapping") -> CorpusSource:
+        """Texts, Documents or {"text", ...metadata} by id."""
+        return cls(name, "mapping", lambda: documents_of(texts))
+
+    @classmethod
+    def from_list(cls, texts: Iterable[Any], name: str = "list") -> CorpusSource:
+        """Texts, Documents or {"text", ...metadata}; what has no id is numbered."""
+        kept = texts if isinstance(texts, list | tuple) else list(texts)
+        return cls(name, "list", lambda: documents_of(kept))
+
+    @classmethod
+    def from_files(
+        cls, root: str | Path, pattern: str | None = None, exclude: str | None = None, name: str | None = None
+    ) -> CorpusSource:
+        """The text files under a folder, one document each; `pattern` and `exclude` are regular expressions on the
+        path below the folder. What .gitignore files name is left out."""
+        folder = Path(root).expanduser()
+        read = documents_in_folder(folder, pattern, exclude)
+        return cls(name or folder_name(folder), "files", read)
+
+    @classmethod
+    def from_skills(cls, *roots: str | Path, name: str = "skills") -> CorpusSource:
+        """SKILL.md folders under the given roots or, without any, in the usual places of project and user."""
+        return cls(name, "skills", lambda: skills_in([Path(root).expanduser() for root in roots]))
+
+    @classmethod
+    def from_catalog(cls, path: str | Path, name: str | None = None) -> CorpusSource:
+        """The tools of a YAML or JSON catalog: a list `documents` of {id, title, content, keywords, metadata}."""
+        file = Path(path).expanduser()
+        return cls(name or file.stem, "catalog", lambda: tools_in_catalog(file))
+
+    @classmethod
+    def of_kind(cls, kind: str, *arguments: Any, **options: Any) -> CorpusSource:
+        if kind not in SOURCES:
+            raise InputError(f"There is no kind of source {kind!r}; the known ones are {', '.join(SOURCES)}.")
+        return SOURCES[kind](*arguments, **options)
+
+
+SOURCES: dict[str, Callable[..., CorpusSource]] = {
+    "mapping": CorpusSource.from_mapping,
+    "list": CorpusSource.from_list,
+    "files": CorpusSource.from_files,
+    "skills": CorpusSource.from_skills,
+    "catalog": CorpusSource.from_catalog,
+}

@@ -1,0 +1,251 @@
+"""How does a change become part of a corpus? Rows and segments, in one transaction, at the cost of what changed."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from shortlist.index import cache, lexical
+from shortlist.index.lexical import Fields
+from shortlist.index.records import DOCUMENT_COLUMNS, Record, to_document
+from shortlist.index.segment import Segment, SegmentDamaged, merge
+from shortlist.index.split import split
+from shortlist.index.store import Config, SegmentRow, Store, read_segments, write_segment
+from shortlist.index.tokens import get_analyzer
+from shortlist.types import Document, Embedder
+
+# Passages gathered in memory before they are written as a segment.
+FLUSH_PASSAGES = 50_000
+FLUSH_CHARACTERS = 64 << 20
+
+# A tail of segments is merged once the one before it is at most this many times as large: at most a few segments for
+# each power of four, and each passage is rewritten a few times for each.
+MERGE_FACTOR = 4
+
+# The most passages that a small change may rewrite; a large one may rewrite this many for each of its own.
+MERGE_BUDGET = 16_384
+MERGE_SHARE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Unindexed:
+    """A passage with its number, not yet in a segment."""
+
+    number: int
+    document: int
+    ordinal: int
+    id: str
+    title: str
+    keywords: Sequence[str]
+    text: str
+
+    @property
+    def fields(self) -> Fields:
+        names = () if self.ordinal else {self.title or self.id, self.id if _is_name(self.id) else self.title}
+        return Fields(self.title, self.keywords, self.text, tuple(names))
+
+    @property
+    def to_embed(self) -> str:
+        return "\n".join(part for part in (self.title, ", ".join(self.keywords), self.text) if part)
+
+
+def _is_name(id: str) -> bool:
+    return any(character.isalpha() for character in id)
+
+
+def make_segment(passages: Sequence[Unindexed], config: Config, embedder: Embedder | None, store: Store) -> Segment:
+    """Postings and vectors of passages, in the order of their numbers."""
+    vectors = None
+    if embedder is not None:
+        vectors = cache.encode(embedder, [passage.to_embed for passage in passages], store.folder)
+    return Segment(
+        passages=np.array([passage.number for passage in passages], dtype=np.int64),
+        documents=np.array([passage.document for passage in passages], dtype=np.int64),
+        postings=lexical.build((passage.fields for passage in passages), get_analyzer(config.analyzer)),
+        vectors=vectors,
+    )
+
+
+def read_passages(connection: sqlite3.Connection, first: int, last: int) -> list[Unindexed]:
+    """The live passages of a range, as they were when first indexed."""
+    rows = connection.execute(
+        "SELECT p.num, p.document, p.ordinal, d.id, d.title, d.keywords, coalesce(p.text, d.content) "
+        "FROM passages p JOIN documents d ON d.num = p.document WHERE p.num BETWEEN ? AND ? ORDER BY p.num",
+        (first, last),
+    )
+    return [
+        Unindexed(number, document, ordinal, id, title, json.loads(keywords), text)
+        for number, document, ordinal, id, title, keywords, text in rows
+    ]
+
+
+def merge_from(sizes: Sequence[int], budget: int) -> int:
+    """Where the tail of segments begins that should become one; the last index means that nothing should."""
+    start = len(sizes) - 1
+    total = sizes[start]
+    while start > 0 and sizes[start - 1] <= MERGE_FACTOR * total and total + sizes[start - 1] <= budget:
+        start -= 1
+        total += sizes[start]
+    return start
+
+
+class Change:
+    """One write transaction on its way."""
+
+    def __init__(self, store: Store, connection: sqlite3.Connection, config: Config, embedder: Embedder | None) -> None:
+        self.store = store
+        self.connection = connection
+        self.config = config
+        self.embedder = embedder
+        self._written = 0
+        self._files: list[str] = []
+        self._pending: list[Unindexed] = []
+        self._characters = 0
+
+    def put(self, record: Record, number: int | None) -> None:
+        """Store a document, in place of the one with that number if there is one."""
+        document = record.document
+        row = (
+            record.hash, document.kind, document.title, document.content, record.keywords, record.metadata,
+            document.source, document.locator, document.payload, document.id,
+        )  # fmt: skip
+        if number is None:
+            cursor = self.connection.execute(
+                "INSERT INTO documents(hash, kind, title, content, keywords, metadata, source, locator, payload, id) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                row,
+            )
+            number = int(cursor.lastrowid or 0)
+        else:
+            self._bury(number)
+            self.connection.execute(
+                "UPDATE documents SET hash = ?, kind = ?, title = ?, content = ?, keywords = ?, metadata = ?, "
+                "source = ?, locator = ?, payload = ? WHERE id = ?",
+                row,
+            )
+        self._add_passages(document, number)
+
+    def _add_passages(self, document: Document, number: int) -> None:
+        for ordinal, piece in enumerate(split(document, self.config.chunk_size, self.config.chunk_overlap)):
+            cursor = self.connection.execute(
+                "INSERT INTO passages(document, ordinal, locator, text) VALUES (?, ?, ?, ?)",
+                (number, ordinal, piece.locator, piece.text),
+            )
+            text = document.content if piece.text is None else piece.text
+            self._pending.append(
+                Unindexed(
+                    int(cursor.lastrowid or 0), number, ordinal, document.id, document.title, document.keywords, text
+                )
+            )
+            self._characters += len(text)
+        if len(self._pending) >= FLUSH_PASSAGES or self._characters >= FLUSH_CHARACTERS:
+            self.flush()
+
+    def remove(self, number: int) -> None:
+        self._bury(number)
+        self.connection.execute("DELETE FROM documents WHERE num = ?", (number,))
+
+    def flush(self) -> None:
+        """Write what is gathered as a segment."""
+        if self._pending:
+            self._written += len(self._pending)
+            segment = make_segment(self._pending, self.config, self.embedder, self.store)
+            self._pending, self._characters = [], 0
+            self._name(segment, replaces=(int(segment.passages[0]), int(segment.passages[-1])))
+
+    def _finish(self) -> None:
+        """Write the rest, and merge what has become too many."""
+        self.flush()
+        budget = max(MERGE_BUDGET, MERGE_SHARE * self._written)
+        for row in read_segments(self.connection):
+            dead = self._count_dead(row)
+            if dead == row.size or (dead > row.size / 2 and row.size <= budget):
+                self._merge([row])
+        rows = read_segments(self.connection)
+        if rows:
+            start = merge_from([row.size for row in rows], budget)
+            if start < len(rows) - 1:
+                self._merge(rows[start:])
+
+    def reindex(self) -> None:
+        """Split and index every stored document again."""
+        for table in ("segments", "tombstones", "passages"):
+            self.connection.execute(f"DELETE FROM {table}")
+        for number, *row in self.connection.execute(
+            f"SELECT num, {DOCUMENT_COLUMNS} FROM documents ORDER BY num"
+        ).fetchall():
+            self._add_passages(to_document(row), number)
+
+    def compact(self) -> None:
+        """Make one segment of all."""
+        rows = read_segments(self.connection)
+        if len(rows) > 1 or any(self._count_dead(row) for row in rows):
+            self._merge(rows)
+
+    @contextmanager
+    def finishing(self) -> Iterator[None]:
+        """Finishes at the end; on an error deletes the files that were written for nothing."""
+        try:
+            yield
+            self._finish()
+        except BaseException:
+            for file in self._files:
+                self.store.discard(file)
+            raise
+
+    def _bury(self, document: int) -> None:
+        rows = self.connection.execute("SELECT num FROM passages WHERE document = ?", (document,)).fetchall()
+        self.connection.executemany("INSERT INTO tombstones(passage) VALUES (?)", rows)
+        self.connection.execute("DELETE FROM passages WHERE document = ?", (document,))
+
+    def _count_dead(self, row: SegmentRow) -> int:
+        return len(self._dead(row))
+
+    def _dead(self, row: SegmentRow) -> list[int]:
+        query = "SELECT passage FROM tombstones WHERE passage BETWEEN ? AND ?"
+        return [passage for (passage,) in self.connection.execute(query, (row.first, row.last))]
+
+    def _merge(self, rows: Sequence[SegmentRow]) -> None:
+        parts = []
+        for row in rows:
+            dead = self._dead(row)
+            if len(dead) == row.size:
+                continue
+            try:
+                segment = self.store.load(row)
+            except SegmentDamaged:  # left to the reader, who makes it again and says so
+                return
+            mask = None
+            if dead:
+                mask = np.zeros(segment.size, dtype=bool)
+                mask[np.searchsorted(segment.passages, dead)] = True
+            parts.append((segment, mask))
+        self._name(merge(parts) if parts else None, replaces=(rows[0].first, rows[-1].last))
+
+    def _name(self, segment: Segment | None, replaces: tuple[int, int]) -> None:
+        row = None
+        if segment is not None:
+            row = self.store.save(segment)
+            self._files.append(row.file)
+        write_segment(self.connection, row, replaces=replaces)
+
+
+def repair(
+    store: Store, connection: sqlite3.Connection, row: SegmentRow, embedder: Embedder | None, config: Config
+) -> bool:
+    """Make a segment again from its passages, unless somebody else did; True if it was made."""
+    if row not in read_segments(connection):
+        return False
+    try:
+        store.load(row)
+        return False
+    except SegmentDamaged:
+        passages = read_passages(connection, row.first, row.last)
+        fresh = store.save(make_segment(passages, config, embedder, store)) if passages else None
+        write_segment(connection, fresh, replaces=(row.first, row.last))
+        return True

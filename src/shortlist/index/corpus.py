@@ -1,0 +1,303 @@
+"""A corpus: what is kept, so that it is found again."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from shortlist.errors import CorpusMismatch, CorpusNotFound, EmbedderError
+from shortlist.index import change as changes
+from shortlist.index.change import Change
+from shortlist.index.embed import load_embedder
+from shortlist.index.places import corpus_dir
+from shortlist.index.records import DOCUMENT_COLUMNS, clean, find_stored, read_document, to_document
+from shortlist.index.segment import SegmentDamaged
+from shortlist.index.snapshot import Snapshot, View, load_view
+from shortlist.index.store import DATABASE, Config, SegmentRow, Store, read_config, read_segments, write_config
+from shortlist.index.sync import BATCH, Progress, Sync, batched
+from shortlist.types import Changes, Document, Embedder, Problem
+
+log = logging.getLogger("shortlist")
+
+ONLY_IN_A_PROGRAM = "object:"
+EmbedderSpec = str | Embedder | Callable[[list[str]], Any] | None
+
+
+class Corpus:
+    """Documents, indexed and stored. Open one with `open_corpus`, make one with `create_corpus` or `build`."""
+
+    def __init__(self, store: Store, name: str, embedder: EmbedderSpec = None) -> None:
+        self.name = name
+        self.path = store.folder
+        self._store = store
+        self._view: View | None = None
+        self._lock = threading.Lock()
+        self.changes = Changes()  # what the last sync did
+        self._embedder: Embedder | None = None
+        self._finalizer = weakref.finalize(self, store.close)
+        with store.reading() as connection:
+            config = read_config(connection)
+        if embedder is not None:
+            self._embedder = _matching(load_embedder(embedder), config, name)
+        self._embedder_spec = config.embedder
+
+    # Writing
+
+    def sync(
+        self, documents: Iterable[Document | Problem], prune: bool = True, progress: Progress | None = None
+    ) -> Changes:
+        """Make the corpus hold these documents, in one transaction: all of it happens or nothing.
+
+        Unchanged documents cost a comparison. With `prune`, stored documents that did not come are removed, except
+        those that a Problem speaks of. A document that cannot be taken is reported and does not stop the others.
+        `progress` is called with how many documents were seen, and of how many if that is known.
+        """
+        self.changes = Sync(self._store, self._change).run(documents, prune, progress)
+        self._store.sweep()
+        return self.changes
+
+    def add(self, documents: Iterable[Document | Problem], progress: Progress | None = None) -> Changes:
+        """Store these documents beside the others; the same id replaces."""
+        return self.sync(documents, prune=False, progress=progress)
+
+    def remove(self, ids: str | Iterable[str]) -> int:
+        """Remove documents by id; how many there were."""
+        wanted = [clean(id) for id in ([ids] if isinstance(ids, str) else ids)]
+        removed = 0
+        with self._change() as change:
+            for batch in batched(wanted, BATCH):
+                for number, _ in find_stored(change.connection, batch).values():
+                    change.remove(number)
+                    removed += 1
+        self._store.sweep()
+        return removed
+
+    def compact(self) -> None:
+        """Merge all segments into one. Never needed, useful before a corpus is only read."""
+        with self._change() as change:
+            change.compact()
+        self._store.sweep()
+
+    def reindex(self, embedder: EmbedderSpec = None, **options: Any) -> None:
+        """Index the stored documents again, with another embedder or other options of `create_corpus`."""
+        config = self.config
+        loaded = self.embedder if embedder is None else load_embedder(embedder)
+        spec = config.embedder if embedder is None else _spec(embedder, loaded)
+        name, dim = (loaded.name, loaded.dim) if loaded else ("none", 0)
+        # floors were calibrated for the old scores
+        config = replace(config, **options, embedder=spec, embedder_name=name, dim=dim, floors={})
+        with self._store.writing() as connection:
+            write_config(connection, config)
+            change = Change(self._store, connection, config, loaded)
+            with change.finishing():
+                change.reindex()
+        self._embedder, self._embedder_spec = loaded, spec
+        self._store.sweep()
+
+    def set_floor(self, mode: str, floor: float | None) -> None:
+        """Keep (or with None forget) the score below which a best hit in this mode means that nothing fits."""
+        with self._store.writing() as connection:
+            config = read_config(connection)
+            floors = {key: value for key, value in config.floors.items() if key != mode}
+            write_config(connection, replace(config, floors=floors if floor is None else floors | {mode: float(floor)}))
+
+    # Reading
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[Snapshot]:
+        """The last committed state; what is committed meanwhile does not disturb it."""
+        for attempt in itertools.count(1):
+            damage: tuple[SegmentRow, str] | None = None
+            with self._store.reading() as connection:
+                try:
+                    view = self._view = load_view(connection, self._store, self._view)
+                except SegmentDamaged as error:
+                    damage = self._first_damaged(connection), str(error)
+                else:
+                    yield Snapshot(view, connection, lambda: self.embedder)
+                    return
+            self._repair(*damage, attempt)
+
+    def get(self, id: str) -> Document | None:
+        with self._store.reading() as connection:
+            return read_document(connection, clean(id))
+
+    def ids(self) -> list[str]:
+        with self._store.reading() as connection:
+            return [id for (id,) in connection.execute("SELECT id FROM documents ORDER BY num")]
+
+    def __len__(self) -> int:
+        with self._store.reading() as connection:
+            return int(connection.execute("SELECT count(*) FROM documents").fetchone()[0])
+
+    def __contains__(self, id: object) -> bool:
+        return isinstance(id, str) and self.get(id) is not None
+
+    def __iter__(self) -> Iterator[Document]:
+        """All documents in the order in which they were first added."""
+        last = 0
+        while True:
+            with self._store.reading() as connection:
+                rows = connection.execute(
+                    f"SELECT num, {DOCUMENT_COLUMNS} FROM documents WHERE num > ? ORDER BY num LIMIT {BATCH}", (last,)
+                ).fetchall()
+            if not rows:
+                return
+            last = rows[-1][0]
+            yield from (to_document(row[1:]) for row in rows)
+
+    @property
+    def config(self) -> Config:
+        with self._store.reading() as connection:
+            return read_config(connection)
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """The embedder that the corpus was built with, loaded on first use; None for a lexical-only corpus."""
+        if self._embedder is None and self._embedder_spec != "none":
+            with self._lock:
+                if self._embedder is None:
+                    config = self.config
+                    if config.embedder.startswith(ONLY_IN_A_PROGRAM):
+                        raise EmbedderError(
+                            f"The corpus {self.name!r} was built with the embedder {config.embedder_name!r}, which only "
+                            f"your program has: pass it as open_corpus(..., embedder=...), or search with mode='lexical'."
+                        )
+                    self._embedder = _matching(load_embedder(config.embedder), config, self.name)
+        return self._embedder
+
+    def info(self) -> dict[str, Any]:
+        """Counts and configuration, as plain data."""
+        with self._store.reading() as connection:
+            config = read_config(connection)
+            rows = read_segments(connection)
+            (documents,) = connection.execute("SELECT count(*) FROM documents").fetchone()
+            (passages,) = connection.execute("SELECT count(*) FROM passages").fetchone()
+        return {
+            "name": self.name,
+            "path": str(self.path) if self.path else None,
+            "documents": documents,
+            "passages": passages,
+            "segments": len(rows),
+            "analyzer": config.analyzer,
+            "embedder": config.embedder_name,
+            "dim": config.dim,
+            "floors": dict(config.floors),
+        }
+
+    def close(self) -> None:
+        self._finalizer()
+
+    def __enter__(self) -> Corpus:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Corpus({self.name!r}, path={str(self.path) if self.path else None!r})"
+
+    @contextlib.contextmanager
+    def _change(self) -> Iterator[Change]:
+        embedder = self.embedder
+        with self._store.writing() as connection:
+            change = Change(self._store, connection, read_config(connection), embedder)
+            with change.finishing():
+                yield change
+
+    def _first_damaged(self, connection: Any) -> SegmentRow:
+        for row in read_segments(connection):
+            try:
+                self._store.load(row)
+            except SegmentDamaged:
+                return row
+        raise AssertionError("a segment that could not be loaded can be loaded now")
+
+    def _repair(self, row: SegmentRow, reason: str, attempt: int) -> None:
+        """Make a damaged segment again, or find that another process has merged it away meanwhile."""
+        with self._store.writing() as connection:
+            made = changes.repair(self._store, connection, row, self.embedder, read_config(connection))
+        if made:
+            log.warning(
+                "The index of corpus %r was damaged (%s); it was made again from its documents.", self.name, reason
+            )
+            self._store.sweep()
+
+
+def create_corpus(
+    name: str = "",
+    *,
+    path: str | Path | None = None,
+    embedder: EmbedderSpec = None,
+    in_memory: bool = False,
+    rebuild: bool = False,
+    **options: Any,
+) -> Corpus:
+    """A corpus under that name or path, made if it is not there, with the default embedder unless another is given.
+
+    An existing one keeps what it was built with; asking for something else is an error, or with `rebuild` a reindex.
+    Options are those of `Config`: analyzer, scoring, chunk_size, chunk_overlap.
+    """
+    folder = None if in_memory else _folder(name, path)
+    if folder is None or not (folder / DATABASE).exists():
+        wanted = "default" if embedder is None else embedder
+        loaded = load_embedder(wanted)
+        config = Config(**options)
+        if loaded is not None:
+            config = replace(config, embedder=_spec(wanted, loaded), embedder_name=loaded.name, dim=loaded.dim)
+        store = Store.create(folder, config)
+        embedder = loaded or "none"
+    else:
+        store = Store.open(folder)
+    corpus = Corpus(store, name or (folder.name if folder else "in memory"), None if rebuild else embedder)
+    if rebuild:
+        corpus.reindex(embedder, **options)
+    for option, value in options.items():
+        if getattr(corpus.config, option) != value:
+            raise CorpusMismatch(
+                f"The corpus {corpus.name!r} was built with {option}={getattr(corpus.config, option)!r}, not {value!r}. "
+                f"Leave {option} out, build under another name, or pass rebuild=True to build it again."
+            )
+    return corpus
+
+
+def open_corpus(name: str | Path, embedder: EmbedderSpec = None) -> Corpus:
+    """An existing corpus, by its name or by the path of its folder."""
+    folder = _folder(name, None)
+    if not (folder / DATABASE).exists():
+        raise CorpusNotFound(
+            f"There is no corpus {str(name)!r} (looked in {folder}). Build it first: shortlist.build(source, name={str(name)!r})."
+        )
+    return Corpus(Store.open(folder), folder.name if isinstance(name, Path) else name, embedder)
+
+
+def _folder(name: str | Path, path: str | Path | None) -> Path:
+    if path is not None:
+        return Path(path).expanduser()
+    if isinstance(name, Path) or "/" in name or "\\" in name:
+        return Path(name).expanduser()
+    return corpus_dir(name)
+
+
+def _spec(embedder: EmbedderSpec, loaded: Embedder | None) -> str:
+    """What a corpus writes down to find its embedder again."""
+    if loaded is None:
+        return "none"
+    return embedder if isinstance(embedder, str) else f"{ONLY_IN_A_PROGRAM}{loaded.name}"
+
+
+def _matching(embedder: Embedder | None, config: Config, name: str) -> Embedder | None:
+    given = embedder.name if embedder else "none"
+    if given != config.embedder_name:
+        raise CorpusMismatch(
+            f"The corpus {name!r} was built with the embedder {config.embedder_name!r}, not {given!r}. Leave the embedder "
+            f"out to use the one it has, build under another name, or pass rebuild=True to build it again with {given!r}."
+        )
+    return embedder

@@ -1,0 +1,355 @@
+"""Which passages hold these words? Postings, kept in immutable parts, and the ranker over all of them.
+
+A term is named by its 64-bit key (`tokens.term_key`), so parts share no dictionary and merge without one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from shortlist.index.formulas import FIELDS, FORMULAS, Scoring, gain_linear
+from shortlist.index.tokens import STOP_WORDS, Analyzer, name_words, term_key
+from shortlist.types import Ranking
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shortlist.types import Floats, Mask, Positions
+
+# A posting's counts in one number: 8 bits for the title, 8 for the keywords, 16 for the content, each saturating.
+_SHIFTS = (24, 16, 0)
+_LIMITS = (0xFF, 0xFF, 0xFFFF)
+
+# Below this many postings a query is done by numpy before numba would even be imported.
+COMPILED_FROM = 200_000
+
+# Longer titles are sentences, not names.
+NAME_WORDS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The searchable text of one passage, and the names that find it exactly."""
+
+    title: str = ""
+    keywords: Sequence[str] = ()
+    content: str = ""
+    names: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Postings:
+    """Terms of a run of passages: for each term the passages that hold it, in order, with their counts by field."""
+
+    keys: NDArray[np.uint64]
+    starts: NDArray[np.int64]
+    docs: NDArray[np.int32]
+    tfs: NDArray[np.uint32]
+    lengths: NDArray[np.int32]  # passages x fields
+    name_keys: NDArray[np.uint64]
+    name_docs: NDArray[np.int32]
+
+    @property
+    def size(self) -> int:
+        return len(self.lengths)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Postings:
+        return cls(**{name: arrays[name] for name in cls.__slots__})
+
+
+def build(passages: Iterable[Fields], analyzer: Analyzer) -> Postings:
+    """Postings of passages in the order given."""
+    ids: dict[str, int] = {}
+    tokens: list[int] = []
+    lengths: list[tuple[int, int, int]] = []
+    names: list[tuple[int, int]] = []
+    for doc, fields in enumerate(passages):
+        keywords = [term for keyword in fields.keywords for term in analyzer.terms(keyword)]
+        by_field = (analyzer.terms(fields.title), keywords, analyzer.terms(fields.content))
+        for terms in by_field:
+            tokens += [ids.setdefault(term, len(ids)) for term in terms]
+        lengths.append((len(by_field[0]), len(by_field[1]), len(by_field[2])))
+        names += {(key, doc) for name in fields.names if (key := name_key(name)) is not None}
+
+    counts = np.array(lengths, dtype=np.int32).reshape(-1, len(FIELDS))
+    term_keys = np.array([term_key(term) for term in ids], dtype=np.uint64)
+    order = np.argsort(term_keys)
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+
+    flat = np.array(tokens, dtype=np.int64)
+    doc_of = np.repeat(np.arange(len(counts)), counts.sum(axis=1))
+    field_of = np.repeat(np.tile(np.arange(len(FIELDS)), len(counts)), counts.ravel())
+    docs_in_all = max(len(counts), 1)
+    pairs, group = np.unique(rank[flat] * docs_in_all + doc_of, return_inverse=True)
+    tfs = np.zeros(len(pairs), dtype=np.uint32)
+    for field, (shift, limit) in enumerate(zip(_SHIFTS, _LIMITS, strict=True)):
+        counted = np.bincount(group[field_of == field], minlength=len(pairs))
+        tfs |= np.minimum(counted, limit).astype(np.uint32) << np.uint32(shift)
+    starts = np.searchsorted(pairs // docs_in_all, np.arange(len(ids) + 1)).astype(np.int64)
+
+    names.sort()
+    return Postings(
+        keys=term_keys[order],
+        starts=starts,
+        docs=(pairs % docs_in_all).astype(np.int32),
+        tfs=tfs,
+        lengths=counts,
+        name_keys=np.array([key for key, _ in names], dtype=np.uint64),
+        name_docs=np.array([doc for _, doc in names], dtype=np.int32),
+    )
+
+
+def merge(parts: Sequence[tuple[Postings, Mask | None]]) -> Postings:
+    """One part out of several, in order, without the passages that their masks call dead."""
+    alive = [np.ones(part.size, dtype=bool) if dead is None else ~dead for part, dead in parts]
+    offsets = np.cumsum([0] + [int(mask.sum()) for mask in alive])
+    keys, docs, tfs, name_keys, name_docs = [], [], [], [], []
+    for (part, _), mask, offset in zip(parts, alive, offsets[:-1], strict=True):
+        moved = np.cumsum(mask, dtype=np.int64) - 1 + offset
+        kept = mask[part.docs]
+        keys.append(np.repeat(part.keys, np.diff(part.starts))[kept])
+        docs.append(moved[part.docs[kept]])
+        tfs.append(part.tfs[kept])
+        kept = mask[part.name_docs]
+        name_keys.append(part.name_keys[kept])
+        name_docs.append(moved[part.name_docs[kept]])
+
+    all_keys = np.concatenate(keys)
+    order = np.argsort(all_keys, kind="stable")  # stable: within a term, passages stay in order
+    unique, first = np.unique(all_keys[order], return_index=True)
+    names = np.concatenate(name_keys)
+    name_order = np.argsort(names, kind="stable")
+    return Postings(
+        keys=unique,
+        starts=np.append(first, len(order)).astype(np.int64),
+        docs=np.concatenate(docs)[order].astype(np.int32),
+        tfs=np.concatenate(tfs)[order],
+        lengths=np.concatenate([part.lengths[mask] for (part, _), mask in zip(parts, alive, strict=True)]),
+        name_keys=names[name_order],
+        name_docs=np.concatenate(name_docs)[name_order].astype(np.int32),
+    )
+
+
+def name_key(name: str) -> int | None:
+    """The key of a name, or None for one that is too long to be a name."""
+    words = name_words(name)
+    return term_key(" ".join(words)) if 0 < len(words) <= NAME_WORDS else None
+
+
+def top(scores: Floats, k: int) -> Positions:
+    """Places of the k best scores above minus infinity and of all that tie with the last, best first, then by place."""
+    found = np.flatnonzero(scores > -np.inf)
+    if len(found) > k:
+        values = scores[found]
+        least = np.partition(values, len(values) - k)[len(values) - k] if k else np.inf
+        found = found[values >= least]
+    return found[np.argsort(-scores[found], kind="stable")].astype(np.int64)
+
+
+class Part:
+    """Postings in a snapshot: which of their passages are dead, and where they begin among all positions."""
+
+    def __init__(self, postings: Postings, dead: Mask | None = None, offset: int = 0) -> None:
+        self.postings = postings
+        self.dead = dead
+        self.offset = offset
+        alive = postings.lengths if dead is None else postings.lengths[~dead]
+        self.live = len(alive)
+        self.length_sums = alive.sum(axis=0, dtype=np.int64)
+        self._weighted: dict[tuple[float, ...], Floats] = {}
+
+    def find(self, keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Where the postings of each key start and end; an absent key's are empty."""
+        postings = self.postings
+        if not len(postings.keys):
+            return np.zeros(len(keys), np.int64), np.zeros(len(keys), np.int64)
+        at = np.minimum(np.searchsorted(postings.keys, keys), len(postings.keys) - 1)
+        known = postings.keys[at] == keys
+        starts = postings.starts[at]
+        return starts, np.where(known, postings.starts[at + 1], starts)
+
+    def live_df(self, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
+        df = ends - starts
+        if self.dead is not None:
+            docs = self.postings.docs
+            gone = [self.dead[docs[s:e]].sum() for s, e in zip(starts, ends, strict=True)]
+            df = df - np.array(gone, dtype=np.int64)
+        return df
+
+    def weighted_lengths(self, weights: tuple[float, float, float]) -> Floats:
+        if weights not in self._weighted:
+            lengths = self.postings.lengths.astype(np.float64)
+            self._weighted[weights] = lengths @ np.array(weights, dtype=np.float64)
+        return self._weighted[weights]
+
+
+def weighted_tf(tfs: NDArray[np.uint32], weights: tuple[float, float, float]) -> Floats:
+    title, keywords, content = weights
+    counted: Floats = title * (tfs >> 24) + keywords * ((tfs >> 16) & 0xFF) + content * (tfs & 0xFFFF)
+    return counted
+
+
+class Found(NamedTuple):
+    """The terms of a query: where their postings lie in each part, how often each was asked for, df and idf."""
+
+    ranges: list[tuple[NDArray[np.int64], NDArray[np.int64]]]
+    counts: Floats
+    df: NDArray[np.int64]
+    idf: Floats
+
+
+class Lexical:
+    """Ranks by shared words. df, the number of passages and the average length are those of all live passages."""
+
+    def __init__(self, parts: Sequence[Part], analyzer: Analyzer, scoring: Scoring | None = None) -> None:
+        self.parts = parts
+        self.analyzer = analyzer
+        self.scoring = scoring or Scoring()
+        self._formula = FORMULAS[self.scoring.formula]
+        self.size = sum(part.postings.size for part in parts)
+        self.live = sum(part.live for part in parts)
+        sums = np.sum([part.length_sums for part in parts], axis=0) if parts else np.zeros(len(FIELDS))
+        total = sum(weight * int(length) for weight, length in zip(self.scoring.weights, sums, strict=True))
+        self.average = total / self.live if self.live else 0.0
+        self._vector_lengths: list[Floats] | None = None
+
+    def rank(self, query: str, k: int, allowed: Mask | None = None) -> Ranking:
+        scores = self.scores(self.analyzer.terms(query), allowed)
+        scores[scores <= 0] = -np.inf
+        positions = top(scores, k)
+        return Ranking(positions, scores[positions])
+
+    def scores(self, terms: Sequence[str], allowed: Mask | None = None) -> Floats:
+        """The score of every position, 0 where nothing is shared, nothing is alive or nothing is allowed."""
+        scores = np.zeros(self.size)
+        found = self._find(terms)
+        if not found.df.any():
+            return scores
+        weights = found.counts * found.idf
+        if self._formula.gain is gain_linear:
+            known = np.where(found.df > 0, weights, 0.0)
+            weights = known / np.sqrt(np.square(known).sum()) * found.idf
+        for at, (part, (starts, ends)) in enumerate(zip(self.parts, found.ranges, strict=True)):
+            here = scores[part.offset : part.offset + part.postings.size]
+            self._accumulate(here, part, starts, ends, weights, self._lengths(at))
+            if part.dead is not None:
+                here[part.dead] = 0.0
+        if allowed is not None:
+            scores[~allowed] = 0.0
+        return scores
+
+    def ideal(self, terms: Sequence[str]) -> float:
+        """What a passage would score at most that holds all these terms, those that no passage holds included."""
+        found = self._find(terms)
+        ceiling = self._formula.ceiling(self.scoring.k1)
+        return 1.0 if ceiling == math.inf else float((found.counts * found.idf).sum() * ceiling)
+
+    def knows(self, terms: Sequence[str]) -> bool:
+        """Whether any of these terms occurs at all."""
+        return bool(self._find(terms).df.any())
+
+    def named(self, query: str) -> Positions:
+        """Positions of passages whose name stands in the query, word for word.
+
+        A name that is a mere stop word ("it", "no") must be all of the query.
+        """
+        words = name_words(query)
+        spans = {
+            " ".join(words[start:end])
+            for start in range(len(words))
+            for end in range(start + 1, min(start + NAME_WORDS, len(words)) + 1)
+            if end - start > 1 or words[start] not in STOP_WORDS or len(words) == 1
+        }
+        keys = np.array([term_key(span) for span in spans], dtype=np.uint64)
+        found = []
+        for part in self.parts:
+            names = part.postings.name_keys
+            first, last = np.searchsorted(names, keys), np.searchsorted(names, keys, side="right")
+            docs = [part.postings.name_docs[s:e] for s, e in zip(first, last, strict=True) if e > s]
+            if docs:
+                at = np.unique(np.concatenate(docs)).astype(np.int64)
+                found.append((at if part.dead is None else at[~part.dead[at]]) + part.offset)
+        return np.concatenate(found) if found else np.zeros(0, np.int64)
+
+    def _find(self, terms: Sequence[str]) -> Found:
+        counts = Counter(terms)
+        keys = np.array([term_key(term) for term in counts], dtype=np.uint64)
+        return self._weigh(keys, np.array(list(counts.values()), dtype=np.float64))
+
+    def _weigh(self, keys: NDArray[np.uint64], counts: Floats) -> Found:
+        ranges = [part.find(keys) for part in self.parts]
+        df = np.zeros(len(keys), dtype=np.int64)
+        for part, (starts, ends) in zip(self.parts, ranges, strict=True):
+            df += part.live_df(starts, ends)
+        idf = np.array([self._formula.idf(self.live, n) if self.live else 0.0 for n in df.tolist()], dtype=np.float64)
+        return Found(ranges, counts, df, idf)
+
+    def _lengths(self, at: int) -> Floats:
+        """What normalises part `at`: lengths of passages in words or, for cosine, of their vectors."""
+        if self._formula.gain is not gain_linear:
+            return self.parts[at].weighted_lengths(self.scoring.weights)
+        if self._vector_lengths is None:
+            self._vector_lengths = self._measure_vectors()
+        return self._vector_lengths[at]
+
+    def _measure_vectors(self) -> list[Floats]:
+        """Every passage's length as a tf-idf vector: a pass over all postings, once a snapshot."""
+        keys = np.unique(np.concatenate([part.postings.keys for part in self.parts]))
+        found = self._weigh(keys, np.ones(len(keys)))
+        lengths = []
+        for part, (starts, ends) in zip(self.parts, found.ranges, strict=True):
+            weights = weighted_tf(part.postings.tfs, self.scoring.weights) * np.repeat(found.idf, ends - starts)
+            lengths.append(np.sqrt(np.bincount(part.postings.docs, np.square(weights), part.postings.size)))
+        return lengths
+
+    def _accumulate(
+        self,
+        scores: Floats,
+        part: Part,
+        starts: NDArray[np.int64],
+        ends: NDArray[np.int64],
+        idf: Floats,
+        lengths: Floats,
+    ) -> None:
+        scoring, formula = self.scoring, self._formula
+        base, scale = (
+            (0.0, 1.0) if formula.gain is gain_linear else (1.0 - scoring.b, scoring.b / (self.average or 1.0))
+        )
+        docs, tfs = part.postings.docs, part.postings.tfs
+        if int((ends - starts).sum()) >= COMPILED_FROM:
+            from shortlist.index import kernel  # noqa: PLC0415  # numba: only when there is work for it
+
+            code = kernel.CODES[formula.gain]
+            kernel.accumulate(
+                scores,
+                docs,
+                tfs,
+                lengths,
+                starts,
+                ends,
+                idf,
+                scoring.weights,
+                base,
+                scale,
+                code,
+                scoring.k1,
+                formula.delta,
+            )
+            return
+        for start, end, weight in zip(starts.tolist(), ends.tolist(), idf.tolist(), strict=True):
+            at = docs[start:end]
+            tf = weighted_tf(tfs[start:end], scoring.weights)
+            if not tf.all():
+                at, tf = at[tf > 0], tf[tf > 0]
+            scores[at] += weight * formula.gain(tf, base + scale * lengths[at], scoring.k1, formula.delta)

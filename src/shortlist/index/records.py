@@ -1,0 +1,108 @@
+"""How does a document lie in the database?"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import PurePath
+from typing import Any
+
+from shortlist.types import Document, Problem
+
+DOCUMENT_COLUMNS = "id, title, content, keywords, metadata, kind, source, locator, payload"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A document as it is stored."""
+
+    document: Document
+    hash: bytes
+    keywords: str
+    metadata: str
+
+
+def to_record(document: Any) -> Record | Problem:
+    """A document made ready to be stored, or what is wrong with it."""
+    if isinstance(document, Problem):
+        return document
+    if not isinstance(document, Document):
+        return Problem("", f"{type(document).__name__} is not a Document.")
+    wrong = _what_is_wrong(document)
+    if wrong:
+        return Problem(str(document.id), wrong, str(document.source))
+    try:
+        metadata = json.dumps(document.metadata, ensure_ascii=False, allow_nan=False, default=_plain)
+    except (TypeError, ValueError, RecursionError) as error:
+        return Problem(document.id, f"Its metadata cannot be written as JSON: {error}.", document.source)
+    keywords = json.dumps(document.keywords, ensure_ascii=False)
+    texts = [document.id, document.title, document.content, keywords, metadata]
+    texts += [document.kind, document.source, document.locator, document.payload or ""]
+    cleaned = [clean(text) for text in texts]
+    id, title, content, keywords, metadata, kind, source, locator, payload = cleaned
+    digest = blake2b(digest_size=16)
+    for text in cleaned[1:]:
+        data = text.encode()
+        digest.update(len(data).to_bytes(8, "little"))
+        digest.update(data)
+    stored = Document(
+        id, title, content, json.loads(keywords), None,
+        kind=kind, source=source, locator=locator, payload=None if document.payload is None else payload,
+    )  # fmt: skip
+    return Record(stored, digest.digest(), keywords, metadata)
+
+
+def _what_is_wrong(document: Document) -> str:
+    for name in ("id", "title", "content", "kind", "source", "locator"):
+        if not isinstance(getattr(document, name), str):
+            return f"Its {name} must be a string, not {type(getattr(document, name)).__name__}."
+    if not document.id.strip():
+        return "Its id is empty."
+    if not isinstance(document.keywords, list | tuple) or not all(isinstance(word, str) for word in document.keywords):
+        return "Its keywords must be a list of strings."
+    if not isinstance(document.metadata, dict):
+        return f"Its metadata must be a mapping, not {type(document.metadata).__name__}."
+    if document.payload is not None and not isinstance(document.payload, str):
+        return f"Its payload must be a string, not {type(document.payload).__name__}."
+    return ""
+
+
+def clean(text: str) -> str:
+    """The text with lone surrogates, which no file can hold, replaced."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime.date | datetime.time | PurePath):
+        return str(value)
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    raise TypeError(f"a {type(value).__name__} is not plain data")
+
+
+def find_stored(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, tuple[int, bytes]]:
+    """Number and hash of those documents that are stored."""
+    marks = ",".join("?" * len(ids))
+    rows = connection.execute(f"SELECT id, num, hash FROM documents WHERE id IN ({marks})", ids)
+    return {id: (number, hash) for id, number, hash in rows}
+
+
+def read_document(connection: sqlite3.Connection, id: str) -> Document | None:
+    row = connection.execute(f"SELECT {DOCUMENT_COLUMNS} FROM documents WHERE id = ?", (id,)).fetchone()
+    return to_document(row) if row else None
+
+
+def to_document(row: Sequence[Any]) -> Document:
+    id, title, content, keywords, metadata, kind, source, locator, payload = row
+    return Document(
+        id, title, content, json.loads(keywords), json.loads(metadata),
+        kind=kind, source=source, locator=locator, payload=payload,
+    )  # fmt: skip

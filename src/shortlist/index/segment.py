@@ -1,0 +1,151 @@
+"""What lies in one segment file? Postings and vectors of a run of passages, written once and never changed.
+
+The file: magic, header length, header checksum, header (JSON: where each array lies, checksum of the arrays), arrays.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import struct
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shortlist.index.lexical import Postings
+from shortlist.index.lexical import merge as merge_postings
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shortlist.types import Mask, Vectors
+
+MAGIC = b"shrtseg1"
+ALIGNMENT = 64
+_PREFIX = struct.Struct("<8sII")
+
+# Up to this size a file is read whole and its checksum always compared; above it is mapped, and compared only when
+# the file is not the very one that was written.
+MAPPED_FROM = 4 << 20
+
+
+class SegmentDamaged(Exception):
+    """A segment file is missing or not what was written; it can be made again from the database."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Segment:
+    """A run of passages: their numbers, ascending, their documents' numbers, postings and, if embedded, vectors."""
+
+    passages: NDArray[np.int64]
+    documents: NDArray[np.int64]
+    postings: Postings
+    vectors: Vectors | None
+
+    @property
+    def size(self) -> int:
+        return len(self.passages)
+
+
+def merge(parts: Sequence[tuple[Segment, Mask | None]]) -> Segment:
+    """One segment out of several that follow each other, without the dead."""
+    alive = [slice(None) if dead is None else ~dead for _, dead in parts]
+    vectors = [
+        segment.vectors[mask] for (segment, _), mask in zip(parts, alive, strict=True) if segment.vectors is not None
+    ]
+    return Segment(
+        passages=np.concatenate([segment.passages[mask] for (segment, _), mask in zip(parts, alive, strict=True)]),
+        documents=np.concatenate([segment.documents[mask] for (segment, _), mask in zip(parts, alive, strict=True)]),
+        postings=merge_postings([(segment.postings, dead) for segment, dead in parts]),
+        vectors=np.concatenate(vectors) if vectors else None,
+    )
+
+
+def write(segment: Segment, path: Path) -> None:
+    arrays: dict[str, NDArray[Any]] = {"passages": segment.passages, "documents": segment.documents}
+    arrays |= segment.postings.arrays()
+    if segment.vectors is not None:
+        arrays["vectors"] = segment.vectors
+    layout: dict[str, list[Any]] = {}
+    offset, checksum = 0, 0
+    for name, array in arrays.items():
+        array = arrays[name] = np.ascontiguousarray(array)
+        layout[name] = [array.dtype.str, list(array.shape), offset]
+        checksum = zlib.crc32(_bytes(array), checksum)
+        offset += _aligned(array.nbytes)
+    header = json.dumps({"arrays": layout, "bytes": offset, "checksum": checksum}).encode()
+    with path.open("wb") as file:
+        file.write(_PREFIX.pack(MAGIC, len(header), zlib.crc32(header)))
+        file.write(header)
+        file.write(b"\0" * (_data_start(header) - file.tell()))
+        for array in arrays.values():
+            file.write(_bytes(array))
+            file.write(b"\0" * (_aligned(array.nbytes) - array.nbytes))
+        if offset >= MAPPED_FROM:
+            # A small file is compared with its checksum whenever it is read, so it need not be forced to the disk.
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def read(path: Path, *, trusted: bool) -> Segment:
+    """The segment in a file. `trusted` says that the file is the very one that was written."""
+    try:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size < MAPPED_FROM:
+                data: bytes | mmap.mmap = file.read()
+                trusted = False
+            else:
+                data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except FileNotFoundError:
+        raise SegmentDamaged(f"{path.name} is missing") from None
+    try:
+        return _parse(data, trusted=trusted)
+    except SegmentDamaged as error:
+        raise SegmentDamaged(f"{path.name} {error}") from None
+
+
+def _parse(data: bytes | mmap.mmap, *, trusted: bool) -> Segment:
+    if len(data) < _PREFIX.size:
+        raise SegmentDamaged("is cut short")
+    magic, length, header_checksum = _PREFIX.unpack_from(data)
+    header = bytes(data[_PREFIX.size : _PREFIX.size + length])
+    if magic != MAGIC or zlib.crc32(header) != header_checksum:
+        raise SegmentDamaged("has a damaged header")
+    description = json.loads(header)
+    start = _data_start(header)
+    if len(data) != start + description["bytes"]:
+        raise SegmentDamaged("is cut short")
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, (dtype, shape, offset) in description["arrays"].items():
+        count = int(np.prod(shape))
+        arrays[name] = np.frombuffer(data, np.dtype(dtype), count, start + offset).reshape(shape)
+    if not trusted:
+        checksum = 0
+        for array in arrays.values():
+            checksum = zlib.crc32(_bytes(array), checksum)
+        if checksum != description["checksum"]:
+            raise SegmentDamaged("does not match its checksum")
+    return Segment(
+        passages=arrays["passages"],
+        documents=arrays["documents"],
+        postings=Postings.from_arrays(arrays),
+        vectors=arrays.get("vectors"),
+    )
+
+
+def _bytes(array: NDArray[Any]) -> memoryview:
+    return array.reshape(-1).view(np.uint8).data
+
+
+def _aligned(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+def _data_start(header: bytes) -> int:
+    return _aligned(_PREFIX.size + len(header))

@@ -1,0 +1,225 @@
+"""What does a reader see? One committed state: its segments, its dead, and the rows behind every position.
+
+A position is a place in the row of all segments, dead passages included; it means something in one snapshot only.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from shortlist.errors import InputError
+from shortlist.index.dense import Dense, VectorPart
+from shortlist.index.lexical import Lexical, Part
+from shortlist.index.segment import Segment
+from shortlist.index.store import Config, SegmentRow, Store, read_config, read_generation, read_segments
+from shortlist.index.tokens import get_analyzer
+from shortlist.types import Embedder, Passage
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shortlist.types import Mask, Positions
+
+MISSING: Any = object()
+_AT_ONCE = 500  # parameters in one statement
+
+
+class Column(NamedTuple):
+    """One metadata key over a segment: a code for each position, the distinct values that the codes stand for.
+
+    What is dead at `generation` is missing from it, so it serves that generation and all later ones.
+    """
+
+    generation: int
+    codes: NDArray[np.int64]
+    values: list[Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Loaded:
+    """A segment as one state sees it."""
+
+    row: SegmentRow
+    segment: Segment
+    part: Part
+    columns: dict[str, Column] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """The segments of one committed state, shared by all its snapshots."""
+
+    generation: int
+    last_tombstone: int
+    config: Config
+    loaded: tuple[Loaded, ...]
+
+    @cached_property
+    def size(self) -> int:
+        return sum(item.segment.size for item in self.loaded)
+
+    @cached_property
+    def lexical(self) -> Lexical:
+        return Lexical([item.part for item in self.loaded], get_analyzer(self.config.analyzer), self.config.scoring)
+
+    @cached_property
+    def documents(self) -> Positions:
+        """The document's number at each position."""
+        return _joined([item.segment.documents for item in self.loaded])
+
+    @cached_property
+    def passages(self) -> Positions:
+        """The passage's number at each position."""
+        return _joined([item.segment.passages for item in self.loaded])
+
+
+def load_view(connection: sqlite3.Connection, store: Store, previous: View | None) -> View:
+    """The state that the connection sees, taking over from the previous view whatever is still true."""
+    generation = read_generation(connection)
+    if previous is not None and previous.generation == generation:
+        return previous
+    known = {item.row: item for item in previous.loaded} if previous else {}
+    since = previous.last_tombstone if previous else 0
+    recent = connection.execute("SELECT num, passage FROM tombstones WHERE num > ? ORDER BY num", (since,)).fetchall()
+    fresh_dead = np.array([passage for _, passage in recent], dtype=np.int64)
+    loaded: list[Loaded] = []
+    offset = 0
+    for row in read_segments(connection):
+        old = known.get(row)
+        if old is not None:
+            segment, dead, columns = old.segment, old.part.dead, old.columns
+            gone = fresh_dead[(fresh_dead >= row.first) & (fresh_dead <= row.last)]
+        else:
+            segment, dead, columns = store.load(row), None, {}
+            query = "SELECT passage FROM tombstones WHERE passage BETWEEN ? AND ?"
+            gone = np.array([passage for (passage,) in connection.execute(query, row[:2])], dtype=np.int64)
+        if len(gone):
+            dead = np.zeros(segment.size, dtype=bool) if dead is None else dead.copy()
+            dead[np.searchsorted(segment.passages, gone)] = True
+        if old is not None and old.part.dead is dead and old.part.offset == offset:
+            loaded.append(old)
+        else:
+            loaded.append(Loaded(row, segment, Part(segment.postings, dead, offset), columns))
+        offset += segment.size
+    last_tombstone = recent[-1][0] if recent else since
+    return View(generation, last_tombstone, read_config(connection), tuple(loaded))
+
+
+class Snapshot:
+    """A view with the open transaction that it was read in."""
+
+    def __init__(self, view: View, connection: sqlite3.Connection, embedder: Callable[[], Embedder | None]) -> None:
+        self.view = view
+        self.lexical = view.lexical
+        self._connection = connection
+        self._embedder = embedder
+
+    @property
+    def size(self) -> int:
+        """How many positions there are, dead ones included."""
+        return self.view.size
+
+    @property
+    def has_vectors(self) -> bool:
+        return self.view.config.dim > 0
+
+    @cached_property
+    def dense(self) -> Dense:
+        embedder = self._embedder() if self.has_vectors else None
+        if embedder is None:
+            raise InputError(
+                "This corpus has no vectors (it was built with embedder='none'): search it with mode='lexical', "
+                "or build it again with an embedder."
+            )
+        parts = [
+            VectorPart(item.segment.vectors, item.part.dead, item.part.offset)
+            for item in self.view.loaded
+            if item.segment.vectors is not None
+        ]
+        return Dense(parts, embedder)
+
+    def documents(self, positions: Positions) -> Positions:
+        """The number of the document at each position."""
+        return self.view.documents[positions]
+
+    def ids(self, positions: Positions) -> list[str]:
+        """The id of the document at each position."""
+        numbers = self.documents(positions).tolist()
+        found = dict(self._select("SELECT num, id FROM documents WHERE num IN ({})", numbers))
+        return [found[number] for number in numbers]
+
+    def passages(self, positions: Positions) -> list[Passage]:
+        numbers = self.view.passages[positions].tolist()
+        rows = self._select(
+            "SELECT p.num, d.id, d.title, coalesce(p.text, d.content), d.kind, d.source, p.locator, d.metadata "
+            "FROM passages p JOIN documents d ON d.num = p.document WHERE p.num IN ({})",
+            numbers,
+        )
+        found = {
+            number: Passage(id, title or id, text, kind, source, locator, json.loads(metadata))
+            for number, id, title, text, kind, source, locator, metadata in rows
+        }
+        return [found[number] for number in numbers]
+
+    def match(self, key: str, test: Callable[[Any], bool]) -> Mask:
+        """The positions whose document passes a test of one metadata value; MISSING stands for an absent one."""
+        masks = [np.zeros(0, dtype=bool)]
+        for item in self.view.loaded:
+            column = item.columns.get(key)
+            if column is None or column.generation > self.view.generation:
+                column = item.columns[key] = self._column(item, key)
+            masks.append(np.array([test(value) for value in column.values], dtype=bool)[column.codes])
+        return np.concatenate(masks)
+
+    def _column(self, item: Loaded, key: str) -> Column:
+        values: list[Any] = [MISSING]
+        codes: dict[str, int] = {}
+        column = np.zeros(item.segment.size, dtype=np.int64)
+        rows = self._connection.execute(
+            "SELECT p.num, d.metadata, d.id, d.title, d.kind, d.source FROM passages p "
+            "JOIN documents d ON d.num = p.document WHERE p.num BETWEEN ? AND ?",
+            item.row[:2],
+        )
+        for number, metadata, *built_in in rows:
+            value = _lookup(json.loads(metadata), key)
+            if value is MISSING and key in _BUILT_IN:
+                value = built_in[_BUILT_IN.index(key)]
+            if value is not MISSING:
+                written = json.dumps(value, sort_keys=True)
+                code = codes.setdefault(written, len(values))
+                if code == len(values):
+                    values.append(value)
+                column[np.searchsorted(item.segment.passages, number)] = code
+        return Column(self.view.generation, column, values)
+
+    def _select(self, query: str, numbers: Sequence[int]) -> Iterator[Any]:
+        distinct = list(dict.fromkeys(numbers))
+        for start in range(0, len(distinct), _AT_ONCE):
+            batch = distinct[start : start + _AT_ONCE]
+            yield from self._connection.execute(query.format(",".join("?" * len(batch))), batch)
+
+
+_BUILT_IN = ("id", "title", "kind", "source")
+
+
+def _lookup(metadata: dict[str, Any], key: str) -> Any:
+    """A value by its key, or by a dotted path into nested mappings."""
+    if key in metadata:
+        return metadata[key]
+    value: Any = metadata
+    for step in key.split("."):
+        if not isinstance(value, dict) or step not in value:
+            return MISSING
+        value = value[step]
+    return value
+
+
+def _joined(arrays: list[NDArray[np.int64]]) -> Positions:
+    return np.concatenate(arrays) if arrays else np.zeros(0, np.int64)

@@ -1,0 +1,115 @@
+"""How does a corpus come to hold what a source has? A comparison document by document, and one change at the end."""
+
+from __future__ import annotations
+
+import itertools
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sized
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import Any
+
+from shortlist.index.change import Change
+from shortlist.index.records import Record, clean, find_stored, to_record
+from shortlist.index.store import Store
+from shortlist.types import Changes, Document, Problem
+
+Progress = Callable[[int, int | None], None]
+
+BATCH = 500
+
+
+class Sync:
+    """One sync on its way. The writer's lock is taken at the first difference, so a sync without any takes none."""
+
+    def __init__(self, store: Store, begin: Callable[[], AbstractContextManager[Change]]) -> None:
+        self._store = store
+        self._begin = begin
+        self._change: Change | None = None
+        self._stack = ExitStack()
+        self._seen: set[str] = set()
+        self._unreadable: set[str] = set()
+        self._failed: list[Problem] = []
+        self._added = self._changed = self._unchanged = self._removed = 0
+
+    def run(self, documents: Iterable[Document | Problem], prune: bool, progress: Progress | None) -> Changes:
+        total = len(documents) if isinstance(documents, Sized) else None
+        done = 0
+        with self._stack:
+            for batch in batched(documents, BATCH):
+                self._take(batch)
+                done += len(batch)
+                if progress:
+                    progress(done, total)
+            if prune:
+                self._prune()
+        return Changes(self._added, self._changed, self._unchanged, self._removed, tuple(self._failed))
+
+    def _take(self, batch: list[Any]) -> None:
+        records = [record for record in map(self._admit, batch) if record]
+        stored = self._stored(records)
+        if any(stored.get(record.document.id, (0, b""))[1] != record.hash for record in records) and not self._change:
+            self._open_change()
+            stored = self._stored(records)  # another writer may have been here before the lock was taken
+        for record in records:
+            number, known_hash = stored.get(record.document.id, (None, b""))
+            if known_hash == record.hash:
+                self._unchanged += 1
+                continue
+            self._open_change().put(record, number)
+            if number is None:
+                self._added += 1
+            else:
+                self._changed += 1
+
+    def _admit(self, item: Any) -> Record | None:
+        """The item ready to be stored, or None, after a note of what is wrong with it."""
+        record = to_record(item)
+        if isinstance(record, Problem):
+            self._failed.append(record)
+            self._seen.add(clean(record.id))
+            self._unreadable.add(clean(record.source))
+            return None
+        id = record.document.id
+        if id in self._seen:
+            self._failed.append(Problem(id, "Its id came twice; the first one was kept.", record.document.source))
+            return None
+        self._seen.add(id)
+        return record
+
+    def _prune(self) -> None:
+        """Remove what did not come, except what a Problem speaks of: it may still be there, only unreadable."""
+        self._unreadable.discard("")
+        if self._gone():
+            change = self._open_change()
+            for number in self._gone():
+                change.remove(number)
+                self._removed += 1
+
+    def _gone(self) -> list[int]:
+        with self._reading() as connection:
+            rows = connection.execute("SELECT num, id, source FROM documents").fetchall()
+        return [number for number, id, source in rows if id not in self._seen and source not in self._unreadable]
+
+    def _stored(self, records: list[Record]) -> dict[str, tuple[int, bytes]]:
+        with self._reading() as connection:
+            return find_stored(connection, [record.document.id for record in records])
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        """What this change sees or, before there is one, what everybody sees."""
+        if self._change is not None:
+            yield self._change.connection
+        else:
+            with self._store.reading() as connection:
+                yield connection
+
+    def _open_change(self) -> Change:
+        if self._change is None:
+            self._change = self._stack.enter_context(self._begin())
+        return self._change
+
+
+def batched(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    iterator = iter(items)
+    while batch := list(itertools.islice(iterator, size)):
+        yield batch

@@ -1,0 +1,271 @@
+"""Which terms does a text hold? Named, versioned analyzers: a corpus remembers the one that built it."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from functools import lru_cache
+from hashlib import blake2b
+
+from shortlist.errors import InputError
+
+DEFAULT = "english-1"
+
+# The 33 words of Lucene's English list; longer lists lost more than they gained on the tool sets.
+STOP_WORDS = frozenset(
+    [
+        "a",
+        "an",
+        "and",
+        "are",
+        "as",
+        "at",
+        "be",
+        "but",
+        "by",
+        "for",
+        "if",
+        "in",
+        "into",
+        "is",
+        "it",
+        "no",
+        "not",
+        "of",
+        "on",
+        "or",
+        "such",
+        "that",
+        "the",
+        "their",
+        "then",
+        "there",
+        "these",
+        "they",
+        "this",
+        "to",
+        "was",
+        "will",
+        "with",
+    ]
+)
+
+# A word of more characters is not split or stemmed, and is not worth remembering.
+LONG_WORD = 64
+REMEMBERED_WORDS = 1 << 18
+
+_CJK = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+_EMOJI = "\u2600-\u27bf\U0001f000-\U0001faff"
+# Where Unicode keeps its combining marks; looking only there makes the first use five times as fast.
+_MARK_BLOCKS = (
+    (0x300, 0x1E00),
+    (0x20D0, 0x2E00),
+    (0x3020, 0x30A0),
+    (0xA600, 0xAC00),
+    (0xFB00, 0xFB20),
+    (0xFE00, 0xFE30),
+    (0x10000, 0x12000),
+    (0x16A00, 0x17000),
+    (0x1D100, 0x1D250),
+    (0x1E000, 0x1EA00),
+)
+_JOINERS = (0x200C, 0x200D)
+_ASCII_WORDS = re.compile(r"\w+(?:'[a-zA-Z]+)*", re.ASCII)
+_CJK_CHAR = re.compile(f"[{_CJK}]")
+_CJK_RUNS = re.compile(f"[{_CJK}]+|[^{_CJK}]+")
+_ASCII_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+Words = Callable[[str], list[str]]
+Expand = Callable[[str], tuple[str, ...]]
+
+
+def fold(text: str) -> str:
+    """Case-folded and NFC-normalised; a string of plain ASCII is its own normal form."""
+    return text.lower() if text.isascii() else unicodedata.normalize("NFC", text.casefold())
+
+
+@lru_cache(maxsize=1)
+def _unicode_words() -> re.Pattern[str]:
+    """The word pattern for any script: \\w leaves out combining marks, so those are added."""
+    codes = (code for block in _MARK_BLOCKS for code in range(*block))
+    marks = [code for code in codes if unicodedata.category(chr(code)) in ("Mn", "Mc")]
+    ranges: list[list[int]] = []
+    for code in [*marks, *_JOINERS]:
+        if ranges and ranges[-1][1] == code - 1:
+            ranges[-1][1] = code
+        else:
+            ranges.append([code, code])
+    joined = "".join(f"{chr(low)}-{chr(high)}" for low, high in ranges)
+    word = rf"\w[\w{joined}]*"
+    return re.compile(rf"{word}(?:['’]{word})*|[{_EMOJI}]")
+
+
+def words(text: str) -> list[str]:
+    """The words as they stand, identifiers in one piece; each emoji is a word."""
+    if text.isascii():
+        return _ASCII_WORDS.findall(text)
+    return _unicode_words().findall(unicodedata.normalize("NFC", text))
+
+
+def subwords(word: str) -> list[str]:
+    """The parts of an identifier: getCustomerProfile, get_customer_profile -> get customer profile, with its case.
+
+    Digits stand apart from three letters or more (HTTPServer2 -> HTTP Server 2) and stay with fewer (p53, b12).
+    """
+    if word.islower() and word.isalpha():
+        return [word]
+    if not word.isascii():
+        return [part for piece in word.split("_") if piece for part in _split_case(piece)]
+    parts: list[str] = []
+    for piece in word.split("_"):
+        found = _ASCII_PARTS.findall(piece)
+        letters = max((len(part) for part in found if part.isalpha()), default=0)
+        if letters < 3 and len(found) > 1:
+            found = [piece]
+        parts += found
+    return parts
+
+
+def _split_case(word: str) -> list[str]:
+    cuts = [0]
+    for at in range(1, len(word)):
+        before, here = word[at - 1], word[at]
+        after = word[at + 1] if at + 1 < len(word) else ""
+        if here.isupper() and (before.islower() or (before.isupper() and after.islower())):
+            cuts.append(at)
+    return [word[start:end] for start, end in zip(cuts, [*cuts[1:], len(word)], strict=True)]
+
+
+def _bigrams(run: str) -> list[str]:
+    return [run[at : at + 2] for at in range(len(run) - 1)] or [run]
+
+
+class Analyzer:
+    """Cuts a text into words, then each distinct word, once, into terms."""
+
+    def __init__(self, name: str, words: Words, expand: Expand, *, rescue: bool = False) -> None:
+        self.name = name
+        self._words = words
+        self._expand = expand
+        self._rescue = rescue
+        self._known: dict[str, tuple[str, ...]] = {}
+
+    def terms(self, text: str) -> list[str]:
+        found = self._words(text)
+        terms = self._expanded(found)
+        if self._rescue and found and not terms:
+            # "The Who", "IT", "to be or not to be": a text of stop words alone keeps them.
+            return [folded for folded in map(fold, found) if folded.strip("_")]
+        return terms
+
+    def says_something(self, text: str) -> bool:
+        """Whether there is more in the text than stop words."""
+        return bool(self._expanded(self._words(text)))
+
+    def _expanded(self, found: list[str]) -> list[str]:
+        known = self._known
+        terms: list[str] = []
+        for word in found:
+            expanded = known.get(word)
+            terms += self._learn(word) if expanded is None else expanded
+        return terms
+
+    def _learn(self, word: str) -> tuple[str, ...]:
+        expanded = self._expand(word)
+        if len(word) <= LONG_WORD:
+            if len(self._known) >= REMEMBERED_WORDS:
+                self._known = {}
+            self._known[word] = expanded
+        return expanded
+
+
+@lru_cache(maxsize=1)
+def _stem() -> Callable[[str], str]:
+    import Stemmer  # noqa: PLC0415  # first use only
+
+    stemmer = Stemmer.Stemmer("english", 0)
+    return lambda word: str(stemmer.stemWord(word))
+
+
+def _english_word(word: str) -> tuple[str, ...]:
+    """Terms of one word: its stem; for an identifier the whole and the stems of its parts; for CJK its bigrams."""
+    if not word.isascii():
+        runs = _CJK_RUNS.findall(word)
+        if len(runs) > 1:
+            return tuple(term for run in runs for term in _english_word(run))
+        if _CJK_CHAR.match(word):
+            return tuple(_bigrams(word))
+        word = word.replace("’", "'").replace("\u200c", "").replace("\u200d", "")
+    if "'" in word:
+        word = re.sub(r"'[sS]$", "", word).replace("'", "")
+    word = word.strip("_")
+    if not word:
+        return ()
+    if len(word) > LONG_WORD:
+        return (fold(word),)
+    parts = subwords(word)
+    if len(parts) < 2:
+        return _english_term(fold(word))
+    terms = [fold(word)]
+    for part in parts:
+        if len(part) > 1 or part.isdigit():
+            terms += _english_term(fold(part))
+    return tuple(terms)
+
+
+def _english_term(folded: str) -> tuple[str, ...]:
+    return () if folded in STOP_WORDS else (_stem()(folded),)
+
+
+def _bm25s_word(word: str) -> tuple[str, ...]:
+    return () if word in STOP_WORDS else (_stem()(word),)
+
+
+def _kept_word(word: str) -> tuple[str, ...]:
+    return () if word in STOP_WORDS else (word,)
+
+
+def _lowered(pattern: str) -> Words:
+    find = re.compile(pattern).findall
+    return lambda text: find(text.lower())
+
+
+def _make(name: str) -> Analyzer:
+    match name:
+        case "english-1":
+            return Analyzer(name, words, _english_word, rescue=True)
+        case "bm25s-english-1":  # the tokens of bm25s.tokenize(text, stopwords="en", stemmer=Stemmer("english"))
+            return Analyzer(name, _lowered(r"(?u)\b\w\w+\b"), _bm25s_word)
+        case "words-1":  # words of two characters and more, stop words out, nothing stemmed
+            return Analyzer(name, _lowered(r"(?u)\w\w+"), _kept_word)
+        case "alphanumeric-1":  # [a-z0-9]+ and nothing else
+            return Analyzer(name, _lowered(r"[a-z0-9]+"), lambda word: (word,))
+    raise InputError(f"There is no analyzer {name!r}; the known ones are {', '.join(ANALYZERS)}.")
+
+
+ANALYZERS = ("english-1", "bm25s-english-1", "words-1", "alphanumeric-1")
+_made: dict[str, Analyzer] = {}
+
+
+def get_analyzer(name: str = DEFAULT) -> Analyzer:
+    """The analyzer of that name, one per process, so that what it learnt of words is shared."""
+    analyzer = _made.get(name)
+    if analyzer is None:
+        analyzer = _made.setdefault(name, _make(name))
+    return analyzer
+
+
+def term_key(term: str) -> int:
+    """A term's 64-bit name in an index. Two of a million terms share one with a chance of 1 in 37 million."""
+    return int.from_bytes(blake2b(term.encode("utf-8", "replace"), digest_size=8).digest(), "little")
+
+
+def name_words(name: str) -> list[str]:
+    """A name as its plain words, however it is spelled: getUser, get_user and "Get user" are the same name."""
+    folded: list[str] = []
+    for word in words(name):
+        bare = word.strip("_")
+        parts = subwords(bare) if len(bare) <= LONG_WORD else [bare]
+        folded += [fold(part) for part in parts]
+    return folded

@@ -1,0 +1,78 @@
+"""What do we show of what was selected? More only when asked: metadata, then the body, then the files beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import get_args
+
+from shortlist.errors import InputError
+from shortlist.types import Disclosure, Document, Hit, Level, Selection
+
+MAX_FILES = 200
+
+
+def disclose(selection: Selection | Iterable[Hit] | Hit, level: Level = "metadata") -> list[Disclosure]:
+    """Each selected thing at one level. A pure read: "metadata" touches nothing, the others follow the pointers.
+
+    The body of a file is what the file holds now; if it is gone or changed, that is said, and the stored copy shown
+    where there is none other.
+    """
+    if level not in get_args(Level):
+        raise InputError(f"There is no level {level!r}; the known ones are {', '.join(get_args(Level))}.")
+    hits = selection.selected if isinstance(selection, Selection) else selection
+    return [_disclose(hit, level) for hit in ([hits] if isinstance(hits, Hit) else hits)]
+
+
+def _disclose(hit: Hit, level: Level) -> Disclosure:
+    body, note = (None, "") if level == "metadata" else _body(hit)
+    files = _files_beside(hit) if level == "bundled" else ()
+    return Disclosure(
+        id=hit.id,
+        name=hit.name,
+        score=hit.score,
+        kind=hit.kind,
+        source=hit.source,
+        locator=hit.locator,
+        metadata=hit.metadata,
+        level=level,
+        body=body,
+        files=files,
+        stale=bool(note),
+        note=note,
+    )
+
+
+def _body(hit: Hit) -> tuple[str, str]:
+    """The full text, and what is stale about it."""
+    document = hit.load() if hit.load else None
+    if document is None:
+        gone = "The document is no longer in its corpus; this is the passage that was found." if hit.load else ""
+        return hit.text, gone
+    if document.payload is not None:
+        return document.payload, ""
+    if not _is_whole_file(document):
+        return document.content, ""
+    try:
+        return Path(document.source).read_text(encoding="utf-8", errors="replace"), ""
+    except OSError as error:
+        return (
+            document.content,
+            f"{document.source} can no longer be read ({error.strerror}); this is the indexed copy.",
+        )
+
+
+def _is_whole_file(document: Document) -> bool:
+    return document.kind in ("file", "skill") and document.locator == "whole" and bool(document.source)
+
+
+def _files_beside(hit: Hit) -> tuple[str, ...]:
+    """The files that come with a skill: all in its folder, relative to it, but the skill's own."""
+    if hit.kind != "skill" or not hit.source:
+        return ()
+    own = Path(hit.source)
+    try:
+        found = sorted(path for path in own.parent.rglob("*") if path.is_file() and path != own)
+    except OSError:
+        return ()
+    return tuple(path.relative_to(own.parent).as_posix() for path in found[:MAX_FILES])

@@ -1,0 +1,70 @@
+"""The one call of an agent: retrieve, select, disclose."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from shortlist.errors import InputError
+from shortlist.index.corpus import Corpus
+from shortlist.search.corpora import Searchable, resolve
+from shortlist.search.disclose import disclose
+from shortlist.search.filter import Filter
+from shortlist.search.retrieve import search
+from shortlist.search.select import select
+from shortlist.types import Discovery, Hits, Level, Mode, Selection, Selector
+
+
+def discover(
+    corpus: Searchable,
+    query: str,
+    mode: Mode = "auto",
+    k: int = 10,
+    filter: Filter | None = None,
+    *,
+    strategy: str | Selector = "conservative",
+    min_score: float | Literal["auto"] | None = None,
+    level: Level = "metadata",
+    **selection: Any,
+) -> Discovery:
+    """The few things that fit the query, disclosed, or an abstention.
+
+    `min_score` is the floor under the best score; "auto" takes the one that was calibrated for this corpus and mode.
+    Further options are those of `select`: max_k, rel, gap_ratio, temperature, cutoff.
+    """
+    found = resolve(corpus, needs_vectors=mode != "lexical")
+    hits = search(found, query, mode, k, filter)
+    floor = _floor(found, mode, min_score)
+    chosen = _unknown(found, hits) or select(hits, strategy, min_score=floor, **selection)
+    signals = dict(chosen.signals)
+    if min_score == "auto" and floor is None:
+        signals["floor"] = "not calibrated for this corpus and mode"
+    return Discovery(query, mode, disclose(chosen, level), chosen.reason, signals, hits)
+
+
+def _floor(corpus: Corpus, mode: Mode, min_score: float | Literal["auto"] | None) -> float | None:
+    if min_score == "auto":
+        return corpus.config.floors.get(mode)
+    if isinstance(min_score, str):
+        raise InputError(f"min_score is a number, None or 'auto', not {min_score!r}.")
+    return min_score
+
+
+def _unknown(corpus: Corpus, hits: Hits) -> Selection | None:
+    """An abstention when no word of the query occurs in the corpus and no meaning comes near it.
+
+    Any text has some nearest neighbour; below the embedder's noise it is an accident.
+    """
+    if not hits:
+        return None
+    with corpus.snapshot() as snapshot:
+        lexical = snapshot.lexical
+        if lexical.knows(lexical.analyzer.terms(hits.query)) or len(lexical.named(hits.query)):
+            return None
+    noise = float(getattr(corpus.embedder, "noise", 0.0))
+    nearest = max(hit.signals.get("dense", 0.0) for hit in hits)
+    signals = {"candidates": len(hits), "nearest": nearest, "noise": noise}
+    if not lexical.analyzer.says_something(hits.query):
+        return Selection([], "There is nothing in the query to search for.", signals)
+    if nearest <= noise:
+        return Selection([], "No word of the query is known here, and nothing comes near its meaning.", signals)
+    return None

@@ -1,0 +1,188 @@
+"""Which hits do we commit to? A few, or none, always with the reason.
+
+Distractors cost an agent more than a missing candidate, so the default is conservative. Every rule but "abs_threshold"
+and the floor is relative to the best score, so one setting serves modes whose scales differ.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shortlist.errors import InputError
+from shortlist.types import LLM, Hit, Selection, Selector
+
+MAX_K = 3
+REL = 0.9
+GAP_RATIO = 0.5
+TEMPERATURE = 0.5
+CUTOFF = 10.0
+
+
+def select(
+    hits: list[Hit],
+    strategy: str | Selector = "conservative",
+    *,
+    max_k: int = MAX_K,
+    rel: float = REL,
+    gap_ratio: float = GAP_RATIO,
+    min_score: float | None = None,
+    temperature: float = TEMPERATURE,
+    cutoff: float = CUTOFF,
+) -> Selection:
+    """Commit to a subset of the hits, or abstain.
+
+    `min_score` is the floor: a best hit below it means that nothing fits. Strategies: "conservative" keeps the best
+    and what scores at least `rel` of it, at most `max_k`; "top_k" the first `max_k`; "rel_threshold" all within `rel`;
+    "abs_threshold" all from `min_score` on; "score_gap" all before the first drop below `gap_ratio` of the score
+    before it; "softmax" what holds at least `cutoff` percent of the softmax of score / `temperature`; or a callable.
+    """
+    numbers = _Numbers(max_k, rel, gap_ratio, min_score, temperature, cutoff)
+    name = strategy if isinstance(strategy, str) else getattr(strategy, "__name__", type(strategy).__name__)
+    if isinstance(strategy, str) and strategy not in STRATEGIES:
+        raise InputError(f"There is no strategy {strategy!r}; the known ones are {', '.join(STRATEGIES)}.")
+    if strategy == "abs_threshold" and min_score is None:
+        raise InputError("The strategy 'abs_threshold' needs min_score, the score from which hits are kept.")
+    signals: dict[str, Any] = {"strategy": name, "candidates": len(hits), "min_score": min_score}
+    if not hits:
+        return Selection([], "Nothing was found.", signals)
+    best = hits[0].score
+    signals["top_score"] = best
+    if len(hits) > 1:
+        signals["gap"] = best - hits[1].score
+        signals["runner_up_ratio"] = hits[1].score / best if best > 0 else None
+    if min_score is not None and best < min_score:
+        return Selection(
+            [], f"The best score, {best:.4g} ({hits[0].name}), is below the floor of {min_score:.4g}.", signals
+        )
+    if best <= 0:
+        return Selection([], f"The best score, {best:.4g}, is not above zero.", signals)
+    if callable(strategy):
+        kept, rule = list(strategy(copy(hits))), f"the selector {name} chose them"
+    else:
+        kept, rule = STRATEGIES[strategy](list(hits), numbers)
+    signals["selected"] = len(kept)
+    if not kept:
+        return Selection([], f"None of {len(hits)} candidates was kept: {rule}.", signals)
+    return Selection(kept, f"Kept {len(kept)} of {len(hits)} candidates: {rule}.", signals)
+
+
+@dataclass(frozen=True, slots=True)
+class _Numbers:
+    """The numbers of the rules."""
+
+    max_k: int
+    rel: float
+    gap_ratio: float
+    min_score: float | None
+    temperature: float
+    cutoff: float
+
+    def __post_init__(self) -> None:
+        if self.max_k < 1:
+            raise InputError(f"max_k is the most hits to keep, 1 or more, not {self.max_k!r}.")
+        if not 0 <= self.rel <= 1 or not 0 <= self.gap_ratio <= 1:
+            raise InputError(f"rel and gap_ratio are shares between 0 and 1, not {self.rel!r} and {self.gap_ratio!r}.")
+        if self.temperature <= 0 or not 0 <= self.cutoff <= 100:
+            raise InputError(
+                f"temperature must be above 0 and cutoff a percentage, not {self.temperature!r} and {self.cutoff!r}."
+            )
+
+
+Kept = tuple[list[Hit], str]
+
+
+def _conservative(hits: list[Hit], numbers: _Numbers) -> Kept:
+    near = _near(hits, numbers.rel)[: numbers.max_k]
+    return near, f"they score at least {numbers.rel:g} of the best, {numbers.max_k} at most"
+
+
+def _top_k(hits: list[Hit], numbers: _Numbers) -> Kept:
+    return hits[: numbers.max_k], f"the first {numbers.max_k}"
+
+
+def _rel_threshold(hits: list[Hit], numbers: _Numbers) -> Kept:
+    return _near(hits, numbers.rel), f"they score at least {numbers.rel:g} of the best"
+
+
+def _abs_threshold(hits: list[Hit], numbers: _Numbers) -> Kept:
+    floor = numbers.min_score or 0.0
+    return [hit for hit in hits if hit.score >= floor], f"they score at least {floor:g}"
+
+
+def _score_gap(hits: list[Hit], numbers: _Numbers) -> Kept:
+    for at in range(1, len(hits)):
+        if hits[at].score < numbers.gap_ratio * hits[at - 1].score:
+            return hits[:at], f"after them the score drops below {numbers.gap_ratio:g} of the one before"
+    return hits, f"no score drops below {numbers.gap_ratio:g} of the one before"
+
+
+def _softmax(hits: list[Hit], numbers: _Numbers) -> Kept:
+    positive = [hit for hit in hits if hit.score > 0]
+    shares = softmax([hit.score for hit in positive], numbers.temperature)
+    kept = [hit for hit, share in zip(positive, shares, strict=True) if share >= numbers.cutoff / 100]
+    return kept, f"each holds at least {numbers.cutoff:g} % of the softmax at temperature {numbers.temperature:g}"
+
+
+def softmax(scores: list[float], temperature: float) -> list[float]:
+    """Shares that sum to 1; a lower temperature gives more to the best."""
+    if not scores:
+        return []
+    scaled = np.array(scores, dtype=np.float64) / temperature
+    powers = np.exp(scaled - scaled.max())
+    return [float(share) for share in powers / powers.sum()]
+
+
+def _near(hits: list[Hit], rel: float) -> list[Hit]:
+    return [hit for hit in hits if hit.score / hits[0].score >= rel]
+
+
+STRATEGIES: dict[str, Callable[[list[Hit], _Numbers], Kept]] = {
+    "conservative": _conservative,
+    "top_k": _top_k,
+    "rel_threshold": _rel_threshold,
+    "abs_threshold": _abs_threshold,
+    "score_gap": _score_gap,
+    "softmax": _softmax,
+}
+
+
+_PROMPT = """\
+A user needs: {query}
+
+Candidates:
+{candidates}
+
+Which candidates, if any, truly serve this need? Fewer are better. Reply with a JSON list of their numbers, at most
+{max_k}, best first, or [] if none does. Reply with the list alone."""
+
+
+def make_llm_selector(llm: LLM, *, max_k: int = MAX_K, fallback: str = "conservative") -> Selector:
+    """A selector that asks a language model, and falls back to a heuristic on any failure."""
+
+    def llm_selector(hits: list[Hit]) -> list[Hit]:
+        candidates = "\n".join(f"{at}. {hit.name}: {hit.text[:300]}" for at, hit in enumerate(hits, 1))
+        prompt = _PROMPT.format(query=getattr(hits, "query", ""), candidates=candidates, max_k=max_k)
+        try:
+            reply = llm.complete([{"role": "user", "content": prompt}])
+            return _chosen(reply.text, hits)[:max_k]
+        except Exception:  # whatever a model or its network may do, there is an answer
+            return select(hits, fallback, max_k=max_k).selected
+
+    return llm_selector
+
+
+def _chosen(text: str, hits: list[Hit]) -> list[Hit]:
+    found = re.search(r"\[[^\[\]]*\]", text)
+    if not found:
+        raise ValueError("no list in the reply")
+    numbers = dict.fromkeys(int(number) for number in json.loads(found.group()))
+    if any(not 1 <= number <= len(hits) for number in numbers):
+        raise ValueError("a number that stands for no candidate")
+    return [hits[number - 1] for number in numbers]

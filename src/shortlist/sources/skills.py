@@ -1,0 +1,74 @@
+"""Documents out of skills: folders with a SKILL.md, whose front matter says what it is for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from shortlist.errors import SourceError
+from shortlist.types import Document, Problem
+
+FILE = "SKILL.md"
+USUAL_PLACES = (".claude/skills", ".agents/skills")
+
+_FRONT_MATTER = re.compile(r"\A\ufeff?---\s*\n(.*?)\n---\s*(?:\n|\Z)", re.DOTALL)
+
+
+def usual_roots() -> list[Path]:
+    """The folders of project and user that hold skills, those that are there."""
+    places = [base / place for base in (Path.cwd(), Path.home()) for place in USUAL_PLACES]
+    return list(dict.fromkeys(place.resolve() for place in places if place.is_dir()))
+
+
+def skills_in(roots: Sequence[Path]) -> Iterator[Document | Problem]:
+    """The skills under the given folders, or in the usual places. Skills of one name get distinct ids."""
+    for root in roots:
+        if not root.is_dir():
+            raise SourceError(f"{root} is not a folder that can be read.")
+    taken: set[str] = set()
+    for root in roots or usual_roots():
+        for path in sorted(root.rglob(FILE)):
+            found = read_skill(path)
+            if isinstance(found, Document) and found.id in taken:
+                found = read_skill(path, id=f"{found.id}@{path.parent.resolve()}")
+            taken.add(found.id)
+            yield found
+
+
+def read_skill(path: Path, id: str | None = None) -> Document | Problem:
+    source = str(path.resolve())
+    name = path.parent.resolve().name
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        header, body = split_front_matter(text)
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        return Problem(id or name, f"{path} cannot be read: {error}", source)
+    title = str(header.get("name") or name)
+    description = str(header.get("description") or "").strip()
+    rest = {key: value for key, value in header.items() if key not in ("name", "description")}
+    return Document(
+        id or title,
+        title,
+        f"{description}\n\n{body.strip()}".strip(),
+        metadata={**rest, "description": description, "skill_path": source},
+        kind="skill",
+        source=source,
+    )
+
+
+def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
+    """The YAML between the first two lines of dashes, and what follows."""
+    import yaml  # noqa: PLC0415  # only where front matter is read
+
+    found = _FRONT_MATTER.match(text)
+    if not found:
+        return {}, text
+    try:
+        header = yaml.safe_load(found.group(1)) or {}
+    except yaml.YAMLError as error:
+        raise ValueError(f"its front matter is not YAML: {error}") from None
+    if not isinstance(header, dict):
+        raise ValueError("its front matter is not a mapping")
+    return header, text[found.end() :]

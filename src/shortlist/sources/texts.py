@@ -1,0 +1,32 @@
+"""Documents out of what a program already has in its hands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from shortlist.types import Document, Problem
+
+
+def documents_of(items: Mapping[str, Any] | Iterable[Any]) -> Iterator[Document | Problem]:
+    """Documents from strings, Documents or {"text", ...metadata}, by id or numbered from 0."""
+    if isinstance(items, Mapping):
+        for id, item in items.items():
+            yield _document(str(id), str(id), item)
+    else:
+        for number, item in enumerate(items):
+            yield _document(str(number), "", item)
+
+
+def _document(id: str, title: str, item: Any) -> Document | Problem:
+    if isinstance(item, Document | Problem):
+        return item
+    if isinstance(item, str):
+        return Document(id, title, item)
+    if isinstance(item, Mapping) and isinstance(item.get("text"), str):
+        rest = {key: value for key, value in item.items() if key not in ("text", "id", "title", "keywords")}
+        return Document(
+            str(item.get("id", id)), str(item.get("title", title)), item["text"], list(item.get("keywords", [])), rest
+        )
+    wanted = "a string, a Document or a mapping with a 'text'"
+    return Problem(id, f"An entry is {wanted}, not {type(item).__name__}.")
