@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,9 +15,12 @@ from shortlist.index.lexical import Fields
 from shortlist.index.records import DOCUMENT_COLUMNS, Record, to_document
 from shortlist.index.segment import Segment, SegmentDamaged, merge
 from shortlist.index.split import split
-from shortlist.index.store import Config, SegmentRow, Store, read_segments, write_segment
+from shortlist.index.store import Config, SegmentRow, Store, read_segments
 from shortlist.index.tokens import get_analyzer
 from shortlist.types import Document, Embedder
+
+if TYPE_CHECKING:
+    from shortlist.types import Mask
 
 # Passages gathered in memory before they are written as a segment.
 FLUSH_PASSAGES = 50_000
@@ -86,8 +89,8 @@ def read_passages(connection: sqlite3.Connection, first: int, last: int) -> list
 
 def merge_from(sizes: Sequence[int], budget: int) -> int:
     """Where the tail of segments begins that should become one; the last index means that nothing should."""
-    start = len(sizes) - 1
-    total = sizes[start]
+    start = max(len(sizes) - 1, 0)
+    total = sum(sizes[start:])
     while start > 0 and sizes[start - 1] <= MERGE_FACTOR * total and total + sizes[start - 1] <= budget:
         start -= 1
         total += sizes[start]
@@ -103,7 +106,6 @@ class Change:
         self.config = config
         self.embedder = embedder
         self._written = 0
-        self._files: list[str] = []
         self._pending: list[Unindexed] = []
         self._characters = 0
 
@@ -144,42 +146,37 @@ class Change:
             )
             self._characters += len(text)
         if len(self._pending) >= FLUSH_PASSAGES or self._characters >= FLUSH_CHARACTERS:
-            self.flush()
+            self._merge([], self._make_segment())
 
     def remove(self, number: int) -> None:
         self._bury(number)
         self.connection.execute("DELETE FROM documents WHERE num = ?", (number,))
 
-    def flush(self) -> None:
-        """Write what is gathered as a segment."""
-        if self._pending:
-            self._written += len(self._pending)
-            segment = make_segment(self._pending, self.config, self.embedder, self.store)
-            self._pending, self._characters = [], 0
-            self._name(segment, replaces=(int(segment.passages[0]), int(segment.passages[-1])))
-
-    def _finish(self) -> None:
-        """Write the rest, and merge what has become too many."""
-        self.flush()
+    def finish(self) -> None:
+        """Write what is gathered, and merge segments that have become too many or too dead."""
+        fresh = self._make_segment()
         budget = max(MERGE_BUDGET, MERGE_SHARE * self._written)
         for row in read_segments(self.connection):
             dead = self._count_dead(row)
             if dead == row.size or (dead > row.size / 2 and row.size <= budget):
                 self._merge([row])
         rows = read_segments(self.connection)
-        if rows:
-            start = merge_from([row.size for row in rows], budget)
-            if start < len(rows) - 1:
-                self._merge(rows[start:])
+        sizes = [row.size for row in rows] + ([fresh.size] if fresh else [])
+        start = merge_from(sizes, budget)
+        if fresh or start < len(rows) - 1:
+            self._merge(rows[start:], fresh)
 
     def reindex(self) -> None:
         """Split and index every stored document again."""
-        for table in ("segments", "tombstones", "passages"):
-            self.connection.execute(f"DELETE FROM {table}")
-        for number, *row in self.connection.execute(
-            f"SELECT num, {DOCUMENT_COLUMNS} FROM documents ORDER BY num"
-        ).fetchall():
-            self._add_passages(to_document(row), number)
+        for row in read_segments(self.connection):
+            self.store.name(self.connection, None, (row.first, row.last))
+        self.connection.execute("DELETE FROM passages")
+        query = f"SELECT num, {DOCUMENT_COLUMNS} FROM documents WHERE num > ? ORDER BY num LIMIT 1000"
+        last = 0
+        while rows := self.connection.execute(query, (last,)).fetchall():
+            for number, *row in rows:
+                self._add_passages(to_document(row), number)
+                last = number
 
     def compact(self) -> None:
         """Make one segment of all."""
@@ -187,16 +184,14 @@ class Change:
         if len(rows) > 1 or any(self._count_dead(row) for row in rows):
             self._merge(rows)
 
-    @contextmanager
-    def finishing(self) -> Iterator[None]:
-        """Finishes at the end; on an error deletes the files that were written for nothing."""
-        try:
-            yield
-            self._finish()
-        except BaseException:
-            for file in self._files:
-                self.store.discard(file)
-            raise
+    def _make_segment(self) -> Segment | None:
+        """A segment of what is gathered, not yet written."""
+        if not self._pending:
+            return None
+        self._written += len(self._pending)
+        segment = make_segment(self._pending, self.config, self.embedder, self.store)
+        self._pending, self._characters = [], 0
+        return segment
 
     def _bury(self, document: int) -> None:
         rows = self.connection.execute("SELECT num FROM passages WHERE document = ?", (document,)).fetchall()
@@ -204,48 +199,32 @@ class Change:
         self.connection.execute("DELETE FROM passages WHERE document = ?", (document,))
 
     def _count_dead(self, row: SegmentRow) -> int:
-        return len(self._dead(row))
+        query = "SELECT count(*) FROM tombstones WHERE passage BETWEEN ? AND ?"
+        return int(self.connection.execute(query, (row.first, row.last)).fetchone()[0])
 
-    def _dead(self, row: SegmentRow) -> list[int]:
-        query = "SELECT passage FROM tombstones WHERE passage BETWEEN ? AND ?"
-        return [passage for (passage,) in self.connection.execute(query, (row.first, row.last))]
-
-    def _merge(self, rows: Sequence[SegmentRow]) -> None:
-        parts = []
-        for row in rows:
-            dead = self._dead(row)
-            if len(dead) == row.size:
-                continue
-            try:
-                segment = self.store.load(row)
-            except SegmentDamaged:  # left to the reader, who makes it again and says so
+    def _merge(self, rows: Sequence[SegmentRow], fresh: Segment | None = None) -> None:
+        """Put one segment in the place of those that follow each other and of a fresh one after them."""
+        try:
+            parts = [self._load(row) for row in rows]
+        except SegmentDamaged:  # left to a reader, who makes it again and says so
+            if fresh is None:
                 return
-            mask = None
-            if dead:
-                mask = np.zeros(segment.size, dtype=bool)
-                mask[np.searchsorted(segment.passages, dead)] = True
-            parts.append((segment, mask))
-        self._name(merge(parts) if parts else None, replaces=(rows[0].first, rows[-1].last))
+            rows, parts = [], []
+        if fresh is not None:
+            parts.append((fresh, None))
+        first = rows[0].first if rows else int(parts[0][0].passages[0])
+        last = rows[-1].last if fresh is None else int(fresh.passages[-1])
+        merged = merge(parts) if len(parts) > 1 or parts[0][1] is not None else parts[0][0]
+        row = self.store.save(merged) if merged.size else None
+        self.store.name(self.connection, row, (first, last))
 
-    def _name(self, segment: Segment | None, replaces: tuple[int, int]) -> None:
-        row = None
-        if segment is not None:
-            row = self.store.save(segment)
-            self._files.append(row.file)
-        write_segment(self.connection, row, replaces=replaces)
-
-
-def repair(
-    store: Store, connection: sqlite3.Connection, row: SegmentRow, embedder: Embedder | None, config: Config
-) -> bool:
-    """Make a segment again from its passages, unless somebody else did; True if it was made."""
-    if row not in read_segments(connection):
-        return False
-    try:
-        store.load(row)
-        return False
-    except SegmentDamaged:
-        passages = read_passages(connection, row.first, row.last)
-        fresh = store.save(make_segment(passages, config, embedder, store)) if passages else None
-        write_segment(connection, fresh, replaces=(row.first, row.last))
-        return True
+    def _load(self, row: SegmentRow) -> tuple[Segment, Mask | None]:
+        """A segment, and which of its passages are dead."""
+        segment = self.store.load(row)
+        query = "SELECT passage FROM tombstones WHERE passage BETWEEN ? AND ?"
+        dead = [passage for (passage,) in self.connection.execute(query, (row.first, row.last))]
+        if not dead:
+            return segment, None
+        mask = np.zeros(segment.size, dtype=bool)
+        mask[np.searchsorted(segment.passages, dead)] = True
+        return segment, mask

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
-import logging
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator
@@ -13,18 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from shortlist.errors import CorpusMismatch, CorpusNotFound, EmbedderError
-from shortlist.index import change as changes
 from shortlist.index.change import Change
 from shortlist.index.embed import load_embedder
 from shortlist.index.places import corpus_dir
 from shortlist.index.records import DOCUMENT_COLUMNS, clean, find_stored, read_document, to_document
 from shortlist.index.segment import SegmentDamaged
-from shortlist.index.snapshot import Snapshot, View, load_view
-from shortlist.index.store import DATABASE, Config, SegmentRow, Store, read_config, read_segments, write_config
+from shortlist.index.snapshot import Snapshot
+from shortlist.index.store import DATABASE, Config, Store, read_config, read_segments, write_config
 from shortlist.index.sync import BATCH, Progress, Sync, batched
+from shortlist.index.view import Views
 from shortlist.types import Changes, Document, Embedder, Problem
-
-log = logging.getLogger("shortlist")
 
 ONLY_IN_A_PROGRAM = "object:"
 EmbedderSpec = str | Embedder | Callable[[list[str]], Any] | None
@@ -37,7 +33,7 @@ class Corpus:
         self.name = name
         self.path = store.folder
         self._store = store
-        self._view: View | None = None
+        self._views = Views(store, name, lambda: self.embedder)
         self._lock = threading.Lock()
         self.changes = Changes()  # what the last sync did
         self._embedder: Embedder | None = None
@@ -96,8 +92,8 @@ class Corpus:
         with self._store.writing() as connection:
             write_config(connection, config)
             change = Change(self._store, connection, config, loaded)
-            with change.finishing():
-                change.reindex()
+            change.reindex()
+            change.finish()
         self._embedder, self._embedder_spec = loaded, spec
         self._store.sweep()
 
@@ -113,17 +109,19 @@ class Corpus:
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
         """The last committed state; what is committed meanwhile does not disturb it."""
-        for attempt in itertools.count(1):
-            damage: tuple[SegmentRow, str] | None = None
+        last_damage = None
+        while True:
             with self._store.reading() as connection:
                 try:
-                    view = self._view = load_view(connection, self._store, self._view)
+                    view = self._views.current(connection)
                 except SegmentDamaged as error:
-                    damage = self._first_damaged(connection), str(error)
+                    damage = error
                 else:
                     yield Snapshot(view, connection, lambda: self.embedder)
                     return
-            self._repair(*damage, attempt)
+            if last_damage == (damage.row, damage.generation):  # not merely merged away since the state was read
+                self._views.mend(damage)
+            last_damage = damage.row, damage.generation
 
     def get(self, id: str) -> Document | None:
         with self._store.reading() as connection:
@@ -167,8 +165,9 @@ class Corpus:
                     config = self.config
                     if config.embedder.startswith(ONLY_IN_A_PROGRAM):
                         raise EmbedderError(
-                            f"The corpus {self.name!r} was built with the embedder {config.embedder_name!r}, which only "
-                            f"your program has: pass it as open_corpus(..., embedder=...), or search with mode='lexical'."
+                            f"The corpus {self.name!r} was built with the embedder {config.embedder_name!r}, which "
+                            f"only your program has: pass it as open_corpus(..., embedder=...), or search with "
+                            f"mode='lexical'."
                         )
                     self._embedder = _matching(load_embedder(config.embedder), config, self.name)
         return self._embedder
@@ -209,26 +208,8 @@ class Corpus:
         embedder = self.embedder
         with self._store.writing() as connection:
             change = Change(self._store, connection, read_config(connection), embedder)
-            with change.finishing():
-                yield change
-
-    def _first_damaged(self, connection: Any) -> SegmentRow:
-        for row in read_segments(connection):
-            try:
-                self._store.load(row)
-            except SegmentDamaged:
-                return row
-        raise AssertionError("a segment that could not be loaded can be loaded now")
-
-    def _repair(self, row: SegmentRow, reason: str, attempt: int) -> None:
-        """Make a damaged segment again, or find that another process has merged it away meanwhile."""
-        with self._store.writing() as connection:
-            made = changes.repair(self._store, connection, row, self.embedder, read_config(connection))
-        if made:
-            log.warning(
-                "The index of corpus %r was damaged (%s); it was made again from its documents.", self.name, reason
-            )
-            self._store.sweep()
+            yield change
+            change.finish()
 
 
 def create_corpus(
@@ -262,8 +243,8 @@ def create_corpus(
     for option, value in options.items():
         if getattr(corpus.config, option) != value:
             raise CorpusMismatch(
-                f"The corpus {corpus.name!r} was built with {option}={getattr(corpus.config, option)!r}, not {value!r}. "
-                f"Leave {option} out, build under another name, or pass rebuild=True to build it again."
+                f"The corpus {corpus.name!r} was built with {option}={getattr(corpus.config, option)!r}, not "
+                f"{value!r}. Leave {option} out, build under another name, or pass rebuild=True to build it again."
             )
     return corpus
 
@@ -273,7 +254,8 @@ def open_corpus(name: str | Path, embedder: EmbedderSpec = None) -> Corpus:
     folder = _folder(name, None)
     if not (folder / DATABASE).exists():
         raise CorpusNotFound(
-            f"There is no corpus {str(name)!r} (looked in {folder}). Build it first: shortlist.build(source, name={str(name)!r})."
+            f"There is no corpus {str(name)!r} (looked in {folder}). "
+            f"Build it first: shortlist.build(source, name={str(name)!r})."
         )
     return Corpus(Store.open(folder), folder.name if isinstance(name, Path) else name, embedder)
 
@@ -297,7 +279,8 @@ def _matching(embedder: Embedder | None, config: Config, name: str) -> Embedder 
     given = embedder.name if embedder else "none"
     if given != config.embedder_name:
         raise CorpusMismatch(
-            f"The corpus {name!r} was built with the embedder {config.embedder_name!r}, not {given!r}. Leave the embedder "
-            f"out to use the one it has, build under another name, or pass rebuild=True to build it again with {given!r}."
+            f"The corpus {name!r} was built with the embedder {config.embedder_name!r}, not {given!r}. Leave the "
+            f"embedder out to use the one it has, build under another name, or pass rebuild=True to build it again "
+            f"with {given!r}."
         )
     return embedder

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -160,14 +161,25 @@ def top(scores: Floats, k: int) -> Positions:
 class Part:
     """Postings in a snapshot: which of their passages are dead, and where they begin among all positions."""
 
-    def __init__(self, postings: Postings, dead: Mask | None = None, offset: int = 0) -> None:
+    def __init__(self, postings: Postings, offset: int = 0) -> None:
         self.postings = postings
-        self.dead = dead
         self.offset = offset
-        alive = postings.lengths if dead is None else postings.lengths[~dead]
-        self.live = len(alive)
-        self.length_sums = alive.sum(axis=0, dtype=np.int64)
+        self.dead: Mask | None = None
+        self.live = postings.size
+        self.length_sums: NDArray[np.int64] = postings.lengths.sum(axis=0, dtype=np.int64)
         self._weighted: dict[tuple[float, ...], Floats] = {}
+
+    def without(self, gone: NDArray[np.int64], offset: int | None = None) -> Part:
+        """The same part with more of its passages dead, at the cost of those."""
+        part = copy(self)
+        part.offset = self.offset if offset is None else offset
+        if len(gone):
+            part.dead = np.zeros(self.postings.size, dtype=bool) if self.dead is None else self.dead.copy()
+            gone = gone[~part.dead[gone]]
+            part.dead[gone] = True
+            part.live = self.live - len(gone)
+            part.length_sums = self.length_sums - self.postings.lengths[gone].sum(axis=0, dtype=np.int64)
+        return part
 
     def find(self, keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Where the postings of each key start and end; an absent key's are empty."""

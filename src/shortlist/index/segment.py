@@ -37,6 +37,9 @@ MAPPED_FROM = 4 << 20
 class SegmentDamaged(Exception):
     """A segment file is missing or not what was written; it can be made again from the database."""
 
+    row: Any = None  # the row that names it
+    generation = 0  # the state in which it was named
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Segment:
@@ -103,11 +106,8 @@ def read(path: Path, *, trusted: bool) -> Segment:
             else:
                 data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except FileNotFoundError:
-        raise SegmentDamaged(f"{path.name} is missing") from None
-    try:
-        return _parse(data, trusted=trusted)
-    except SegmentDamaged as error:
-        raise SegmentDamaged(f"{path.name} {error}") from None
+        raise SegmentDamaged("is missing") from None
+    return _parse(data, trusted=trusted)
 
 
 def _parse(data: bytes | mmap.mmap, *, trusted: bool) -> Segment:

@@ -8,108 +8,21 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shortlist.errors import InputError
 from shortlist.index.dense import Dense, VectorPart
-from shortlist.index.lexical import Lexical, Part
-from shortlist.index.segment import Segment
-from shortlist.index.store import Config, SegmentRow, Store, read_config, read_generation, read_segments
-from shortlist.index.tokens import get_analyzer
+from shortlist.index.view import Column, Loaded, View
 from shortlist.types import Embedder, Passage
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from shortlist.types import Mask, Positions
 
 MISSING: Any = object()
 _AT_ONCE = 500  # parameters in one statement
-
-
-class Column(NamedTuple):
-    """One metadata key over a segment: a code for each position, the distinct values that the codes stand for.
-
-    What is dead at `generation` is missing from it, so it serves that generation and all later ones.
-    """
-
-    generation: int
-    codes: NDArray[np.int64]
-    values: list[Any]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Loaded:
-    """A segment as one state sees it."""
-
-    row: SegmentRow
-    segment: Segment
-    part: Part
-    columns: dict[str, Column] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, eq=False)
-class View:
-    """The segments of one committed state, shared by all its snapshots."""
-
-    generation: int
-    last_tombstone: int
-    config: Config
-    loaded: tuple[Loaded, ...]
-
-    @cached_property
-    def size(self) -> int:
-        return sum(item.segment.size for item in self.loaded)
-
-    @cached_property
-    def lexical(self) -> Lexical:
-        return Lexical([item.part for item in self.loaded], get_analyzer(self.config.analyzer), self.config.scoring)
-
-    @cached_property
-    def documents(self) -> Positions:
-        """The document's number at each position."""
-        return _joined([item.segment.documents for item in self.loaded])
-
-    @cached_property
-    def passages(self) -> Positions:
-        """The passage's number at each position."""
-        return _joined([item.segment.passages for item in self.loaded])
-
-
-def load_view(connection: sqlite3.Connection, store: Store, previous: View | None) -> View:
-    """The state that the connection sees, taking over from the previous view whatever is still true."""
-    generation = read_generation(connection)
-    if previous is not None and previous.generation == generation:
-        return previous
-    known = {item.row: item for item in previous.loaded} if previous else {}
-    since = previous.last_tombstone if previous else 0
-    recent = connection.execute("SELECT num, passage FROM tombstones WHERE num > ? ORDER BY num", (since,)).fetchall()
-    fresh_dead = np.array([passage for _, passage in recent], dtype=np.int64)
-    loaded: list[Loaded] = []
-    offset = 0
-    for row in read_segments(connection):
-        old = known.get(row)
-        if old is not None:
-            segment, dead, columns = old.segment, old.part.dead, old.columns
-            gone = fresh_dead[(fresh_dead >= row.first) & (fresh_dead <= row.last)]
-        else:
-            segment, dead, columns = store.load(row), None, {}
-            query = "SELECT passage FROM tombstones WHERE passage BETWEEN ? AND ?"
-            gone = np.array([passage for (passage,) in connection.execute(query, row[:2])], dtype=np.int64)
-        if len(gone):
-            dead = np.zeros(segment.size, dtype=bool) if dead is None else dead.copy()
-            dead[np.searchsorted(segment.passages, gone)] = True
-        if old is not None and old.part.dead is dead and old.part.offset == offset:
-            loaded.append(old)
-        else:
-            loaded.append(Loaded(row, segment, Part(segment.postings, dead, offset), columns))
-        offset += segment.size
-    last_tombstone = recent[-1][0] if recent else since
-    return View(generation, last_tombstone, read_config(connection), tuple(loaded))
 
 
 class Snapshot:
@@ -219,7 +132,3 @@ def _lookup(metadata: dict[str, Any], key: str) -> Any:
             return MISSING
         value = value[step]
     return value
-
-
-def _joined(arrays: list[NDArray[np.int64]]) -> Positions:
-    return np.concatenate(arrays) if arrays else np.zeros(0, np.int64)

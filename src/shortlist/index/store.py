@@ -31,6 +31,8 @@ SEGMENTS = "segments"
 APPLICATION_ID = 0x53484C54
 FORMAT = 1
 
+RECENT_SEGMENTS = 16
+
 # How long a writer waits for another one to finish.
 WAIT_SECONDS = 60.0
 
@@ -96,7 +98,10 @@ class Store:
         self._idle: list[sqlite3.Connection] = []
         self._process = os.getpid()
         self._one_writer = threading.Lock()
+        self._fresh: list[str] = []  # files of the transaction under way
+        self._retired: list[str] = []  # files that it replaces
         self._in_memory: dict[str, Segment] = {}
+        self._recent: dict[str, Segment] = {}  # small ones that this process wrote, since they are merged soon
         self._memory_lock = threading.RLock()
 
     @classmethod
@@ -156,21 +161,28 @@ class Store:
                 connection.execute("ROLLBACK")
 
     @contextlib.contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
+    def writing(self, wait: float = WAIT_SECONDS) -> Iterator[sqlite3.Connection]:
         """A connection inside the only write transaction; committed at the end, rolled back on any error."""
-        if not self._one_writer.acquire(timeout=WAIT_SECONDS):
+        if not self._one_writer.acquire(timeout=wait):
             raise CorpusBusy(self._busy())
         try:
             with self._connection() as connection, self._translated():
+                connection.execute(f"PRAGMA busy_timeout = {int(wait * 1000)}")
                 connection.execute("BEGIN IMMEDIATE")
                 try:
                     yield connection
-                    self._bump(connection)
+                    connection.execute("UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE key = 'generation'")
                     connection.execute("COMMIT")
+                    useless = self._retired
                 except BaseException:
+                    useless = self._fresh
                     if connection.in_transaction:
                         connection.execute("ROLLBACK")
                     raise
+                finally:
+                    for file in useless:
+                        self.discard(file)
+                    self._fresh, self._retired = [], []
         finally:
             self._one_writer.release()
 
@@ -178,6 +190,7 @@ class Store:
         """Write a segment's file. It is not live until its row is."""
         first, last = int(segment.passages[0]), int(segment.passages[-1])
         file = f"{first}-{last}-{uuid.uuid4().hex[:8]}.seg"
+        self._fresh.append(file)
         if self.folder is None:
             self._in_memory[file] = segment
             return SegmentRow(first, last, segment.size, file, 0, 0)
@@ -185,34 +198,49 @@ class Store:
         path.parent.mkdir(exist_ok=True)
         segments.write(segment, path)
         status = path.stat()
+        if status.st_size < segments.MAPPED_FROM:
+            self._recent[file] = segment
+            while len(self._recent) > RECENT_SEGMENTS:
+                del self._recent[next(iter(self._recent))]
         return SegmentRow(first, last, segment.size, file, status.st_size, status.st_mtime_ns)
+
+    def name(self, connection: sqlite3.Connection, row: SegmentRow | None, replaces: tuple[int, int]) -> None:
+        """Make a saved segment live in place of all in a range, whose tombstones it heeded; None leaves nothing there."""
+        old = connection.execute("SELECT file FROM segments WHERE first BETWEEN ? AND ?", replaces)
+        self._retired += [file for (file,) in old]
+        connection.execute("DELETE FROM segments WHERE first BETWEEN ? AND ?", replaces)
+        connection.execute("DELETE FROM tombstones WHERE passage BETWEEN ? AND ?", replaces)
+        if row is not None:
+            connection.execute("INSERT INTO segments VALUES (?, ?, ?, ?, ?, ?)", row)
 
     def load(self, row: SegmentRow) -> Segment:
         if self.folder is None:
             return self._in_memory[row.file]
+        if row.file in self._recent:
+            return self._recent[row.file]
         path = self.folder / SEGMENTS / row.file
         try:
             status = path.stat()
         except FileNotFoundError:
-            raise SegmentDamaged(f"{row.file} is missing") from None
+            raise SegmentDamaged("is missing") from None
         trusted = (status.st_size, status.st_mtime_ns) == (row.bytes, row.written)
         segment = segments.read(path, trusted=trusted)
         if int(segment.passages[0]) != row.first or int(segment.passages[-1]) != row.last:
-            raise SegmentDamaged(f"{row.file} holds other passages than its row says")
+            raise SegmentDamaged("holds other passages than its row says")
         return segment
 
     def sweep(self) -> None:
-        """Delete segment files that no row names. Only under the writer's lock can a file be known to be unnamed."""
-        if not self._unnamed():
-            return
-        with self.writing() as connection:
-            for file in self._unnamed(connection):
-                self.discard(file)
+        """Delete files that no row names, left by a process that died; not now if a writer is at work on its own."""
+        if self._unnamed():
+            with contextlib.suppress(CorpusBusy), self.writing(wait=0) as connection:
+                for file in self._unnamed(connection):
+                    self.discard(file)
 
     def discard(self, file: str) -> None:
         if self.folder is None:
             self._in_memory.pop(file, None)
         else:
+            self._recent.pop(file, None)
             with contextlib.suppress(OSError):  # a system that cannot delete a mapped file leaves it to a later sweep
                 (self.folder / SEGMENTS / file).unlink()
 
@@ -225,10 +253,6 @@ class Store:
             with contextlib.suppress(FileNotFoundError):
                 files = set(os.listdir(self.folder / SEGMENTS))
         return files - {file for (file,) in connection.execute("SELECT file FROM segments")}
-
-    @staticmethod
-    def _bump(connection: sqlite3.Connection) -> None:
-        connection.execute("UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE key = 'generation'")
 
     @contextlib.contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
@@ -326,11 +350,3 @@ def read_generation(connection: sqlite3.Connection) -> int:
 def read_segments(connection: sqlite3.Connection) -> list[SegmentRow]:
     rows = connection.execute("SELECT first, last, size, file, bytes, written FROM segments ORDER BY first")
     return [SegmentRow(*row) for row in rows]
-
-
-def write_segment(connection: sqlite3.Connection, row: SegmentRow | None, *, replaces: tuple[int, int]) -> None:
-    """Name a segment in place of all that lie in a range, whose tombstones it has heeded; None leaves nothing there."""
-    connection.execute("DELETE FROM segments WHERE first BETWEEN ? AND ?", replaces)
-    connection.execute("DELETE FROM tombstones WHERE passage BETWEEN ? AND ?", replaces)
-    if row is not None:
-        connection.execute("INSERT INTO segments VALUES (?, ?, ?, ?, ?, ?)", row)

@@ -115,6 +115,10 @@ def _best(snapshot: Snapshot, scores: Floats, k: int, named: Positions) -> Posit
 
 
 def _ordered(snapshot: Snapshot, scores: Floats, positions: Positions) -> Positions:
+    """By score, best first, and by id where scores are equal."""
+    values = scores[positions]
+    if len(np.unique(values)) == len(values):
+        return positions[np.argsort(-values)]
     ids = snapshot.ids(positions)
     order = sorted(range(len(ids)), key=lambda at: (-scores[positions[at]], _natural(ids[at])))
     return positions[order]
