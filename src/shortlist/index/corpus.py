@@ -226,7 +226,7 @@ def create_corpus(
     An existing one keeps what it was built with; asking for something else is an error, or with `rebuild` a reindex.
     Options are those of `Config`: analyzer, scoring, chunk_size, chunk_overlap.
     """
-    folder = None if in_memory else _folder(name, path)
+    folder = None if in_memory else corpus_folder(name, path)
     if folder is None or not (folder / DATABASE).exists():
         wanted = "default" if embedder is None else embedder
         loaded = load_embedder(wanted)
@@ -251,7 +251,7 @@ def create_corpus(
 
 def open_corpus(name: str | Path, embedder: EmbedderSpec = None) -> Corpus:
     """An existing corpus, by its name or by the path of its folder."""
-    folder = _folder(name, None)
+    folder = corpus_folder(name)
     if not (folder / DATABASE).exists():
         raise CorpusNotFound(
             f"There is no corpus {str(name)!r} (looked in {folder}). "
@@ -260,7 +260,8 @@ def open_corpus(name: str | Path, embedder: EmbedderSpec = None) -> Corpus:
     return Corpus(Store.open(folder), folder.name if isinstance(name, Path) else name, embedder)
 
 
-def _folder(name: str | Path, path: str | Path | None) -> Path:
+def corpus_folder(name: str | Path, path: str | Path | None = None) -> Path:
+    """Where a corpus lies: at its path, or under its name in the data directory; a name with a slash is a path."""
     if path is not None:
         return Path(path).expanduser()
     if isinstance(name, Path) or "/" in name or "\\" in name:

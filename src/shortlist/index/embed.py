@@ -132,7 +132,9 @@ class TokenTable(models.BaseEmbedder):
     """One vector per token, memory-mapped; a text is the mean of its tokens."""
 
     cached = False
-    noise = 0.0
+    noise = (
+        0.22  # gibberish: best cosine .33 to .41 at the 90th percentile of 3 sets; loses 1.9 % of 1,132 real queries
+    )
     max_chars = models.MAX_TOKENS * models.CHARS_PER_TOKEN
 
     def __init__(self, weights: Path, tokenizer: Path, name: str) -> None:
@@ -186,7 +188,9 @@ class LightEmbedder(models.BaseEmbedder):
 
     name = "light"
     cached = False
-    noise = 0.0
+    noise = (
+        0.15  # gibberish: best cosine .20 to .24 at the 90th percentile of 3 sets; loses 1.5 % of 1,132 real queries
+    )
     _dim: int = 512
 
     def _encode(self, texts: list[str], *, query: bool) -> NDArray[np.float64]:
@@ -232,7 +236,7 @@ def _stable_hash(feature: str) -> int:
 _OPENAI = "https://api.openai.com/v1"
 _AGAIN = {429, 500, 502, 503}
 _TRIES = 4
-_LONGEST_WAIT = 60.0
+_FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0  # seconds
 
 
 class OpenAIEmbedder(models.BaseEmbedder):
@@ -247,7 +251,6 @@ class OpenAIEmbedder(models.BaseEmbedder):
         *,
         key: str | None = None,
         timeout: float = 30.0,
-        backoff: float = 0.5,
         transport: Any = None,
     ) -> None:
         self._http = models.need("httpx2", "httpx2", "openai", "An OpenAI-compatible endpoint")
@@ -257,7 +260,7 @@ class OpenAIEmbedder(models.BaseEmbedder):
             raise InputError(f"openai:MODEL@ADDRESS needs an address such as {_OPENAI}: {error}") from error
         self.name = f"openai:{model}" if place == _OPENAI else f"openai:{model}@{place}"
         self._model, self._url = model, base_url.rstrip("/") + "/embeddings"
-        self._key, self._backoff = key, backoff
+        self._key = key
         self._client = self._http.Client(timeout=timeout, transport=transport)
         weakref.finalize(self, self._client.close)
 
@@ -277,7 +280,7 @@ class OpenAIEmbedder(models.BaseEmbedder):
 
     def _post(self, content: dict[str, Any]) -> str:
         for attempt in range(_TRIES):
-            wait = self._backoff * 2**attempt
+            wait = _FIRST_WAIT * 2**attempt
             try:
                 response = self._client.post(self._url, json=content, headers=self._headers())
             except self._http.RequestError as error:

@@ -30,11 +30,11 @@ def idf_robertson(documents: int, df: int) -> float:
 
 
 def idf_atire(documents: int, df: int) -> float:
-    return math.log(documents / df)
+    return math.log(documents / max(df, 0.5))  # a word that no passage holds still weighs in what is ideal
 
 
 def idf_bm25plus(documents: int, df: int) -> float:
-    return math.log((documents + 1.0) / df)
+    return math.log((documents + 1.0) / max(df, 0.5))
 
 
 def idf_bm25l(documents: int, df: int) -> float:

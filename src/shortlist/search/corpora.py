@@ -1,4 +1,4 @@
-"""Which corpus is meant? A corpus, its name, or a handful of texts that become one for a moment; and how one is made."""
+"""Which corpus is meant? A corpus, its name, or some texts that become one for a moment; and how one is built."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from shortlist.errors import InputError
-from shortlist.index.corpus import Corpus, EmbedderSpec, create_corpus, open_corpus
+from shortlist.index.corpus import Corpus, EmbedderSpec, corpus_folder, create_corpus, open_corpus
 from shortlist.index.sync import Progress
 from shortlist.sources import CorpusSource, documents_of
 from shortlist.types import Document
+
+OPEN_AT_ONCE = 16
+_open: dict[tuple[str, int], Corpus] = {}
 
 Searchable = Corpus | str | Path | Mapping[str, Any] | Iterable[str | Document | Mapping[str, Any]]
 
@@ -50,7 +53,7 @@ def resolve(corpus: Searchable, *, needs_vectors: bool) -> Corpus:
     if isinstance(corpus, Corpus):
         return corpus
     if isinstance(corpus, str | Path):
-        return open_corpus(corpus)
+        return _opened(corpus)
     if not isinstance(corpus, Iterable):
         raise InputError(f"A corpus is a Corpus, its name, or a list or mapping of texts, not {corpus!r}.")
     made = create_corpus(in_memory=True, embedder="default" if needs_vectors else "none")
@@ -58,3 +61,18 @@ def resolve(corpus: Searchable, *, needs_vectors: bool) -> Corpus:
     if failed:
         raise InputError(f"{failed[0].id or 'An entry'} cannot be searched: {failed[0].reason}")
     return made
+
+
+def _opened(name: str | Path) -> Corpus:
+    """The corpus of that name, kept open for the next call as long as its folder is the same one."""
+    folder = corpus_folder(name)
+    try:
+        key = str(folder.resolve()), folder.stat().st_ino
+    except OSError:
+        return open_corpus(name)  # which says what is wrong
+    found = _open.get(key) or open_corpus(name)
+    _open.pop(key, None)
+    _open[key] = found
+    while len(_open) > OPEN_AT_ONCE:
+        del _open[next(iter(_open))]
+    return found

@@ -1,0 +1,37 @@
+# On a machine with python3 and make: `make demo` shows the main job, `make test` runs every check.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+PATHS := src tests examples bench
+
+.PHONY: demo test fix bench lock clean
+
+demo: $(READY)
+	@$(BIN)/python examples/demo.py
+
+test: $(READY)
+	$(BIN)/ruff check $(PATHS)
+	$(BIN)/ruff format --check $(PATHS)
+	$(BIN)/mypy
+	$(BIN)/pytest -n 2 -m "not slow"
+
+fix: $(READY)
+	$(BIN)/ruff check --fix $(PATHS)
+	$(BIN)/ruff format $(PATHS)
+
+bench: $(READY)
+	$(BIN)/python -m bench
+
+# A first run installs everything; a later one only when what is needed has changed.
+$(READY): pyproject.toml requirements.lock
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $(READY)
+
+lock:
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --quiet \
+		--extra all --group dev pyproject.toml -o requirements.lock
+
+clean:
+	rm -rf .venv .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,69 @@
+"""The main job, offline, on the data beside this file: find the few right things, or say that nothing fits."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import shortlist
+from shortlist import Corpus, CorpusSource, Discovery
+
+HERE = Path(__file__).parent
+DATA = HERE / "data"
+KEPT = HERE.parent / ".demo"  # built on the first run, only compared on the next
+
+# Scores in the default mode go from 0 to 1; a best score below this means that nothing fits.
+FLOOR = 0.15
+
+
+def main() -> None:
+    heading("Build: each corpus is kept, and a second run touches only what changed")
+    tools = build("tools", CorpusSource.from_catalog(DATA / "tools.yaml"))
+    skills = build("skills", CorpusSource.from_skills(DATA / "skills"))
+    docs = build("docs", CorpusSource.from_files(DATA / "docs"))
+
+    heading("Discover: an agent sees the few tools that fit, not all ninety")
+    show(shortlist.discover(tools, "refund a payment to the customer's card", min_score=FLOOR))
+    show(shortlist.discover(tools, "where is the parcel right now", min_score=FLOOR, filter={"access": "read"}))
+
+    heading("Discover: nothing fits, and it says so")
+    show(shortlist.discover(tools, "play some quiet jazz while I work", min_score=FLOOR))
+    show(shortlist.discover(tools, "xyzzy plugh", min_score=FLOOR))
+
+    heading("Disclose: the body of a skill and the files beside it, only now that it was chosen")
+    found = shortlist.discover(skills, "roll back a bad release", min_score=FLOOR, level="bundled")
+    show(found)
+    for item in found.results:
+        lines = (item.body or "").splitlines()
+        print("\n".join(f"    | {line[:100]}" for line in lines[:8]))
+        print(f"    | ... {len(lines) - 8} more lines; beside it: {', '.join(item.files)}")
+
+    heading("Search: passages of documents, with their place")
+    for hit in shortlist.search(docs, "how long do customers have to return a mattress?", k=3):
+        text = " ".join(hit.text.split())
+        print(f"  {hit.score:.2f}  {hit.id} ({hit.locator})\n        {text[:96]}...")
+
+
+def build(name: str, source: CorpusSource) -> Corpus:
+    corpus = shortlist.build(source, path=KEPT / name)
+    done = corpus.changes
+    print(
+        f"  {name:7} {len(corpus):3} documents: {done.added} added, {done.changed} changed, {done.unchanged} unchanged"
+    )
+    return corpus
+
+
+def show(found: Discovery) -> None:
+    print(f'  "{found.query}"')
+    for item in found.results:
+        print(f"    -> {item.score:.2f}  {item.name}")
+    print(f"    {'Nothing fits. ' if found.abstained else ''}{found.reason}")
+
+
+def heading(text: str) -> None:
+    bold, plain = ("\033[1m", "\033[0m") if sys.stdout.isatty() else ("", "")
+    print(f"\n{bold}{text}{plain}")
+
+
+if __name__ == "__main__":
+    main()

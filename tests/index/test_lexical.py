@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import bm25s
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shortlist.errors import InputError
+from shortlist.index import lexical
+from shortlist.index.formulas import FORMULAS, Scoring
+from shortlist.index.lexical import Fields, Lexical, Part, Postings, build, merge
+from shortlist.index.tokens import get_analyzer
+
+plain = get_analyzer("alphanumeric-1")
+WORDS = [f"w{number}" for number in range(12)]
+texts = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
+fields = st.builds(Fields, title=texts, keywords=st.lists(texts, max_size=2), content=texts)
+
+
+def index(passages: Sequence[Fields], scoring: Scoring | None = None) -> Lexical:
+    return Lexical([Part(build(passages, plain))], plain, scoring)
+
+
+def contents(*texts: str) -> list[Fields]:
+    return [Fields(content=text) for text in texts]
+
+
+def expected(passages: Sequence[Fields], query: str, scoring: Scoring) -> list[float]:
+    """Every score, straight from the definitions."""
+    formula = FORMULAS[scoring.formula]
+    bags = []
+    for passage in passages:
+        bag: Counter[str] = Counter()
+        for weight, text in zip(
+            scoring.weights, (passage.title, " ".join(passage.keywords), passage.content), strict=True
+        ):
+            for term in plain.terms(text):
+                bag[term] += weight  # type: ignore[assignment]
+        bags.append(bag)
+    average = sum(sum(bag.values()) for bag in bags) / len(bags)
+    count = len(bags)
+    df = Counter(term for bag in bags for term in bag)
+    asked = Counter(plain.terms(query))
+    scores = []
+    for bag in bags:
+        if scoring.formula == "tfidf":
+            there = {term: tf * formula.idf(count, df[term]) for term, tf in bag.items()}
+            here = {term: tf * formula.idf(count, df[term]) for term, tf in asked.items() if df[term]}
+            size = math.hypot(*there.values()) * math.hypot(*here.values())
+            scores.append(sum(here[term] * there.get(term, 0.0) for term in here) / size if size else 0.0)
+            continue
+        norm = 1 - scoring.b + scoring.b * sum(bag.values()) / average if average else 1.0
+        scores.append(
+            sum(
+                times * formula.idf(count, df[term]) * formula.gain(bag[term], norm, scoring.k1, formula.delta)
+                for term, times in asked.items()
+                if bag[term]
+            )
+        )
+    return scores
+
+
+def test_a_lucene_score_is_what_arithmetic_says() -> None:
+    ranking = index(contents("a a b", "b c", "c")).rank("a", 10)
+    idf = math.log(1 + (3 - 1 + 0.5) / (1 + 0.5))
+    assert ranking.positions.tolist() == [0]
+    assert ranking.scores.tolist() == pytest.approx([idf * 2 / (2 + 1.5 * (0.25 + 0.75 * 3 / 2))])
+
+
+def test_a_word_in_the_title_counts_as_often_as_its_weight() -> None:
+    weighted = index([Fields(title="a", content="b"), Fields(content="a b c")], Scoring(weights=(3.0, 1.0, 1.0)))
+    written_out = index(contents("a a a b", "a b c"))
+    assert weighted.scores(["a"]).tolist() == written_out.scores(["a"]).tolist()
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+@settings(max_examples=60, deadline=None)
+@given(passages=st.lists(fields, min_size=1, max_size=12), query=texts, title=st.sampled_from([1.0, 2.0, 3.5]))
+def test_every_formula_gives_what_its_definition_says(
+    formula: str, passages: list[Fields], query: str, title: float
+) -> None:
+    scoring = Scoring(formula, weights=(title, 1.5, 1.0))
+    assert index(passages, scoring).scores(plain.terms(query)) == pytest.approx(expected(passages, query, scoring))
+
+
+@pytest.mark.parametrize("method", ["lucene", "robertson", "atire"])
+def test_scores_equal_those_of_bm25s_on_the_same_tokens(method: str) -> None:
+    rng = np.random.default_rng(7)
+    corpus = [" ".join(rng.choice(WORDS, size=int(rng.integers(1, 40)))) for _ in range(300)]
+    theirs = bm25s.BM25(method=method, k1=1.5, b=0.75)
+    theirs.index([text.split() for text in corpus], show_progress=False)
+    ours = index(contents(*corpus), Scoring(method))
+    for _ in range(20):
+        query = rng.choice(WORDS, size=4).tolist()
+        assert ours.scores(query) == pytest.approx(theirs.get_scores(query), abs=1e-4)
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+@settings(max_examples=40, deadline=None)
+@given(passages=st.lists(fields, min_size=1, max_size=12), query=texts)
+def test_compiled_loops_give_the_very_scores_of_numpy(formula: str, passages: list[Fields], query: str) -> None:
+    ours = index(passages, Scoring(formula, weights=(2.0, 1.5, 1.0)))
+    before = lexical.COMPILED_FROM
+    try:
+        lexical.COMPILED_FROM = 1 << 60
+        by_numpy = ours.scores(plain.terms(query))
+        lexical.COMPILED_FROM = 0
+        assert ours.scores(plain.terms(query)).tolist() == by_numpy.tolist()
+    finally:
+        lexical.COMPILED_FROM = before
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    passages=st.lists(fields, min_size=1, max_size=16),
+    cuts=st.lists(st.integers(0, 16), max_size=3),
+    dead=st.sets(st.integers(0, 15)),
+    query=texts,
+    formula=st.sampled_from(["lucene", "tfidf"]),
+)
+def test_parts_with_dead_passages_score_as_one_build_of_the_living(
+    passages: list[Fields], cuts: list[int], dead: set[int], query: str, formula: str
+) -> None:
+    scoring = Scoring(formula, weights=(2.0, 1.5, 1.0))
+    alive = [at for at in range(len(passages)) if at not in dead]
+    whole = index([passages[at] for at in alive], scoring)
+    borders = sorted({0, len(passages), *(cut for cut in cuts if cut < len(passages))})
+    parts, pairs = [], []
+    for start, end in itertools.pairwise(borders):
+        postings = build(passages[start:end], plain)
+        gone = np.array([at - start for at in range(start, end) if at in dead], dtype=np.int64)
+        parts.append(Part(postings, start).without(gone))
+        pairs.append((postings, parts[-1].dead))
+    terms = plain.terms(query)
+    assert Lexical(parts, plain, scoring).scores(terms)[alive].tolist() == whole.scores(terms).tolist()
+    merged = merge(pairs)
+    assert Lexical([Part(merged)], plain, scoring).scores(terms).tolist() == whole.scores(terms).tolist()
+    assert same_arrays(merged, build([passages[at] for at in alive], plain))
+
+
+def same_arrays(one: Postings, other: Postings) -> bool:
+    names = ("keys", "starts", "docs", "tfs", "lengths")
+    living = one.keys[np.diff(one.starts) > 0]
+    return bool(np.array_equal(living, other.keys)) and all(
+        np.array_equal(getattr(one, name), getattr(other, name)) for name in names[2:]
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(passages=st.lists(fields, min_size=1, max_size=16), query=texts, k=st.integers(0, 20), data=st.data())
+def test_the_ranking_is_the_best_of_the_allowed_with_all_ties(
+    passages: list[Fields], query: str, k: int, data: Any
+) -> None:
+    ours = index(passages)
+    allowed = np.array(data.draw(st.lists(st.booleans(), min_size=len(passages), max_size=len(passages))))
+    ranking = ours.rank(query, k, allowed)
+    scores = np.where(allowed, ours.scores(plain.terms(query)), 0.0)
+    order = sorted((at for at in range(len(passages)) if scores[at] > 0), key=lambda at: (-scores[at], at))
+    least = scores[order[min(k, len(order)) - 1]] if order and k else math.inf
+    assert ranking.positions.tolist() == [at for at in order if scores[at] >= least]
+    assert ranking.scores.tolist() == scores[ranking.positions].tolist()
+
+
+def test_counts_saturate_instead_of_spilling_into_another_field() -> None:
+    ours = index([Fields(title="a " * 300, content="b " * 70_000), Fields(content="c")])
+    assert ours.scores(["c"])[0] == 0.0
+    assert ours.scores(["b"])[0] == pytest.approx(math.log(2), rel=1e-3)
+
+
+def test_the_ideal_is_never_reached_and_counts_unknown_words() -> None:
+    ours = index(contents("a b", "b c", "c d"))
+    assert ours.rank("a b", 1).scores[0] < ours.ideal(["a", "b"]) < ours.ideal(["a", "b", "zebra"])
+
+
+def test_nothing_is_found_where_nothing_is() -> None:
+    empty = Lexical([], plain)
+    assert len(empty.rank("a", 10)) == 0
+    assert not empty.knows(["a"])
+    assert len(empty.named("a")) == 0
+    assert len(index(contents("", "")).rank("a", 10)) == 0
+    assert index(contents("")).average == 0.0
+
+
+def test_names_are_found_in_a_query_in_any_spelling() -> None:
+    ours = index([Fields(names=("get_user",)), Fields(names=("it",)), Fields(names=("x " * 20,))])
+    assert ours.named("please call getUser now").tolist() == [0]
+    assert ours.named("is it good").tolist() == []
+    assert ours.named("It").tolist() == [1]
+    assert ours.named("x " * 20).tolist() == []
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"formula": "bm26"}, {"k1": -1}, {"b": 2}, {"weights": (1.0, 1.0)}, {"weights": (0.0, 0.0, 0.0)}]
+)
+def test_a_scoring_that_means_nothing_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        Scoring(**wrong)

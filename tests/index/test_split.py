@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import itertools
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shortlist.index.split import Piece, split, windows
+from shortlist.types import Document
+
+
+def test_tools_and_texts_stay_whole() -> None:
+    for kind in ("text", "tool", "row"):
+        assert split(Document("a", "", "word " * 1000, kind=kind)) == [Piece("whole")]
+
+
+def test_a_long_file_falls_into_windows_with_offsets() -> None:
+    content = "".join(f"Sentence number {number:03d} is here. " for number in range(60))
+    pieces = split(Document("a", "", content, kind="file"))
+    assert [piece.locator for piece in pieces] == [
+        "whole;offset=0",
+        f"whole;offset={23 * 29}",
+        f"whole;offset={46 * 29}",
+    ]
+    for piece in pieces:
+        assert piece.text is not None
+        start = int(piece.locator.removeprefix("whole;offset="))
+        assert content[start:].startswith(piece.text)
+        assert piece.text.endswith(".")
+
+
+def test_a_page_keeps_its_own_locator() -> None:
+    pieces = split(Document("a", "", "word " * 300, kind="page", locator="page=3"))
+    assert pieces[0].locator == "page=3;offset=0"
+
+
+def test_a_skill_shows_its_description_first() -> None:
+    content = "What it is for.\n\n" + "Step by step. " * 10
+    assert [piece.text for piece in split(Document("a", "", content, kind="skill"))] == [
+        "What it is for.",
+        ("Step by step. " * 10).strip(),
+    ]
+
+
+def test_a_short_or_empty_file_is_one_piece() -> None:
+    assert split(Document("a", "", "short", kind="file")) == [Piece("whole")]
+    assert split(Document("a", "", "", kind="file")) == [Piece("whole")]
+    assert split(Document("a", "", " \n " * 2000, kind="file")) == [Piece("whole")]
+
+
+@given(st.text(alphabet="ab. \n", max_size=600), st.integers(10, 60), st.integers(0, 4))
+def test_windows_cover_all_text_and_none_lies_in_another(text: str, size: int, overlap: int) -> None:
+    spans = windows(text, size, overlap)
+    covered = {at for start, end in spans for at in range(start, end)}
+    assert {at for at, character in enumerate(text) if not character.isspace()} <= covered
+    for (start, end), (next_start, next_end) in itertools.pairwise(spans):
+        assert start < next_start
+        assert end < next_end
+    assert all(0 < end - start <= size for start, end in spans)
+
+
+def test_a_text_without_any_space_is_cut_all_the_same() -> None:
+    assert windows("x" * 2000, 800, 120) == [(0, 800), (680, 1480), (1360, 2000)]

@@ -1,0 +1,59 @@
+"""Importing the package is cheap; heavy parts load on first use."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import shortlist
+
+HEAVY = (
+    "numpy",
+    "numba",
+    "onnxruntime",
+    "fastapi",
+    "mcp",
+    "pydantic_settings",
+    "tokenizers",
+    "Stemmer",
+    "httpx2",
+    "yaml",
+)
+
+
+def modules_after(code: str) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys\nprint(' '.join(sys.modules))"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    return set(done.stdout.split())
+
+
+def test_importing_loads_no_heavy_part() -> None:
+    assert modules_after("import shortlist").isdisjoint(HEAVY)
+
+
+def test_a_small_lexical_search_imports_no_numba_and_no_model() -> None:
+    code = "import shortlist\nassert shortlist.search(['one cat', 'two dogs'], 'dog', mode='lexical')[0].id == '1'"
+    assert modules_after(code).isdisjoint({"numba", "onnxruntime", "tokenizers", "httpx2"})
+
+
+def test_every_public_name_is_there() -> None:
+    for name in shortlist.__all__:
+        assert getattr(shortlist, name) is not None
+    assert set(shortlist.__all__) <= set(dir(shortlist))
+
+
+def test_search_stays_a_function_whatever_is_imported_first() -> None:
+    code = "from shortlist.search.select import select\nimport shortlist\nassert callable(shortlist.search)"
+    assert "shortlist.search.select" in modules_after(code)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'serach'"):
+        _ = shortlist.serach  # type: ignore[attr-defined]
