@@ -230,7 +230,7 @@ def test_merging_keeps_to_its_budget() -> None:
 
 
 def test_a_corpus_remembers_how_it_was_made(tmp_path: Path) -> None:
-    options = {"analyzer": "words-1", "scoring": Scoring("bm25+", k1=1.2), "chunk_size": 300, "chunk_overlap": 50}
+    options: dict[str, Any] = {"analyzer": "words-1", "scoring": Scoring("bm25+", k1=1.2), "chunk_size": 300, "chunk_overlap": 50}
     shortlist.create_corpus(path=tmp_path / "c", embedder="light", **options).close()
     with shortlist.open_corpus(tmp_path / "c") as corpus:
         config = corpus.config

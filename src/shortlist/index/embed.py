@@ -245,21 +245,15 @@ class OpenAIEmbedder(models.BaseEmbedder):
     max_chars = 24_000  # below the 8,191 tokens that the endpoint takes
 
     def __init__(
-        self,
-        model: str,
-        base_url: str = _OPENAI,
-        *,
-        key: str | None = None,
-        timeout: float = 30.0,
-        transport: Any = None,
+        self, model: str, url: str = _OPENAI, *, key: str | None = None, timeout: float = 30.0, transport: Any = None
     ) -> None:
         self._http = models.need("httpx2", "httpx2", "openai", "An OpenAI-compatible endpoint")
         try:
-            place = str(self._http.URL(base_url.rstrip("/")).copy_with(userinfo=b""))
+            place = str(self._http.URL(url.rstrip("/")).copy_with(userinfo=b""))
         except self._http.InvalidURL as error:
             raise InputError(f"openai:MODEL@ADDRESS needs an address such as {_OPENAI}: {error}") from error
         self.name = f"openai:{model}" if place == _OPENAI else f"openai:{model}@{place}"
-        self._model, self._url = model, base_url.rstrip("/") + "/embeddings"
+        self._model, self._url = model, url.rstrip("/") + "/embeddings"
         self._key = key
         self._client = self._http.Client(timeout=timeout, transport=transport)
         weakref.finalize(self, self._client.close)

@@ -340,7 +340,7 @@ class SentenceTransformers(BaseEmbedder):
         except Exception as error:
             raise EmbedderError(f"{where} cannot be loaded by sentence-transformers: {error}") from error
         self.name = label(extra, where, weights_of(folder)) if folder.is_dir() else f"{extra}:{where}"
-        self.max_chars = CHARS_PER_TOKEN * (self._model.max_seq_length or 1 << 16)
+        self.max_chars = CHARS_PER_TOKEN * int(min(self._model.max_seq_length or 1 << 16, 1 << 16))  # it may be infinite
         self._lock = threading.Lock()  # its tokenizer cannot be asked by two threads
         self._dim = self.dim
 

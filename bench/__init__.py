@@ -1,0 +1,1 @@
+"""Measurements, kept in bench/results. `python -m bench` lists them."""

@@ -1,0 +1,25 @@
+"""`python -m bench NAME [FOLDER...]`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from bench import quality, update
+
+BENCHMARKS = {"quality": quality, "update": update}
+
+
+def main(arguments: list[str]) -> int:
+    names = arguments[:1] or list(BENCHMARKS)
+    if names[0] not in BENCHMARKS:
+        for name, module in BENCHMARKS.items():
+            print(f"python -m bench {name:10} {(module.__doc__ or '').splitlines()[0]}")
+        return 2
+    for name in names:
+        BENCHMARKS[name].run([Path(folder) for folder in arguments[1:]])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

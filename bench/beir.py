@@ -1,0 +1,61 @@
+"""Sets in BEIR layout: corpus.jsonl, queries.jsonl, qrels/test.tsv; a .tar.xz of such a folder will do."""
+
+from __future__ import annotations
+
+import json
+import math
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shortlist import Document
+
+Relevance = dict[str, dict[str, float]]
+
+
+@dataclass(frozen=True)
+class Set:
+    name: str
+    documents: list[Document]
+    queries: dict[str, str]
+    relevance: Relevance
+
+
+@contextmanager
+def unpacked(path: Path) -> Iterator[Path]:
+    if path.is_dir():
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as folder, tarfile.open(path) as archive:
+        archive.extractall(folder, filter="data")
+        yield next(Path(folder).iterdir())
+
+
+def load(path: Path) -> Set:
+    with unpacked(path) as folder:
+        documents = [
+            Document(row["_id"], row.get("title") or "", row["text"], kind="tool")
+            for row in _rows(folder / "corpus.jsonl")
+        ]
+        queries = {row["_id"]: row["text"] for row in _rows(folder / "queries.jsonl")}
+        relevance: Relevance = {}
+        for line in (folder / "qrels" / "test.tsv").read_text("utf-8").splitlines()[1:]:
+            query, document, score = line.split("\t")
+            if float(score) > 0:
+                relevance.setdefault(query, {})[document] = float(score)
+        return Set(folder.name, documents, queries, relevance)
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open(encoding="utf-8") as file:
+        yield from map(json.loads, file)
+
+
+def ndcg(ranked: list[str], relevant: dict[str, float], k: int = 10) -> float:
+    gained = sum(relevant.get(id, 0.0) / math.log2(place + 2) for place, id in enumerate(ranked[:k]))
+    ideal = sorted(relevant.values(), reverse=True)[:k]
+    return gained / sum(gain / math.log2(place + 2) for place, gain in enumerate(ideal))

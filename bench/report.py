@@ -1,0 +1,40 @@
+"""Where results go: JSON with the machine, the versions and the commit."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import time
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parent / "results"
+PACKAGES = ("shortlist", "numpy", "numba", "bm25s", "wordllama")
+
+
+def save(name: str, figures: Any) -> None:
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{name}.json"
+    path.write_text(
+        json.dumps(
+            {
+                "benchmark": name,
+                "date": time.strftime("%Y-%m-%d"),
+                "commit": commit.stdout.strip(),
+                "machine": {
+                    "architecture": platform.machine(),
+                    "cores": os.cpu_count(),
+                    "python": platform.python_version(),
+                },
+                "versions": {package: metadata.version(package) for package in PACKAGES},
+                "figures": figures,
+            },
+            indent=2,
+        )
+        + "\n"
+    )
+    print(f"written to {path}")

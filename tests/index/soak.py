@@ -1,0 +1,310 @@
+"""Documents in two versions, and the programs that other processes run on a corpus of them.
+
+`python -m tests.index.soak serve` forks a process for every order that it reads, and kills it when the order says so.
+`python -m tests.index.soak write|read|create PATH ...` says "ready", waits for a line, works, and says what it did.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import select
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import shortlist
+from shortlist import Corpus, Document
+from shortlist.index import change
+from shortlist.types import Mode
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 120  # seconds after which a process that should have ended is given up
+WORDS = [f"word{number}" for number in range(120)]
+QUERIES = ["word1 word2 word3", "word17", "title7 word99", "word5 word5 word80 nothing", "d33"]
+SMALL = {"FLUSH_PASSAGES": 16, "MERGE_BUDGET": 48, "MERGE_SHARE": 0}  # settings of `change` that make many segments
+
+
+def version(name: str) -> list[Document]:
+    """60 documents as "A"; as "B" 10 of them are gone, 20 the same, 30 changed, and 25 are new."""
+    numbers = range(60) if name == "A" else range(10, 85)
+    return [_document(number, "A" if number < 30 else name) for number in numbers]
+
+
+def _document(number: int, name: str) -> Document:
+    draw = random.Random(f"{name}{number}")
+    is_file = number % 6 == 0
+    words = draw.choices(WORDS, k=draw.randrange(200, 600) if is_file else draw.randrange(5, 30))
+    return Document(
+        f"d{number}", f"title{number % 9}", " ".join(words), [draw.choice(WORDS)], {"version": name, "even": number % 2},
+        kind="file" if is_file else "text",
+    )  # fmt: skip
+
+
+def rebuilt(documents: Iterable[Document], embedder: Any = "none") -> Corpus:
+    corpus = shortlist.create_corpus(in_memory=True, embedder=embedder)
+    corpus.add(documents)
+    return corpus
+
+
+def found(corpus: Corpus, mode: Mode = "lexical", queries: Iterable[str] = QUERIES) -> list[tuple[str, str, float]]:
+    """What a corpus answers to some queries."""
+    hits = [hit for query in queries for hit in shortlist.search(corpus, query, mode=mode, k=20)]
+    return [(hit.id, hit.locator, hit.score) for hit in hits]
+
+
+# Processes that are killed
+
+
+class Outcome(NamedTuple):
+    seconds: float
+    killed: bool
+    said: str
+
+
+class Killer:
+    """The process that forks and kills."""
+
+    def __init__(self) -> None:
+        self._process = start("serve")
+
+    def run(self, act: str, path: Path, name: str, *, after: float | None = None, step: int = 0) -> Outcome:
+        """Let a process act on the corpus, until it is done, some seconds have passed, or it comes to a step."""
+        assert self._process.stdin
+        self._process.stdin.write(json.dumps([act, str(path), name, after, step]) + "\n")
+        self._process.stdin.flush()
+        seconds, status, said = json.loads(line_of(self._process))
+        killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+        assert killed or status == 0, f"a process that should {act} ended with status {status}"
+        return Outcome(seconds, killed, said)
+
+    def close(self) -> None:
+        self._process.communicate(timeout=PATIENCE)
+
+
+def _serve() -> None:
+    for name, value in SMALL.items():
+        setattr(change, name, value)
+    for line in sys.stdin:
+        act, path, name, after, step = json.loads(line)
+        reader, writer = os.pipe()
+        began = time.perf_counter()
+        process = os.fork()
+        if process == 0:
+            _obey(act, Path(path), name, step, writer)
+        os.close(writer)
+        if after is not None:
+            time.sleep(after)
+            os.kill(process, signal.SIGKILL)
+        _, status = os.waitpid(process, 0)
+        seconds = time.perf_counter() - began
+        with open(reader) as said:
+            print(json.dumps([seconds, status, said.read()]), flush=True)
+
+
+def _obey(act: str, path: Path, name: str, step: int, writer: int) -> None:
+    signal.alarm(PATIENCE)
+    try:
+        counted = _count_effects(step) if step else None
+        if act == "sync":
+            with shortlist.open_corpus(path) as corpus:
+                corpus.sync(version(name))
+        elif act == "build":
+            shortlist.build(version(name), path=path, embedder="none").close()
+        elif act == "edit":
+            with shortlist.open_corpus(path) as corpus:
+                for number in range(1000):
+                    edit(corpus, number)
+                    os.write(writer, b".")
+        sys.setprofile(None)
+        if counted:
+            os.write(writer, str(counted()).encode())
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
+
+
+_EFFECTS = {
+    "close", "connect", "execute", "executemany", "executescript", "fsync", "link", "mkdir", "open", "unlink", "write",
+}  # fmt: skip
+
+
+def _count_effects(last: int) -> Callable[[], int]:
+    """Count the calls that may change something on the disk, and die right before one of them; -1 never comes."""
+    count = 0
+
+    def notice(frame: Any, event: str, function: Any) -> None:
+        nonlocal count
+        if event == "c_call" and function.__name__ in _EFFECTS:
+            count += 1
+            if count == last:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.setprofile(notice)
+    return lambda: count
+
+
+def edit(corpus: Corpus, number: int) -> None:
+    """One of a row of changes: add, replace or remove one document."""
+    id, content = edit_of(number)
+    if content:
+        corpus.add([Document(id, "", content)])
+    else:
+        corpus.remove(id)
+
+
+def edit_of(number: int) -> tuple[str, str]:
+    return f"e{number % 7}", "" if number % 5 == 4 else f"edit{number} word{number % 10}"
+
+
+# Processes that work beside each other
+
+WRITERS = 4
+ITEMS = 12  # documents that a writer may have
+
+
+def item(owner: int, number: int, edition: int) -> Document:
+    """What a writer writes. Number 0, its anchor, is replaced but never removed."""
+    words = " ".join(random.Random(edition).choices(WORDS, k=edition % 200))
+    content = f"edition{edition} common owner{owner} {'anchor' if number == 0 else 'loose'}{owner} {words}"
+    return Document(
+        f"w{owner}-{number}", f"edition{edition}", content, [], {"owner": owner, "edition": edition},
+        kind="file" if number % 3 == 0 else "text",
+    )  # fmt: skip
+
+
+def anchors() -> list[Document]:
+    return [item(owner, 0, 0) for owner in range(WRITERS)]
+
+
+def write(corpus: Corpus, owner: int, seconds: float) -> dict[str, int]:
+    """Add, replace and remove an owner's documents for a while; the editions that are there at the end."""
+    draw = random.Random(owner)
+    editions = {f"w{owner}-0": 0}
+    end = time.monotonic() + seconds
+    edition = 0
+    while time.monotonic() < end:
+        edition += 1
+        if draw.random() < 0.3:
+            gone = {f"w{owner}-{number}" for number in draw.sample(range(1, ITEMS), 3)}
+            assert corpus.remove(gone) == len(gone & editions.keys())
+            editions = {id: known for id, known in editions.items() if id not in gone}
+        else:
+            items = [item(owner, number, edition) for number in draw.sample(range(ITEMS), draw.randrange(1, 4))]
+            changes = corpus.add(items)
+            assert changes.added + changes.changed == len(items)
+            editions |= {document.id: edition for document in items}
+    return editions
+
+
+def read(opened: Callable[[], Corpus], seed: int, seconds: float, modes: Iterable[Mode]) -> int:
+    """Look at a corpus from all sides for a while; how many rounds it took."""
+    end = time.monotonic() + seconds
+    rounds = 0
+    while time.monotonic() < end:
+        corpus = opened()
+        owner = (seed + rounds) % WRITERS
+        for mode in modes:
+            hits = shortlist.search(corpus, f"anchor{owner} common", mode=mode, k=5)
+            assert hits[0].id == f"w{owner}-0" or mode != "lexical", (mode, [hit.to_dict() for hit in hits])
+            mine = shortlist.search(corpus, f"common owner{owner}", mode=mode, k=100, filter={"owner": owner})
+            assert f"w{owner}-0" in {hit.id for hit in mine}, (mode, [hit.to_dict() for hit in mine])
+            assert {hit.metadata["owner"] for hit in mine} == {owner}
+            for hit in (*hits, *mine):
+                assert hit.locator != "whole" or hit.text.startswith(f"{hit.name} "), hit.to_dict()
+                assert hit.name == f"edition{hit.metadata['edition']}", hit.to_dict()
+        with corpus.snapshot() as snapshot:
+            positions = snapshot.lexical.rank("common", 1000).positions
+            before = snapshot.passages(positions)
+            corpus.info()
+            assert snapshot.passages(positions) == before
+            assert {f"w{owner}-0" for owner in range(WRITERS)} <= {passage.document_id for passage in before}
+        for document in (corpus.get(f"w{owner}-0"), *corpus):
+            assert document is not None
+            expected = item(document.metadata["owner"], int(document.id.split("-")[1]), document.metadata["edition"])
+            assert document == expected
+        assert WRITERS <= len(corpus.ids()) <= WRITERS * ITEMS
+        assert WRITERS <= len(corpus) <= WRITERS * ITEMS
+        rounds += 1
+    return rounds
+
+
+def start(*arguments: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-W", "error", "-m", "tests.index.soak", *map(str, arguments)]
+    return subprocess.Popen(
+        command, cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+
+
+def run_together(*programs: tuple[object, ...]) -> list[Any]:
+    """Run programs at the same time; what each of them said. None may complain."""
+    processes = [start(*program) for program in programs]
+    try:
+        for process in processes:
+            assert line_of(process) == "ready\n"
+        outputs = [_go(process.stdin) for process in processes] and [
+            process.communicate(timeout=PATIENCE) for process in processes
+        ]
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait(PATIENCE)
+    assert [(process.returncode, error) for process, (_, error) in zip(processes, outputs, strict=True)] == [
+        (0, "") for _ in processes
+    ]
+    return [json.loads(said) for said, _ in outputs]
+
+
+def _go(pipe: IO[str] | None) -> None:
+    assert pipe
+    pipe.write("go\n")
+    pipe.flush()
+
+
+def line_of(process: subprocess.Popen[str]) -> str:
+    assert process.stdout
+    assert process.stderr
+    ready, _, _ = select.select([process.stdout], [], [], PATIENCE)
+    line = process.stdout.readline() if ready else ""
+    if not line:
+        process.kill()
+        raise AssertionError(f"a process said nothing but {process.stderr.read()!r}")
+    return line
+
+
+def main(program: str, *arguments: str) -> None:
+    if program == "serve":
+        return _serve()
+    path, *rest = arguments
+    said: Any = None
+    if program == "write":
+        for name, value in SMALL.items():
+            setattr(change, name, value)
+    elif program == "read":
+        shortlist.load_embedder("light")
+    print("ready", flush=True)
+    sys.stdin.readline()
+    if program == "create":
+        with shortlist.create_corpus(path=path, embedder="none") as corpus:
+            said = corpus.add([Document(rest[0], "", "common")]).to_dict()
+    elif program == "write":
+        with shortlist.open_corpus(Path(path)) as corpus:
+            said = write(corpus, int(rest[0]), float(rest[1]))
+    elif program == "read":
+        seed, seconds = int(rest[0]), float(rest[1])
+        kept = shortlist.open_corpus(Path(path))
+        opened = (lambda: kept) if seed % 2 else (lambda: shortlist.open_corpus(Path(path)))
+        said = read(opened, seed, seconds, ("lexical", "dense", "hybrid", "auto"))
+    print(json.dumps(said))
+    return None
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

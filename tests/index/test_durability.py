@@ -1,0 +1,170 @@
+"""Does a corpus survive the death of a process that writes to it, at any moment?"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import random
+import shutil
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import shortlist
+from shortlist import Corpus, CorpusNotFound
+from shortlist.index import change
+from tests.index import soak
+from tests.index.soak import Killer, found, rebuilt, version
+
+TIMED_KILLS = 30  # in each of four groups
+OTHER = {"A": "B", "B": "A"}
+
+
+@pytest.fixture(scope="module")
+def killer() -> Iterator[Killer]:
+    killer = Killer()
+    yield killer
+    killer.close()
+
+
+@pytest.fixture(autouse=True)
+def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in soak.SMALL.items():
+        monkeypatch.setattr(change, name, value)
+
+
+@cache
+def expected(name: str) -> list[tuple[str, str, float]]:
+    return found(rebuilt(version(name)))
+
+
+def state_of(corpus: Corpus) -> str:
+    """Which version a corpus holds: exactly one of them, and its index with it."""
+    documents = {document.id: document for document in corpus}
+    (name,) = [name for name in OTHER if documents == {document.id: document for document in version(name)}]
+    assert sorted(corpus.ids()) == sorted(documents)
+    assert len(corpus) == len(documents)
+    assert found(corpus) == expected(name)
+    return name
+
+
+def assert_tidy(path: Path) -> None:
+    """Nothing lies in the folder that the corpus does not need."""
+    database = sqlite3.connect(path / "corpus.db")
+    with contextlib.closing(database):
+        named = {file for (file,) in database.execute("SELECT file FROM segments")}
+    assert {file.name for file in (path / "segments").iterdir()} == named
+    assert {file.name for file in path.iterdir()} - {"corpus.db-wal", "corpus.db-shm"} == {"corpus.db", "segments"}
+
+
+def check_and_finish(path: Path, old: str) -> str:
+    """Which version a killed sync left; then the next sync is done."""
+    with shortlist.open_corpus(path) as corpus:
+        left = state_of(corpus)
+        corpus.sync(version(OTHER[old]))
+        assert state_of(corpus) == OTHER[old]
+        assert_tidy(path)
+    return left
+
+
+@pytest.mark.parametrize("group", range(4))
+def test_a_sync_killed_at_any_time_happened_wholly_or_not_at_all(
+    group: int, tmp_path: Path, killer: Killer, caplog: pytest.LogCaptureFixture
+) -> None:
+    draw = random.Random(group)
+    old = "A"
+    shortlist.build(version(old), path=tmp_path, embedder="none").close()
+    longest = 0.0
+    for _ in range(4):
+        longest = max(longest, killer.run("sync", tmp_path, OTHER[old]).seconds)
+        old = OTHER[old]
+    # in two groups a reader has the corpus open all the while
+    watching = shortlist.open_corpus(tmp_path) if group % 2 else None
+    left: Counter[str] = Counter()
+    for _ in range(TIMED_KILLS):
+        killer.run("sync", tmp_path, OTHER[old], after=draw.uniform(0, longest))
+        if watching:
+            assert state_of(watching) in OTHER
+        left["old" if check_and_finish(tmp_path, old) == old else "new"] += 1
+        old = OTHER[old]
+        if watching:
+            assert state_of(watching) == old
+    assert left["old"] > 0
+    assert left["new"] > 0
+    print(left, longest)
+    assert left.total() == TIMED_KILLS
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+def test_a_sync_killed_before_any_of_its_steps_happened_wholly_or_not_at_all(
+    tmp_path: Path, killer: Killer, caplog: pytest.LogCaptureFixture
+) -> None:
+    shortlist.build(version("A"), path=tmp_path / "A", embedder="none").close()
+    shutil.copytree(tmp_path / "A", tmp_path / "whole")
+    steps = int(killer.run("sync", tmp_path / "whole", "B", step=-1).said)
+    left = []
+    for step in (*range(1, steps - 40, steps // 30), *range(steps - 40, steps + 1)):
+        path = tmp_path / str(step)
+        shutil.copytree(tmp_path / "A", path)
+        assert killer.run("sync", path, "B", step=step).killed
+        left.append(check_and_finish(path, "A"))
+    commits = left.index("B"); print(commits, len(left), steps)
+    assert left == ["A"] * commits + ["B"] * (len(left) - commits)
+    assert caplog.records == []
+
+
+def test_a_build_killed_before_any_of_its_steps_left_no_corpus_or_a_whole_one(tmp_path: Path, killer: Killer) -> None:
+    steps = int(killer.run("build", tmp_path / "whole", "A", step=-1).said)
+    left = Counter[str]()
+    for step in (*range(1, 60), *range(60, steps, steps // 20)):
+        path = tmp_path / str(step)
+        assert killer.run("build", path, "A", step=step).killed
+        left[_left_by_a_build(path)] += 1
+        with shortlist.build(version("B"), path=path, embedder="none") as corpus:
+            assert state_of(corpus) == "B"
+        assert_tidy(path)
+    assert left.keys() == {"no corpus", "empty", "A"}
+
+
+def test_a_build_killed_at_any_time_left_no_corpus_or_a_whole_one(tmp_path: Path, killer: Killer) -> None:
+    longest = max(killer.run("build", tmp_path / f"whole{at}", "A").seconds for at in range(3))
+    draw = random.Random(5)
+    for number in range(20):
+        path = tmp_path / str(number)
+        killer.run("build", path, "A", after=draw.uniform(0, longest))
+        assert _left_by_a_build(path) in {"no corpus", "empty", "A"}
+        with shortlist.build(version("B"), path=path, embedder="none") as corpus:
+            assert state_of(corpus) == "B"
+        assert_tidy(path)
+
+
+def _left_by_a_build(path: Path) -> str:
+    try:
+        corpus = shortlist.open_corpus(path)
+    except CorpusNotFound:
+        return "no corpus"
+    with corpus:
+        return state_of(corpus) if len(corpus) else "empty"
+
+
+def test_every_acknowledged_write_survives_a_kill(tmp_path: Path, killer: Killer) -> None:
+    draw = random.Random(6)
+    for number in range(10):
+        path = tmp_path / str(number)
+        shortlist.create_corpus(path=path, embedder="none").close()
+        acknowledged = len(killer.run("edit", path, "", after=draw.uniform(0.1, 0.5)).said)
+        with shortlist.open_corpus(path) as corpus:
+            kept = {document.id: document.content for document in corpus}
+            assert kept in (_after_edits(acknowledged), _after_edits(acknowledged + 1))
+            assert found(corpus) == found(rebuilt(corpus))
+            corpus.sync(list(corpus))
+            assert_tidy(path)
+
+
+def _after_edits(count: int) -> dict[str, str]:
+    kept = dict(soak.edit_of(number) for number in range(count))
+    return {id: content for id, content in kept.items() if content}
