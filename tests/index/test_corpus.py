@@ -91,7 +91,7 @@ def test_a_bad_document_is_reported_and_the_others_go_in() -> None:
         doc(""),
         doc("nan", metadata={"score": float("nan")}),
         doc("object", metadata={"thing": object()}),
-        doc("keywords", keywords=[1]),  # type: ignore[list-item]
+        doc("keywords", keywords=[1]),
         Document("number", "", 7),  # type: ignore[arg-type]
         Problem("kept", "Its file cannot be read.", source="somewhere"),
         doc("good", "again"),
@@ -230,7 +230,8 @@ def test_merging_keeps_to_its_budget() -> None:
 
 
 def test_a_corpus_remembers_how_it_was_made(tmp_path: Path) -> None:
-    options: dict[str, Any] = {"analyzer": "words-1", "scoring": Scoring("bm25+", k1=1.2), "chunk_size": 300, "chunk_overlap": 50}
+    scoring = Scoring("bm25+", k1=1.2)
+    options: dict[str, Any] = {"analyzer": "words-1", "scoring": scoring, "chunk_size": 300, "chunk_overlap": 50}
     shortlist.create_corpus(path=tmp_path / "c", embedder="light", **options).close()
     with shortlist.open_corpus(tmp_path / "c") as corpus:
         config = corpus.config

@@ -25,7 +25,7 @@ import pytest
 
 from shortlist.errors import EmbedderError, InputError, MissingExtra
 from shortlist.index import models
-from shortlist.index.embed import CallableEmbedder, OpenAIEmbedder, load_embedder
+from shortlist.index.embed import CallableEmbedder, OpenAIEmbedder, _bundled, load_embedder
 from shortlist.types import Embedder
 
 if TYPE_CHECKING:
@@ -38,6 +38,13 @@ def loaded(spec: Any) -> Embedder:
     embedder = load_embedder(spec)
     assert embedder is not None
     return embedder
+
+
+@pytest.fixture
+def nothing_loaded() -> Iterator[None]:
+    _bundled.cache_clear()
+    yield
+    _bundled.cache_clear()
 
 
 @functools.cache
@@ -94,9 +101,14 @@ def test_only_dear_embedders_ask_for_a_cache() -> None:
 
 
 def test_gibberish_stays_below_the_noise_that_real_matches_exceed(offline: Embedder) -> None:
-    noise = getattr(offline, "noise", 0.0)
+    among_ten, growth = getattr(offline, "noise", (0.0, 0.0))
     document = offline.encode_query("Get the current weather and the forecast for a city")
-    assert 0 < noise < offline.encode_query("weather forecast for Berlin") @ document
+    assert 0 < among_ten + growth < offline.encode_query("weather forecast for Berlin") @ document
+    assert offline.encode_query("brzkt vlomqu") @ document < among_ten
+
+
+def test_a_bundled_embedder_is_loaded_once_a_process() -> None:
+    assert load_embedder("default") is load_embedder("default")
 
 
 class TestLight:
@@ -179,11 +191,13 @@ class TestDefault:
         assert {loaded(name).name for name in ("default", "wordllama", "wordllama-256")} == {"wordllama-256"}
         assert "wordllama" not in sys.modules
 
+    @pytest.mark.usefixtures("nothing_loaded")
     def test_says_how_to_install_a_missing_package(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "wordllama", None)
         with pytest.raises(EmbedderError, match=r"pip install wordllama==0\.2\.2\.post0"):
             load_embedder("default")
 
+    @pytest.mark.usefixtures("nothing_loaded")
     def test_says_when_the_table_is_damaged(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.setattr(models, "package_folder", lambda package: tmp_path)
         with pytest.raises(EmbedderError, match="cannot be read"):
@@ -210,6 +224,7 @@ class TestMiniLM:
             shared("minilm").encode_query(text), shared("minilm").encode_query(text + "stock " * 50)
         )
 
+    @pytest.mark.usefixtures("nothing_loaded")
     def test_says_how_to_install_what_is_missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "onnxruntime", None)
         with pytest.raises(MissingExtra, match=r'onnxruntime: pip install "shortlist\[minilm\]"'):
@@ -383,6 +398,7 @@ class TestModel2Vec:
         with pytest.raises(EmbedderError, match="cannot be loaded by model2vec"):
             load_embedder(f"model2vec:{tmp_path}")
 
+    @pytest.mark.usefixtures("nothing_loaded")
     def test_says_how_to_install_a_missing_package(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "model2vec", None)
         with pytest.raises(MissingExtra, match=r'pip install "shortlist\[model2vec\]"'):
@@ -404,6 +420,7 @@ class TestSentenceTransformers:
         rows = embedder.encode_documents(["red blue", ""])
         np.testing.assert_allclose(rows, [[math.sqrt(0.5), math.sqrt(0.5)], [0.0, 0.0]], atol=1e-6)
 
+    @pytest.mark.usefixtures("nothing_loaded")
     def test_says_how_to_install_a_missing_package(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.setitem(sys.modules, "sentence_transformers", None)
         (tmp_path / "modules.json").write_text("[]")
@@ -700,6 +717,7 @@ class TestOpenAI:
         with pytest.raises(InputError, match="needs an address"):
             load_embedder("openai:m@http://host:port/v1")
 
+    @pytest.mark.usefixtures("nothing_loaded")
     def test_says_how_to_install_a_missing_package(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "httpx2", None)
         with pytest.raises(MissingExtra, match=r'pip install "shortlist\[openai\]"'):

@@ -273,7 +273,11 @@ def _spec(embedder: EmbedderSpec, loaded: Embedder | None) -> str:
     """What a corpus writes down to find its embedder again."""
     if loaded is None:
         return "none"
-    return embedder if isinstance(embedder, str) else f"{ONLY_IN_A_PROGRAM}{loaded.name}"
+    if not isinstance(embedder, str):
+        return f"{ONLY_IN_A_PROGRAM}{loaded.name}"
+    prefix, colon, rest = embedder.rpartition(":")
+    folder = Path(rest).expanduser()
+    return f"{prefix}{colon}{folder.resolve()}" if folder.is_dir() else embedder
 
 
 def _matching(embedder: Embedder | None, config: Config, name: str) -> Embedder | None:

@@ -113,18 +113,19 @@ class Store:
             _initialise(connection, config)
             store._idle.append(connection)
             return store
-        (folder / SEGMENTS).mkdir(parents=True, exist_ok=True)
-        draft = folder / f"{DATABASE}.{uuid.uuid4().hex}.new"
+        # Drafted where orphans are swept, then linked: complete or not there at all, and never over an existing one.
+        draft = folder / SEGMENTS / f"{uuid.uuid4().hex}.draft"
+        draft.parent.mkdir(parents=True, exist_ok=True)
+        connection = store._connect(str(draft))
+        connection.execute("PRAGMA journal_mode = WAL")
+        _initialise(connection, config)
+        connection.close()
         try:
-            connection = store._connect(str(draft))
-            connection.execute("PRAGMA journal_mode = WAL")
-            _initialise(connection, config)
-            connection.close()
-            with contextlib.suppress(FileExistsError):
-                os.link(draft, folder / DATABASE)  # complete or not there at all, and never over an existing one
-        finally:
-            for leftover in folder.glob(f"{draft.name}*"):
-                leftover.unlink()
+            os.link(draft, folder / DATABASE)
+        except OSError:
+            if not (folder / DATABASE).exists():  # a file system without links
+                os.replace(draft, folder / DATABASE)
+        draft.unlink(missing_ok=True)
         return cls.open(folder)
 
     @classmethod
@@ -168,7 +169,10 @@ class Store:
         try:
             with self._connection() as connection, self._translated():
                 connection.execute(f"PRAGMA busy_timeout = {int(wait * 1000)}")
-                connection.execute("BEGIN IMMEDIATE")
+                try:
+                    connection.execute("BEGIN IMMEDIATE")
+                finally:
+                    connection.execute(f"PRAGMA busy_timeout = {int(WAIT_SECONDS * 1000)}")
                 try:
                     yield connection
                     connection.execute("UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE key = 'generation'")

@@ -263,9 +263,10 @@ def term_key(term: str) -> int:
 
 def name_words(name: str) -> list[str]:
     """A name as its plain words, however it is spelled: getUser, get_user and "Get user" are the same name."""
-    folded: list[str] = []
-    for word in words(name):
-        bare = word.strip("_")
-        parts = subwords(bare) if len(bare) <= LONG_WORD else [bare]
-        folded += [fold(part) for part in parts]
-    return folded
+    return [part for word in words(name) for part in _folded_parts(word)]
+
+
+@lru_cache(maxsize=REMEMBERED_WORDS)
+def _folded_parts(word: str) -> tuple[str, ...]:
+    bare = word.strip("_")
+    return tuple(fold(part) for part in (subwords(bare) if len(bare) <= LONG_WORD else [bare]))

@@ -92,6 +92,8 @@ class Views:
         generation = read_generation(connection)
         if previous is not None and previous.generation == generation:
             return previous
+        if previous is not None and previous.generation > generation:
+            previous = None  # another thread has seen a later state; its dead may still be alive in this one
         known = {item.row: item for item in previous.loaded} if previous else {}
         since = previous.last_tombstone if previous else 0
         query = "SELECT num, passage FROM tombstones WHERE num > ? ORDER BY num"
@@ -113,8 +115,10 @@ class Views:
             loaded.append(item)
             offset += item.segment.size
         last_tombstone = recent[-1][0] if recent else since
-        self._latest = View(generation, last_tombstone, read_config(connection), tuple(loaded))
-        return self._latest
+        view = View(generation, last_tombstone, read_config(connection), tuple(loaded))
+        if self._latest is None or self._latest.generation < generation:
+            self._latest = view
+        return view
 
     def mend(self, damage: SegmentDamaged) -> None:
         """Make a damaged segment again, on disk or, if that cannot be written to now, for this process alone."""

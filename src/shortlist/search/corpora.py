@@ -70,8 +70,9 @@ def _opened(name: str | Path) -> Corpus:
         key = str(folder.resolve()), folder.stat().st_ino
     except OSError:
         return open_corpus(name)  # which says what is wrong
-    found = _open.get(key) or open_corpus(name)
-    _open.pop(key, None)
+    found = _open.pop(key, None)
+    if found is None:
+        found = open_corpus(name)
     _open[key] = found
     while len(_open) > OPEN_AT_ONCE:
         del _open[next(iter(_open))]

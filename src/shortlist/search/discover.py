@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 from shortlist.errors import InputError
@@ -49,6 +50,12 @@ def _floor(corpus: Corpus, mode: Mode, min_score: float | Literal["auto"] | None
     return min_score
 
 
+def _noise(corpus: Corpus, passages: int) -> float:
+    """The cosine that the nearest of so many passages reaches by accident; 0 where it was never measured."""
+    among_ten, growth = getattr(corpus.embedder, "noise", (0.0, 0.0))
+    return float(among_ten + growth * math.log10(passages / 10))
+
+
 def _unknown(corpus: Corpus, hits: Hits) -> Selection | None:
     """An abstention when no word of the query occurs in the corpus and no meaning comes near it.
 
@@ -60,7 +67,8 @@ def _unknown(corpus: Corpus, hits: Hits) -> Selection | None:
         lexical = snapshot.lexical
         if lexical.knows(lexical.analyzer.terms(hits.query)) or len(lexical.named(hits.query)):
             return None
-    noise = float(getattr(corpus.embedder, "noise", 0.0))
+        passages = lexical.live
+    noise = _noise(corpus, passages)
     nearest = max(hit.signals.get("dense", 0.0) for hit in hits)
     signals = {"candidates": len(hits), "nearest": nearest, "noise": noise}
     if not lexical.analyzer.says_something(hits.query):

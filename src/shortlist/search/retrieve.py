@@ -75,7 +75,7 @@ def _score(snapshot: Snapshot, query: str, mode: Mode, mask: Mask | None) -> tup
 
 
 def _fused(snapshot: Snapshot, parts: dict[str, Floats]) -> Floats:
-    """Reciprocal ranks of documents, each standing at the passage that its better ranking chose."""
+    """Reciprocal ranks of documents, each standing at the passage that words chose or, without any, meaning."""
     scores = np.full(snapshot.size, -np.inf)
     best = {name: _best_passages(snapshot, part, FUSED_DEPTH) for name, part in parts.items()}
     place: dict[int, int] = {}

@@ -28,7 +28,6 @@ CUTOFF = 10.0
 def select(
     hits: list[Hit],
     strategy: str | Selector = "conservative",
-    *,
     max_k: int = MAX_K,
     rel: float = REL,
     gap_ratio: float = GAP_RATIO,
