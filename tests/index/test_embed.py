@@ -25,7 +25,7 @@ import pytest
 
 from shortlist.errors import EmbedderError, InputError, MissingExtra
 from shortlist.index import models
-from shortlist.index.embed import CallableEmbedder, OpenAIEmbedder, _bundled, load_embedder
+from shortlist.index.embed import CallableEmbedder, OpenAIEmbedder, _bundled, lasting_name, load_embedder
 from shortlist.types import Embedder
 
 if TYPE_CHECKING:
@@ -722,3 +722,14 @@ class TestOpenAI:
         monkeypatch.setitem(sys.modules, "httpx2", None)
         with pytest.raises(MissingExtra, match=r'pip install "shortlist\[openai\]"'):
             load_embedder("openai:m")
+
+
+def test_a_folder_in_a_name_is_written_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in ("light", "model"):
+        (tmp_path / folder).mkdir()
+    assert lasting_name("light") == "light"
+    assert lasting_name("./model") == str(tmp_path / "model")
+    assert lasting_name("onnx:model") == f"onnx:{tmp_path / 'model'}"
+    assert lasting_name("org/name") == "org/name"
+    assert lasting_name("openai:model@http://localhost:1/v1") == "openai:model@http://localhost:1/v1"

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import bm25s
 import numpy as np
 import pytest
+import Stemmer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -202,3 +205,18 @@ def test_names_are_found_in_a_query_in_any_spelling() -> None:
 def test_a_scoring_that_means_nothing_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         Scoring(**wrong)
+
+
+def test_text_scores_as_it_does_in_bm25s_from_tokens_to_ranking() -> None:
+    data = Path(__file__).parents[2] / "examples" / "data"
+    corpus = [paragraph for path in sorted(data.rglob("*.*")) for paragraph in path.read_text("utf-8").split("\n\n")]
+    queries = [json.loads(line)["query"] for line in (data / "cases.jsonl").read_text("utf-8").splitlines()]
+    analyzer = get_analyzer("bm25s-english-1")
+    ours = Lexical([Part(build(contents(*corpus), analyzer))], analyzer)
+    theirs = bm25s.BM25(method="lucene", k1=1.5, b=0.75)
+    tokens = bm25s.tokenize(corpus, stopwords="en", stemmer=Stemmer.Stemmer("english"), show_progress=False)
+    theirs.index(tokens, show_progress=False)
+    assert len(corpus) > 300
+    for query in queries:
+        terms = analyzer.terms(query)
+        assert ours.scores(terms) == pytest.approx(theirs.get_scores(terms), abs=1e-4)

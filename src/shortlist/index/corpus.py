@@ -12,7 +12,7 @@ from typing import Any
 
 from shortlist.errors import CorpusMismatch, CorpusNotFound, EmbedderError
 from shortlist.index.change import Change
-from shortlist.index.embed import load_embedder
+from shortlist.index.embed import lasting_name, load_embedder
 from shortlist.index.places import corpus_dir
 from shortlist.index.records import DOCUMENT_COLUMNS, clean, find_stored, read_document, to_document
 from shortlist.index.segment import SegmentDamaged
@@ -273,11 +273,7 @@ def _spec(embedder: EmbedderSpec, loaded: Embedder | None) -> str:
     """What a corpus writes down to find its embedder again."""
     if loaded is None:
         return "none"
-    if not isinstance(embedder, str):
-        return f"{ONLY_IN_A_PROGRAM}{loaded.name}"
-    prefix, colon, rest = embedder.rpartition(":")
-    folder = Path(rest).expanduser()
-    return f"{prefix}{colon}{folder.resolve()}" if folder.is_dir() else embedder
+    return lasting_name(embedder) if isinstance(embedder, str) else f"{ONLY_IN_A_PROGRAM}{loaded.name}"
 
 
 def _matching(embedder: Embedder | None, config: Config, name: str) -> Embedder | None:

@@ -60,6 +60,15 @@ def load_embedder(spec: str | os.PathLike[str] | Embedder | Encode | None) -> Em
     raise InputError(f"A {type(spec).__name__} is no embedder. {USAGE}")
 
 
+def lasting_name(spec: str) -> str:
+    """The name of an embedder with a folder in it written out, so that it means the same from everywhere."""
+    prefix, _, rest = spec.partition(":")
+    if spec in _NAMES or (rest and prefix not in _PREFIXES):
+        return spec
+    folder = Path(rest or spec).expanduser()
+    return (f"{prefix}:" if rest else "") + str(folder.resolve()) if folder.is_dir() else spec
+
+
 def _by_name(spec: str) -> Embedder | None:
     if spec == "none":
         return None
