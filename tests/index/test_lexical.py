@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shortlist.errors import InputError
-from shortlist.index import lexical
+from shortlist.index import bulk, lexical
 from shortlist.index.formulas import FORMULAS, Scoring
 from shortlist.index.lexical import Fields, Lexical, Part, Postings, build, merge
 from shortlist.index.tokens import get_analyzer
@@ -220,3 +220,38 @@ def test_text_scores_as_it_does_in_bm25s_from_tokens_to_ranking() -> None:
     for query in queries:
         terms = analyzer.terms(query)
         assert ours.scores(terms) == pytest.approx(theirs.get_scores(terms), abs=1e-4)
+
+
+tricky = [
+    "The",
+    "it",
+    "getUser",
+    "don't",
+    "a’b",
+    "caf\u00e9",
+    "cafe\u0301",
+    "日本語",
+    "🔥",
+    "हिन्दी",
+    "_x_",
+    "'s",
+    "\ud800",
+]
+any_text = st.one_of(st.text(max_size=40), st.lists(st.sampled_from(tricky)).map(" ".join))
+any_fields = st.builds(Fields, title=any_text, keywords=st.lists(any_text, max_size=3), content=any_text)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.builds(Fields, title=any_text, keywords=st.lists(any_text, max_size=3), content=any_text), max_size=8)
+)
+def test_the_compiled_way_from_text_to_postings_gives_the_same_arrays(passages: list[Fields]) -> None:
+    english = get_analyzer("english-1")
+    by_python = build(passages, english)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lexical, "COMPILED_TEXT", 0)
+        patch.setattr(bulk, "FIRST_WORDS", 2)
+        compiled = build(passages, english)
+    for name, array in by_python.arrays().items():
+        assert array.tolist() == compiled.arrays()[name].tolist(), name
+        assert array.dtype == compiled.arrays()[name].dtype

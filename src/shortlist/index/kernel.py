@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from numba import njit
 
 from shortlist.index import formulas
@@ -47,3 +48,154 @@ def accumulate(scores, docs, tfs, lengths, starts, ends, idfs, weights, base, sc
             else:
                 gain = _linear(tf, norm, k1, delta)
             scores[docs[at]] += idf * gain
+
+
+# What a character is to the scanner of words.
+SEPARATOR, WORD, MARK, EMOJI, QUOTE = range(5)
+
+_PRIME = np.uint64(1099511628211)
+_BASIS = np.uint64(14695981039346656037)
+
+
+@njit(cache=True, nogil=True)
+def _code_point(buffer, at):  # type: ignore[no-untyped-def]
+    """The code point that begins there in UTF-8, and how many bytes it takes."""
+    first = np.int64(buffer[at])
+    if first < 0x80:
+        return first, np.int64(1)
+    second = np.int64(buffer[at + 1]) & 0x3F
+    if first < 0xE0:
+        return ((first & 0x1F) << 6) | second, np.int64(2)
+    third = np.int64(buffer[at + 2]) & 0x3F
+    if first < 0xF0:
+        return ((first & 0x0F) << 12) | (second << 6) | third, np.int64(3)
+    fourth = np.int64(buffer[at + 3]) & 0x3F
+    return ((first & 0x07) << 18) | (second << 12) | (third << 6) | fourth, np.int64(4)
+
+
+@njit(cache=True, nogil=True)
+def _intern(table, hash, count, word_starts, word_ends, start, end):  # type: ignore[no-untyped-def]
+    """The number of the word with that hash; `count`, after writing it down, if it is new."""
+    mask = np.int64(len(table) - 1)
+    slot = np.int64(hash ^ (hash >> np.uint64(29))) & mask
+    while table[slot, 1] != np.uint64(0):
+        if table[slot, 0] == hash:
+            return np.int64(table[slot, 1]) - 1
+        slot = (slot + 1) & mask
+    table[slot, 0] = hash
+    table[slot, 1] = np.uint64(count + 1)
+    word_starts[count] = start
+    word_ends[count] = end
+    return count
+
+
+@njit(cache=True, nogil=True)
+def scan(buffer, starts, ends, classes, table, word_starts, word_ends, tokens, counts, state):  # type: ignore[no-untyped-def]
+    """Cut texts into words, each distinct one getting a number, as the pattern `word(?:'word)*|emoji` would.
+
+    `state` holds the text to begin with, how many words are known and how many tokens were written. False says that
+    there is no room for more words: make it and go on from `state`.
+    """
+    known, written = state[1], state[2]
+    for text in range(state[0], len(starts)):
+        at, end = starts[text], ends[text]
+        first = written
+        while at < end:
+            code, width = _code_point(buffer, at)
+            kind = classes[code]
+            if kind != WORD and kind != EMOJI:
+                at += width
+                continue
+            begin = at
+            hash = _BASIS
+            for place in range(at, at + width):
+                hash = (hash ^ np.uint64(buffer[place])) * _PRIME
+            at += width
+            close, closed_hash = at, hash
+            after_quote = False
+            while kind != EMOJI and at < end:
+                code, width = _code_point(buffer, at)
+                inner = classes[code]
+                if inner == WORD or (inner == MARK and not after_quote):
+                    after_quote = False
+                elif inner == QUOTE and not after_quote:
+                    after_quote = True
+                else:
+                    break
+                for place in range(at, at + width):
+                    hash = (hash ^ np.uint64(buffer[place])) * _PRIME
+                at += width
+                if not after_quote:
+                    close, closed_hash = at, hash
+            at = close
+            if known == len(word_starts):
+                state[0], state[1], state[2] = text, known, first
+                return False
+            word = _intern(table, closed_hash, known, word_starts, word_ends, begin, close)
+            if word == known:
+                known += 1
+            tokens[written] = word
+            written += 1
+        counts[text] = written - first
+    state[0], state[1], state[2] = len(starts), known, written
+    return True
+
+
+@njit(cache=True, nogil=True)
+def rehash(old, new):  # type: ignore[no-untyped-def]
+    """Move all words of a table into a larger one."""
+    mask = np.int64(len(new) - 1)
+    for place in range(len(old)):
+        if old[place, 1] != np.uint64(0):
+            hash = old[place, 0]
+            slot = np.int64(hash ^ (hash >> np.uint64(29))) & mask
+            while new[slot, 1] != np.uint64(0):
+                slot = (slot + 1) & mask
+            new[slot] = old[place]
+
+
+@njit(cache=True, nogil=True)
+def count(tokens, text_counts, text_docs, text_fields, docs, term_starts, terms, distinct):  # type: ignore[no-untyped-def]
+    """Postings of tokens; the terms of word w are terms[term_starts[w]:term_starts[w + 1]], numbered in their order."""
+    total = 0
+    for token in tokens:
+        total += term_starts[token + 1] - term_starts[token]
+    entry_terms = np.empty(total, np.int32)
+    entry_docs = np.empty(total, np.int32)
+    entry_tfs = np.empty(total, np.uint32)
+    last_doc = np.full(distinct, -1, np.int32)
+    last_entry = np.empty(distinct, np.int64)
+    lengths = np.zeros((docs, 3), np.int32)
+    starts = np.zeros(distinct + 1, np.int64)
+    entries = at = 0
+    for text in range(len(text_counts)):
+        doc, field = text_docs[text], text_fields[text]
+        shift = np.uint32((24, 16, 0)[field])
+        limit = np.uint32((0xFF, 0xFF, 0xFFFF)[field])
+        one = np.uint32(1) << shift
+        length = 0
+        for token in tokens[at : at + text_counts[text]]:
+            for place in range(term_starts[token], term_starts[token + 1]):
+                term = terms[place]
+                length += 1
+                if last_doc[term] != doc:
+                    last_doc[term] = doc
+                    last_entry[term] = entries
+                    entry_terms[entries], entry_docs[entries], entry_tfs[entries] = term, doc, one
+                    entries += 1
+                    starts[term + 1] += 1
+                elif (entry_tfs[last_entry[term]] >> shift) & limit != limit:
+                    entry_tfs[last_entry[term]] += one
+        lengths[doc, field] += length
+        at += text_counts[text]
+    for term in range(distinct):
+        starts[term + 1] += starts[term]
+    free = starts[:-1].copy()
+    out_docs = np.empty(entries, np.int32)
+    out_tfs = np.empty(entries, np.uint32)
+    for entry in range(entries):
+        place = free[entry_terms[entry]]
+        free[entry_terms[entry]] += 1
+        out_docs[place] = entry_docs[entry]
+        out_tfs[place] = entry_tfs[entry]
+    return starts, out_docs, out_tfs, lengths

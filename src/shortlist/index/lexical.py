@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from shortlist.index.formulas import FIELDS, FORMULAS, Scoring, gain_linear
-from shortlist.index.tokens import STOP_WORDS, Analyzer, name_words, term_key
+from shortlist.index.tokens import STOP_WORDS, Analyzer, name_words, term_key, words
 from shortlist.types import Ranking
 
 if TYPE_CHECKING:
@@ -29,6 +29,9 @@ _LIMITS = (0xFF, 0xFF, 0xFFFF)
 
 # Below this many postings a query is done by numpy before numba would even be imported.
 COMPILED_FROM = 200_000
+
+# Below this many characters texts are indexed without numba.
+COMPILED_TEXT = 4 << 20
 
 # Longer titles are sentences, not names.
 NAME_WORDS = 8
@@ -70,45 +73,59 @@ class Postings:
 
 def build(passages: Iterable[Fields], analyzer: Analyzer) -> Postings:
     """Postings of passages in the order given."""
+    texts: list[str] = []
+    text_docs: list[int] = []
+    text_fields: list[int] = []
+    names: list[tuple[int, int]] = []
+    docs = 0
+    for doc, passage in enumerate(passages):
+        docs = doc + 1
+        for field, parts in enumerate(((passage.title,), passage.keywords, (passage.content,))):
+            texts += parts
+            text_docs += [doc] * len(parts)
+            text_fields += [field] * len(parts)
+        names += {(key, doc) for name in passage.names if (key := name_key(name)) is not None}
+    if analyzer.words is words and sum(map(len, texts)) >= COMPILED_TEXT:
+        from shortlist.index import bulk  # noqa: PLC0415  # numba: only when there is work for it
+
+        arrays = bulk.postings_of(texts, text_docs, text_fields, docs, analyzer)
+    else:
+        arrays = _postings_of(texts, text_docs, text_fields, docs, analyzer)
+    names.sort()
+    return Postings(
+        *arrays,
+        name_keys=np.array([key for key, _ in names], dtype=np.uint64),
+        name_docs=np.array([doc for _, doc in names], dtype=np.int32),
+    )
+
+
+def _postings_of(
+    texts: Sequence[str], text_docs: Sequence[int], text_fields: Sequence[int], docs: int, analyzer: Analyzer
+) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int32], NDArray[np.uint32], NDArray[np.int32]]:
+    """Keys, starts, docs, tfs and lengths of texts, each a part of a field of a passage, in the order of passages."""
     ids: dict[str, int] = {}
     tokens: list[int] = []
-    lengths: list[tuple[int, int, int]] = []
-    names: list[tuple[int, int]] = []
-    for doc, fields in enumerate(passages):
-        keywords = [term for keyword in fields.keywords for term in analyzer.terms(keyword)]
-        by_field = (analyzer.terms(fields.title), keywords, analyzer.terms(fields.content))
-        for terms in by_field:
-            tokens += [ids.setdefault(term, len(ids)) for term in terms]
-        lengths.append((len(by_field[0]), len(by_field[1]), len(by_field[2])))
-        names += {(key, doc) for name in fields.names if (key := name_key(name)) is not None}
-
-    counts = np.array(lengths, dtype=np.int32).reshape(-1, len(FIELDS))
-    term_keys = np.array([term_key(term) for term in ids], dtype=np.uint64)
-    order = np.argsort(term_keys)
+    counts: list[int] = []
+    for text in texts:
+        terms = analyzer.terms(text)
+        tokens += [ids.setdefault(term, len(ids)) for term in terms]
+        counts.append(len(terms))
+    keys = np.array([term_key(term) for term in ids], dtype=np.uint64)
+    order = np.argsort(keys)
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
 
-    flat = np.array(tokens, dtype=np.int64)
-    doc_of = np.repeat(np.arange(len(counts)), counts.sum(axis=1))
-    field_of = np.repeat(np.tile(np.arange(len(FIELDS)), len(counts)), counts.ravel())
-    docs_in_all = max(len(counts), 1)
-    pairs, group = np.unique(rank[flat] * docs_in_all + doc_of, return_inverse=True)
+    doc_of = np.repeat(np.array(text_docs, dtype=np.int64), counts)
+    field_of = np.repeat(np.array(text_fields, dtype=np.int64), counts)
+    rows = max(docs, 1)
+    pairs, group = np.unique(rank[np.array(tokens, dtype=np.int64)] * rows + doc_of, return_inverse=True)
     tfs = np.zeros(len(pairs), dtype=np.uint32)
     for field, (shift, limit) in enumerate(zip(_SHIFTS, _LIMITS, strict=True)):
         counted = np.bincount(group[field_of == field], minlength=len(pairs))
         tfs |= np.minimum(counted, limit).astype(np.uint32) << np.uint32(shift)
-    starts = np.searchsorted(pairs // docs_in_all, np.arange(len(ids) + 1)).astype(np.int64)
-
-    names.sort()
-    return Postings(
-        keys=term_keys[order],
-        starts=starts,
-        docs=(pairs % docs_in_all).astype(np.int32),
-        tfs=tfs,
-        lengths=counts,
-        name_keys=np.array([key for key, _ in names], dtype=np.uint64),
-        name_docs=np.array([doc for _, doc in names], dtype=np.int32),
-    )
+    lengths = np.bincount(doc_of * len(FIELDS) + field_of, minlength=docs * len(FIELDS)).reshape(docs, len(FIELDS))
+    starts = np.searchsorted(pairs // rows, np.arange(len(ids) + 1))
+    return keys[order], starts.astype(np.int64), (pairs % rows).astype(np.int32), tfs, lengths.astype(np.int32)
 
 
 def merge(parts: Sequence[tuple[Postings, Mask | None]]) -> Postings:
@@ -144,8 +161,8 @@ def merge(parts: Sequence[tuple[Postings, Mask | None]]) -> Postings:
 
 def name_key(name: str) -> int | None:
     """The key of a name, or None for one that is too long to be a name."""
-    words = name_words(name)
-    return term_key(" ".join(words)) if 0 < len(words) <= NAME_WORDS else None
+    parts = name_words(name)
+    return term_key(" ".join(parts)) if 0 < len(parts) <= NAME_WORDS else None
 
 
 def top(scores: Floats, k: int) -> Positions:
@@ -276,12 +293,12 @@ class Lexical:
 
         A name that is a mere stop word ("it", "no") must be all of the query.
         """
-        words = name_words(query)
+        asked = name_words(query)
         spans = {
-            " ".join(words[start:end])
-            for start in range(len(words))
-            for end in range(start + 1, min(start + NAME_WORDS, len(words)) + 1)
-            if end - start > 1 or words[start] not in STOP_WORDS or len(words) == 1
+            " ".join(asked[start:end])
+            for start in range(len(asked))
+            for end in range(start + 1, min(start + NAME_WORDS, len(asked)) + 1)
+            if end - start > 1 or asked[start] not in STOP_WORDS or len(asked) == 1
         }
         keys = np.array([term_key(span) for span in spans], dtype=np.uint64)
         found = []

@@ -12,51 +12,19 @@ from shortlist.errors import InputError
 
 DEFAULT = "english-1"
 
-# The 33 words of Lucene's English list; longer lists lost more than they gained on the tool sets.
-STOP_WORDS = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "but",
-        "by",
-        "for",
-        "if",
-        "in",
-        "into",
-        "is",
-        "it",
-        "no",
-        "not",
-        "of",
-        "on",
-        "or",
-        "such",
-        "that",
-        "the",
-        "their",
-        "then",
-        "there",
-        "these",
-        "they",
-        "this",
-        "to",
-        "was",
-        "will",
-        "with",
-    ]
+# The 33 words of Lucene's English list.
+_STOP = (
+    "a an and are as at be but by for if in into is it no not of on or such that the their then there these they "
+    "this to was will with"
 )
+STOP_WORDS = frozenset(_STOP.split())
 
 # A word of more characters is not split or stemmed, and is not worth remembering.
 LONG_WORD = 64
 REMEMBERED_WORDS = 1 << 18
 
 _CJK = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
-_EMOJI = "\u2600-\u27bf\U0001f000-\U0001faff"
+EMOJI_RANGES = ((0x2600, 0x27BF), (0x1F000, 0x1FAFF))
 # Where Unicode keeps its combining marks; looking only there makes the first use five times as fast.
 _MARK_BLOCKS = (
     (0x300, 0x1E00),
@@ -71,7 +39,7 @@ _MARK_BLOCKS = (
     (0x1E000, 0x1EA00),
 )
 _JOINERS = (0x200C, 0x200D)
-_ASCII_WORDS = re.compile(r"\w+(?:'[a-zA-Z]+)*", re.ASCII)
+_ASCII_WORDS = re.compile(r"\w+(?:'\w+)*", re.ASCII)
 _CJK_CHAR = re.compile(f"[{_CJK}]")
 _CJK_RUNS = re.compile(f"[{_CJK}]+|[^{_CJK}]+")
 _ASCII_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -86,19 +54,19 @@ def fold(text: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _unicode_words() -> re.Pattern[str]:
-    """The word pattern for any script: \\w leaves out combining marks, so those are added."""
+def combining_marks() -> list[int]:
+    """The code points that go on with a word but do not begin one: \\w leaves them out."""
     codes = (code for block in _MARK_BLOCKS for code in range(*block))
-    marks = [code for code in codes if unicodedata.category(chr(code)) in ("Mn", "Mc")]
-    ranges: list[list[int]] = []
-    for code in [*marks, *_JOINERS]:
-        if ranges and ranges[-1][1] == code - 1:
-            ranges[-1][1] = code
-        else:
-            ranges.append([code, code])
-    joined = "".join(f"{chr(low)}-{chr(high)}" for low, high in ranges)
-    word = rf"\w[\w{joined}]*"
-    return re.compile(rf"{word}(?:['’]{word})*|[{_EMOJI}]")
+    return [*(code for code in codes if unicodedata.category(chr(code)) in ("Mn", "Mc")), *_JOINERS]
+
+
+@lru_cache(maxsize=1)
+def _unicode_words() -> re.Pattern[str]:
+    """The word pattern for any script."""
+    marks = "".join(map(chr, combining_marks()))
+    emoji = "".join(f"{chr(low)}-{chr(high)}" for low, high in EMOJI_RANGES)
+    word = rf"\w[\w{marks}]*"
+    return re.compile(rf"{word}(?:['’]{word})*|[{emoji}]")
 
 
 def words(text: str) -> list[str]:
@@ -146,22 +114,22 @@ class Analyzer:
 
     def __init__(self, name: str, words: Words, expand: Expand, *, rescue: bool = False) -> None:
         self.name = name
-        self._words = words
-        self._expand = expand
-        self._rescue = rescue
+        self.words = words
+        self.expand = expand
+        self.rescue = rescue
         self._known: dict[str, tuple[str, ...]] = {}
 
     def terms(self, text: str) -> list[str]:
-        found = self._words(text)
+        found = self.words(text)
         terms = self._expanded(found)
-        if self._rescue and found and not terms:
+        if self.rescue and found and not terms:
             # "The Who", "IT", "to be or not to be": a text of stop words alone keeps them.
             return [folded for folded in map(fold, found) if folded.strip("_")]
         return terms
 
     def says_something(self, text: str) -> bool:
         """Whether there is more in the text than stop words."""
-        return bool(self._expanded(self._words(text)))
+        return bool(self._expanded(self.words(text)))
 
     def _expanded(self, found: list[str]) -> list[str]:
         known = self._known
@@ -172,7 +140,7 @@ class Analyzer:
         return terms
 
     def _learn(self, word: str) -> tuple[str, ...]:
-        expanded = self._expand(word)
+        expanded = self.expand(word)
         if len(word) <= LONG_WORD:
             if len(self._known) >= REMEMBERED_WORDS:
                 self._known = {}
