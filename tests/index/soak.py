@@ -1,11 +1,12 @@
 """Documents in two versions, and the programs that other processes run on a corpus of them.
 
 `python -m tests.index.soak serve` forks a process for every order that it reads, and kills it when the order says so.
-`python -m tests.index.soak write|read|create PATH ...` says "ready", waits for a line, works, and says what it did.
+`python -m tests.index.soak write|read|create PATH ...` says "ready", waits for a line, works and says what came of it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -15,7 +16,7 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -41,10 +42,9 @@ def _document(number: int, name: str) -> Document:
     draw = random.Random(f"{name}{number}")
     is_file = number % 6 == 0
     words = draw.choices(WORDS, k=draw.randrange(200, 600) if is_file else draw.randrange(5, 30))
-    return Document(
-        f"d{number}", f"title{number % 9}", " ".join(words), [draw.choice(WORDS)], {"version": name, "even": number % 2},
-        kind="file" if is_file else "text",
-    )  # fmt: skip
+    keywords, metadata = [draw.choice(WORDS)], {"version": name, "even": number % 2}
+    kind = "file" if is_file else "text"
+    return Document(f"d{number}", f"title{number % 9}", " ".join(words), keywords, metadata, kind=kind)
 
 
 def rebuilt(documents: Iterable[Document], embedder: Any = "none") -> Corpus:
@@ -57,6 +57,12 @@ def found(corpus: Corpus, mode: Mode = "lexical", queries: Iterable[str] = QUERI
     """What a corpus answers to some queries."""
     hits = [hit for query in queries for hit in shortlist.search(corpus, query, mode=mode, k=20)]
     return [(hit.id, hit.locator, hit.score) for hit in hits]
+
+
+def scores(corpus: Corpus, mode: Mode, queries: Iterable[str] = QUERIES) -> dict[str, float]:
+    """The score of every document for some queries."""
+    hits = {query: shortlist.search(corpus, query, mode=mode, k=1000) for query in queries}
+    return {f"{query}: {hit.id}": hit.score for query in hits for hit in hits[query]}
 
 
 # Processes that are killed
@@ -109,8 +115,7 @@ def _serve() -> None:
 
 
 def _obey(act: str, path: Path, name: str, step: int, writer: int) -> None:
-    signal.alarm(PATIENCE)
-    try:
+    with _last_act():
         counted = _count_effects(step) if step else None
         if act == "sync":
             with shortlist.open_corpus(path) as corpus:
@@ -125,6 +130,14 @@ def _obey(act: str, path: Path, name: str, step: int, writer: int) -> None:
         sys.setprofile(None)
         if counted:
             os.write(writer, str(counted()).encode())
+
+
+@contextlib.contextmanager
+def _last_act() -> Iterator[None]:
+    """What a forked process does before it ends."""
+    signal.alarm(PATIENCE)
+    try:
+        yield
     except BaseException:
         traceback.print_exc()
         os._exit(1)
@@ -166,14 +179,16 @@ def edit_of(number: int) -> tuple[str, str]:
 
 # Processes that work beside each other
 
-WRITERS = 4
+ANCHORS = ("apple", "quince", "cherry", "walnut")
+WRITERS = len(ANCHORS)
+CREATORS = 6
 ITEMS = 12  # documents that a writer may have
 
 
 def item(owner: int, number: int, edition: int) -> Document:
     """What a writer writes. Number 0, its anchor, is replaced but never removed."""
     words = " ".join(random.Random(edition).choices(WORDS, k=edition % 200))
-    content = f"edition{edition} common owner{owner} {'anchor' if number == 0 else 'loose'}{owner} {words}"
+    content = f"edition{edition} common owner{owner} {'loose' if number else ANCHORS[owner]} {words}"
     return Document(
         f"w{owner}-{number}", f"edition{edition}", content, [], {"owner": owner, "edition": edition},
         kind="file" if number % 3 == 0 else "text",
@@ -212,14 +227,15 @@ def read(opened: Callable[[], Corpus], seed: int, seconds: float, modes: Iterabl
         corpus = opened()
         owner = (seed + rounds) % WRITERS
         for mode in modes:
-            hits = shortlist.search(corpus, f"anchor{owner} common", mode=mode, k=5)
-            assert hits[0].id == f"w{owner}-0" or mode != "lexical", (mode, [hit.to_dict() for hit in hits])
-            mine = shortlist.search(corpus, f"common owner{owner}", mode=mode, k=100, filter={"owner": owner})
-            assert f"w{owner}-0" in {hit.id for hit in mine}, (mode, [hit.to_dict() for hit in mine])
+            hits = shortlist.search(corpus, ANCHORS[owner], mode=mode, k=100)
+            assert f"w{owner}-0" in {hit.id for hit in hits}, mode
+            assert len(hits) == 1 or mode != "lexical"
+            mine = shortlist.search(corpus, "common", mode=mode, k=100, filter={"owner": owner})
+            assert f"w{owner}-0" in {hit.id for hit in mine}, mode
             assert {hit.metadata["owner"] for hit in mine} == {owner}
             for hit in (*hits, *mine):
-                assert hit.locator != "whole" or hit.text.startswith(f"{hit.name} "), hit.to_dict()
-                assert hit.name == f"edition{hit.metadata['edition']}", hit.to_dict()
+                assert hit.name == f"edition{hit.metadata['edition']}"
+                assert hit.locator != "whole" or hit.text.startswith(f"{hit.name} ")
         with corpus.snapshot() as snapshot:
             positions = snapshot.lexical.rank("common", 1000).positions
             before = snapshot.passages(positions)
@@ -236,6 +252,20 @@ def read(opened: Callable[[], Corpus], seed: int, seconds: float, modes: Iterabl
     return rounds
 
 
+def create_together(path: Path, attempt: int) -> list[int]:
+    """Let processes create one corpus at the same time and add a document each; their exit codes."""
+    begin = time.monotonic() + 0.02
+    processes = []
+    for number in range(CREATORS):
+        process = os.fork()
+        if process == 0:
+            time.sleep(max(0.0, begin + number * 0.004 * (attempt % 4) - time.monotonic()))
+            with _last_act(), shortlist.create_corpus(path=path, embedder="none") as corpus:
+                corpus.add([Document(f"made-by-{number}", "", "common")])
+        processes.append(process)
+    return [os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) for process in processes]
+
+
 def start(*arguments: object) -> subprocess.Popen[str]:
     command = [sys.executable, "-W", "error", "-m", "tests.index.soak", *map(str, arguments)]
     return subprocess.Popen(
@@ -249,16 +279,15 @@ def run_together(*programs: tuple[object, ...]) -> list[Any]:
     try:
         for process in processes:
             assert line_of(process) == "ready\n"
-        outputs = [_go(process.stdin) for process in processes] and [
-            process.communicate(timeout=PATIENCE) for process in processes
-        ]
+        for process in processes:
+            _go(process.stdin)
+        outputs = [process.communicate(timeout=PATIENCE) for process in processes]
     finally:
         for process in processes:
             process.kill()
             process.wait(PATIENCE)
-    assert [(process.returncode, error) for process, (_, error) in zip(processes, outputs, strict=True)] == [
-        (0, "") for _ in processes
-    ]
+    complaints = "".join(error for _, error in outputs)
+    assert not complaints, complaints
     return [json.loads(said) for said, _ in outputs]
 
 
@@ -292,8 +321,7 @@ def main(program: str, *arguments: str) -> None:
     print("ready", flush=True)
     sys.stdin.readline()
     if program == "create":
-        with shortlist.create_corpus(path=path, embedder="none") as corpus:
-            said = corpus.add([Document(rest[0], "", "common")]).to_dict()
+        said = [create_together(Path(path) / str(attempt), attempt) for attempt in range(int(rest[0]))]
     elif program == "write":
         with shortlist.open_corpus(Path(path)) as corpus:
             said = write(corpus, int(rest[0]), float(rest[1]))

@@ -129,9 +129,7 @@ def test_a_list_in_the_metadata_matches_by_any_of_its_items_or_as_a_whole(
         ({"size": {}}, []),
     ],
 )
-def test_dotted_paths_reach_into_nested_mappings(
-    shelf: Corpus, condition: dict[str, Any], expected: list[str]
-) -> None:
+def test_dotted_paths_reach_into_nested_mappings(shelf: Corpus, condition: dict[str, Any], expected: list[str]) -> None:
     assert met(shelf, condition) == expected
 
 
@@ -272,7 +270,7 @@ def holds(value: Any, name: str, operand: Any) -> bool:
     if name in ("$in", "$nin"):
         return any(holds(value, "$eq", each) for each in operand) == (name == "$in")
     if name == "$exists":
-        return (value is not ABSENT) == operand
+        return bool((value is not ABSENT) == operand)
     if name == "$not":
         return not holds_all(value, operand)
     for item in items or [value]:

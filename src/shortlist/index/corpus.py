@@ -33,7 +33,7 @@ class Corpus:
         self.name = name
         self.path = store.folder
         self._store = store
-        self._views = Views(store, name, lambda: self.embedder)
+        self._views = Views(store, name, self._embedder_of)
         self._lock = threading.Lock()
         self.changes = Changes()  # what the last sync did
         self._embedder: Embedder | None = None
@@ -42,7 +42,6 @@ class Corpus:
             config = read_config(connection)
         if embedder is not None:
             self._embedder = _matching(load_embedder(embedder), config, name)
-        self._embedder_spec = config.embedder
 
     # Writing
 
@@ -94,7 +93,7 @@ class Corpus:
             change = Change(self._store, connection, config, loaded)
             change.reindex()
             change.finish()
-        self._embedder, self._embedder_spec = loaded, spec
+        self._embedder = loaded
         self._store.sweep()
 
     def set_floor(self, mode: str, floor: float | None) -> None:
@@ -117,7 +116,7 @@ class Corpus:
                 except SegmentDamaged as error:
                     damage = error
                 else:
-                    yield Snapshot(view, connection, lambda: self.embedder)
+                    yield Snapshot(view, connection, self._embedder_of)
                     return
             if last_damage == (damage.row, damage.generation):  # not merely merged away since the state was read
                 self._views.mend(damage)
@@ -158,19 +157,22 @@ class Corpus:
 
     @property
     def embedder(self) -> Embedder | None:
-        """The embedder that the corpus was built with, loaded on first use; None for a lexical-only corpus."""
-        if self._embedder is None and self._embedder_spec != "none":
-            with self._lock:
-                if self._embedder is None:
-                    config = self.config
-                    if config.embedder.startswith(ONLY_IN_A_PROGRAM):
-                        raise EmbedderError(
-                            f"The corpus {self.name!r} was built with the embedder {config.embedder_name!r}, which "
-                            f"only your program has: pass it as open_corpus(..., embedder=...), or search with "
-                            f"mode='lexical'."
-                        )
-                    self._embedder = _matching(load_embedder(config.embedder), config, self.name)
-        return self._embedder
+        """The embedder that the corpus is built with, loaded on first use; None for a lexical-only corpus."""
+        return self._embedder_of(self.config)
+
+    def _embedder_of(self, config: Config) -> Embedder | None:
+        """The embedder of a state: another process may have built the corpus again with another one."""
+        if config.embedder_name == "none":
+            return None
+        with self._lock:
+            if self._embedder is None or self._embedder.name != config.embedder_name:
+                if config.embedder.startswith(ONLY_IN_A_PROGRAM):
+                    raise EmbedderError(
+                        f"The corpus {self.name!r} was built with the embedder {config.embedder_name!r}, which only "
+                        f"your program has: pass it as open_corpus(..., embedder=...), or search with mode='lexical'."
+                    )
+                self._embedder = _matching(load_embedder(config.embedder), config, self.name)
+            return self._embedder
 
     def info(self) -> dict[str, Any]:
         """Counts and configuration, as plain data."""
@@ -205,9 +207,9 @@ class Corpus:
 
     @contextlib.contextmanager
     def _change(self) -> Iterator[Change]:
-        embedder = self.embedder
         with self._store.writing() as connection:
-            change = Change(self._store, connection, read_config(connection), embedder)
+            config = read_config(connection)
+            change = Change(self._store, connection, config, self._embedder_of(config))
             yield change
             change.finish()
 
@@ -234,7 +236,7 @@ def create_corpus(
         if loaded is not None:
             config = replace(config, embedder=_spec(wanted, loaded), embedder_name=loaded.name, dim=loaded.dim)
         store = Store.create(folder, config)
-        embedder = loaded or "none"
+        embedder, rebuild = loaded or "none", False
     else:
         store = Store.open(folder)
     corpus = Corpus(store, name or (folder.name if folder else "in memory"), None if rebuild else embedder)

@@ -147,7 +147,7 @@ class TokenTable(models.BaseEmbedder):
     """One vector per token, memory-mapped; a text is the mean of its tokens."""
 
     cached = False
-    noise = (0.18, 0.08)
+    noise = (0.25, 0.08)
     max_chars = models.MAX_TOKENS * models.CHARS_PER_TOKEN
 
     def __init__(self, weights: Path, tokenizer: Path, name: str) -> None:
@@ -201,7 +201,7 @@ class LightEmbedder(models.BaseEmbedder):
 
     name = "light"
     cached = False
-    noise = (0.11, 0.05)
+    noise = (0.18, 0.05)
     _dim: int = 512
 
     def _encode(self, texts: list[str], *, query: bool) -> NDArray[np.float64]:

@@ -34,7 +34,7 @@ COMPILED_FROM = 200_000
 COMPILED_TEXT = 4 << 20
 
 # Longer titles are sentences, not names.
-NAME_WORDS = 8
+NAME_WORDS = 16
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,8 @@ from typing import Any
 
 from shortlist.types import Document, Problem
 
+DEEPEST = 100  # levels of metadata; what is deeper cannot be copied by all of Python
+
 DOCUMENT_COLUMNS = "id, title, content, keywords, metadata, kind, source, locator, payload"
 
 
@@ -29,7 +31,7 @@ class Record:
 def to_record(document: Any) -> Record | Problem:
     """A document made ready to be stored, or what is wrong with it."""
     if isinstance(document, Problem):
-        return document
+        return Problem(clean(str(document.id)), clean(str(document.reason)), clean(str(document.source)))
     if not isinstance(document, Document):
         return Problem("", f"{type(document).__name__} is not a Document.")
     wrong = _what_is_wrong(document)
@@ -37,8 +39,11 @@ def to_record(document: Any) -> Record | Problem:
         return Problem(str(document.id), wrong, str(document.source))
     try:
         metadata = json.dumps(document.metadata, ensure_ascii=False, allow_nan=False, default=_plain)
+        if metadata.count("{") + metadata.count("[") > DEEPEST and _depth(json.loads(metadata)) > DEEPEST:
+            raise ValueError(f"it is nested more than {DEEPEST} deep")
     except (TypeError, ValueError, RecursionError) as error:
-        return Problem(document.id, f"Its metadata cannot be written as JSON: {error}.", document.source)
+        reason = f"Its metadata cannot be kept as JSON: {str(error) or type(error).__name__}."
+        return Problem(document.id, reason, document.source)
     keywords = json.dumps(document.keywords, ensure_ascii=False)
     texts = [document.id, document.title, document.content, keywords, metadata]
     texts += [document.kind, document.source, document.locator, document.payload or ""]
@@ -86,6 +91,15 @@ def _plain(value: Any) -> Any:
     if isinstance(value, set | frozenset):
         return sorted(value)
     raise TypeError(f"a {type(value).__name__} is not plain data")
+
+
+def _depth(value: Any) -> int:
+    """How deep lists and mappings lie in each other."""
+    depth, level = 0, [value]
+    while level := [item for item in level if isinstance(item, dict | list)]:
+        depth += 1
+        level = [inner for item in level for inner in (item.values() if isinstance(item, dict) else item)]
+    return depth
 
 
 def find_stored(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, tuple[int, bytes]]:

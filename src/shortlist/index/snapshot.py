@@ -15,6 +15,7 @@ import numpy as np
 
 from shortlist.errors import InputError
 from shortlist.index.dense import Dense, VectorPart
+from shortlist.index.store import Config
 from shortlist.index.view import Column, Loaded, View
 from shortlist.types import Embedder, Passage
 
@@ -28,7 +29,9 @@ _AT_ONCE = 500  # parameters in one statement
 class Snapshot:
     """A view with the open transaction that it was read in."""
 
-    def __init__(self, view: View, connection: sqlite3.Connection, embedder: Callable[[], Embedder | None]) -> None:
+    def __init__(
+        self, view: View, connection: sqlite3.Connection, embedder: Callable[[Config], Embedder | None]
+    ) -> None:
         self.view = view
         self.lexical = view.lexical
         self._connection = connection
@@ -45,7 +48,7 @@ class Snapshot:
 
     @cached_property
     def dense(self) -> Dense:
-        embedder = self._embedder() if self.has_vectors else None
+        embedder = self._embedder(self.view.config) if self.has_vectors else None
         if embedder is None:
             raise InputError(
                 "This corpus has no vectors (it was built with embedder='none'): search it with mode='lexical', "

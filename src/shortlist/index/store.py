@@ -151,7 +151,7 @@ class Store:
     @contextlib.contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """A connection inside a read transaction: everything read through it is one committed state."""
-        with self._connection() as connection, self._translated():
+        with self._translated(), self._connection() as connection:
             if self.folder is None:  # one connection, and its lock is held
                 yield connection
                 return
@@ -167,7 +167,7 @@ class Store:
         if not self._one_writer.acquire(timeout=wait):
             raise CorpusBusy(self._busy())
         try:
-            with self._connection() as connection, self._translated():
+            with self._translated(), self._connection() as connection:
                 connection.execute(f"PRAGMA busy_timeout = {int(wait * 1000)}")
                 try:
                     connection.execute("BEGIN IMMEDIATE")
@@ -262,6 +262,8 @@ class Store:
     def _connection(self) -> Iterator[sqlite3.Connection]:
         if self.folder is None:
             with self._memory_lock:
+                if not self._idle:
+                    raise CorpusError("The corpus in memory was closed, and with that it is gone.")
                 yield self._idle[0]
             return
         if self._process != os.getpid():  # connections do not survive a fork

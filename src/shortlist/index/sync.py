@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 from shortlist.index.change import Change
-from shortlist.index.records import Record, clean, find_stored, to_record
+from shortlist.index.records import Record, find_stored, to_record
 from shortlist.index.store import Store
 from shortlist.types import Changes, Document, Problem
 
@@ -66,8 +66,8 @@ class Sync:
         record = to_record(item)
         if isinstance(record, Problem):
             self._failed.append(record)
-            self._seen.add(clean(record.id))
-            self._unreadable.add(clean(record.source))
+            self._seen.add(record.id)
+            self._unreadable.add(record.source)
             return None
         id = record.document.id
         if id in self._seen:

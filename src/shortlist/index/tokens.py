@@ -24,7 +24,7 @@ LONG_WORD = 64
 REMEMBERED_WORDS = 1 << 18
 
 _CJK = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
-EMOJI_RANGES = ((0x2600, 0x27BF), (0x1F000, 0x1FAFF))
+EMOJI_RANGES = ((0x2300, 0x23FF), (0x2600, 0x27BF), (0x2B00, 0x2BFF), (0x1F000, 0x1FAFF))
 # Where Unicode keeps its combining marks; looking only there makes the first use five times as fast.
 _MARK_BLOCKS = (
     (0x300, 0x1E00),

@@ -79,7 +79,7 @@ class View:
 class Views:
     """The latest view of a corpus, brought up to date at the cost of what changed since."""
 
-    def __init__(self, store: Store, corpus: str, embedder: Callable[[], Embedder | None]) -> None:
+    def __init__(self, store: Store, corpus: str, embedder: Callable[[Config], Embedder | None]) -> None:
         self._store = store
         self._corpus = corpus
         self._embedder = embedder
@@ -149,8 +149,8 @@ class Views:
             raise
 
     def _remake(self, connection: sqlite3.Connection, row: SegmentRow) -> Segment | None:
-        passages = read_passages(connection, row.first, row.last)
-        return make_segment(passages, read_config(connection), self._embedder(), self._store) if passages else None
+        passages, config = read_passages(connection, row.first, row.last), read_config(connection)
+        return make_segment(passages, config, self._embedder(config), self._store) if passages else None
 
 
 def places_of(numbers: NDArray[np.int64], passages: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from shortlist.errors import InputError
 from shortlist.index.corpus import Corpus, EmbedderSpec, corpus_folder, create_corpus, open_corpus
+from shortlist.index.store import DATABASE
 from shortlist.index.sync import Progress
 from shortlist.sources import CorpusSource, documents_of
 from shortlist.types import Document
@@ -35,7 +36,7 @@ def build(
     A new corpus gets `embedder` (or the default one); an existing one keeps its own, and another is an error unless
     `rebuild` is set. What happened is in `corpus.changes`. Options are those of `create_corpus`.
     """
-    if isinstance(source, Corpus | str | Path):
+    if isinstance(source, Corpus | str | Path) or not isinstance(source, Iterable):
         raise InputError(
             f"build() takes a source of documents, such as CorpusSource.from_files(folder), not {source!r}."
         )
@@ -64,11 +65,11 @@ def resolve(corpus: Searchable, *, needs_vectors: bool) -> Corpus:
 
 
 def _opened(name: str | Path) -> Corpus:
-    """The corpus of that name, kept open for the next call as long as its folder is the same one."""
-    folder = corpus_folder(name)
+    """The corpus of that name, kept open for the next call as long as its database is the same one."""
+    database = corpus_folder(name) / DATABASE
     try:
-        key = str(folder.resolve()), folder.stat().st_ino
-    except OSError:
+        key = str(database.resolve()), database.stat().st_ino
+    except (OSError, ValueError):
         return open_corpus(name)  # which says what is wrong
     found = _open.pop(key, None)
     if found is None:

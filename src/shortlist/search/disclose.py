@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import get_args
 
-from shortlist.errors import InputError
+from shortlist.errors import CorpusError, InputError
+from shortlist.index.records import clean
+from shortlist.sources.files import read_text
 from shortlist.types import Disclosure, Document, Hit, Level, Selection
 
 MAX_FILES = 200
@@ -15,8 +17,7 @@ MAX_FILES = 200
 def disclose(selection: Selection | Iterable[Hit] | Hit, level: Level = "metadata") -> list[Disclosure]:
     """Each selected thing at one level. A pure read: "metadata" touches nothing, the others follow the pointers.
 
-    The body of a file is what the file holds now; if it is gone or changed, that is said, and the stored copy shown
-    where there is none other.
+    The body of a file is what the file holds now, or the stored copy where it is gone; both are said.
     """
     if level not in get_args(Level):
         raise InputError(f"There is no level {level!r}; the known ones are {', '.join(get_args(Level))}.")
@@ -45,7 +46,10 @@ def _disclose(hit: Hit, level: Level) -> Disclosure:
 
 def _body(hit: Hit) -> tuple[str, str]:
     """The full text, and what is stale about it."""
-    document = hit.load() if hit.load else None
+    try:
+        document = hit.load() if hit.load else None
+    except CorpusError:
+        document = None
     if document is None:
         gone = "The document is no longer in its corpus; this is the passage that was found." if hit.load else ""
         return hit.text, gone
@@ -54,12 +58,13 @@ def _body(hit: Hit) -> tuple[str, str]:
     if not _is_whole_file(document):
         return document.content, ""
     try:
-        return Path(document.source).read_text(encoding="utf-8", errors="replace"), ""
-    except OSError as error:
-        return (
-            document.content,
-            f"{document.source} can no longer be read ({error.strerror}); this is the indexed copy.",
-        )
+        text = read_text(Path(document.source))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        return document.content, f"{document.source} can no longer be read ({reason}); this is the indexed copy."
+    if document.kind == "file" and clean(text) != document.content:
+        return text, f"{document.source} has changed since it was indexed."
+    return text, ""
 
 
 def _is_whole_file(document: Document) -> bool:
@@ -73,6 +78,6 @@ def _files_beside(hit: Hit) -> tuple[str, ...]:
     own = Path(hit.source)
     try:
         found = sorted(path for path in own.parent.rglob("*") if path.is_file() and path != own)
-    except OSError:
+    except (OSError, ValueError):
         return ()
     return tuple(path.relative_to(own.parent).as_posix() for path in found[:MAX_FILES])

@@ -35,7 +35,9 @@ def discover(
     found = resolve(corpus, needs_vectors=mode != "lexical")
     hits = search(found, query, mode, k, filter)
     floor = _floor(found, mode, min_score)
-    chosen = _unknown(found, hits) or select(hits, strategy, min_score=floor, **selection)
+    chosen = select(hits, strategy, min_score=floor, **selection)
+    if hits:
+        chosen = _unknown(found, hits) or chosen
     signals = dict(chosen.signals)
     if min_score == "auto" and floor is None:
         signals["floor"] = "not calibrated for this corpus and mode"
@@ -57,22 +59,20 @@ def _noise(corpus: Corpus, passages: int) -> float:
 
 
 def _unknown(corpus: Corpus, hits: Hits) -> Selection | None:
-    """An abstention when no word of the query occurs in the corpus and no meaning comes near it.
+    """An abstention when the query holds only stop words, or no word that occurs and no meaning that comes near.
 
     Any text has some nearest neighbour; below the embedder's noise it is an accident.
     """
-    if not hits:
-        return None
     with corpus.snapshot() as snapshot:
         lexical = snapshot.lexical
-        if lexical.knows(lexical.analyzer.terms(hits.query)) or len(lexical.named(hits.query)):
-            return None
-        passages = lexical.live
-    noise = _noise(corpus, passages)
-    nearest = max(hit.signals.get("dense", 0.0) for hit in hits)
-    signals = {"candidates": len(hits), "nearest": nearest, "noise": noise}
-    if not lexical.analyzer.says_something(hits.query):
+        named = len(lexical.named(hits.query)) > 0
+        known = lexical.knows(lexical.analyzer.terms(hits.query))
+    signals = {"candidates": len(hits)}
+    if not lexical.analyzer.says_something(hits.query) and not named:
         return Selection([], "There is nothing in the query to search for.", signals)
-    if nearest <= noise:
-        return Selection([], "No word of the query is known here, and nothing comes near its meaning.", signals)
+    noise = _noise(corpus, lexical.live)
+    nearest = max(hit.signals.get("dense", 0.0) for hit in hits)
+    if not known and not named and nearest <= noise:
+        reason = "No word of the query is known here, and nothing comes near its meaning."
+        return Selection([], reason, signals | {"nearest": nearest, "noise": noise})
     return None

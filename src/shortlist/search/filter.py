@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shortlist.errors import InputError
+from shortlist.index.records import clean
 from shortlist.index.snapshot import MISSING, Snapshot
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ def allowed(snapshot: Snapshot, condition: Filter) -> Mask:
         raise InputError(f"A filter is a mapping such as {{'access': 'read'}}, not {type(condition).__name__}.")
     mask = np.ones(snapshot.size, dtype=bool)
     for key, value in condition.items():
+        if not isinstance(key, str):
+            raise InputError(f"The keys of a filter are names of metadata, not {key!r}.")
         if key == "$and":
             for part in _parts(key, value):
                 mask &= allowed(snapshot, part)
@@ -69,14 +72,17 @@ def _parts(key: str, value: Any) -> list[Filter]:
 
 
 def _same(stored: Any, wanted: Any) -> bool:
-    """Equal, and not merely equal as numbers: True is not 1."""
+    """Equal, and not merely equal as numbers: True is not 1, inside lists and mappings neither."""
+    if isinstance(stored, list) and isinstance(wanted, list | tuple):
+        return len(stored) == len(wanted) and all(map(_same, stored, wanted))
+    if isinstance(stored, dict) and isinstance(wanted, Mapping):
+        return stored.keys() == wanted.keys() and all(_same(stored[key], wanted[key]) for key in stored)
+    if isinstance(wanted, str):
+        wanted = clean(wanted)
     return bool(stored == wanted) and isinstance(stored, bool) == isinstance(wanted, bool)
 
 
 def _equals(wanted: Any) -> Test:
-    if isinstance(wanted, tuple):
-        wanted = list(wanted)
-
     def test(stored: Any) -> bool:
         if stored is MISSING:
             return False

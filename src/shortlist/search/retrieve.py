@@ -109,9 +109,19 @@ def _best(snapshot: Snapshot, scores: Floats, k: int, named: Positions) -> Posit
     missing = named[~np.isin(snapshot.documents(named), snapshot.documents(best))]
     if not len(missing):
         return best
+    missing = np.array([_best_of_document(snapshot, scores, position) for position in missing.tolist()])
     is_named = np.isin(snapshot.documents(best), snapshot.documents(named))
     wanted = _ordered(snapshot, scores, np.concatenate([best[is_named], missing]))[:k]
     return _ordered(snapshot, scores, np.concatenate([wanted, best[~is_named][: k - len(wanted)]]))
+
+
+def _best_of_document(snapshot: Snapshot, scores: Floats, position: int) -> int:
+    """The position of the best passage in the document that begins at a position."""
+    documents = snapshot.view.documents
+    end = position + 1
+    while end < len(documents) and documents[end] == documents[position]:
+        end += 1
+    return position + int(np.argmax(scores[position:end]))
 
 
 def _ordered(snapshot: Snapshot, scores: Floats, positions: Positions) -> Positions:
@@ -124,6 +134,7 @@ def _ordered(snapshot: Snapshot, scores: Floats, positions: Positions) -> Positi
     return positions[order]
 
 
-def _natural(id: str) -> list[tuple[int, str]]:
+def _natural(id: str) -> tuple[list[tuple[int, str]], str]:
     """An id as a sort key in which item 9 comes before item 10."""
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in _DIGITS.split(id)]
+    parts = [part.lstrip("0") if part.isdecimal() else part for part in _DIGITS.split(id)]
+    return [(len(part) if part.isdecimal() else -1, part) for part in parts], id

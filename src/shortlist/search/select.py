@@ -7,6 +7,7 @@ and the floor is relative to the best score, so one setting serves modes whose s
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable
 from copy import copy
@@ -44,8 +45,9 @@ def select(
     """
     numbers = _Numbers(max_k, rel, gap_ratio, min_score, temperature, cutoff)
     name = strategy if isinstance(strategy, str) else getattr(strategy, "__name__", type(strategy).__name__)
-    if isinstance(strategy, str) and strategy not in STRATEGIES:
-        raise InputError(f"There is no strategy {strategy!r}; the known ones are {', '.join(STRATEGIES)}.")
+    if not callable(strategy) and not (isinstance(strategy, str) and strategy in STRATEGIES):
+        known = ", ".join(STRATEGIES)
+        raise InputError(f"There is no strategy {strategy!r}; the known ones are {known}, or a callable.")
     if strategy == "abs_threshold" and min_score is None:
         raise InputError("The strategy 'abs_threshold' needs min_score, the score from which hits are kept.")
     signals: dict[str, Any] = {"strategy": name, "candidates": len(hits), "min_score": min_score}
@@ -84,7 +86,13 @@ class _Numbers:
     cutoff: float
 
     def __post_init__(self) -> None:
-        if self.max_k < 1:
+        for name in ("rel", "gap_ratio", "temperature", "cutoff", "min_score"):
+            value = getattr(self, name)
+            if name == "min_score" and value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+                raise InputError(f"{name} is a number, not {value!r}.")
+        if isinstance(self.max_k, bool) or not isinstance(self.max_k, int) or self.max_k < 1:
             raise InputError(f"max_k is the most hits to keep, 1 or more, not {self.max_k!r}.")
         if not 0 <= self.rel <= 1 or not 0 <= self.gap_ratio <= 1:
             raise InputError(f"rel and gap_ratio are shares between 0 and 1, not {self.rel!r} and {self.gap_ratio!r}.")

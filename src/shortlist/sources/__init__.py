@@ -31,11 +31,15 @@ class CorpusSource:
     @classmethod
     def from_mapping(cls, texts: Mapping[str, Any], name: str = "mapping") -> CorpusSource:
         """Texts, Documents or {"text", ...metadata} by id."""
+        if not isinstance(texts, Mapping):
+            raise InputError(f"from_mapping takes texts by id, not {texts!r}.")
         return cls(name, "mapping", lambda: documents_of(texts))
 
     @classmethod
     def from_list(cls, texts: Iterable[Any], name: str = "list") -> CorpusSource:
         """Texts, Documents or {"text", ...metadata}; what has no id is numbered."""
+        if isinstance(texts, str) or not isinstance(texts, Iterable):
+            raise InputError(f"from_list takes a list of texts, not {texts!r}.")
         kept = texts if isinstance(texts, list | tuple) else list(texts)
         return cls(name, "list", lambda: documents_of(kept))
 

@@ -7,20 +7,25 @@ import re
 from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from shortlist.errors import InputError, SourceError
 from shortlist.types import Document, Problem
 
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
 MAX_BYTES = 10 << 20
 ALWAYS_IGNORED = (".git/", ".hg/", ".svn/", "__pycache__/", "node_modules/", ".venv/", ".DS_Store")
 
-_HEADING = re.compile(r"^#\s+(.+?)\s*#*\s*$", re.MULTILINE)
+_HEADING = re.compile(r"^#[ \t]+(\S.*?)[ \t]*#*\s*$", re.MULTILINE)
 
 
 def folder_name(folder: Path) -> str:
     """A corpus name for a folder: its own name and a few letters that tell folders of one name apart."""
     full = folder.resolve()
-    return f"{full.name or 'root'}-{blake2b(str(full).encode(), digest_size=3).hexdigest()}"
+    name = os.fsencode(full.name).decode(errors="replace")
+    return f"{name or 'root'}-{blake2b(os.fsencode(full), digest_size=3).hexdigest()}"
 
 
 def documents_in_folder(
@@ -60,17 +65,41 @@ def walk(root: Path) -> Iterator[Path]:
     def descend(folder: Path, rules: list[tuple[Path, pathspec.GitIgnoreSpec]]) -> Iterator[Path]:
         own = ignores(folder)
         rules = [*rules, (folder, own)] if own else rules
-        for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        try:
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except OSError as error:
+            raise SourceError(f"The folder {folder} cannot be read: {error.strerror}.") from None
+        for entry in entries:
             path = Path(entry.path)
             is_folder = entry.is_dir(follow_symlinks=False)
-            if any(spec.match_file(path.relative_to(base).as_posix() + "/" * is_folder) for base, spec in rules):
+            if _ignored(path, is_folder, rules):
                 continue
             if is_folder:
                 yield from descend(path, rules)
-            elif entry.is_file():
+            elif _is_file(entry):
                 yield path
 
     yield from descend(root, [(root, always)])
+
+
+def _ignored(path: Path, is_folder: bool, rules: list[tuple[Path, GitIgnoreSpec]]) -> bool:
+    """What the .gitignore files say, the nearest one that says anything having the last word."""
+    for base, spec in reversed(rules):
+        verdict = spec.check_file(path.relative_to(base).as_posix() + "/" * is_folder).include
+        if verdict is not None:
+            return verdict
+    return False
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file()
+    except OSError:  # a link to itself
+        return False
+
+
+def read_text(path: Path) -> str:
+    return path.read_bytes().decode("utf-8-sig", errors="replace")
 
 
 def read_file(path: Path, id: str) -> Document | Problem | None:

@@ -13,7 +13,7 @@ from shortlist.types import Document, Problem
 FILE = "SKILL.md"
 USUAL_PLACES = (".claude/skills", ".agents/skills")
 
-_FRONT_MATTER = re.compile(r"\A\ufeff?---\s*\n(.*?)\n---\s*(?:\n|\Z)", re.DOTALL)
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)?---[ \t]*(?:\n|\Z)", re.DOTALL)
 
 
 def usual_roots() -> list[Path]:
@@ -27,14 +27,14 @@ def skills_in(roots: Sequence[Path]) -> Iterator[Document | Problem]:
     for root in roots:
         if not root.is_dir():
             raise SourceError(f"{root} is not a folder that can be read.")
+    paths = (path.resolve() for root in roots or usual_roots() for path in sorted(root.rglob(FILE)))
     taken: set[str] = set()
-    for root in roots or usual_roots():
-        for path in sorted(root.rglob(FILE)):
-            found = read_skill(path)
-            if isinstance(found, Document) and found.id in taken:
-                found = read_skill(path, id=f"{found.id}@{path.parent.resolve()}")
-            taken.add(found.id)
-            yield found
+    for path in dict.fromkeys(paths):
+        found = read_skill(path)
+        if isinstance(found, Document) and found.id in taken:
+            found = read_skill(path, id=f"{found.id}@{path.parent}")
+        taken.add(found.id)
+        yield found
 
 
 def read_skill(path: Path, id: str | None = None) -> Document | Problem:
@@ -66,8 +66,8 @@ def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
     if not found:
         return {}, text
     try:
-        header = yaml.safe_load(found.group(1)) or {}
-    except yaml.YAMLError as error:
+        header = yaml.safe_load(found.group(1) or "") or {}
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ValueError(f"its front matter is not YAML: {error}") from None
     if not isinstance(header, dict):
         raise ValueError("its front matter is not a mapping")

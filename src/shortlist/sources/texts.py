@@ -24,9 +24,11 @@ def _document(id: str, title: str, item: Any) -> Document | Problem:
     if isinstance(item, str):
         return Document(id, title, item)
     if isinstance(item, Mapping) and isinstance(item.get("text"), str):
+        given = {key: value for key, value in item.items() if value is not None}
         rest = {key: value for key, value in item.items() if key not in ("text", "id", "title", "keywords")}
-        return Document(
-            str(item.get("id", id)), str(item.get("title", title)), item["text"], list(item.get("keywords", [])), rest
-        )
+        keywords = given.get("keywords", [])
+        if isinstance(keywords, tuple | set | frozenset):
+            keywords = list(keywords)
+        return Document(str(given.get("id", id)), str(given.get("title", title)), item["text"], keywords, rest)
     wanted = "a string, a Document or a mapping with a 'text'"
     return Problem(id, f"An entry is {wanted}, not {type(item).__name__}.")

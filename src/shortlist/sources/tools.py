@@ -30,7 +30,7 @@ def _load(path: Path) -> Any:
         raise SourceError(f"The catalog {path} cannot be read: {error}.") from None
     try:
         return json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
-    except (yaml.YAMLError, json.JSONDecodeError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise SourceError(f"The catalog {path} is not valid: {error}.") from None
 
 
@@ -39,7 +39,7 @@ def _tool(entry: Any, where: str) -> Document | Problem:
         return Problem(where, f"An entry is a mapping, not {type(entry).__name__}.")
     missing = [key for key in ("id", "title", "content") if not isinstance(entry.get(key), str)]
     if missing:
-        return Problem(str(entry.get("id", where)), f"In {where}, {', '.join(missing)} must be a string.")
+        return Problem(str(entry.get("id") or where), f"In {where}, {', '.join(missing)} must be a string.")
     return Document(
         entry["id"], entry["title"], entry["content"], entry.get("keywords"), entry.get("metadata"), kind="tool"
     )

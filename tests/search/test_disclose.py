@@ -1,0 +1,244 @@
+"""Disclosure: how much is shown at each level, and what is said of pointers that lead nowhere any more."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+from shortlist import (
+    Corpus,
+    CorpusSource,
+    Document,
+    Hit,
+    InputError,
+    Passage,
+    build,
+    create_corpus,
+    disclose,
+    search,
+    select,
+)
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "data"
+
+
+def corpus_of(*documents: Document) -> Corpus:
+    corpus = create_corpus(in_memory=True, embedder="none")
+    assert not corpus.add(documents).failed
+    return corpus
+
+
+TOOL = Document("t", "refund", "Give the money back.", metadata={"access": "write"}, kind="tool", source="shop")
+
+
+@pytest.fixture
+def no_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: object, **options: object) -> NoReturn:
+        raise AssertionError("something was read")
+
+    for owner, name in ((Path, "read_text"), (Path, "read_bytes"), (Path, "open"), (Path, "rglob"), (Corpus, "get")):
+        monkeypatch.setattr(owner, name, refuse)
+
+
+@pytest.mark.usefixtures("no_reading")
+def test_metadata_are_shown_without_reading_anything() -> None:
+    (hit,) = search(corpus_of(TOOL), "money")
+    (shown,) = disclose(select([hit]))
+    assert shown.to_dict() == {
+        "id": "t",
+        "name": "refund",
+        "score": hit.score,
+        "kind": "tool",
+        "source": "shop",
+        "locator": "whole",
+        "metadata": {"access": "write"},
+        "level": "metadata",
+        "body": None,
+        "files": [],
+        "stale": False,
+        "note": "",
+    }
+
+
+@pytest.mark.usefixtures("no_reading")
+@pytest.mark.parametrize("level", ["body", "bundled"])
+def test_the_other_levels_do_read(level: Any) -> None:
+    hits = search(corpus_of(TOOL), "money")
+    with pytest.raises(AssertionError, match="something was read"):
+        disclose(hits, level)
+
+
+@pytest.mark.parametrize("level", ["body", "bundled"])
+def test_the_body_of_a_text_or_tool_is_its_content(level: Any) -> None:
+    corpus = corpus_of(TOOL, Document("x", "note", "Money is round."))
+    shown = disclose(search(corpus, "money"), level)
+    assert {item.id: item.body for item in shown} == {"t": "Give the money back.", "x": "Money is round."}
+    assert [(item.stale, item.note, item.files) for item in shown] == [(False, "", ())] * 2
+
+
+@pytest.mark.parametrize("payload", ["def refund(): ...", ""])
+def test_the_body_of_what_has_a_payload_is_the_payload(payload: str) -> None:
+    corpus = corpus_of(Document("t", "refund", "Give the money back.", kind="tool", payload=payload))
+    assert [item.body for item in disclose(search(corpus, "money"), "body")] == [payload]
+
+
+def test_the_body_of_a_long_text_is_all_of_it_and_not_the_passage(tmp_path: Path) -> None:
+    text = "A dog barks at the moon. " * 100 + "The zanzibar ferry leaves at noon. " + "A cat sleeps here. " * 100
+    (tmp_path / "a.txt").write_text(text, encoding="utf-8")
+    corpus = build(CorpusSource.from_files(tmp_path), in_memory=True, embedder="none")
+    (hit,) = search(corpus, "zanzibar")
+    assert len(hit.text) <= 800
+    (shown,) = disclose(hit, "body")
+    assert (shown.body, shown.locator, shown.stale) == (text, hit.locator, False)
+
+
+def files(folder: Path) -> Corpus:
+    return build(CorpusSource.from_files(folder), in_memory=True, embedder="none")
+
+
+def test_the_body_of_a_file_is_what_the_file_holds_now_and_a_note_says_that_it_changed(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("The old ferry.", encoding="utf-8")
+    hits = search(files(tmp_path), "ferry")
+    assert [(item.body, item.note) for item in disclose(hits, "body")] == [("The old ferry.", "")]
+    file.write_text("The new ferry, with more seats.", encoding="utf-8")
+    (shown,) = disclose(hits, "body")
+    assert shown.body == "The new ferry, with more seats."
+    assert "changed" in shown.note
+
+
+def test_the_body_of_a_file_is_read_as_it_was_indexed(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes("\ufeffThe ferry, caf\u00e9.\r\nSecond line.\r\n".encode())
+    corpus = files(tmp_path)
+    (shown,) = disclose(search(corpus, "ferry"), "body")
+    document = corpus.get("a.txt")
+    assert document is not None
+    assert (shown.body, shown.note) == (document.content, "")
+
+
+def test_the_body_of_a_file_that_is_gone_is_the_indexed_copy_and_a_note_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("The old ferry.", encoding="utf-8")
+    hits = search(files(tmp_path), "ferry")
+    file.unlink()
+    (shown,) = disclose(hits, "body")
+    assert (shown.body, shown.stale) == ("The old ferry.", True)
+    assert (
+        shown.note == f"{file.resolve()} can no longer be read (No such file or directory); this is the indexed copy."
+    )
+
+
+def test_a_folder_in_the_place_of_a_file_is_a_stale_pointer_too(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("The old ferry.", encoding="utf-8")
+    hits = search(files(tmp_path), "ferry")
+    file.unlink()
+    file.mkdir()
+    (shown,) = disclose(hits, "body")
+    assert (shown.body, shown.stale) == ("The old ferry.", True)
+
+
+@pytest.mark.parametrize("source", ["/no/such/place", "https://example.org/a.txt", "a\0b", "x" * 5000])
+def test_a_pointer_that_no_file_system_knows_is_stale(source: str) -> None:
+    corpus = corpus_of(Document("f", "ferry", "The old ferry.", kind="file", source=source))
+    (shown,) = disclose(search(corpus, "ferry"), "body")
+    assert (shown.body, shown.stale) == ("The old ferry.", True)
+
+
+def test_the_body_of_a_removed_document_is_the_passage_that_was_found_and_a_note_says_so() -> None:
+    corpus = corpus_of(TOOL)
+    hits = search(corpus, "money")
+    corpus.remove("t")
+    (shown,) = disclose(hits, "body")
+    assert (shown.body, shown.stale) == ("Give the money back.", True)
+    assert shown.note == "The document is no longer in its corpus; this is the passage that was found."
+
+
+def test_the_body_survives_the_corpus_being_closed_and_deleted(tmp_path: Path) -> None:
+    with create_corpus(path=tmp_path / "c", embedder="none") as corpus:
+        corpus.add([TOOL])
+        hits = search(corpus, "money")
+    shutil.rmtree(tmp_path / "c")
+    (shown,) = disclose(hits, "body")
+    assert (shown.body, shown.stale) == ("Give the money back.", True)
+    assert not (tmp_path / "c").exists()
+
+
+def test_a_hit_of_no_corpus_shows_its_text() -> None:
+    (shown,) = disclose(Hit(Passage("a", "name", "text"), 0.5), "body")
+    assert (shown.body, shown.stale, shown.score) == ("text", False, 0.5)
+
+
+def skills() -> Corpus:
+    return build(CorpusSource.from_skills(EXAMPLES / "skills"), in_memory=True, embedder="none")
+
+
+def test_bundled_lists_the_files_beside_a_skill() -> None:
+    (hit,) = search(skills(), "deploy-to-production", k=1)
+    (shown,) = disclose(hit, "bundled")
+    assert shown.id == "deploy-to-production"
+    assert shown.files == ("checklist.md", "scripts/rollback.sh")
+    assert shown.body == (EXAMPLES / "skills/deploy-to-production/SKILL.md").read_text("utf-8")
+
+
+def test_a_skill_without_files_beside_it_lists_none() -> None:
+    (hit,) = search(skills(), "api-changelog", k=1)
+    assert disclose(hit, "bundled")[0].files == ()
+    assert disclose(hit, "body")[0].files == ()
+
+
+def test_a_skill_that_is_gone_lists_no_files_and_says_so(tmp_path: Path) -> None:
+    shutil.copytree(EXAMPLES / "skills" / "refund-dispute", tmp_path / "refund-dispute")
+    corpus = build(CorpusSource.from_skills(tmp_path), in_memory=True, embedder="none")
+    (hit,) = search(corpus, "refund-dispute", k=1)
+    assert disclose(hit, "bundled")[0].files == ("reference/reason-codes.md", "reply-templates.md")
+    shutil.rmtree(tmp_path / "refund-dispute")
+    (shown,) = disclose(hit, "bundled")
+    assert (shown.files, shown.stale) == ((), True)
+    assert shown.body is not None
+    assert shown.body.startswith("Works through a contested refund")
+
+
+def test_only_skills_have_files_beside_them(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("The ferry.", encoding="utf-8")
+    (tmp_path / "b.txt").write_text("Another.", encoding="utf-8")
+    assert [item.files for item in disclose(search(files(tmp_path), "ferry"), "bundled")] == [()]
+
+
+@pytest.mark.parametrize("level", ["all", "", "Body", None])
+def test_an_unknown_level_is_an_error_that_names_the_known_ones(level: Any) -> None:
+    with pytest.raises(InputError, match="metadata, body, bundled"):
+        disclose([], level)
+
+
+def test_one_hit_a_list_of_hits_and_a_selection_are_all_disclosed_in_order() -> None:
+    corpus = corpus_of(*(Document(f"d{at}", "", "money " * at) for at in range(1, 4)))
+    hits = search(corpus, "money")
+    ids = [hit.id for hit in hits]
+    assert [item.id for item in disclose(hits)] == ids
+    assert [item.id for item in disclose(select(hits, "top_k", max_k=2))] == ids[:2]
+    assert [item.id for item in disclose(hits[1])] == ids[1:2]
+    assert disclose([]) == []
+    assert disclose(select([])) == []
+
+
+def test_disclosing_changes_neither_the_hits_nor_the_corpus() -> None:
+    corpus = corpus_of(TOOL)
+    hits = search(corpus, "money")
+    before = json.dumps(hits.to_dict())
+    disclose(hits, "bundled")
+    assert json.dumps(hits.to_dict()) == before
+    assert [document.to_dict() for document in corpus] == [TOOL.to_dict()]
+
+
+@pytest.mark.parametrize("level", ["metadata", "body", "bundled"])
+def test_a_disclosure_becomes_plain_json(level: Any) -> None:
+    (hit,) = search(skills(), "deploy-to-production", k=1)
+    (shown,) = disclose(hit, level)
+    written = json.loads(json.dumps(shown.to_dict(), allow_nan=False))
+    assert written == {**shown.to_dict(), "files": list(shown.files)}
+    assert written["level"] == level

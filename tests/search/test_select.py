@@ -1,0 +1,409 @@
+"""Selection: what each rule keeps of scores that are written down here, and why it says so."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shortlist import Hit, Hits, InputError, Passage, Selection, make_llm_selector, select
+from shortlist.search.select import STRATEGIES, softmax
+from shortlist.types import Reply
+
+
+def hits_of(*scores: float, query: str = "") -> Hits:
+    """Hits named h0, h1 ... in the order of the scores given."""
+    made = (Hit(Passage(f"h{at}", f"name{at}", f"text of {at}"), score) for at, score in enumerate(scores))
+    return Hits(made, query=query)
+
+
+def kept(selection: Selection) -> list[str]:
+    return [hit.id for hit in selection.selected]
+
+
+# Conservative
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ((1.0,), ["h0"]),
+        ((1.0, 0.9, 0.89), ["h0", "h1"]),
+        ((1.0, 0.95, 0.94, 0.93), ["h0", "h1", "h2"]),
+        ((10.0, 8.9), ["h0"]),
+        ((1e-9, 0.95e-9), ["h0", "h1"]),
+        ((0.5, 0.5, 0.5, 0.5), ["h0", "h1", "h2"]),
+        ((0.5, -0.5), ["h0"]),
+    ],
+)
+def test_conservative_keeps_the_best_and_what_comes_within_nine_tenths_of_it_three_at_most(
+    scores: tuple[float, ...], expected: list[str]
+) -> None:
+    assert kept(select(hits_of(*scores))) == expected
+
+
+def test_conservative_takes_another_share_and_another_number() -> None:
+    hits = hits_of(1.0, 0.6, 0.5, 0.4)
+    assert kept(select(hits, rel=0.5)) == ["h0", "h1", "h2"]
+    assert kept(select(hits, rel=0.5, max_k=2)) == ["h0", "h1"]
+    assert kept(select(hits, rel=0.0, max_k=10)) == ["h0", "h1", "h2", "h3"]
+    assert kept(select(hits, rel=1.0)) == ["h0"]
+
+
+def test_without_candidates_it_abstains() -> None:
+    selection = select([])
+    assert selection == Selection([], "Nothing was found.", selection.signals)
+    assert selection.abstained
+    assert selection.signals == {"strategy": "conservative", "candidates": 0, "min_score": None}
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_best_score_below_the_floor_abstains_in_every_strategy(strategy: str) -> None:
+    selection = select(hits_of(0.39, 0.38), strategy, min_score=0.4)
+    assert selection.abstained
+    assert selection.reason == "The best score, 0.39 (name0), is below the floor of 0.4."
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_best_score_right_at_the_floor_is_kept_in_every_strategy(strategy: str) -> None:
+    assert kept(select(hits_of(0.4), strategy, min_score=0.4)) == ["h0"]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("best", [0.0, -0.1])
+def test_a_best_score_that_is_not_above_zero_keeps_nothing(strategy: str, best: float) -> None:
+    selection = select(hits_of(best, best - 0.1), strategy, min_score=-1.0)
+    assert selection.abstained
+    assert selection.reason == f"The best score, {best:g}, is not above zero."
+
+
+# The other rules
+
+
+def test_top_k_keeps_the_first_whatever_they_score() -> None:
+    assert kept(select(hits_of(1.0, 0.1, 0.01, 0.001), "top_k")) == ["h0", "h1", "h2"]
+    assert kept(select(hits_of(1.0, 0.1), "top_k", max_k=1)) == ["h0"]
+    assert kept(select(hits_of(1.0, 0.1), "top_k", max_k=50)) == ["h0", "h1"]
+
+
+def test_rel_threshold_keeps_all_within_the_share_of_the_best() -> None:
+    assert kept(select(hits_of(1.0, 0.95, 0.94, 0.92, 0.9, 0.8), "rel_threshold")) == ["h0", "h1", "h2", "h3", "h4"]
+    assert kept(select(hits_of(1.0, 0.95, 0.5), "rel_threshold", rel=0.5)) == ["h0", "h1", "h2"]
+
+
+def test_abs_threshold_keeps_all_from_the_floor_on() -> None:
+    assert kept(select(hits_of(3.0, 2.0, 1.0, 0.5), "abs_threshold", min_score=1.0)) == ["h0", "h1", "h2"]
+    assert kept(select(hits_of(3.0, 0.0, -1.0), "abs_threshold", min_score=0.0)) == ["h0", "h1"]
+
+
+def test_abs_threshold_needs_a_floor() -> None:
+    with pytest.raises(InputError, match="needs min_score"):
+        select(hits_of(1.0), "abs_threshold")
+
+
+@pytest.mark.parametrize(
+    ("scores", "ratio", "expected"),
+    [
+        ((10.0, 9.0, 8.0, 3.0, 2.9), 0.5, 3),
+        ((10.0, 4.9, 4.8), 0.5, 1),
+        ((10.0, 5.0, 2.5), 0.5, 3),
+        ((10.0, 9.0, 8.0), 0.95, 1),
+        ((10.0, 1.0, 0.1), 0.0, 3),
+        ((10.0, 9.0, -1.0), 0.5, 2),
+        ((10.0,), 0.5, 1),
+    ],
+)
+def test_score_gap_keeps_all_before_the_first_great_drop(
+    scores: tuple[float, ...], ratio: float, expected: int
+) -> None:
+    assert kept(select(hits_of(*scores), "score_gap", gap_ratio=ratio)) == [f"h{at}" for at in range(expected)]
+
+
+def test_softmax_keeps_what_holds_ten_percent_at_half_the_temperature() -> None:
+    # e**(score / 0.5) = e**4, e**2, e**0: shares 0.867, 0.117, 0.016
+    selection = select(hits_of(2.0, 1.0, 0.0), "softmax")
+    shares = [math.exp(4) / (math.exp(4) + math.exp(2)), math.exp(2) / (math.exp(4) + math.exp(2))]
+    assert shares == pytest.approx([0.8808, 0.1192], abs=1e-4)
+    assert kept(selection) == ["h0", "h1"]
+    assert kept(select(hits_of(2.0, 1.0), "softmax", cutoff=11.9)) == ["h0", "h1"]
+    assert kept(select(hits_of(2.0, 1.0), "softmax", cutoff=12.0)) == ["h0"]
+    assert kept(select(hits_of(2.0, 1.0), "softmax", cutoff=88.1)) == []
+
+
+def test_softmax_at_a_high_temperature_shares_alike() -> None:
+    # at temperature 10, e**0.2 and e**0.1: shares 0.525 and 0.475
+    assert kept(select(hits_of(2.0, 1.0), "softmax", temperature=10.0, cutoff=47.0)) == ["h0", "h1"]
+    assert kept(select(hits_of(2.0, 1.0), "softmax", temperature=10.0, cutoff=48.0)) == ["h0"]
+
+
+def test_softmax_does_not_overflow() -> None:
+    assert softmax([100_000.0, 0.0], 0.1) == [1.0, 0.0]
+    assert softmax([], 0.5) == []
+
+
+def test_softmax_leaves_out_scores_of_zero_and_below_before_it_shares() -> None:
+    # among 1.0 alone the share is 100 %, whatever stands below zero
+    assert kept(select(hits_of(1.0, 0.0, -5.0), "softmax", cutoff=100.0)) == ["h0"]
+
+
+def test_a_callable_chooses_for_itself() -> None:
+    def last_one(hits: list[Hit]) -> list[Hit]:
+        return hits[-1:]
+
+    selection = select(hits_of(3.0, 2.0, 1.0), last_one)
+    assert kept(selection) == ["h2"]
+    assert selection.reason == "Kept 1 of 3 candidates: the selector last_one chose them."
+    assert selection.signals["strategy"] == "last_one"
+
+
+def test_a_callable_that_chooses_nothing_abstains() -> None:
+    selection = select(hits_of(3.0), lambda hits: [])
+    assert selection.abstained
+    assert selection.reason.startswith("None of 1 candidates was kept: ")
+
+
+def test_a_callable_cannot_change_the_hits_it_was_given() -> None:
+    def greedy(hits: list[Hit]) -> list[Hit]:
+        hits.clear()
+        return []
+
+    hits = hits_of(2.0, 1.0)
+    select(hits, greedy)
+    assert [hit.id for hit in hits] == ["h0", "h1"]
+
+
+def test_a_callable_is_not_asked_when_the_floor_already_decided() -> None:
+    def fail(hits: list[Hit]) -> list[Hit]:
+        raise AssertionError
+
+    assert select(hits_of(0.1), fail, min_score=0.5).abstained
+    assert select([], fail).abstained
+
+
+# Reasons and signals
+
+
+@pytest.mark.parametrize(
+    ("strategy", "reason"),
+    [
+        ("conservative", "Kept 2 of 3 candidates: they score at least 0.9 of the best, 3 at most."),
+        ("top_k", "Kept 3 of 3 candidates: the first 3."),
+        ("rel_threshold", "Kept 2 of 3 candidates: they score at least 0.9 of the best."),
+        ("abs_threshold", "Kept 2 of 3 candidates: they score at least 0.5."),
+        ("score_gap", "Kept 2 of 3 candidates: after them the score drops below 0.5 of the one before."),
+        ("softmax", "Kept 3 of 3 candidates: each holds at least 10 % of the softmax at temperature 0.5."),
+    ],
+)
+def test_the_reason_is_a_sentence(strategy: str, reason: str) -> None:
+    assert select(hits_of(1.0, 0.95, 0.4), strategy, min_score=0.5).reason == reason
+
+
+def test_the_signals_tell_the_numbers_of_the_decision() -> None:
+    assert select(hits_of(2.0, 1.5, 1.0)).signals == {
+        "strategy": "conservative",
+        "candidates": 3,
+        "min_score": None,
+        "top_score": 2.0,
+        "gap": 0.5,
+        "runner_up_ratio": 0.75,
+        "selected": 1,
+    }
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("scores", [(), (0.0,), (0.1, 0.05), (1.0, 0.95, -0.4)])
+def test_a_selection_becomes_plain_json(strategy: str, scores: tuple[float, ...]) -> None:
+    selection = select(hits_of(*scores), strategy, min_score=0.2)
+    written = json.loads(json.dumps(selection.to_dict(), allow_nan=False))
+    assert written["abstained"] == (scores != (1.0, 0.95, -0.4))
+    assert [hit["id"] for hit in written["selected"]] == kept(selection)
+    assert written["reason"] == selection.reason
+    assert written["signals"] == selection.signals
+
+
+# Arguments
+
+
+@pytest.mark.parametrize("strategy", ["bold", "", "Top_K"])
+def test_an_unknown_strategy_is_an_error_that_names_the_known_ones(strategy: str) -> None:
+    with pytest.raises(InputError, match="conservative, top_k, rel_threshold, abs_threshold, score_gap, softmax"):
+        select(hits_of(1.0), strategy)
+
+
+@pytest.mark.parametrize("strategy", [None, 5, ["top_k"]])
+@pytest.mark.parametrize("hits", [hits_of(), hits_of(1.0)], ids=["none", "one"])
+def test_a_strategy_that_is_neither_a_name_nor_callable_is_an_input_error(strategy: Any, hits: Hits) -> None:
+    with pytest.raises(InputError):
+        select(hits, strategy)
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        {"max_k": 0},
+        {"max_k": -1},
+        {"max_k": 2.5},
+        {"max_k": "3"},
+        {"max_k": True},
+        {"max_k": None},
+        {"rel": -0.1},
+        {"rel": 1.1},
+        {"rel": NAN},
+        {"rel": "0.9"},
+        {"gap_ratio": 2},
+        {"gap_ratio": NAN},
+        {"gap_ratio": None},
+        {"temperature": 0},
+        {"temperature": -1.0},
+        {"temperature": NAN},
+        {"temperature": "hot"},
+        {"cutoff": -1},
+        {"cutoff": 101},
+        {"cutoff": NAN},
+        {"cutoff": None},
+        {"min_score": NAN},
+        {"min_score": "0.4"},
+        {"min_score": [0.4]},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("hits", [hits_of(), hits_of(1.0)], ids=["none", "one"])
+def test_a_number_that_means_nothing_is_an_input_error(numbers: dict[str, Any], hits: Hits) -> None:
+    with pytest.raises(InputError):
+        select(hits, **numbers)
+
+
+# Properties
+
+some_scores = st.lists(st.floats(-1, 100, allow_nan=False), max_size=12).map(lambda s: sorted(s, reverse=True))
+
+
+@given(some_scores, st.sampled_from(sorted(STRATEGIES)), st.integers(1, 5), st.floats(0, 1), st.floats(-1, 2))
+def test_what_is_selected_is_always_a_part_of_the_hits_in_their_order(
+    scores: list[float], strategy: str, max_k: int, rel: float, floor: float
+) -> None:
+    hits = hits_of(*scores)
+    selection = select(hits, strategy, max_k=max_k, rel=rel, gap_ratio=rel, min_score=floor)
+    places = [hits.index(hit) for hit in selection.selected]
+    assert places == sorted(set(places))
+    assert selection.abstained == (not places)
+    if strategy in ("conservative", "top_k"):
+        assert len(places) <= max_k
+    if places:
+        assert scores[0] > 0
+        assert scores[0] >= floor
+        assert strategy == "softmax" or places[0] == 0
+
+
+@given(some_scores, st.integers(1, 5), st.floats(0, 1))
+def test_conservative_selects_what_its_definition_says(scores: list[float], max_k: int, rel: float) -> None:
+    expected = []
+    if scores and scores[0] > 0:
+        near = [at for at, score in enumerate(scores) if score / scores[0] >= rel]
+        expected = [f"h{at}" for at in near[:max_k]]
+    assert kept(select(hits_of(*scores), max_k=max_k, rel=rel)) == expected
+
+
+@given(some_scores, st.floats(1e-3, 1e3))
+def test_a_rule_that_is_relative_does_not_depend_on_the_scale(scores: list[float], scale: float) -> None:
+    scores = [round(score, 2) for score in scores]
+    for strategy in ("rel_threshold", "score_gap"):
+        # a share of 0.917 lies between the ratios of such scores, so that rounding decides nothing
+        one = select(hits_of(*scores), strategy, rel=0.9170001, gap_ratio=0.5170001)
+        other = select(hits_of(*(score * scale for score in scores)), strategy, rel=0.9170001, gap_ratio=0.5170001)
+        assert kept(one) == kept(other)
+
+
+# A language model
+
+
+class ScriptedLLM:
+    """Says what it was told to say, and remembers what it was asked."""
+
+    def __init__(self, *replies: str | Exception) -> None:
+        self.replies = list(replies)
+        self.asked: list[str] = []
+
+    def complete(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = ()) -> Reply:
+        self.asked.append("\n".join(str(message["content"]) for message in messages))
+        reply = self.replies.pop(0)
+        if isinstance(reply, Exception):
+            raise reply
+        return Reply(reply)
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        ("[2]", ["h1"]),
+        ("[3, 1]", ["h2", "h0"]),
+        ("[1, 1, 2]", ["h0", "h1"]),
+        ("The best ones are [1, 3].", ["h0", "h2"]),
+        ("```json\n[2]\n```", ["h1"]),
+        ("[4, 3, 2, 1]", ["h3", "h2", "h1"]),
+        ("[]", []),
+        ("None of them fits: []", []),
+    ],
+)
+def test_the_model_picks_by_number_at_most_max_k(reply: str, expected: list[str]) -> None:
+    selection = select(hits_of(1.0, 0.5, 0.4, 0.3), make_llm_selector(ScriptedLLM(reply)))
+    assert kept(selection) == expected
+    assert selection.abstained == (not expected)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "I cannot say.",
+        "",
+        "[0]",
+        "[5]",
+        "[1, 99]",
+        "[-1]",
+        "[one]",
+        '["name1"]',
+        "[1",
+        "{}",
+        "[null]",
+        TimeoutError("no answer"),
+        RuntimeError("quota"),
+    ],
+)
+def test_the_heuristic_answers_where_the_model_fails(reply: str | Exception) -> None:
+    selection = select(hits_of(1.0, 0.95, 0.4, 0.3), make_llm_selector(ScriptedLLM(reply)))
+    assert kept(selection) == ["h0", "h1"]
+
+
+def test_another_heuristic_can_be_the_fallback() -> None:
+    selector = make_llm_selector(ScriptedLLM("?"), max_k=4, fallback="top_k")
+    assert kept(select(hits_of(1.0, 0.5, 0.4, 0.3, 0.2), selector)) == ["h0", "h1", "h2", "h3"]
+
+
+def test_a_model_object_that_answers_something_else_is_a_failure_too() -> None:
+    class Broken:
+        def complete(self, messages: object, tools: object = ()) -> Any:
+            return None
+
+    assert kept(select(hits_of(1.0, 0.5), make_llm_selector(Broken()))) == ["h0"]
+
+
+def test_the_model_is_told_the_query_the_names_the_texts_and_the_number_wanted() -> None:
+    llm = ScriptedLLM("[1]")
+    select(hits_of(1.0, 0.9, query="send {money} back"), make_llm_selector(llm, max_k=7))
+    (prompt,) = llm.asked
+    for part in ("send {money} back", "1. name0: text of 0", "2. name1: text of 1", "at most\n7"):
+        assert part in prompt
+
+
+def test_the_model_is_not_asked_when_there_is_nothing_to_choose_from() -> None:
+    llm = ScriptedLLM()
+    assert select(hits_of(), make_llm_selector(llm)).abstained
+    assert llm.asked == []

@@ -1,0 +1,377 @@
+"""Documents out of folders: which files are read, which are left out, and what is said of those that cannot be."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shortlist import Changes, CorpusSource, Document, InputError, Problem, SourceError, build, search
+from shortlist.sources import files as files_module
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "data"
+
+
+def write(root: Path, files: dict[str, str | bytes]) -> Path:
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return root
+
+
+def read(root: Path, **options: Any) -> dict[str, Document | Problem]:
+    return {item.id: item for item in CorpusSource.from_files(root, **options)}
+
+
+def names(root: Path, **options: Any) -> list[str]:
+    return [item.id for item in CorpusSource.from_files(root, **options)]
+
+
+# What a file becomes
+
+
+def test_a_file_becomes_a_document_with_its_path_below_the_folder_as_id(tmp_path: Path) -> None:
+    write(tmp_path, {"sub/a.txt": "The text."})
+    source = str((tmp_path / "sub/a.txt").resolve())
+    assert list(CorpusSource.from_files(tmp_path)) == [
+        Document("sub/a.txt", "a.txt", "The text.", metadata={"path": source}, kind="file", source=source)
+    ]
+
+
+def test_files_come_in_a_stable_order(tmp_path: Path) -> None:
+    write(tmp_path, {"b.txt": "x", "a/z.txt": "x", "a.txt": "x", "c/d/e.txt": "x"})
+    assert names(tmp_path) == ["a/z.txt", "a.txt", "b.txt", "c/d/e.txt"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "title"),
+    [
+        ("a.md", "# The heading\n\nText.", "The heading"),
+        ("a.md", "Some text first.\n\n# The heading #\n", "The heading"),
+        ("a.markdown", "#   Spaced   \nText", "Spaced"),
+        ("a.MD", "# Loud\r\nText\r\n", "Loud"),
+        ("a.md", "## Second level only\n", "a.md"),
+        ("a.md", "#no-space is a tag\n", "a.md"),
+        ("a.md", "No heading at all.", "a.md"),
+        ("a.md", "#\nA line after an empty heading.\n", "a.md"),
+        ("a.md", "", "a.md"),
+        ("a.txt", "# Not a heading here\n", "a.txt"),
+        ("a.py", "# A comment\n", "a.py"),
+        ("a.md", "\ufeff# After a byte order mark\n", "After a byte order mark"),
+        ("a.md", "# Many" + " " * 1000 + "spaces\n", "Many" + " " * 1000 + "spaces"),
+    ],
+)
+def test_a_markdown_file_is_titled_by_its_first_heading_and_others_by_their_name(
+    tmp_path: Path, name: str, text: str, title: str
+) -> None:
+    (document,) = read(write(tmp_path, {name: text})).values()
+    assert isinstance(document, Document)
+    assert document.title == title
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
+    (document,) = read(write(tmp_path, {"a.txt": b"\xef\xbb\xbfapple"})).values()
+    assert isinstance(document, Document)
+    assert document.content == "apple"
+
+
+def test_bytes_that_are_no_utf8_are_replaced(tmp_path: Path) -> None:
+    (document,) = read(write(tmp_path, {"a.txt": b"caf\xe9 noir"})).values()
+    assert isinstance(document, Document)
+    assert document.content == "caf\ufffd noir"
+
+
+def test_an_empty_file_is_an_empty_document(tmp_path: Path) -> None:
+    (document,) = read(write(tmp_path, {"a.txt": ""})).values()
+    assert isinstance(document, Document)
+    assert document.content == ""
+
+
+def test_files_without_text_are_left_out(tmp_path: Path) -> None:
+    write(tmp_path, {"a.png": b"\x89PNG\r\n\0\0", "b.bin": b"\0", "c.txt": "text", "late.txt": b"x" * 8192 + b"\0"})
+    assert names(tmp_path) == ["c.txt", "late.txt"]
+
+
+def test_names_of_any_characters_are_names(tmp_path: Path) -> None:
+    write(tmp_path, {"日本語.txt": "x", "with space.txt": "x", "🚀.txt": "x", "new\nline.txt": "x"})
+    assert sorted(names(tmp_path)) == sorted(["日本語.txt", "with space.txt", "🚀.txt", "new\nline.txt"])
+
+
+def test_names_that_are_no_text_are_taken_too(tmp_path: Path) -> None:
+    folder = os.fsencode(tmp_path) + b"/\xff"
+    os.mkdir(folder)
+    with open(folder + b"/\xfe.txt", "wb") as file:
+        file.write(b"apple")
+    source = CorpusSource.from_files(os.fsdecode(folder))
+    corpus = build(source, in_memory=True, embedder="none")
+    assert corpus.changes == Changes(added=1)
+    assert [hit.id for hit in search(corpus, "apple")] == ["?.txt"]
+    assert corpus.sync(source) == Changes(unchanged=1)
+
+
+# Patterns
+
+
+TREE: dict[str, str | bytes] = {"a.md": "x", "b.txt": "x", "docs/c.md": "x", "docs/old/d.md": "x", "docs/e.mdx": "x"}
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"pattern": r".*\.md$"}, ["a.md", "docs/c.md", "docs/old/d.md"]),
+        ({"pattern": r"\.md"}, ["a.md", "docs/c.md", "docs/e.mdx", "docs/old/d.md"]),
+        ({"pattern": r"^docs/"}, ["docs/c.md", "docs/e.mdx", "docs/old/d.md"]),
+        ({"exclude": r"(^|/)old/"}, ["a.md", "b.txt", "docs/c.md", "docs/e.mdx"]),
+        ({"pattern": r"\.md$", "exclude": "docs"}, ["a.md"]),
+        ({"pattern": "nothing like it"}, []),
+        ({"pattern": "", "exclude": ""}, ["a.md", "b.txt", "docs/c.md", "docs/e.mdx", "docs/old/d.md"]),
+    ],
+)
+def test_pattern_and_exclude_are_searched_in_the_path_below_the_folder(
+    tmp_path: Path, options: dict[str, str], expected: list[str]
+) -> None:
+    assert sorted(names(write(tmp_path / "docs-root", TREE), **options)) == expected
+
+
+@pytest.mark.parametrize("option", ["pattern", "exclude"])
+@pytest.mark.parametrize("expression", ["(", "*.md", "[a"])
+def test_a_bad_regular_expression_is_an_error_at_once(tmp_path: Path, option: str, expression: str) -> None:
+    with pytest.raises(InputError, match="is not a regular expression") as caught:
+        CorpusSource.from_files(tmp_path, **{option: expression})
+    assert repr(expression) in str(caught.value)
+
+
+# .gitignore
+
+
+def test_what_gitignore_names_is_left_out(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            ".gitignore": "# comment\n*.log\n/top.txt\nbuild/\ncache\n\n",
+            "a.txt": "x",
+            "a.log": "x",
+            "sub/b.log": "x",
+            "top.txt": "x",
+            "sub/top.txt": "x",
+            "build/out.txt": "x",
+            "sub/build/out.txt": "x",
+            "cache": "x",
+            "sub/cache/c.txt": "x",
+        },
+    )
+    assert names(tmp_path) == [".gitignore", "a.txt", "sub/top.txt"]
+
+
+def test_what_gitignore_takes_back_is_read(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            ".gitignore": "*.log\n!keep.log\nout/\n!out/kept.txt\n",
+            "a.log": "x",
+            "keep.log": "x",
+            "sub/keep.log": "x",
+            "out/kept.txt": "x",  # git never looks into a folder that is ignored
+        },
+    )
+    assert names(tmp_path) == [".gitignore", "keep.log", "sub/keep.log"]
+
+
+def test_a_gitignore_further_down_speaks_of_its_own_folder(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {"sub/.gitignore": "/a.txt\n*.tmp\n", "a.txt": "x", "b.tmp": "x", "sub/a.txt": "x", "sub/deep/a.txt": "x"},
+    )
+    write(tmp_path, {"sub/deep/c.tmp": "x"})
+    assert names(tmp_path) == ["a.txt", "b.tmp", "sub/.gitignore", "sub/deep/a.txt"]
+
+
+def test_a_gitignore_further_down_takes_back_what_one_above_names(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {".gitignore": "*.log\n", "sub/.gitignore": "!keep.log\n", "sub/keep.log": "x", "sub/drop.log": "x"},
+    )
+    write(tmp_path, {"keep.log": "x", "sub/deep/keep.log": "x"})
+    assert names(tmp_path) == [".gitignore", "sub/.gitignore", "sub/deep/keep.log", "sub/keep.log"]
+
+
+def test_a_gitignore_that_cannot_be_read_ignores_nothing(tmp_path: Path) -> None:
+    write(tmp_path, {".gitignore": b"\xff\xfe*.txt", "a.txt": "x"})
+    assert "a.txt" in names(tmp_path)
+
+
+def test_what_every_project_ignores_is_left_out(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            ".git/config": "x",
+            "sub/.git/config": "x",
+            "node_modules/m/a.js": "x",
+            "__pycache__/a.txt": "x",
+            ".venv/a.py": "x",
+            ".DS_Store": "x",
+            ".hidden/a.txt": "x",
+        },
+    )
+    assert names(tmp_path) == [".hidden/a.txt"]
+
+
+# What cannot be read
+
+
+def test_a_file_that_is_too_large_is_a_problem_and_the_others_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files_module, "MAX_BYTES", 10)
+    found = read(write(tmp_path, {"a.txt": "x" * 11, "b.txt": "x" * 10}))
+    assert isinstance(found["a.txt"], Problem)
+    assert found["a.txt"].reason.startswith("It is larger than ")
+    assert isinstance(found["b.txt"], Document)
+
+
+def test_a_file_that_cannot_be_opened_is_a_problem_and_stays_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, {"a.txt": "apple", "b.txt": "pear"})
+    source = CorpusSource.from_files(tmp_path)
+    corpus = build(source, in_memory=True, embedder="none")
+    whole = Path.read_bytes
+
+    def refuse(path: Path) -> bytes:
+        if path.name == "a.txt":
+            raise PermissionError(13, "Permission denied")
+        return whole(path)
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    changes = corpus.sync(source)
+    where = str((tmp_path / "a.txt").resolve())
+    assert changes == Changes(unchanged=1, failed=(Problem("a.txt", "It cannot be read: Permission denied.", where),))
+    assert [hit.id for hit in search(corpus, "apple")] == ["a.txt"]
+
+
+def test_a_file_that_vanishes_meanwhile_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, {"a.txt": "apple", "b.txt": "pear"})
+    walk = files_module.walk
+
+    def slow(root: Path) -> Iterator[Path]:
+        for path in walk(root):
+            if path.name == "a.txt":
+                path.unlink()
+            yield path
+
+    monkeypatch.setattr(files_module, "walk", slow)
+    found = read(tmp_path)
+    assert found["a.txt"] == Problem("a.txt", "It cannot be read: No such file or directory.", str(tmp_path / "a.txt"))
+    assert isinstance(found["b.txt"], Document)
+
+
+def test_a_folder_below_that_cannot_be_read_is_a_source_error_and_nothing_is_pruned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, {"a.txt": "apple", "locked/b.txt": "pear"})
+    source = CorpusSource.from_files(tmp_path)
+    corpus = build(source, in_memory=True, embedder="none")
+    scandir = os.scandir
+
+    def refuse(path: Any) -> Any:
+        if Path(path).name == "locked":
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(SourceError, match="locked"):
+        corpus.sync(source)
+    assert corpus.ids() == ["a.txt", "locked/b.txt"]
+
+
+@pytest.mark.parametrize("place", ["missing", "file.txt"])
+def test_a_folder_that_is_none_is_a_source_error_and_nothing_is_pruned(tmp_path: Path, place: str) -> None:
+    write(tmp_path, {"file.txt": "x", "folder/a.txt": "apple"})
+    corpus = build(CorpusSource.from_files(tmp_path / "folder"), in_memory=True, embedder="none")
+    with pytest.raises(SourceError, match=f"{place} is not a folder that can be read"):
+        corpus.sync(CorpusSource.from_files(tmp_path / place))
+    assert corpus.ids() == ["a.txt"]
+
+
+# Links
+
+
+def test_links_to_folders_are_not_followed_so_loops_end(tmp_path: Path) -> None:
+    write(tmp_path, {"sub/a.txt": "x"})
+    (tmp_path / "sub" / "up").symlink_to(tmp_path, target_is_directory=True)
+    (tmp_path / "again").symlink_to(tmp_path / "sub", target_is_directory=True)
+    assert names(tmp_path) == ["sub/a.txt"]
+
+
+def test_a_link_to_a_file_is_that_file(tmp_path: Path) -> None:
+    write(tmp_path, {"real/a.txt": "apple"})
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "link.txt").symlink_to(tmp_path / "real" / "a.txt")
+    found = read(tmp_path / "folder")["link.txt"]
+    assert isinstance(found, Document)
+    assert (found.content, found.source) == ("apple", str((tmp_path / "real/a.txt").resolve()))
+
+
+def test_links_that_lead_nowhere_or_to_themselves_do_not_stop_the_others(tmp_path: Path) -> None:
+    write(tmp_path, {"a.txt": "x"})
+    (tmp_path / "gone.txt").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "loop.txt").symlink_to(tmp_path / "loop.txt")
+    documents = [item.id for item in CorpusSource.from_files(tmp_path) if isinstance(item, Document)]
+    assert documents == ["a.txt"]
+
+
+def test_a_pipe_is_not_read(tmp_path: Path) -> None:
+    write(tmp_path, {"a.txt": "x"})
+    os.mkfifo(tmp_path / "pipe.txt")
+    assert names(tmp_path) == ["a.txt"]
+
+
+# Building
+
+
+def test_a_folder_is_kept_up_to_date(tmp_path: Path) -> None:
+    write(tmp_path, {"a.txt": "apple", "b.txt": "pear", "c.txt": "plum"})
+    source = CorpusSource.from_files(tmp_path)
+    with build(source, embedder="none") as corpus:
+        assert corpus.changes == Changes(added=3)
+    (tmp_path / "a.txt").unlink()
+    write(tmp_path, {"b.txt": "quince", "d.txt": "fig"})
+    with build(source, embedder="none") as corpus:
+        assert corpus.changes == Changes(added=1, changed=1, unchanged=1, removed=1)
+        assert [hit.id for hit in search(corpus, "quince")] == ["b.txt"]
+        assert search(corpus, "apple") == []
+    with build(source, embedder="none") as corpus:
+        assert corpus.changes == Changes(unchanged=3)
+
+
+def test_folders_of_one_name_have_corpora_of_their_own(tmp_path: Path) -> None:
+    one, other = (CorpusSource.from_files(tmp_path / place / "notes") for place in ("x", "y"))
+    assert one.name != other.name
+    assert one.name.startswith("notes-")
+    assert one.name == CorpusSource.from_files(tmp_path / "x" / "." / "notes").name
+    assert CorpusSource.from_files(tmp_path, name="mine").name == "mine"
+
+
+def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, {"notes/a.txt": "x"})
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert names(Path("~/notes")) == ["a.txt"]
+
+
+def test_the_example_documents_are_as_they_were() -> None:
+    documents = list(CorpusSource.from_files(EXAMPLES / "docs"))
+    assert len(documents) == 7
+    titles = {document.id: document.title for document in documents if isinstance(document, Document)}
+    assert list(titles.items()) == [
+        ("api-guide.md", "Partner API guide"),
+        ("employee-handbook.md", "Employee handbook"),
+        ("faq.txt", "faq.txt"),
+        ("incident-2025-03-checkout-outage.md", "Incident: checkout outage of 14 March 2025"),
+        ("returns-policy.md", "Returns and refunds policy"),
+        ("security-policy.md", "Information security policy"),
+        ("shipping-guide.md", "Shipping guide"),
+    ]
