@@ -95,8 +95,7 @@ class Killer:
 
 
 def _serve() -> None:
-    for name, value in SMALL.items():
-        setattr(change, name, value)
+    _make_small_segments()
     for line in sys.stdin:
         act, path, name, after, step = json.loads(line)
         reader, writer = os.pipe()
@@ -112,6 +111,11 @@ def _serve() -> None:
         seconds = time.perf_counter() - began
         with open(reader) as said:
             print(json.dumps([seconds, status, said.read()]), flush=True)
+
+
+def _make_small_segments() -> None:
+    for name, value in SMALL.items():
+        setattr(change, name, value)
 
 
 def _obey(act: str, path: Path, name: str, step: int, writer: int) -> None:
@@ -268,9 +272,9 @@ def create_together(path: Path, attempt: int) -> list[int]:
 
 def start(*arguments: object) -> subprocess.Popen[str]:
     command = [sys.executable, "-W", "error", "-m", "tests.index.soak", *map(str, arguments)]
-    return subprocess.Popen(
-        command, cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+    single = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # a process with threads is not safe to fork
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=ROOT, env=single, text=True, stdin=pipe, stdout=pipe, stderr=pipe)
 
 
 def run_together(*programs: tuple[object, ...]) -> list[Any]:
@@ -314,8 +318,7 @@ def main(program: str, *arguments: str) -> None:
     path, *rest = arguments
     said: Any = None
     if program == "write":
-        for name, value in SMALL.items():
-            setattr(change, name, value)
+        _make_small_segments()
     elif program == "read":
         shortlist.load_embedder("light")
     print("ready", flush=True)

@@ -156,7 +156,7 @@ def test_a_search_amid_a_sync_that_fails_leaves_no_trace(
 
 
 def test_processes_that_create_the_same_corpus_at_once_share_it(tmp_path: Path) -> None:
-    attempts = 30
+    attempts = 12
     (exit_codes,) = run_together(("create", tmp_path, attempts))
     assert exit_codes == [[0] * soak.CREATORS] * attempts
     for attempt in range(attempts):
@@ -166,6 +166,21 @@ def test_processes_that_create_the_same_corpus_at_once_share_it(tmp_path: Path) 
             corpus.sync(list(corpus))
             assert len(list((path / "segments").iterdir())) == corpus.info()["segments"]
         assert sorted(file.name for file in path.iterdir()) == ["corpus.db", "segments"]
+
+
+def test_a_creator_that_is_overtaken_shares_the_corpus_of_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    initialise = store._initialise
+
+    def be_overtaken(*arguments: Any) -> None:
+        monkeypatch.setattr(store, "_initialise", initialise)
+        shortlist.build([Document("a", "", "apple")], path=tmp_path, embedder="none").close()
+        initialise(*arguments)
+
+    monkeypatch.setattr(store, "_initialise", be_overtaken)
+    with shortlist.build([Document("b", "", "pear")], path=tmp_path, embedder="none", prune=False) as corpus:
+        assert corpus.ids() == ["a", "b"]
 
 
 def test_a_writer_that_waits_too_long_says_so_and_readers_do_not_wait(

@@ -20,7 +20,7 @@ from shortlist.index import change
 from tests.index import soak
 from tests.index.soak import Killer, found, rebuilt, version
 
-KILLS = 40  # in each of four groups
+KILLS = 30  # in each of four groups
 OTHER = {"A": "B", "B": "A"}
 
 

@@ -158,14 +158,19 @@ def test_the_body_of_a_removed_document_is_the_passage_that_was_found_and_a_note
     assert shown.note == "The document is no longer in its corpus; this is the passage that was found."
 
 
-def test_the_body_survives_the_corpus_being_closed_and_deleted(tmp_path: Path) -> None:
-    with create_corpus(path=tmp_path / "c", embedder="none") as corpus:
+@pytest.mark.parametrize("left", ["nothing", "the folder"])
+def test_the_body_survives_the_corpus_being_closed_and_deleted(tmp_path: Path, left: str) -> None:
+    folder = tmp_path / "c"
+    with create_corpus(path=folder, embedder="none") as corpus:
         corpus.add([TOOL])
         hits = search(corpus, "money")
-    shutil.rmtree(tmp_path / "c")
+    shutil.rmtree(folder)
+    if left == "the folder":
+        folder.mkdir()
     (shown,) = disclose(hits, "body")
     assert (shown.body, shown.stale) == ("Give the money back.", True)
-    assert not (tmp_path / "c").exists()
+    with build([TOOL], path=folder, embedder="none") as corpus:  # a read has left nothing in the way
+        assert corpus.changes.added == 1
 
 
 def test_a_hit_of_no_corpus_shows_its_text() -> None:

@@ -84,6 +84,14 @@ def test_a_selector_of_ones_own_is_asked_with_the_hits(light: Corpus) -> None:
     assert [item.id for item in found.results] == [found.candidates[1].id]
 
 
+@pytest.mark.parametrize("query", ["the of and", "zzzzqqq"])
+def test_a_selector_of_ones_own_is_not_asked_about_a_query_that_says_nothing_here(query: str) -> None:
+    def fail(hits: list[Hit]) -> list[Hit]:
+        raise AssertionError
+
+    assert discover(tools("default"), query, strategy=fail).abstained
+
+
 def test_a_corpus_may_be_a_handful_of_texts_or_a_name() -> None:
     assert [item.id for item in discover({"a": "red apple", "b": "green pear"}, "pear", "lexical").results] == ["b"]
     assert [item.id for item in discover(["red apple", "green pear"], "a pear", "auto").results] == ["1"]

@@ -221,7 +221,6 @@ def test_a_query_of_ten_thousand_words_is_answered(mode: Mode) -> None:
     corpus.add([Document("a", "", "apple"), Document("b", "", "pear")])
     query = " ".join(f"word{at}" for at in range(9_999)) + " apple"
     assert ids(corpus, query, mode)[0] == "a"
-    assert ids(corpus, "apple " * 10_000, mode)[0] == "a"
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -270,6 +270,8 @@ NAN = float("nan")
         {"cutoff": NAN},
         {"cutoff": None},
         {"min_score": NAN},
+        {"min_score": float("inf")},
+        {"min_score": -float("inf")},
         {"min_score": "0.4"},
         {"min_score": [0.4]},
     ],

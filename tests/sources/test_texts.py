@@ -57,6 +57,14 @@ def test_keywords_that_are_no_list_of_strings_are_a_problem_and_the_others_are_t
     assert "keywords" in corpus.changes.failed[0].reason
 
 
+def test_keywords_in_a_set_come_in_a_fixed_order() -> None:
+    """Else every new process would find the document changed."""
+    words = {"pear", "apple", "fig", "plum", "kiwi"}
+    (document,) = documents([{"text": "fruit", "keywords": words}])
+    assert isinstance(document, Document)
+    assert document.keywords == ["apple", "fig", "kiwi", "pear", "plum"]
+
+
 def test_documents_and_problems_pass_as_they_are() -> None:
     document, problem = Document("x", "Apple", "red", ["k"], {"n": 1}, kind="tool", payload="p"), Problem("y", "no")
     assert documents([document, problem]) == [document, problem]

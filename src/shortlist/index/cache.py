@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +18,8 @@ from shortlist.types import Embedder
 if TYPE_CHECKING:
     from shortlist.types import Vectors
 
+log = logging.getLogger("shortlist")
+
 FILE = "vectors.db"
 BATCH = 256
 _SCHEMA = (
@@ -28,18 +31,31 @@ def encode(embedder: Embedder, texts: Sequence[str], folder: Path | None) -> Vec
     """The vectors of texts, encoding only those that were never seen, each batch kept as soon as it is there."""
     if folder is None or not getattr(embedder, "cached", True):
         return _encoded(embedder, texts)
+    try:
+        return _encode_through(folder / FILE, embedder, texts)
+    except sqlite3.DatabaseError as error:  # only a cache: a damaged one starts anew
+        log.warning("The cache %s is damaged (%s) and starts anew.", folder / FILE, error)
+        for suffix in ("", "-wal", "-shm"):
+            (folder / f"{FILE}{suffix}").unlink(missing_ok=True)
+        return _encode_through(folder / FILE, embedder, texts)
+
+
+def _encode_through(path: Path, embedder: Embedder, texts: Sequence[str]) -> Vectors:
     vectors = np.zeros((len(texts), embedder.dim), dtype=np.float32)
-    with _opened(folder / FILE) as cache:
+    with contextlib.closing(sqlite3.connect(path, timeout=60, isolation_level=None)) as cache:
+        cache.execute("PRAGMA journal_mode = WAL")
+        cache.execute("PRAGMA synchronous = NORMAL")
+        cache.execute(_SCHEMA)
         for start in range(0, len(texts), BATCH):
             batch = texts[start : start + BATCH]
             hashes = [blake2b(text.encode("utf-8", "replace"), digest_size=16).digest() for text in batch]
-            known = _recall(cache, embedder.name, hashes)
+            known = _recall(cache, embedder, hashes)
             missing = {key: text for key, text in zip(hashes, batch, strict=True) if key not in known}
             if missing:
                 fresh = _encoded(embedder, list(missing.values()))
                 known |= dict(zip(missing, fresh, strict=True))
                 rows = [(embedder.name, key, known[key].tobytes()) for key in missing]
-                cache.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?, ?)", rows)
+                cache.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows)
             for at, key in enumerate(hashes, start):
                 vectors[at] = known[key]
     return vectors
@@ -53,33 +69,9 @@ def _encoded(embedder: Embedder, texts: Sequence[str]) -> Vectors:
     return vectors
 
 
-def _recall(cache: sqlite3.Connection, model: str, hashes: Sequence[bytes]) -> dict[bytes, Vectors]:
+def _recall(cache: sqlite3.Connection, embedder: Embedder, hashes: Sequence[bytes]) -> dict[bytes, Vectors]:
     marks = ",".join("?" * len(hashes))
-    rows = cache.execute(f"SELECT hash, vector FROM vectors WHERE model = ? AND hash IN ({marks})", (model, *hashes))
-    return {key: np.frombuffer(vector, dtype=np.float32) for key, vector in rows}
-
-
-@contextlib.contextmanager
-def _opened(path: Path) -> Iterator[sqlite3.Connection]:
-    try:
-        cache = _connect(path)
-    except sqlite3.DatabaseError:  # only a cache: a damaged one starts anew
-        for suffix in ("", "-wal", "-shm"):
-            path.with_name(path.name + suffix).unlink(missing_ok=True)
-        cache = _connect(path)
-    try:
-        yield cache
-    finally:
-        cache.close()
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    cache = sqlite3.connect(path, timeout=60, isolation_level=None)
-    try:
-        cache.execute("PRAGMA journal_mode = WAL")
-        cache.execute("PRAGMA synchronous = NORMAL")
-        cache.execute(_SCHEMA)
-    except BaseException:
-        cache.close()
-        raise
-    return cache
+    query = f"SELECT hash, vector FROM vectors WHERE model = ? AND hash IN ({marks})"
+    rows = cache.execute(query, (embedder.name, *hashes)).fetchall()
+    size = embedder.dim * np.dtype(np.float32).itemsize
+    return {key: np.frombuffer(vector, dtype=np.float32) for key, vector in rows if len(vector) == size}

@@ -12,7 +12,7 @@ import numpy as np
 
 from shortlist.index import cache, lexical
 from shortlist.index.lexical import Fields
-from shortlist.index.records import DOCUMENT_COLUMNS, Record, to_document
+from shortlist.index.records import DOCUMENT_COLUMNS, Record, passage_checksum, to_document
 from shortlist.index.segment import Segment, SegmentDamaged, merge
 from shortlist.index.split import split
 from shortlist.index.store import Config, SegmentRow, Store, read_segments
@@ -130,15 +130,16 @@ class Change:
                 "source = ?, locator = ?, payload = ? WHERE id = ?",
                 row,
             )
-        self._add_passages(document, number)
+        self._add_passages(document, number, record.metadata)
 
-    def _add_passages(self, document: Document, number: int) -> None:
+    def _add_passages(self, document: Document, number: int, metadata: str) -> None:
         for ordinal, piece in enumerate(split(document, self.config.chunk_size, self.config.chunk_overlap)):
-            cursor = self.connection.execute(
-                "INSERT INTO passages(document, ordinal, locator, text) VALUES (?, ?, ?, ?)",
-                (number, ordinal, piece.locator, piece.text),
-            )
             text = document.content if piece.text is None else piece.text
+            shown = (document.id, document.title, text, document.kind, document.source, piece.locator, metadata)
+            cursor = self.connection.execute(
+                "INSERT INTO passages(document, ordinal, locator, text, checksum) VALUES (?, ?, ?, ?, ?)",
+                (number, ordinal, piece.locator, piece.text, passage_checksum(shown)),
+            )
             self._pending.append(
                 Unindexed(
                     int(cursor.lastrowid or 0), number, ordinal, document.id, document.title, document.keywords, text
@@ -171,11 +172,11 @@ class Change:
         for row in read_segments(self.connection):
             self.store.name(self.connection, None, (row.first, row.last))
         self.connection.execute("DELETE FROM passages")
-        query = f"SELECT num, {DOCUMENT_COLUMNS} FROM documents WHERE num > ? ORDER BY num LIMIT 1000"
+        query = f"SELECT num, metadata, {DOCUMENT_COLUMNS}, hash FROM documents WHERE num > ? ORDER BY num LIMIT 1000"
         last = 0
         while rows := self.connection.execute(query, (last,)).fetchall():
-            for number, *row in rows:
-                self._add_passages(to_document(row), number)
+            for number, metadata, *row in rows:
+                self._add_passages(to_document(row), number, metadata)
                 last = number
 
     def compact(self) -> None:

@@ -5,25 +5,43 @@ from __future__ import annotations
 import contextlib
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from shortlist.errors import CorpusMismatch, CorpusNotFound, EmbedderError
+from shortlist.errors import CorpusBusy, CorpusMismatch, CorpusNotFound, EmbedderError
 from shortlist.index.change import Change
 from shortlist.index.embed import lasting_name, load_embedder
 from shortlist.index.places import corpus_dir
-from shortlist.index.records import DOCUMENT_COLUMNS, clean, find_stored, read_document, to_document
+from shortlist.index.records import DOCUMENT_COLUMNS, batched, clean, find_stored, read_document, to_document
 from shortlist.index.segment import SegmentDamaged
 from shortlist.index.snapshot import Snapshot
 from shortlist.index.store import DATABASE, Config, Store, read_config, read_segments, write_config
-from shortlist.index.sync import BATCH, Progress, Sync, batched
+from shortlist.index.sync import BATCH, Progress, sync
 from shortlist.index.view import Views
 from shortlist.types import Changes, Document, Embedder, Problem
 
 ONLY_IN_A_PROGRAM = "object:"
 EmbedderSpec = str | Embedder | Callable[[list[str]], Any] | None
+
+
+class Unavailable:
+    """Stands for an embedder that only another program has: what it encoded before can be used, and nothing more."""
+
+    def __init__(self, name: str, dim: int, corpus: str) -> None:
+        self.name = name
+        self.dim = dim
+        self._corpus = corpus
+
+    def encode_query(self, text: str) -> NoReturn:
+        raise EmbedderError(
+            f"The corpus {self._corpus!r} was built with the embedder {self.name!r}, which only your program has: "
+            f"pass it as open_corpus(..., embedder=...), or search with mode='lexical'."
+        )
+
+    def encode_documents(self, texts: Sequence[str]) -> NoReturn:
+        self.encode_query("")
 
 
 class Corpus:
@@ -54,7 +72,7 @@ class Corpus:
         those that a Problem speaks of. A document that cannot be taken is reported and does not stop the others.
         `progress` is called with how many documents were seen, and of how many if that is known.
         """
-        self.changes = Sync(self._store, self._change).run(documents, prune, progress)
+        self.changes = sync(self._store, self._change, documents, prune, progress)
         self._store.sweep()
         return self.changes
 
@@ -108,6 +126,8 @@ class Corpus:
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
         """The last committed state; what is committed meanwhile does not disturb it."""
+        if self._store.writes_here:
+            raise CorpusBusy("This thread is in the middle of a change to the corpus in memory: finish that first.")
         last_damage = None
         while True:
             with self._store.reading() as connection:
@@ -139,16 +159,16 @@ class Corpus:
 
     def __iter__(self) -> Iterator[Document]:
         """All documents in the order in which they were first added."""
+        query = f"SELECT num, {DOCUMENT_COLUMNS}, hash FROM documents WHERE num > ? ORDER BY num LIMIT {BATCH}"
         last = 0
         while True:
             with self._store.reading() as connection:
-                rows = connection.execute(
-                    f"SELECT num, {DOCUMENT_COLUMNS} FROM documents WHERE num > ? ORDER BY num LIMIT {BATCH}", (last,)
-                ).fetchall()
+                rows = connection.execute(query, (last,)).fetchall()
+                documents = [to_document(row[1:]) for row in rows]
             if not rows:
                 return
             last = rows[-1][0]
-            yield from (to_document(row[1:]) for row in rows)
+            yield from documents
 
     @property
     def config(self) -> Config:
@@ -167,10 +187,7 @@ class Corpus:
         with self._lock:
             if self._embedder is None or self._embedder.name != config.embedder_name:
                 if config.embedder.startswith(ONLY_IN_A_PROGRAM):
-                    raise EmbedderError(
-                        f"The corpus {self.name!r} was built with the embedder {config.embedder_name!r}, which only "
-                        f"your program has: pass it as open_corpus(..., embedder=...), or search with mode='lexical'."
-                    )
+                    return Unavailable(config.embedder_name, config.dim, self.name)
                 self._embedder = _matching(load_embedder(config.embedder), config, self.name)
             return self._embedder
 
@@ -207,6 +224,7 @@ class Corpus:
 
     @contextlib.contextmanager
     def _change(self) -> Iterator[Change]:
+        self._embedder_of(self.config)  # loaded before the lock is taken, since that may take long
         with self._store.writing() as connection:
             config = read_config(connection)
             change = Change(self._store, connection, config, self._embedder_of(config))

@@ -305,7 +305,8 @@ class Lexical:
         for part in self.parts:
             names = part.postings.name_keys
             first, last = np.searchsorted(names, keys), np.searchsorted(names, keys, side="right")
-            docs = [part.postings.name_docs[s:e] for s, e in zip(first, last, strict=True) if e > s]
+            hits = np.flatnonzero(last > first)
+            docs = [part.postings.name_docs[first[hit] : last[hit]] for hit in hits.tolist()]
             if docs:
                 at = np.unique(np.concatenate(docs)).astype(np.int64)
                 found.append((at if part.dead is None else at[~part.dead[at]]) + part.offset)

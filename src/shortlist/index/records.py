@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import json
 import sqlite3
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import PurePath
@@ -49,16 +51,21 @@ def to_record(document: Any) -> Record | Problem:
     texts += [document.kind, document.source, document.locator, document.payload or ""]
     cleaned = [clean(text) for text in texts]
     id, title, content, keywords, metadata, kind, source, locator, payload = cleaned
-    digest = blake2b(digest_size=16)
-    for text in cleaned[1:]:
-        data = text.encode()
-        digest.update(len(data).to_bytes(8, "little"))
-        digest.update(data)
     stored = Document(
         id, title, content, json.loads(keywords), None,
         kind=kind, source=source, locator=locator, payload=None if document.payload is None else payload,
     )  # fmt: skip
-    return Record(stored, digest.digest(), keywords, metadata)
+    return Record(stored, _hash(cleaned), keywords, metadata)
+
+
+def _hash(columns: Sequence[str | None]) -> bytes:
+    """Of a document's columns, in the order of DOCUMENT_COLUMNS."""
+    digest = blake2b(digest_size=16)
+    for text in columns:
+        data = (text or "").encode()
+        digest.update(len(data).to_bytes(8, "little"))
+        digest.update(data)
+    return digest.digest()
 
 
 def _what_is_wrong(document: Document) -> str:
@@ -110,13 +117,28 @@ def find_stored(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str,
 
 
 def read_document(connection: sqlite3.Connection, id: str) -> Document | None:
-    row = connection.execute(f"SELECT {DOCUMENT_COLUMNS} FROM documents WHERE id = ?", (id,)).fetchone()
+    row = connection.execute(f"SELECT {DOCUMENT_COLUMNS}, hash FROM documents WHERE id = ?", (id,)).fetchone()
     return to_document(row) if row else None
 
 
 def to_document(row: Sequence[Any]) -> Document:
-    id, title, content, keywords, metadata, kind, source, locator, payload = row
+    """The document of a row with DOCUMENT_COLUMNS and hash."""
+    *columns, hash = row
+    if _hash(columns) != hash:
+        raise sqlite3.DatabaseError("a document does not match its hash")
+    id, title, content, keywords, metadata, kind, source, locator, payload = columns
     return Document(
         id, title, content, json.loads(keywords), json.loads(metadata),
         kind=kind, source=source, locator=locator, payload=payload,
     )  # fmt: skip
+
+
+def passage_checksum(columns: Sequence[str]) -> int:
+    """Of what is shown of a passage: id, title, text, kind, source, locator, metadata."""
+    return zlib.crc32("\0".join(columns).encode())
+
+
+def batched(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    iterator = iter(items)
+    while batch := list(itertools.islice(iterator, size)):
+        yield batch

@@ -69,7 +69,8 @@ def merge(parts: Sequence[tuple[Segment, Mask | None]]) -> Segment:
     )
 
 
-def write(segment: Segment, path: Path) -> None:
+def write(segment: Segment, path: Path) -> int:
+    """Write a segment's file; the checksum of its arrays."""
     arrays: dict[str, NDArray[Any]] = {"passages": segment.passages, "documents": segment.documents}
     arrays |= segment.postings.arrays()
     if segment.vectors is not None:
@@ -93,10 +94,11 @@ def write(segment: Segment, path: Path) -> None:
             # A small file is compared with its checksum whenever it is read, so it need not be forced to the disk.
             file.flush()
             os.fsync(file.fileno())
+    return checksum
 
 
-def read(path: Path, *, trusted: bool) -> Segment:
-    """The segment in a file. `trusted` says that the file is the very one that was written."""
+def read(path: Path, checksum: int, *, trusted: bool) -> Segment:
+    """The segment with that checksum in a file. `trusted` says that the file is the very one that was written."""
     try:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -107,10 +109,10 @@ def read(path: Path, *, trusted: bool) -> Segment:
                 data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except FileNotFoundError:
         raise SegmentDamaged("is missing") from None
-    return _parse(data, trusted=trusted)
+    return _parse(data, checksum, trusted=trusted)
 
 
-def _parse(data: bytes | mmap.mmap, *, trusted: bool) -> Segment:
+def _parse(data: bytes | mmap.mmap, checksum: int, *, trusted: bool) -> Segment:
     if len(data) < _PREFIX.size:
         raise SegmentDamaged("is cut short")
     magic, length, header_checksum = _PREFIX.unpack_from(data)
@@ -125,12 +127,13 @@ def _parse(data: bytes | mmap.mmap, *, trusted: bool) -> Segment:
     for name, (dtype, shape, offset) in description["arrays"].items():
         count = int(np.prod(shape))
         arrays[name] = np.frombuffer(data, np.dtype(dtype), count, start + offset).reshape(shape)
+    found = description["checksum"]
     if not trusted:
-        checksum = 0
+        found = 0
         for array in arrays.values():
-            checksum = zlib.crc32(_bytes(array), checksum)
-        if checksum != description["checksum"]:
-            raise SegmentDamaged("does not match its checksum")
+            found = zlib.crc32(_bytes(array), found)
+    if found != checksum:
+        raise SegmentDamaged("does not match its checksum")
     return Segment(
         passages=arrays["passages"],
         documents=arrays["documents"],

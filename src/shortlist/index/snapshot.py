@@ -7,20 +7,23 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from shortlist.errors import InputError
 from shortlist.index.dense import Dense, VectorPart
+from shortlist.index.records import batched, passage_checksum
 from shortlist.index.store import Config
 from shortlist.index.view import Column, Loaded, View
 from shortlist.types import Embedder, Passage
 
 if TYPE_CHECKING:
     from shortlist.types import Mask, Positions
+
+Found = TypeVar("Found")
 
 MISSING: Any = object()
 _AT_ONCE = 500  # parameters in one statement
@@ -69,20 +72,22 @@ class Snapshot:
         """The id of the document at each position."""
         numbers = self.documents(positions).tolist()
         found = dict(self._select("SELECT num, id FROM documents WHERE num IN ({})", numbers))
-        return [found[number] for number in numbers]
+        return _each(found, numbers)
 
     def passages(self, positions: Positions) -> list[Passage]:
         numbers = self.view.passages[positions].tolist()
         rows = self._select(
-            "SELECT p.num, d.id, d.title, coalesce(p.text, d.content), d.kind, d.source, p.locator, d.metadata "
-            "FROM passages p JOIN documents d ON d.num = p.document WHERE p.num IN ({})",
+            "SELECT p.num, p.checksum, d.id, d.title, coalesce(p.text, d.content), d.kind, d.source, p.locator, "
+            "d.metadata FROM passages p JOIN documents d ON d.num = p.document WHERE p.num IN ({})",
             numbers,
         )
-        found = {
-            number: Passage(id, title or id, text, kind, source, locator, json.loads(metadata))
-            for number, id, title, text, kind, source, locator, metadata in rows
-        }
-        return [found[number] for number in numbers]
+        found = {}
+        for number, checksum, *columns in rows:
+            if passage_checksum(columns) != checksum:
+                raise sqlite3.DatabaseError("a passage does not match its checksum")
+            id, title, text, kind, source, locator, metadata = columns
+            found[number] = Passage(id, title or id, text, kind, source, locator, json.loads(metadata))
+        return _each(found, numbers)
 
     def match(self, key: str, test: Callable[[Any], bool]) -> Mask:
         """The positions whose document passes a test of one metadata value; MISSING stands for an absent one."""
@@ -104,7 +109,7 @@ class Snapshot:
             item.row[:2],
         )
         for number, metadata, *built_in in rows:
-            value = _lookup(json.loads(metadata), key)
+            value = _lookup(_parsed(metadata), key)
             if value is MISSING and key in _BUILT_IN:
                 value = built_in[_BUILT_IN.index(key)]
             if value is not MISSING:
@@ -115,11 +120,25 @@ class Snapshot:
                 column[np.searchsorted(item.segment.passages, number)] = code
         return Column(self.view.generation, column, values)
 
-    def _select(self, query: str, numbers: Sequence[int]) -> Iterator[Any]:
-        distinct = list(dict.fromkeys(numbers))
-        for start in range(0, len(distinct), _AT_ONCE):
-            batch = distinct[start : start + _AT_ONCE]
-            yield from self._connection.execute(query.format(",".join("?" * len(batch))), batch)
+    def _select(self, query: str, numbers: Sequence[int]) -> list[Any]:
+        rows: list[Any] = []
+        for batch in batched(dict.fromkeys(numbers), _AT_ONCE):
+            rows += self._connection.execute(query.format(",".join("?" * len(batch))), batch).fetchall()
+        return rows
+
+
+def _each(found: dict[int, Found], numbers: Sequence[int]) -> list[Found]:
+    try:
+        return [found[number] for number in numbers]
+    except KeyError:
+        raise sqlite3.DatabaseError("rows are missing") from None
+
+
+def _parsed(metadata: str) -> Any:
+    try:
+        return json.loads(metadata)
+    except ValueError as error:
+        raise sqlite3.DatabaseError(f"metadata cannot be read: {error}") from None
 
 
 _BUILT_IN = ("id", "title", "kind", "source")

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
 
 from shortlist.errors import CorpusBusy, CorpusDamaged, CorpusError, CorpusMismatch, CorpusNotFound
 from shortlist.index import segment as segments
@@ -47,11 +48,11 @@ CREATE TABLE documents(
     source TEXT NOT NULL, locator TEXT NOT NULL, payload TEXT);
 CREATE TABLE passages(
     num INTEGER PRIMARY KEY AUTOINCREMENT, document INTEGER NOT NULL, ordinal INTEGER NOT NULL,
-    locator TEXT NOT NULL, text TEXT);
+    locator TEXT NOT NULL, text TEXT, checksum INTEGER NOT NULL);
 CREATE INDEX passages_of_document ON passages(document);
 CREATE TABLE segments(
     first INTEGER PRIMARY KEY, last INTEGER NOT NULL, size INTEGER NOT NULL, file TEXT NOT NULL,
-    bytes INTEGER NOT NULL, written INTEGER NOT NULL);
+    bytes INTEGER NOT NULL, written INTEGER NOT NULL, checksum INTEGER NOT NULL);
 CREATE TABLE tombstones(num INTEGER PRIMARY KEY AUTOINCREMENT, passage INTEGER NOT NULL UNIQUE);
 """
 
@@ -88,6 +89,7 @@ class SegmentRow(NamedTuple):
     file: str
     bytes: int
     written: int
+    checksum: int
 
 
 class Store:
@@ -103,6 +105,7 @@ class Store:
         self._in_memory: dict[str, Segment] = {}
         self._recent: dict[str, Segment] = {}  # small ones that this process wrote, since they are merged soon
         self._memory_lock = threading.RLock()
+        self._memory_readers = 0
 
     @classmethod
     def create(cls, folder: Path | None, config: Config) -> Store:
@@ -117,13 +120,15 @@ class Store:
         draft = folder / SEGMENTS / f"{uuid.uuid4().hex}.draft"
         draft.parent.mkdir(parents=True, exist_ok=True)
         connection = store._connect(str(draft))
-        connection.execute("PRAGMA journal_mode = WAL")
-        _initialise(connection, config)
-        connection.close()
         try:
+            with contextlib.closing(connection):
+                connection.execute("PRAGMA journal_mode = WAL")
+                _initialise(connection, config)
             os.link(draft, folder / DATABASE)
-        except OSError:
-            if not (folder / DATABASE).exists():  # a file system without links
+        except (OSError, sqlite3.Error) as error:  # no links here, or another process was quicker and swept the draft
+            if not (folder / DATABASE).exists():
+                if isinstance(error, sqlite3.Error):
+                    raise CorpusError(f"{folder / DATABASE} cannot be made: {error}.") from error
                 os.replace(draft, folder / DATABASE)
         draft.unlink(missing_ok=True)
         return cls.open(folder)
@@ -135,7 +140,7 @@ class Store:
             raise CorpusNotFound(f"There is no corpus at {folder}. Build one with shortlist.build(source, path=...).")
         store = cls(folder)
         with store._translated():
-            connection = store._connect(str(path))
+            connection = store._connect_existing(path)
             try:
                 _check(connection, path)
             except BaseException:
@@ -153,7 +158,11 @@ class Store:
         """A connection inside a read transaction: everything read through it is one committed state."""
         with self._translated(), self._connection() as connection:
             if self.folder is None:  # one connection, and its lock is held
-                yield connection
+                self._memory_readers += 1
+                try:
+                    yield connection
+                finally:
+                    self._memory_readers -= 1
                 return
             connection.execute("BEGIN")
             try:
@@ -168,14 +177,18 @@ class Store:
             raise CorpusBusy(self._busy())
         try:
             with self._translated(), self._connection() as connection:
+                if self._memory_readers:
+                    raise CorpusBusy("This thread is still reading from the corpus in memory: finish that first.")
                 connection.execute(f"PRAGMA busy_timeout = {int(wait * 1000)}")
                 try:
                     connection.execute("BEGIN IMMEDIATE")
                 finally:
                     connection.execute(f"PRAGMA busy_timeout = {int(WAIT_SECONDS * 1000)}")
                 try:
+                    before = connection.total_changes
                     yield connection
-                    connection.execute("UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE key = 'generation'")
+                    if connection.total_changes != before:
+                        connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
                     connection.execute("COMMIT")
                     useless = self._retired
                 except BaseException:
@@ -197,16 +210,16 @@ class Store:
         self._fresh.append(file)
         if self.folder is None:
             self._in_memory[file] = segment
-            return SegmentRow(first, last, segment.size, file, 0, 0)
+            return SegmentRow(first, last, segment.size, file, 0, 0, 0)
         path = self.folder / SEGMENTS / file
         path.parent.mkdir(exist_ok=True)
-        segments.write(segment, path)
+        checksum = segments.write(segment, path)
         status = path.stat()
         if status.st_size < segments.MAPPED_FROM:
             self._recent[file] = segment
             while len(self._recent) > RECENT_SEGMENTS:
                 del self._recent[next(iter(self._recent))]
-        return SegmentRow(first, last, segment.size, file, status.st_size, status.st_mtime_ns)
+        return SegmentRow(first, last, segment.size, file, status.st_size, status.st_mtime_ns, checksum)
 
     def name(self, connection: sqlite3.Connection, row: SegmentRow | None, replaces: tuple[int, int]) -> None:
         """Make a saved segment live in place of all in a range, whose tombstones it heeded; None leaves a gap."""
@@ -215,7 +228,7 @@ class Store:
         connection.execute("DELETE FROM segments WHERE first BETWEEN ? AND ?", replaces)
         connection.execute("DELETE FROM tombstones WHERE passage BETWEEN ? AND ?", replaces)
         if row is not None:
-            connection.execute("INSERT INTO segments VALUES (?, ?, ?, ?, ?, ?)", row)
+            connection.execute("INSERT INTO segments VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
     def load(self, row: SegmentRow) -> Segment:
         if self.folder is None:
@@ -228,10 +241,15 @@ class Store:
         except FileNotFoundError:
             raise SegmentDamaged("is missing") from None
         trusted = (status.st_size, status.st_mtime_ns) == (row.bytes, row.written)
-        segment = segments.read(path, trusted=trusted)
-        if int(segment.passages[0]) != row.first or int(segment.passages[-1]) != row.last:
-            raise SegmentDamaged("holds other passages than its row says")
-        return segment
+        return segments.read(path, row.checksum, trusted=trusted)
+
+    @property
+    def writes_here(self) -> bool:
+        """Whether this thread is in the middle of a change to a corpus in memory, which has no second connection."""
+        if self.folder is not None:
+            return False
+        with self._memory_lock:
+            return bool(self._idle) and self._idle[0].in_transaction
 
     def sweep(self) -> None:
         """Delete files that no row names, left by a process that died; not now if a writer is at work on its own."""
@@ -271,14 +289,20 @@ class Store:
         try:
             connection = self._idle.pop()
         except IndexError:
-            connection = self._connect(str(self.folder / DATABASE))
+            connection = self._connect_existing(self.folder / DATABASE)
         try:
             yield connection
         finally:
             self._idle.append(connection)
 
-    def _connect(self, path: str) -> sqlite3.Connection:
-        connection = sqlite3.connect(path, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False)
+    def _connect_existing(self, path: Path) -> sqlite3.Connection:
+        """Never makes a file, which plain connecting would."""
+        if not path.exists():
+            raise CorpusNotFound(f"{path} is no longer there.")
+        return self._connect(f"file:{quote(os.fsencode(path.absolute()))}?mode=rw", uri=True)
+
+    def _connect(self, path: str, *, uri: bool = False) -> sqlite3.Connection:
+        connection = sqlite3.connect(path, WAIT_SECONDS, isolation_level=None, check_same_thread=False, uri=uri)
         connection.execute("PRAGMA synchronous = FULL")
         return connection
 
@@ -354,5 +378,5 @@ def read_generation(connection: sqlite3.Connection) -> int:
 
 
 def read_segments(connection: sqlite3.Connection) -> list[SegmentRow]:
-    rows = connection.execute("SELECT first, last, size, file, bytes, written FROM segments ORDER BY first")
+    rows = connection.execute("SELECT first, last, size, file, bytes, written, checksum FROM segments ORDER BY first")
     return [SegmentRow(*row) for row in rows]

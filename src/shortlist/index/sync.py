@@ -2,39 +2,63 @@
 
 from __future__ import annotations
 
-import itertools
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 from shortlist.index.change import Change
-from shortlist.index.records import Record, find_stored, to_record
-from shortlist.index.store import Store
+from shortlist.index.records import Record, batched, find_stored, to_record
+from shortlist.index.store import Store, read_generation
 from shortlist.types import Changes, Document, Problem
 
 Progress = Callable[[int, int | None], None]
+Documents = Iterable[Document | Problem]
+Begin = Callable[[], AbstractContextManager[Change]]
 
 BATCH = 500
 
 
-class Sync:
-    """One sync on its way. The writer's lock is taken at the first difference, so a sync without any takes none."""
+class _Overtaken(Exception):
+    """Another writer has changed the corpus since the comparison began."""
 
-    def __init__(self, store: Store, begin: Callable[[], AbstractContextManager[Change]]) -> None:
+
+def sync(store: Store, begin: Begin, documents: Documents, prune: bool, progress: Progress | None) -> Changes:
+    """Compare first, and take the writer's lock only at the first difference.
+
+    If another writer came between, what was compared before means nothing: it is done again under the lock. Documents
+    that can be had only once are compared under the lock from the start.
+    """
+    if iter(documents) is not documents:
+        try:
+            return _Sync(store, begin).run(documents, prune, progress)
+        except _Overtaken:
+            pass
+    return _Sync(store, begin, locked=True).run(documents, prune, progress)
+
+
+class _Sync:
+    """One sync on its way."""
+
+    def __init__(self, store: Store, begin: Begin, *, locked: bool = False) -> None:
         self._store = store
         self._begin = begin
-        self._change: Change | None = None
         self._stack = ExitStack()
+        self._change: Change | None = None
+        self._generation = 0
+        self._locked = locked
         self._seen: set[str] = set()
         self._unreadable: set[str] = set()
         self._failed: list[Problem] = []
         self._added = self._changed = self._unchanged = self._removed = 0
 
-    def run(self, documents: Iterable[Document | Problem], prune: bool, progress: Progress | None) -> Changes:
+    def run(self, documents: Documents, prune: bool, progress: Progress | None) -> Changes:
         total = len(documents) if isinstance(documents, Sized) else None
         done = 0
         with self._stack:
+            if self._locked:
+                self._open_change()
+            self._generation = self._read_generation()
             for batch in batched(documents, BATCH):
                 self._take(batch)
                 done += len(batch)
@@ -42,6 +66,8 @@ class Sync:
                     progress(done, total)
             if prune:
                 self._prune()
+            if self._change is None and self._read_generation() != self._generation:
+                raise _Overtaken
         return Changes(self._added, self._changed, self._unchanged, self._removed, tuple(self._failed))
 
     def _take(self, batch: list[Any]) -> None:
@@ -49,7 +75,6 @@ class Sync:
         stored = self._stored(records)
         if any(stored.get(record.document.id, (0, b""))[1] != record.hash for record in records) and not self._change:
             self._open_change()
-            stored = self._stored(records)  # another writer may have been here before the lock was taken
         for record in records:
             number, known_hash = stored.get(record.document.id, (None, b""))
             if known_hash == record.hash:
@@ -106,10 +131,10 @@ class Sync:
     def _open_change(self) -> Change:
         if self._change is None:
             self._change = self._stack.enter_context(self._begin())
+            if not self._locked and self._read_generation() != self._generation:
+                raise _Overtaken
         return self._change
 
-
-def batched(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
-    iterator = iter(items)
-    while batch := list(itertools.islice(iterator, size)):
-        yield batch
+    def _read_generation(self) -> int:
+        with self._reading() as connection:
+            return read_generation(connection)

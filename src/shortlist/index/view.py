@@ -129,14 +129,13 @@ class Views:
                 if row not in read_segments(connection):
                     return
                 segment = self._remake(connection, row)
-                fresh = self._store.save(segment) if segment else None
+                fresh = self._store.save(segment) if segment.size else None
                 self._store.name(connection, fresh, (row.first, row.last))
-        except CorpusError:
+        except (CorpusError, OSError):
             with self._store.reading() as connection:
-                segment = self._remake(connection, row) if row in read_segments(connection) else None
-            if segment is None:
-                return
-            self._rebuilt[row] = segment
+                if row not in read_segments(connection):
+                    return
+                self._rebuilt[row] = self._remake(connection, row)
         log.warning(
             "The index of corpus %r was damaged (%s); it was made again from its documents.", self._corpus, reason
         )
@@ -148,15 +147,17 @@ class Views:
             damage.row, damage.generation = row, generation
             raise
 
-    def _remake(self, connection: sqlite3.Connection, row: SegmentRow) -> Segment | None:
-        passages, config = read_passages(connection, row.first, row.last), read_config(connection)
-        return make_segment(passages, config, self._embedder(config), self._store) if passages else None
+    def _remake(self, connection: sqlite3.Connection, row: SegmentRow) -> Segment:
+        config = read_config(connection)
+        passages = read_passages(connection, row.first, row.last)
+        return make_segment(passages, config, self._embedder(config), self._store)
 
 
 def places_of(numbers: NDArray[np.int64], passages: NDArray[np.int64]) -> NDArray[np.int64]:
     """Where those of the numbers that are there stand among ascending passages."""
-    places = np.searchsorted(passages, numbers)
-    places = np.minimum(places, len(passages) - 1)
+    if not len(passages):
+        return np.zeros(0, np.int64)
+    places = np.minimum(np.searchsorted(passages, numbers), len(passages) - 1)
     found: NDArray[np.int64] = places[passages[places] == numbers]
     return found
 

@@ -35,9 +35,10 @@ def discover(
     found = resolve(corpus, needs_vectors=mode != "lexical")
     hits = search(found, query, mode, k, filter)
     floor = _floor(found, mode, min_score)
-    chosen = select(hits, strategy, min_score=floor, **selection)
-    if hits:
-        chosen = _unknown(found, hits) or chosen
+    unknown = _unknown(found, hits) if hits else None
+    chosen = unknown or select(hits, strategy, min_score=floor, **selection)
+    if unknown:  # nobody is asked to choose, but a wrong argument is wrong all the same
+        select([], strategy, min_score=floor, **selection)
     signals = dict(chosen.signals)
     if min_score == "auto" and floor is None:
         signals["floor"] = "not calibrated for this corpus and mode"

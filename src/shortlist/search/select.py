@@ -90,7 +90,7 @@ class _Numbers:
             value = getattr(self, name)
             if name == "min_score" and value is None:
                 continue
-            if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
                 raise InputError(f"{name} is a number, not {value!r}.")
         if isinstance(self.max_k, bool) or not isinstance(self.max_k, int) or self.max_k < 1:
             raise InputError(f"max_k is the most hits to keep, 1 or more, not {self.max_k!r}.")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MAX_BYTES = 10 << 20
 ALWAYS_IGNORED = (".git/", ".hg/", ".svn/", "__pycache__/", "node_modules/", ".venv/", ".DS_Store")
 
-_HEADING = re.compile(r"^#[ \t]+(\S.*?)[ \t]*#*\s*$", re.MULTILINE)
+_HEADING = re.compile(r"^#[ \t]+(\S.*)$", re.MULTILINE)
 
 
 def folder_name(folder: Path) -> str:
@@ -120,6 +120,7 @@ def read_file(path: Path, id: str) -> Document | Problem | None:
 def _title(path: Path, text: str) -> str:
     if path.suffix.lower() in (".md", ".markdown"):
         heading = _HEADING.search(text)
-        if heading:
-            return heading.group(1)
+        title = heading.group(1).rstrip().rstrip("#").rstrip() if heading else ""
+        if title:
+            return title
     return path.name

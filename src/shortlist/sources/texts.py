@@ -28,7 +28,7 @@ def _document(id: str, title: str, item: Any) -> Document | Problem:
         rest = {key: value for key, value in item.items() if key not in ("text", "id", "title", "keywords")}
         keywords = given.get("keywords", [])
         if isinstance(keywords, tuple | set | frozenset):
-            keywords = list(keywords)
+            keywords = list(keywords) if isinstance(keywords, tuple) else sorted(keywords, key=str)
         return Document(str(given.get("id", id)), str(given.get("title", title)), item["text"], keywords, rest)
     wanted = "a string, a Document or a mapping with a 'text'"
     return Problem(id, f"An entry is {wanted}, not {type(item).__name__}.")
