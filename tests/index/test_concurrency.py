@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import shortlist
-from shortlist import Corpus, CorpusBusy, CorpusMismatch, Document
+from shortlist import Changes, Corpus, CorpusBusy, CorpusMismatch, Document
 from shortlist.index import change, store
 from tests.index import soak
 from tests.index.soak import PATIENCE, WRITERS, anchors, found, item, rebuilt, run_together, scores, version
@@ -200,22 +200,38 @@ def test_a_sync_holds_exactly_its_documents_though_another_one_came_between(tmp_
     """The lock is taken at the first difference; what was compared before it must still be true then."""
     first = [Document(f"a{number}", "", "one") for number in range(500)]
     wanted = [*first, Document("b", "", "one")]
-    theirs = [Document("a0", "", "two"), *first[2:]]
     with (
         shortlist.build(first, path=tmp_path, embedder="none") as corpus,
         shortlist.open_corpus(tmp_path) as other,
     ):
+        interrupted: list[Changes] = []
+
+        class Source:
+            def __iter__(self) -> Iterator[Document]:
+                yield from first
+                if not interrupted:
+                    interrupted.append(other.sync([Document("a0", "", "two"), *first[2:]]))
+                yield Document("b", "", "one")
+
+        assert corpus.sync(Source()) == Changes(added=2, changed=1, unchanged=498)
+        assert interrupted == [Changes(changed=1, unchanged=498, removed=1)]
+        assert contents(corpus) == {document.id: document.content for document in wanted}
+
+
+def test_documents_that_come_only_once_are_compared_under_the_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (
+        shortlist.build([Document("a", "", "one")], path=tmp_path, embedder="none") as corpus,
+        shortlist.open_corpus(tmp_path) as other,
+    ):
 
         def source() -> Iterator[Document]:
-            yield from first
-            other.sync(theirs)
-            yield Document("b", "", "one")
+            yield Document("a", "", "one")
+            with pytest.raises(CorpusBusy), other._store.writing(wait=0):
+                raise AssertionError("two writers at once")
 
-        try:
-            corpus.sync(source())
-        except CorpusBusy:  # to be refused is fine
-            wanted = theirs
-        assert contents(corpus) == {document.id: document.content for document in wanted}
+        assert corpus.sync(source()) == Changes(unchanged=1)
 
 
 @pytest.mark.parametrize(("before", "after"), [("none", "light"), ("light", "none")])
