@@ -218,6 +218,32 @@ def test_a_sync_holds_exactly_its_documents_though_another_one_came_between(tmp_
         assert contents(corpus) == {document.id: document.content for document in wanted}
 
 
+def test_a_source_that_is_spent_after_one_reading_empties_nothing_when_overtaken(tmp_path: Path) -> None:
+    """It looks as if it could be read again, but has nothing left to give."""
+    first = [Document(f"a{number}", "", "one") for number in range(500)]
+    with (
+        shortlist.build(first, path=tmp_path, embedder="none") as corpus,
+        shortlist.open_corpus(tmp_path) as other,
+    ):
+
+        def stream() -> Iterator[Document]:
+            yield from first
+            with contextlib.suppress(CorpusBusy):  # where the lock is held from the start
+                other.add([Document("c", "", "one")])
+            yield Document("b", "", "one")
+
+        class Source:
+            def __init__(self) -> None:
+                self._stream = stream()
+
+            def __iter__(self) -> Iterator[Document]:
+                yield from self._stream
+
+        with contextlib.suppress(CorpusBusy):  # to be refused is fine
+            corpus.sync(Source())
+        assert {document.id for document in first} <= set(corpus.ids())
+
+
 def test_documents_that_come_only_once_are_compared_under_the_lock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

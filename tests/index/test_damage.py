@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import shortlist
-from shortlist import Changes, Corpus, CorpusDamaged, CorpusMismatch, CorpusNotFound, Document
+from shortlist import Changes, Corpus, CorpusDamaged, CorpusMismatch, CorpusNotFound, Document, ShortlistError
 from shortlist.index import change, segment
 from tests.index import soak
 from tests.index.soak import found, rebuilt, scores, version
@@ -417,6 +417,25 @@ def _texts(corpus: Corpus) -> list[str]:
     return [hit.text for hit in shortlist.search(corpus, "word1 word2", k=100, filter={"even": 1})]
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE meta SET value = substr(value, 9) WHERE key = 'config'",
+        "UPDATE meta SET value = 'g' WHERE key = 'generation'",
+        "DELETE FROM meta",
+    ],
+)
+def test_a_database_without_its_configuration_is_damaged(damage: str, tmp_path: Path) -> None:
+    make(tmp_path)
+    database = sqlite3.connect(tmp_path / "corpus.db", isolation_level=None)
+    with contextlib.closing(database):
+        database.execute(damage)
+    with pytest.raises(CorpusDamaged, match=r"corpus\.db"):
+        shortlist.search(tmp_path, "word1")
+    with pytest.raises(CorpusDamaged, match=r"corpus\.db"):
+        shortlist.build(version("A"), path=tmp_path, embedder="none")
+
+
 def test_another_format_is_a_mismatch(tmp_path: Path) -> None:
     make(tmp_path)
     database = sqlite3.connect(tmp_path / "corpus.db")
@@ -539,3 +558,28 @@ def test_cached_vectors_of_another_length_are_not_used(tmp_path: Path) -> None:
     shortlist.build(version("A"), path=tmp_path, embedder=CountingEmbedder(64)).close()
     with shortlist.build(version("A"), path=tmp_path, embedder=CountingEmbedder(32), rebuild=True) as corpus:
         assert Answers(corpus) == Answers(rebuilt(version("A"), CountingEmbedder(32)))
+
+
+def test_a_cache_that_another_process_writes_to_is_not_thrown_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect = sqlite3.connect
+
+    def connect_without_patience(path: Any, *arguments: Any, **options: Any) -> sqlite3.Connection:
+        if str(path).endswith("vectors.db"):
+            options["timeout"] = 0.1
+        connection: sqlite3.Connection = connect(path, *arguments, **options)
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", connect_without_patience)
+    count = CountingEmbedder()
+    with shortlist.build(version("A"), path=tmp_path, embedder=count) as corpus:
+        count.encoded()
+        with contextlib.closing(connect(tmp_path / "vectors.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with contextlib.suppress(ShortlistError):  # to be refused is fine
+                corpus.add([Document("new", "title", "new")])
+            other.execute("ROLLBACK")
+        corpus.add([Document("new", "title", "new")])
+        corpus.reindex()
+        assert count.encoded().keys() == {"title\nnew"}

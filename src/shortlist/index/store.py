@@ -302,7 +302,7 @@ class Store:
         return self._connect(f"file:{quote(os.fsencode(path.absolute()))}?mode=rw", uri=True)
 
     def _connect(self, path: str, *, uri: bool = False) -> sqlite3.Connection:
-        connection = sqlite3.connect(path, WAIT_SECONDS, isolation_level=None, check_same_thread=False, uri=uri)
+        connection = sqlite3.connect(path, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False, uri=uri)
         connection.execute("PRAGMA synchronous = FULL")
         return connection
 
