@@ -255,3 +255,31 @@ def test_the_compiled_way_from_text_to_postings_gives_the_same_arrays(passages: 
     for name, array in by_python.arrays().items():
         assert array.tolist() == compiled.arrays()[name].tolist(), name
         assert array.dtype == compiled.arrays()[name].dtype
+
+
+@pytest.mark.parametrize("formula", ["lucene", "robertson", "atire", "bm25+", "bm25l"])
+@settings(max_examples=60, deadline=None)
+@given(
+    passages=st.lists(fields, min_size=1, max_size=24),
+    cut=st.integers(0, 24),
+    dead=st.sets(st.integers(0, 23)),
+    query=texts,
+    k=st.integers(1, 6),
+    data=st.data(),
+)
+def test_pruning_leaves_the_ranking_as_it_is_ties_included(
+    formula: str, passages: list[Fields], cut: int, dead: set[int], query: str, k: int, data: Any
+) -> None:
+    parts = []
+    for start, end in itertools.pairwise(sorted({0, min(cut, len(passages)), len(passages)})):
+        gone = np.array([at - start for at in range(start, end) if at in dead], dtype=np.int64)
+        parts.append(Part(build(passages[start:end], plain), start).without(gone))
+    ours = Lexical(parts, plain, Scoring(formula, weights=(2.0, 1.5, 1.0)))
+    allowed = data.draw(st.one_of(st.none(), st.lists(st.booleans(), min_size=len(passages), max_size=len(passages))))
+    mask = None if allowed is None else np.array(allowed)
+    exhaustive = ours.rank(query, k, mask)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lexical, "COMPILED_FROM", 0)
+        pruned = ours.rank(query, k, mask)
+    assert pruned.positions.tolist() == exhaustive.positions.tolist()
+    assert pruned.scores.tolist() == exhaustive.scores.tolist()

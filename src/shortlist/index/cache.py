@@ -33,7 +33,9 @@ def encode(embedder: Embedder, texts: Sequence[str], folder: Path | None) -> Vec
         return _encoded(embedder, texts)
     try:
         return _encode_through(folder / FILE, embedder, texts)
-    except sqlite3.DatabaseError as error:  # only a cache: a damaged one starts anew
+    except sqlite3.DatabaseError as error:  # only a cache: a damaged one starts anew, and one in use can be missed
+        if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR):
+            return _encoded(embedder, texts)
         log.warning("The cache %s is damaged (%s) and starts anew.", folder / FILE, error)
         for suffix in ("", "-wal", "-shm"):
             (folder / f"{FILE}{suffix}").unlink(missing_ok=True)

@@ -25,29 +25,33 @@ CODES: dict[Callable[..., Any], int] = {
 }
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _weighted(packed, weights):  # type: ignore[no-untyped-def]
+    return weights[0] * (packed >> 24) + weights[1] * ((packed >> 16) & 0xFF) + weights[2] * (packed & 0xFFFF)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _gain(code, tf, norm, k1, delta):  # type: ignore[no-untyped-def]
+    if code == 0:
+        return _saturated(tf, norm, k1, delta)
+    if code == 1:
+        return _scaled(tf, norm, k1, delta)
+    if code == 2:
+        return _bm25plus(tf, norm, k1, delta)
+    if code == 3:
+        return _bm25l(tf, norm, k1, delta)
+    return _linear(tf, norm, k1, delta)
+
+
 @njit(cache=True, nogil=True)
 def accumulate(scores, docs, tfs, lengths, starts, ends, idfs, weights, base, scale, code, k1, delta):  # type: ignore[no-untyped-def]
     """Add the gain of every posting of the given terms to its passage's score."""
-    w_title, w_keywords, w_content = weights
     for term in range(len(starts)):
         idf = idfs[term]
         for at in range(starts[term], ends[term]):
-            packed = tfs[at]
-            tf = w_title * (packed >> 24) + w_keywords * ((packed >> 16) & 0xFF) + w_content * (packed & 0xFFFF)
-            if tf == 0.0:
-                continue
-            norm = base + scale * lengths[docs[at]]
-            if code == 0:
-                gain = _saturated(tf, norm, k1, delta)
-            elif code == 1:
-                gain = _scaled(tf, norm, k1, delta)
-            elif code == 2:
-                gain = _bm25plus(tf, norm, k1, delta)
-            elif code == 3:
-                gain = _bm25l(tf, norm, k1, delta)
-            else:
-                gain = _linear(tf, norm, k1, delta)
-            scores[docs[at]] += idf * gain
+            tf = _weighted(tfs[at], weights)
+            if tf != 0.0:
+                scores[docs[at]] += idf * _gain(code, tf, base + scale * lengths[docs[at]], k1, delta)
 
 
 # What a character is to the scanner of words.
@@ -199,3 +203,131 @@ def count(tokens, text_counts, text_docs, text_fields, docs, term_starts, terms,
         out_docs[place] = entry_docs[entry]
         out_tfs[place] = entry_tfs[entry]
     return starts, out_docs, out_tfs, lengths
+
+
+@njit(cache=True, nogil=True)
+def _kth_best(scores, places, count, k, heap):  # type: ignore[no-untyped-def]
+    """The k-th largest of scores[places[:count]], or 0 while there are fewer."""
+    if count < k:
+        return np.float32(0.0)
+    filled = 0
+    for at in range(count):
+        score = scores[places[at]]
+        if filled < k:
+            child = filled
+            filled += 1
+            while child > 0 and heap[(child - 1) >> 1] > score:
+                heap[child] = heap[(child - 1) >> 1]
+                child = (child - 1) >> 1
+            heap[child] = score
+        elif score > heap[0]:
+            parent = 0
+            while True:
+                child = 2 * parent + 1
+                if child >= k:
+                    break
+                if child + 1 < k and heap[child + 1] < heap[child]:
+                    child += 1
+                if heap[child] >= score:
+                    break
+                heap[parent] = heap[child]
+                parent = child
+            heap[parent] = score
+    return heap[0]
+
+
+@njit(cache=True, nogil=True)
+def _find(docs, start, end, doc):  # type: ignore[no-untyped-def]
+    """Where doc stands, or would stand, in docs[start:end]."""
+    while start < end:
+        middle = (start + end) >> 1
+        if docs[middle] < doc:
+            start = middle + 1
+        else:
+            end = middle
+    return start
+
+
+@njit(cache=True, nogil=True)
+def shortlist(  # type: ignore[no-untyped-def]
+    docs, tfs, norms, starts, ends, idfs, rest, weights, code, k1, delta, k, floor, alive, scores, touched, heap
+):
+    """The places of all passages that may be among the k best, and perhaps a few more; how many.
+
+    Terms come with the heaviest first; rest[i] is the most that term i and all after it can still add. Once that is
+    less than the k-th best so far, no new passage can come in: the ones at hand are looked up in the other lists, and
+    dropped as soon as they cannot reach the k-th best any more. `floor` is a k-th best known from elsewhere. `scores`
+    is all zero before and after. Sums are rough; whoever calls computes the exact ones.
+    """
+    count = known = 0
+    best = np.float32(floor)
+    term = 0
+    while term < len(starts) and rest[term] >= best:
+        idf = np.float32(idfs[term])
+        for at in range(starts[term], ends[term]):
+            doc = docs[at]
+            if len(alive) and not alive[doc]:
+                continue
+            tf = _weighted(tfs[at], weights)
+            if tf == 0:
+                continue
+            if scores[doc] == 0:
+                touched[known] = doc
+                known += 1
+            scores[doc] += idf * np.float32(_gain(code, tf, norms[doc], k1, delta))
+        count = known
+        best = max(best, _kth_best(scores, touched, count, k, heap) * np.float32(0.9999))
+        term += 1
+    while term < len(starts):
+        kept = 0
+        for at in range(count):
+            doc = touched[at]
+            if scores[doc] + rest[term] >= best:
+                touched[at] = touched[kept]
+                touched[kept] = doc
+                kept += 1
+        count = kept
+        idf = np.float32(idfs[term])
+        start, end = starts[term], ends[term]
+        if count * 12 < end - start:
+            for at in range(count):
+                doc = touched[at]
+                place = _find(docs, start, end, doc)
+                if place < end and docs[place] == doc:
+                    tf = _weighted(tfs[place], weights)
+                    if tf != 0:
+                        scores[doc] += idf * np.float32(_gain(code, tf, norms[doc], k1, delta))
+        else:
+            for place in range(start, end):
+                doc = docs[place]
+                if scores[doc] != 0:
+                    tf = _weighted(tfs[place], weights)
+                    if tf != 0:
+                        scores[doc] += idf * np.float32(_gain(code, tf, norms[doc], k1, delta))
+        best = max(best, _kth_best(scores, touched, count, k, heap) * np.float32(0.9999))
+        term += 1
+    kept = 0
+    for at in range(known):
+        doc = touched[at]
+        if at < count and scores[doc] >= best:
+            touched[at] = touched[kept]
+            touched[kept] = doc
+            kept += 1
+    for at in range(known):
+        scores[touched[at]] = 0
+    return kept
+
+
+@njit(cache=True, nogil=True)
+def score_each(places, docs, tfs, lengths, starts, ends, idfs, weights, base, scale, code, k1, delta):  # type: ignore[no-untyped-def]
+    """The exact score of each place, its terms added in the order given, as `accumulate` adds them."""
+    scores = np.zeros(len(places))
+    for at in range(len(places)):
+        doc = places[at]
+        for term in range(len(starts)):
+            place = _find(docs, starts[term], ends[term], doc)
+            if place < ends[term] and docs[place] == doc:
+                tf = _weighted(tfs[place], weights)
+                if tf != 0.0:
+                    scores[at] += idfs[term] * _gain(code, tf, base + scale * lengths[doc], k1, delta)
+    return scores

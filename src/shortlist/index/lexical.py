@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -29,6 +30,9 @@ _LIMITS = (0xFF, 0xFF, 0xFFFF)
 
 # Below this many postings a query is done by numpy before numba would even be imported.
 COMPILED_FROM = 200_000
+
+# More hits than this are found by scoring everything.
+PRUNED_UP_TO = 1_000
 
 # Below this many characters texts are indexed without numba.
 COMPILED_TEXT = 4 << 20
@@ -185,6 +189,8 @@ class Part:
         self.live = postings.size
         self.length_sums: NDArray[np.int64] = postings.lengths.sum(axis=0, dtype=np.int64)
         self._weighted: dict[tuple[float, ...], Floats] = {}
+        self._norms: tuple[float, float, NDArray[np.float32]] | None = None
+        self._scratch: list[tuple[NDArray[np.float32], NDArray[np.int32]]] = []
 
     def without(self, gone: NDArray[np.int64], offset: int | None = None) -> Part:
         """The same part with more of its passages dead, at the cost of those."""
@@ -222,6 +228,31 @@ class Part:
             self._weighted[weights] = lengths @ np.array(weights, dtype=np.float64)
         return self._weighted[weights]
 
+    def alive(self, allowed: Mask | None) -> Mask:
+        """Which passages may be found; empty if all may."""
+        if self.dead is None:
+            return _ALL if allowed is None else allowed
+        return ~self.dead if allowed is None else allowed & ~self.dead
+
+    def norms(self, lengths: Floats, base: float, scale: float) -> NDArray[np.float32]:
+        """What divides the counts of each passage; the same until the average length changes."""
+        if self._norms is None or self._norms[:2] != (base, scale):
+            self._norms = base, scale, (base + scale * lengths).astype(np.float32)
+        return self._norms[2]
+
+    @contextmanager
+    def scratch(self) -> Iterator[tuple[NDArray[np.float32], NDArray[np.int32]]]:
+        """Room for a rough score of each passage, all zero, and a list of passages; used again by the next query."""
+        try:
+            room = self._scratch.pop()
+        except IndexError:
+            room = np.zeros(self.postings.size, np.float32), np.empty(self.postings.size, np.int32)
+        yield room
+        self._scratch.append(room)
+
+
+_ALL = np.zeros(0, dtype=bool)
+
 
 def weighted_tf(tfs: NDArray[np.uint32], weights: tuple[float, float, float]) -> Floats:
     title, keywords, content = weights
@@ -254,10 +285,68 @@ class Lexical:
         self._vector_lengths: list[Floats] | None = None
 
     def rank(self, query: str, k: int, allowed: Mask | None = None) -> Ranking:
-        scores = self.scores(self.analyzer.terms(query), allowed)
+        terms = self.analyzer.terms(query)
+        found = self._find(terms)
+        work = sum(int((ends - starts).sum()) for starts, ends in found.ranges)
+        if work >= COMPILED_FROM and 0 < k <= PRUNED_UP_TO and self._formula.gain is not gain_linear:
+            return self._rank_pruned(found, k, allowed)
+        scores = self.scores(terms, allowed)
         scores[scores <= 0] = -np.inf
         positions = top(scores, k)
         return Ranking(positions, scores[positions])
+
+    def _rank_pruned(self, found: Found, k: int, allowed: Mask | None) -> Ranking:
+        """The same ranking without looking at most postings: rough bounds leave a few passages, which are scored."""
+        from shortlist.index import kernel  # noqa: PLC0415  # numba: only when there is work for it
+
+        weights = found.counts * found.idf
+        code, k1, delta = kernel.CODES[self._formula.gain], self.scoring.k1, self._formula.delta
+        base, scale = self._norm
+        field_weights = tuple(np.float32(weight) for weight in self.scoring.weights)
+        bounds = (weights * self._formula.ceiling(k1) * 1.0001).astype(np.float32)
+        heap = np.empty(k, dtype=np.float32)
+        floor = np.float32(0.0)
+        positions, scores = np.zeros(0, np.int64), np.zeros(0)
+        order = np.argsort(-weights, kind="stable")
+        for at in np.argsort([-part.postings.size for part in self.parts], kind="stable"):
+            part, (starts, ends) = self.parts[at], found.ranges[at]
+            held = order[(ends > starts)[order] & (weights > 0)[order]]
+            rest = np.cumsum(bounds[held][::-1])[::-1]
+            alive = part.alive(None if allowed is None else allowed[part.offset : part.offset + part.postings.size])
+            lengths = part.weighted_lengths(self.scoring.weights)
+            postings = part.postings
+            with part.scratch() as (rough, touched):
+                count = kernel.shortlist(
+                    postings.docs, postings.tfs, part.norms(lengths, base, scale), starts[held], ends[held],
+                    weights[held], rest, field_weights, code, np.float32(k1), np.float32(delta), k, floor, alive,
+                    rough, touched, heap,
+                )  # fmt: skip
+                places = np.sort(touched[:count])
+            exact = kernel.score_each(
+                places, postings.docs, postings.tfs, lengths, starts, ends, weights, self.scoring.weights,
+                base, scale, code, k1, delta,
+            )  # fmt: skip
+            positions = np.concatenate([positions, places.astype(np.int64) + part.offset])
+            scores = np.concatenate([scores, exact])
+            best = top(scores, k)
+            positions, scores = positions[best], scores[best]
+            if len(scores) >= k:
+                floor = np.float32(scores[k - 1] * 0.9999)
+        by_place = np.argsort(positions, kind="stable")
+        positions, scores = positions[by_place], scores[by_place]
+        best = top(scores, k)
+        return Ranking(positions[best], scores[best])
+
+    def scores_at(self, terms: Sequence[str], positions: Positions) -> Floats:
+        """The scores of a few positions."""
+        return self.scores(terms)[positions]
+
+    @property
+    def _norm(self) -> tuple[float, float]:
+        """What a length is multiplied by and added to before it normalises a count."""
+        if self._formula.gain is gain_linear:
+            return 0.0, 1.0
+        return 1.0 - self.scoring.b, self.scoring.b / (self.average or 1.0)
 
     def scores(self, terms: Sequence[str], allowed: Mask | None = None) -> Floats:
         """The score of every position, 0 where nothing is shared, nothing is alive or nothing is allowed."""
@@ -353,9 +442,7 @@ class Lexical:
         lengths: Floats,
     ) -> None:
         scoring, formula = self.scoring, self._formula
-        base, scale = (
-            (0.0, 1.0) if formula.gain is gain_linear else (1.0 - scoring.b, scoring.b / (self.average or 1.0))
-        )
+        base, scale = self._norm
         docs, tfs = part.postings.docs, part.postings.tfs
         if int((ends - starts).sum()) >= COMPILED_FROM:
             from shortlist.index import kernel  # noqa: PLC0415  # numba: only when there is work for it

@@ -168,7 +168,8 @@ class Store:
             try:
                 yield connection
             finally:
-                connection.execute("ROLLBACK")
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
 
     @contextlib.contextmanager
     def writing(self, wait: float = WAIT_SECONDS) -> Iterator[sqlite3.Connection]:
@@ -233,8 +234,9 @@ class Store:
     def load(self, row: SegmentRow) -> Segment:
         if self.folder is None:
             return self._in_memory[row.file]
-        if row.file in self._recent:
-            return self._recent[row.file]
+        recent = self._recent.get(row.file)
+        if recent is not None:
+            return recent
         path = self.folder / SEGMENTS / row.file
         try:
             status = path.stat()
@@ -364,8 +366,17 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def read_config(connection: sqlite3.Connection) -> Config:
-    (text,) = connection.execute("SELECT value FROM meta WHERE key = 'config'").fetchone()
-    return Config.from_json(text)
+    try:
+        return Config.from_json(_read_meta(connection, "config"))
+    except (ValueError, KeyError, TypeError) as error:
+        raise sqlite3.DatabaseError(f"its configuration cannot be read: {error}") from error
+
+
+def _read_meta(connection: sqlite3.Connection, key: str) -> str:
+    row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    if row is None:
+        raise sqlite3.DatabaseError(f"its {key} is missing")
+    return str(row[0])
 
 
 def write_config(connection: sqlite3.Connection, config: Config) -> None:
@@ -373,8 +384,10 @@ def write_config(connection: sqlite3.Connection, config: Config) -> None:
 
 
 def read_generation(connection: sqlite3.Connection) -> int:
-    (value,) = connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()
-    return int(value)
+    try:
+        return int(_read_meta(connection, "generation"))
+    except ValueError as error:
+        raise sqlite3.DatabaseError("its generation is no number") from error
 
 
 def read_segments(connection: sqlite3.Connection) -> list[SegmentRow]:

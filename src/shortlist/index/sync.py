@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator, Set, Sized
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
+from shortlist.errors import CorpusBusy
 from shortlist.index.change import Change
 from shortlist.index.records import Record, batched, find_stored, to_record
 from shortlist.index.store import Store, read_generation
@@ -30,24 +31,26 @@ def sync(store: Store, begin: Begin, documents: Documents, prune: bool, progress
     that can be had only once are compared under the lock from the start.
     """
     if iter(documents) is not documents:
+        first = _Sync(store, begin)
         try:
-            return _Sync(store, begin).run(documents, prune, progress)
+            return first.run(documents, prune, progress)
         except _Overtaken:
-            pass
+            return _Sync(store, begin, locked=True, expected=first.seen).run(documents, prune, progress)
     return _Sync(store, begin, locked=True).run(documents, prune, progress)
 
 
 class _Sync:
     """One sync on its way."""
 
-    def __init__(self, store: Store, begin: Begin, *, locked: bool = False) -> None:
+    def __init__(self, store: Store, begin: Begin, *, locked: bool = False, expected: Set[str] = frozenset()) -> None:
         self._store = store
         self._begin = begin
         self._stack = ExitStack()
         self._change: Change | None = None
         self._generation = 0
         self._locked = locked
-        self._seen: set[str] = set()
+        self._expected = expected  # came when the documents were read before
+        self.seen: set[str] = set()
         self._unreadable: set[str] = set()
         self._failed: list[Problem] = []
         self._added = self._changed = self._unchanged = self._removed = 0
@@ -64,6 +67,11 @@ class _Sync:
                 done += len(batch)
                 if progress:
                     progress(done, total)
+            if not self._expected <= self.seen:  # a source that is spent must not empty the corpus
+                raise CorpusBusy(
+                    "Another writer changed the corpus during this sync, and the documents could not be read a second "
+                    "time. Nothing was changed. Sync again."
+                )
             if prune:
                 self._prune()
             if self._change is None and self._read_generation() != self._generation:
@@ -91,14 +99,14 @@ class _Sync:
         record = to_record(item)
         if isinstance(record, Problem):
             self._failed.append(record)
-            self._seen.add(record.id)
+            self.seen.add(record.id)
             self._unreadable.add(record.source)
             return None
         id = record.document.id
-        if id in self._seen:
+        if id in self.seen:
             self._failed.append(Problem(id, "Its id came twice; the first one was kept.", record.document.source))
             return None
-        self._seen.add(id)
+        self.seen.add(id)
         return record
 
     def _prune(self) -> None:
@@ -113,7 +121,7 @@ class _Sync:
     def _gone(self) -> list[int]:
         with self._reading() as connection:
             rows = connection.execute("SELECT num, id, source FROM documents").fetchall()
-        return [number for number, id, source in rows if id not in self._seen and source not in self._unreadable]
+        return [number for number, id, source in rows if id not in self.seen and source not in self._unreadable]
 
     def _stored(self, records: list[Record]) -> dict[str, tuple[int, bytes]]:
         with self._reading() as connection:
