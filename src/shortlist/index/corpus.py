@@ -56,10 +56,14 @@ class Corpus:
         self.changes = Changes()  # what the last sync did
         self._embedder: Embedder | None = None
         self._finalizer = weakref.finalize(self, store.close)
-        with store.reading() as connection:
-            config = read_config(connection)
-        if embedder is not None:
-            self._embedder = _matching(load_embedder(embedder), config, name)
+        try:
+            with store.reading() as connection:
+                config = read_config(connection)
+            if embedder is not None:
+                self._embedder = _matching(load_embedder(embedder), config, name)
+        except BaseException:
+            self.close()
+            raise
 
     # Writing
 
@@ -260,11 +264,14 @@ def create_corpus(
     corpus = Corpus(store, name or (folder.name if folder else "in memory"), None if rebuild else embedder)
     if rebuild:
         corpus.reindex(embedder, **options)
+    config = corpus.config
     for option, value in options.items():
-        if getattr(corpus.config, option) != value:
+        built_with = getattr(config, option)
+        if built_with != value:
+            corpus.close()
             raise CorpusMismatch(
-                f"The corpus {corpus.name!r} was built with {option}={getattr(corpus.config, option)!r}, not "
-                f"{value!r}. Leave {option} out, build under another name, or pass rebuild=True to build it again."
+                f"The corpus {corpus.name!r} was built with {option}={built_with!r}, not {value!r}. Leave {option} out, "
+                f"build under another name, or pass rebuild=True to build it again."
             )
     return corpus
 

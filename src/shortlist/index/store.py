@@ -305,7 +305,11 @@ class Store:
 
     def _connect(self, path: str, *, uri: bool = False) -> sqlite3.Connection:
         connection = sqlite3.connect(path, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False, uri=uri)
-        connection.execute("PRAGMA synchronous = FULL")
+        try:
+            connection.execute("PRAGMA synchronous = FULL")
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     @contextlib.contextmanager
