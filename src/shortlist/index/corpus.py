@@ -270,8 +270,8 @@ def create_corpus(
         if built_with != value:
             corpus.close()
             raise CorpusMismatch(
-                f"The corpus {corpus.name!r} was built with {option}={built_with!r}, not {value!r}. Leave {option} out, "
-                f"build under another name, or pass rebuild=True to build it again."
+                f"The corpus {corpus.name!r} was built with {option}={built_with!r}, not {value!r}. "
+                f"Leave {option} out, build under another name, or pass rebuild=True to build it again."
             )
     return corpus
 
