@@ -54,6 +54,11 @@ def accumulate(scores, docs, tfs, lengths, starts, ends, idfs, weights, base, sc
                 scores[docs[at]] += idf * _gain(code, tf, base + scale * lengths[docs[at]], k1, delta)
 
 
+# Passages whose scores are summed up at a time, 64 KB of them, so that they stay in the nearest cache.
+BLOCK = 16_384
+GROUP = 16
+TINY = np.float32(1e-30)
+
 # What a character is to the scanner of words.
 SEPARATOR, WORD, MARK, EMOJI, QUOTE = range(5)
 
@@ -206,34 +211,20 @@ def count(tokens, text_counts, text_docs, text_fields, docs, term_starts, terms,
 
 
 @njit(cache=True, nogil=True)
-def _kth_best(scores, places, count, k, heap):  # type: ignore[no-untyped-def]
-    """The k-th largest of scores[places[:count]], or 0 while there are fewer."""
-    if count < k:
-        return np.float32(0.0)
-    filled = 0
-    for at in range(count):
-        score = scores[places[at]]
-        if filled < k:
-            child = filled
-            filled += 1
-            while child > 0 and heap[(child - 1) >> 1] > score:
-                heap[child] = heap[(child - 1) >> 1]
-                child = (child - 1) >> 1
-            heap[child] = score
-        elif score > heap[0]:
-            parent = 0
-            while True:
-                child = 2 * parent + 1
-                if child >= k:
-                    break
-                if child + 1 < k and heap[child + 1] < heap[child]:
-                    child += 1
-                if heap[child] >= score:
-                    break
-                heap[parent] = heap[child]
-                parent = child
-            heap[parent] = score
-    return heap[0]
+def _push(heap, score):  # type: ignore[no-untyped-def]
+    """Put a score in the place of the smallest of a heap."""
+    parent, size = 0, len(heap)
+    while True:
+        child = 2 * parent + 1
+        if child >= size:
+            break
+        if child + 1 < size and heap[child + 1] < heap[child]:
+            child += 1
+        if heap[child] >= score:
+            break
+        heap[parent] = heap[child]
+        parent = child
+    heap[parent] = score
 
 
 @njit(cache=True, nogil=True)
@@ -249,85 +240,86 @@ def _find(docs, start, end, doc):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def shortlist(  # type: ignore[no-untyped-def]
-    docs, tfs, norms, starts, ends, idfs, rest, weights, code, k1, delta, k, floor, alive, scores, touched, heap
-):
-    """The places of all passages that may be among the k best, and perhaps a few more; how many.
+def quantise(out, docs, tfs, lengths, start, end, weights, base, scale, code, k1, delta, ceiling):  # type: ignore[no-untyped-def]
+    """Write each posting's gain as a number from 1 to 255, rounded up; 255 is the ceiling."""
+    for at in range(start, end):
+        tf = _weighted(tfs[at], weights)
+        impact = 0
+        if tf != 0.0:
+            gain = _gain(code, tf, base + scale * lengths[docs[at]], k1, delta)
+            impact = min(255, int(np.ceil(gain / ceiling * 255.0)))
+        out[at] = impact
 
-    Terms come with the heaviest first; rest[i] is the most that term i and all after it can still add. Once that is
-    less than the k-th best so far, no new passage can come in: the ones at hand are looked up in the other lists, and
-    dropped as soon as they cannot reach the k-th best any more. `floor` is a k-th best known from elsewhere. `scores`
-    is all zero before and after. Sums are rough; whoever calls computes the exact ones.
+
+@njit(cache=True, nogil=True)
+def shortlist(docs, impacts, starts, ends, steps, sure, floor, size, alive, heap, places, most):  # type: ignore[no-untyped-def]
+    """The passages that may be among the best len(heap), and the most that each can score; how many.
+
+    A posting adds at most `step * impact`, and a sum is at least `sure` of what it is without one step of each term.
+    Sums are made for a block of passages at a time; the k-th best of what is sure so far keeps most of them out.
+    `floor` is a k-th best known from elsewhere.
     """
-    count = known = 0
-    best = np.float32(floor)
-    term = 0
-    while term < len(starts) and rest[term] >= best:
-        idf = np.float32(idfs[term])
-        for at in range(starts[term], ends[term]):
-            doc = docs[at]
-            if len(alive) and not alive[doc]:
+    heap[:] = floor
+    cursors = starts.copy()
+    error = steps.sum()
+    scores = np.empty(BLOCK, np.float32)
+    found = 0
+    for first in range(0, size, BLOCK):
+        last = min(first + BLOCK, size)
+        scores[:] = 0
+        for term in range(len(starts)):
+            border = _find(docs, cursors[term], ends[term], last)
+            step = steps[term]
+            for at in range(cursors[term], border):
+                scores[docs[at] - first] += step * impacts[at]
+            cursors[term] = border
+        for group in range(0, BLOCK, GROUP):
+            best = max(heap[0], TINY)
+            any_best = False
+            for doc in range(group, group + GROUP):
+                any_best |= scores[doc] >= best
+            if not any_best:
                 continue
-            tf = _weighted(tfs[at], weights)
-            if tf == 0:
-                continue
-            if scores[doc] == 0:
-                touched[known] = doc
-                known += 1
-            scores[doc] += idf * np.float32(_gain(code, tf, norms[doc], k1, delta))
-        count = known
-        best = max(best, _kth_best(scores, touched, count, k, heap) * np.float32(0.9999))
-        term += 1
-    while term < len(starts):
-        kept = 0
-        for at in range(count):
-            doc = touched[at]
-            if scores[doc] + rest[term] >= best:
-                touched[at] = touched[kept]
-                touched[kept] = doc
-                kept += 1
-        count = kept
-        idf = np.float32(idfs[term])
-        start, end = starts[term], ends[term]
-        if count * 12 < end - start:
-            for at in range(count):
-                doc = touched[at]
-                place = _find(docs, start, end, doc)
-                if place < end and docs[place] == doc:
-                    tf = _weighted(tfs[place], weights)
-                    if tf != 0:
-                        scores[doc] += idf * np.float32(_gain(code, tf, norms[doc], k1, delta))
-        else:
-            for place in range(start, end):
-                doc = docs[place]
-                if scores[doc] != 0:
-                    tf = _weighted(tfs[place], weights)
-                    if tf != 0:
-                        scores[doc] += idf * np.float32(_gain(code, tf, norms[doc], k1, delta))
-        best = max(best, _kth_best(scores, touched, count, k, heap) * np.float32(0.9999))
-        term += 1
+            for doc in range(group, group + GROUP):
+                score = scores[doc]
+                if score >= max(heap[0], TINY) and (len(alive) == 0 or alive[doc + first]):
+                    places[found], most[found] = doc + first, score
+                    found += 1
+                    if sure * (score - error) > heap[0]:
+                        _push(heap, sure * (score - error))
     kept = 0
-    for at in range(known):
-        doc = touched[at]
-        if at < count and scores[doc] >= best:
-            touched[at] = touched[kept]
-            touched[kept] = doc
+    for number in range(found):
+        if most[number] >= heap[0]:
+            places[kept], most[kept] = places[number], most[number]
             kept += 1
-    for at in range(known):
-        scores[touched[at]] = 0
     return kept
 
 
 @njit(cache=True, nogil=True)
-def score_each(places, docs, tfs, lengths, starts, ends, idfs, weights, base, scale, code, k1, delta):  # type: ignore[no-untyped-def]
-    """The exact score of each place, its terms added in the order given, as `accumulate` adds them."""
+def settle(places, most, k, docs, tfs, lengths, starts, ends, idfs, weights, base, scale, code, k1, delta):  # type: ignore[no-untyped-def]
+    """Exact scores of places, those that can score most first, until none left can reach the k-th best.
+
+    The terms are added in the order given, as `accumulate` adds them. How many were scored, in which order, and how.
+    """
+    order = np.argsort(-most)
     scores = np.zeros(len(places))
-    for at in range(len(places)):
-        doc = places[at]
+    heap = np.full(k, -np.inf)
+    for number in range(len(order)):
+        if most[order[number]] * 1.0001 < heap[0]:
+            return order[:number], scores[:number]
+        doc = places[order[number]]
+        score = 0.0
         for term in range(len(starts)):
             place = _find(docs, starts[term], ends[term], doc)
             if place < ends[term] and docs[place] == doc:
                 tf = _weighted(tfs[place], weights)
                 if tf != 0.0:
-                    scores[at] += idfs[term] * _gain(code, tf, base + scale * lengths[doc], k1, delta)
-    return scores
+                    score += idfs[term] * _gain(code, tf, base + scale * lengths[doc], k1, delta)
+        scores[number] = score
+        if score > heap[0]:
+            at = 0
+            while at + 1 < k and heap[at + 1] < score:
+                heap[at] = heap[at + 1]
+                at += 1
+            heap[at] = score
+    return order, scores

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from shortlist.index.formulas import FIELDS, FORMULAS, Scoring, gain_linear
+from shortlist.index.formulas import FIELDS, FORMULAS, Formula, Scoring, gain_linear
 from shortlist.index.tokens import STOP_WORDS, Analyzer, name_words, term_key, words
 from shortlist.types import Ranking
 
@@ -189,7 +189,7 @@ class Part:
         self.live = postings.size
         self.length_sums: NDArray[np.int64] = postings.lengths.sum(axis=0, dtype=np.int64)
         self._weighted: dict[tuple[float, ...], Floats] = {}
-        self._norms: tuple[float, float, NDArray[np.float32]] | None = None
+        self._impacts: dict[Scoring, Impacts] = {}
         self._scratch: list[tuple[NDArray[np.float32], NDArray[np.int32]]] = []
 
     def without(self, gone: NDArray[np.int64], offset: int | None = None) -> Part:
@@ -234,24 +234,50 @@ class Part:
             return _ALL if allowed is None else allowed
         return ~self.dead if allowed is None else allowed & ~self.dead
 
-    def norms(self, lengths: Floats, base: float, scale: float) -> NDArray[np.float32]:
-        """What divides the counts of each passage; the same until the average length changes."""
-        if self._norms is None or self._norms[:2] != (base, scale):
-            self._norms = base, scale, (base + scale * lengths).astype(np.float32)
-        return self._norms[2]
+    def impacts(self, formula: Formula, scoring: Scoring, base: float, scale: float) -> Impacts:
+        """Coarse gains of the postings; the same ones until the average length has changed much."""
+        known = self._impacts.get(scoring)
+        if known is None or not 0.95 < known.scale / (scale or 1.0) < 1.05:
+            known = self._impacts[scoring] = Impacts(self, formula, scoring, base, scale)
+        return known
 
     @contextmanager
     def scratch(self) -> Iterator[tuple[NDArray[np.float32], NDArray[np.int32]]]:
-        """Room for a rough score of each passage, all zero, and a list of passages; used again by the next query."""
+        """Room for a score and a number of each passage, used again by the next query."""
         try:
             room = self._scratch.pop()
         except IndexError:
-            room = np.zeros(self.postings.size, np.float32), np.empty(self.postings.size, np.int32)
+            room = np.empty(self.postings.size, np.float32), np.empty(self.postings.size, np.int32)
         yield room
         self._scratch.append(room)
 
 
 _ALL = np.zeros(0, dtype=bool)
+
+
+class Impacts:
+    """The gain of each posting in a byte, rounded up; a term's are computed when it is first asked for."""
+
+    def __init__(self, part: Part, formula: Formula, scoring: Scoring, base: float, scale: float) -> None:
+        from shortlist.index import kernel  # noqa: PLC0415  # numba: only when there is work for it
+
+        self.code = kernel.CODES[formula.gain]
+        self.ceiling = formula.ceiling(scoring.k1)
+        self.scale = scale
+        self.values = np.empty(len(part.postings.docs), dtype=np.uint8)
+        self._ready: set[int] = set()
+        numbers = (scoring.weights, base, scale, self.code, scoring.k1, formula.delta, self.ceiling)
+        postings, lengths = part.postings, part.weighted_lengths(scoring.weights)
+        self._quantise: Callable[[int, int], None] = lambda start, end: kernel.quantise(
+            self.values, postings.docs, postings.tfs, lengths, start, end, *numbers
+        )
+
+    def prepare(self, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> None:
+        """See to it that the impacts of these terms are there."""
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+            if start not in self._ready:
+                self._quantise(start, end)
+                self._ready.add(start)
 
 
 def weighted_tf(tfs: NDArray[np.uint32], weights: tuple[float, float, float]) -> Floats:
@@ -296,43 +322,38 @@ class Lexical:
         return Ranking(positions, scores[positions])
 
     def _rank_pruned(self, found: Found, k: int, allowed: Mask | None) -> Ranking:
-        """The same ranking without looking at most postings: rough bounds leave a few passages, which are scored."""
+        """The same ranking without scoring most passages: coarse bounds leave a few, which are scored exactly."""
         from shortlist.index import kernel  # noqa: PLC0415  # numba: only when there is work for it
 
+        scoring, (base, scale) = self.scoring, self._norm
         weights = found.counts * found.idf
-        code, k1, delta = kernel.CODES[self._formula.gain], self.scoring.k1, self._formula.delta
-        base, scale = self._norm
-        field_weights = tuple(np.float32(weight) for weight in self.scoring.weights)
-        bounds = (weights * self._formula.ceiling(k1) * 1.0001).astype(np.float32)
-        heap = np.empty(k, dtype=np.float32)
-        floor = np.float32(0.0)
         positions, scores = np.zeros(0, np.int64), np.zeros(0)
-        order = np.argsort(-weights, kind="stable")
-        for at in np.argsort([-part.postings.size for part in self.parts], kind="stable"):
+        floor = 0.0
+        for at in sorted(range(len(self.parts)), key=lambda at: -self.parts[at].postings.size):
             part, (starts, ends) = self.parts[at], found.ranges[at]
-            held = order[(ends > starts)[order] & (weights > 0)[order]]
-            rest = np.cumsum(bounds[held][::-1])[::-1]
-            alive = part.alive(None if allowed is None else allowed[part.offset : part.offset + part.postings.size])
-            lengths = part.weighted_lengths(self.scoring.weights)
             postings = part.postings
-            with part.scratch() as (rough, touched):
+            impacts = part.impacts(self._formula, scoring, base, scale)
+            held = np.flatnonzero((ends > starts) & (weights > 0))
+            impacts.prepare(starts[held], ends[held])
+            drift = impacts.scale / scale if scale else 1.0
+            steps = (weights[held] * impacts.ceiling / 255 * max(1.0, drift) * 1.0001).astype(np.float32)
+            window = None if allowed is None else allowed[part.offset : part.offset + postings.size]
+            with part.scratch() as (most, places):
                 count = kernel.shortlist(
-                    postings.docs, postings.tfs, part.norms(lengths, base, scale), starts[held], ends[held],
-                    weights[held], rest, field_weights, code, np.float32(k1), np.float32(delta), k, floor, alive,
-                    rough, touched, heap,
+                    postings.docs, impacts.values, starts[held], ends[held], steps,
+                    np.float32(0.9998 * min(1.0, drift) / max(1.0, drift)), np.float32(floor), postings.size,
+                    part.alive(window), np.empty(k, dtype=np.float32), places, most,
                 )  # fmt: skip
-                places = np.sort(touched[:count])
-            exact = kernel.score_each(
-                places, postings.docs, postings.tfs, lengths, starts, ends, weights, self.scoring.weights,
-                base, scale, code, k1, delta,
+                places, most = places[:count].copy(), most[:count].copy()
+            scored, exact = kernel.settle(
+                places, most, k, postings.docs, postings.tfs, part.weighted_lengths(scoring.weights), starts, ends,
+                weights, scoring.weights, base, scale, impacts.code, scoring.k1, self._formula.delta,
             )  # fmt: skip
-            positions = np.concatenate([positions, places.astype(np.int64) + part.offset])
+            positions = np.concatenate([positions, places[scored].astype(np.int64) + part.offset])
             scores = np.concatenate([scores, exact])
-            best = top(scores, k)
-            positions, scores = positions[best], scores[best]
             if len(scores) >= k:
-                floor = np.float32(scores[k - 1] * 0.9999)
-        by_place = np.argsort(positions, kind="stable")
+                floor = float(np.partition(scores, -k)[-k]) * 0.9998
+        by_place = np.argsort(positions)
         positions, scores = positions[by_place], scores[by_place]
         best = top(scores, k)
         return Ranking(positions[best], scores[best])

@@ -224,6 +224,7 @@ def get_analyzer(name: str = DEFAULT) -> Analyzer:
     return analyzer
 
 
+@lru_cache(maxsize=REMEMBERED_WORDS)
 def term_key(term: str) -> int:
     """A term's 64-bit name in an index. Two of a million terms share one with a chance of 1 in 37 million."""
     return int.from_bytes(blake2b(term.encode("utf-8", "replace"), digest_size=8).digest(), "little")
