@@ -267,7 +267,7 @@ def test_the_compiled_way_from_text_to_postings_gives_the_same_arrays(passages: 
     k=st.integers(1, 6),
     data=st.data(),
 )
-def test_pruning_leaves_the_ranking_as_it_is_ties_included(
+def test_coarse_sums_lead_to_the_exact_ranking_ties_included(
     formula: str, passages: list[Fields], cut: int, dead: set[int], query: str, k: int, data: Any
 ) -> None:
     parts = []
@@ -280,6 +280,6 @@ def test_pruning_leaves_the_ranking_as_it_is_ties_included(
     exhaustive = ours.rank(query, k, mask)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lexical, "COMPILED_FROM", 0)
-        pruned = ours.rank(query, k, mask)
-    assert pruned.positions.tolist() == exhaustive.positions.tolist()
-    assert pruned.scores.tolist() == exhaustive.scores.tolist()
+        coarse = ours.rank(query, k, mask)
+    assert coarse.positions.tolist() == exhaustive.positions.tolist()
+    assert coarse.scores.tolist() == exhaustive.scores.tolist()

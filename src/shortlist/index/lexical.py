@@ -31,8 +31,8 @@ _LIMITS = (0xFF, 0xFF, 0xFFFF)
 # Below this many postings a query is done by numpy before numba would even be imported.
 COMPILED_FROM = 200_000
 
-# More hits than this are found by scoring everything.
-PRUNED_UP_TO = 1_000
+# More hits than this are found by scoring everything exactly.
+COARSE_UP_TO = 1_000
 
 # Below this many characters texts are indexed without numba.
 COMPILED_TEXT = 4 << 20
@@ -314,15 +314,15 @@ class Lexical:
         terms = self.analyzer.terms(query)
         found = self._find(terms)
         work = sum(int((ends - starts).sum()) for starts, ends in found.ranges)
-        if work >= COMPILED_FROM and 0 < k <= PRUNED_UP_TO and self._formula.gain is not gain_linear:
-            return self._rank_pruned(found, k, allowed)
+        if work >= COMPILED_FROM and 0 < k <= COARSE_UP_TO and self._formula.gain is not gain_linear:
+            return self._rank_coarsely(found, k, allowed)
         scores = self.scores(terms, allowed)
         scores[scores <= 0] = -np.inf
         positions = top(scores, k)
         return Ranking(positions, scores[positions])
 
-    def _rank_pruned(self, found: Found, k: int, allowed: Mask | None) -> Ranking:
-        """The same ranking without scoring most passages: coarse bounds leave a few, which are scored exactly."""
+    def _rank_coarsely(self, found: Found, k: int, allowed: Mask | None) -> Ranking:
+        """The same ranking, faster: coarse sums leave a few passages that may be the best, which are scored exactly."""
         from shortlist.index import kernel  # noqa: PLC0415  # numba: only when there is work for it
 
         scoring, (base, scale) = self.scoring, self._norm
@@ -357,10 +357,6 @@ class Lexical:
         positions, scores = positions[by_place], scores[by_place]
         best = top(scores, k)
         return Ranking(positions[best], scores[best])
-
-    def scores_at(self, terms: Sequence[str], positions: Positions) -> Floats:
-        """The scores of a few positions."""
-        return self.scores(terms)[positions]
 
     @property
     def _norm(self) -> tuple[float, float]:

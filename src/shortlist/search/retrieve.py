@@ -16,6 +16,7 @@ from shortlist.search.fuse import blend, reciprocal_rank
 from shortlist.types import Hit, Hits, Mode
 
 if TYPE_CHECKING:
+    from shortlist.index.lexical import Lexical
     from shortlist.index.snapshot import Snapshot
     from shortlist.types import Floats, Mask, Positions
 
@@ -44,37 +45,78 @@ def search(corpus: Searchable, query: str, mode: Mode = "auto", k: int = 10, fil
         named = snapshot.lexical.named(query)
         positions = _best(snapshot, scores, k, named if mask is None else named[mask[named]])
         passages = snapshot.passages(positions)
+        values = scores.at(positions)
+        signals = {name: part.at(positions) for name, part in parts.items()}
     hits = [
         Hit(
             passage,
-            float(scores[position]) if scores[position] > -np.inf else 0.0,
-            {name: float(part[position]) for name, part in parts.items() if part[position] > -np.inf},
+            float(values[at]) if values[at] > -np.inf else 0.0,
+            {name: float(part[at]) for name, part in signals.items() if part[at] > -np.inf},
             partial(found.get, passage.document_id),
         )
-        for position, passage in zip(positions.tolist(), passages, strict=True)
+        for at, passage in enumerate(passages)
     ]
     return Hits(hits, query=query, mode=mode)
 
 
-def _score(snapshot: Snapshot, query: str, mode: Mode, mask: Mask | None) -> tuple[dict[str, Floats], Floats]:
-    """The score of every position, and the parts that it was made of."""
-    if mode == "auto" and not snapshot.has_vectors:
-        mode = "lexical"
-    terms = snapshot.lexical.analyzer.terms(query)
-    parts: dict[str, Floats] = {}
-    if mode != "dense":
-        scores = snapshot.lexical.scores(terms, mask)
-        parts["lexical"] = np.where(scores > 0, scores, -np.inf)
-    if mode != "lexical":
-        parts["dense"] = snapshot.dense.scores(query, mask)
+class _Scores:
+    """The score of every position, minus infinity where nothing was found."""
+
+    def __init__(self, scores: Floats) -> None:
+        self._scores = scores
+
+    def top(self, k: int) -> Positions:
+        """The k best positions and all that tie with the last of them, best first."""
+        return top(self._scores, k)
+
+    def at(self, positions: Positions) -> Floats:
+        return self._scores[positions]
+
+
+class _Words(_Scores):
+    """Lexical scores, of which only the best are computed until others are asked for."""
+
+    def __init__(self, lexical: Lexical, query: str, mask: Mask | None) -> None:
+        self._lexical = lexical
+        self._query = query
+        self._mask = mask
+        self._best: dict[int, float] = {}
+
+    def top(self, k: int) -> Positions:
+        ranking = self._lexical.rank(self._query, k, self._mask)
+        self._best = dict(zip(ranking.positions.tolist(), ranking.scores.tolist(), strict=True))
+        return ranking.positions
+
+    def at(self, positions: Positions) -> Floats:
+        wanted = positions.tolist()
+        if not self._best.keys() >= set(wanted):
+            everything = _found(self._lexical.scores(self._lexical.analyzer.terms(self._query), self._mask))
+            self._best |= zip(wanted, everything[positions].tolist(), strict=True)
+        return np.array([self._best[position] for position in wanted], dtype=np.float64)
+
+
+def _found(scores: Floats) -> Floats:
+    return np.where(scores > 0, scores, -np.inf)
+
+
+def _score(snapshot: Snapshot, query: str, mode: Mode, mask: Mask | None) -> tuple[dict[str, _Scores], _Scores]:
+    """The scores, and the parts that they are made of."""
+    lexical = snapshot.lexical
+    if mode == "lexical" or (mode == "auto" and not snapshot.has_vectors):
+        words = _Words(lexical, query, mask)
+        return {"lexical": words}, words
+    dense = snapshot.dense.scores(query, mask)
+    if mode == "dense":
+        return {"dense": _Scores(dense)}, _Scores(dense)
+    terms = lexical.analyzer.terms(query)
+    by_words = _found(lexical.scores(terms, mask))
+    parts = {"lexical": _Scores(by_words), "dense": _Scores(dense)}
     if mode == "hybrid":
         return parts, _fused(snapshot, parts)
-    if mode == "auto":
-        return parts, blend(parts["lexical"], parts["dense"], snapshot.lexical.ideal(terms))
-    return parts, parts[mode]
+    return parts, _Scores(blend(by_words, dense, lexical.ideal(terms)))
 
 
-def _fused(snapshot: Snapshot, parts: dict[str, Floats]) -> Floats:
+def _fused(snapshot: Snapshot, parts: dict[str, _Scores]) -> _Scores:
     """Reciprocal ranks of documents, each standing at the passage that words chose or, without any, meaning."""
     scores = np.full(snapshot.size, -np.inf)
     best = {name: _best_passages(snapshot, part, FUSED_DEPTH) for name, part in parts.items()}
@@ -83,25 +125,25 @@ def _fused(snapshot: Snapshot, parts: dict[str, Floats]) -> Floats:
         place |= zip(snapshot.documents(positions).tolist(), positions.tolist(), strict=True)
     rankings = []
     for name, positions in best.items():
-        found = dict(zip(snapshot.documents(positions).tolist(), parts[name][positions].tolist(), strict=True))
+        found = dict(zip(snapshot.documents(positions).tolist(), parts[name].at(positions).tolist(), strict=True))
         rankings.append(np.array([found.get(document, -np.inf) for document in place]))
     if place:
         scores[list(place.values())] = reciprocal_rank(rankings)
-    return scores
+    return _Scores(scores)
 
 
-def _best_passages(snapshot: Snapshot, scores: Floats, k: int) -> Positions:
+def _best_passages(snapshot: Snapshot, scores: _Scores, k: int) -> Positions:
     """The best position of each of the k best documents, and of all that tie with the last, best first."""
     wanted = k
     while True:
-        positions = top(scores, wanted)
+        positions = scores.top(wanted)
         _, first = np.unique(snapshot.documents(positions), return_index=True)
         if len(first) >= k or len(positions) < wanted:
             return positions[np.sort(first)]
         wanted *= 4
 
 
-def _best(snapshot: Snapshot, scores: Floats, k: int, named: Positions) -> Positions:
+def _best(snapshot: Snapshot, scores: _Scores, k: int, named: Positions) -> Positions:
     """The positions of the k hits, by score, then by id; documents that the query names are always among them."""
     if k == 0:
         return np.zeros(0, np.int64)
@@ -115,22 +157,22 @@ def _best(snapshot: Snapshot, scores: Floats, k: int, named: Positions) -> Posit
     return _ordered(snapshot, scores, np.concatenate([wanted, best[~is_named][: k - len(wanted)]]))
 
 
-def _best_of_document(snapshot: Snapshot, scores: Floats, position: int) -> int:
+def _best_of_document(snapshot: Snapshot, scores: _Scores, position: int) -> int:
     """The position of the best passage in the document that begins at a position."""
     documents = snapshot.view.documents
     end = position + 1
     while end < len(documents) and documents[end] == documents[position]:
         end += 1
-    return position + int(np.argmax(scores[position:end]))
+    return position + int(np.argmax(scores.at(np.arange(position, end))))
 
 
-def _ordered(snapshot: Snapshot, scores: Floats, positions: Positions) -> Positions:
+def _ordered(snapshot: Snapshot, scores: _Scores, positions: Positions) -> Positions:
     """By score, best first, and by id where scores are equal."""
-    values = scores[positions]
+    values = scores.at(positions)
     if len(np.unique(values)) == len(values):
         return positions[np.argsort(-values)]
     ids = snapshot.ids(positions)
-    order = sorted(range(len(ids)), key=lambda at: (-scores[positions[at]], _natural(ids[at])))
+    order = sorted(range(len(ids)), key=lambda at: (-values[at], _natural(ids[at])))
     return positions[order]
 
 
