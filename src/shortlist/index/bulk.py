@@ -8,7 +8,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,22 +28,15 @@ def postings_of(
     """Keys, starts, docs, tfs and lengths of texts, each a part of a field of a passage, in the order of passages."""
     words, tokens, counts = _scan(texts)
     expanded = [analyzer.expand(word) for word in words]
-    # Each word a second time, as it stands where a text of stop words alone keeps them.
-    expanded += [(folded,) if (folded := fold(word)).strip("_") else () for word in words]
-    sizes = np.array([len(terms) for terms in expanded], dtype=np.int64)
     if analyzer.rescue:
-        _rescue(tokens, counts, sizes, len(words))
+        expanded += _rescue(words, tokens, counts, np.array([len(terms) for terms in expanded], dtype=np.int64))
+    spans = np.concatenate(([0], np.cumsum([len(terms) for terms in expanded], dtype=np.int64)))
     numbers: dict[str, int] = {}
     terms = np.array([numbers.setdefault(term, len(numbers)) for word in expanded for term in word], dtype=np.int64)
-    used = np.zeros(len(numbers), dtype=bool)
-    spans = np.concatenate(([0], np.cumsum(sizes)))
-    present = np.zeros(len(expanded), dtype=bool)
-    present[tokens] = True
-    used[terms[np.repeat(present, sizes)]] = True
-    keys = np.array([term_key(term) for term, wanted in zip(numbers, used, strict=True) if wanted], dtype=np.uint64)
+    keys = np.array([term_key(term) for term in numbers], dtype=np.uint64)
     order = np.argsort(keys)
-    rank = np.zeros(len(numbers), dtype=np.int32)
-    rank[np.flatnonzero(used)[order]] = np.arange(len(order))
+    rank = np.zeros(len(order), dtype=np.int32)
+    rank[order] = np.arange(len(order))
     starts, out_docs, tfs, lengths = kernel.count(
         tokens,
         counts,
@@ -88,13 +81,18 @@ def _normalised(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
-def _rescue(tokens: NDArray[Any], counts: NDArray[Any], sizes: NDArray[Any], words: int) -> None:
-    """Let texts of stop words alone keep them: their tokens become the second run of words."""
+def _rescue(
+    words: list[str], tokens: NDArray[np.int32], counts: NDArray[np.int32], sizes: NDArray[np.int64]
+) -> list[tuple[str, ...]]:
+    """Let texts of stop words alone keep them: their tokens get new numbers; what those stand for, in order."""
     bounds = np.concatenate(([0], np.cumsum(counts)))
     said = np.concatenate(([0], np.cumsum(sizes[tokens])))
-    silent = (counts > 0) & (said[bounds[1:]] == said[bounds[:-1]])
-    for text in np.flatnonzero(silent):
-        tokens[bounds[text] : bounds[text + 1]] += words
+    silent = np.flatnonzero((counts > 0) & (said[bounds[1:]] == said[bounds[:-1]]))
+    numbers: dict[int, int] = {}
+    for text in silent.tolist():
+        here = slice(bounds[text], bounds[text + 1])
+        tokens[here] = [numbers.setdefault(word, len(words) + len(numbers)) for word in tokens[here].tolist()]
+    return [(folded,) if (folded := fold(words[word])).strip("_") else () for word in numbers]
 
 
 @lru_cache(maxsize=1)

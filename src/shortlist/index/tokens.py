@@ -81,7 +81,7 @@ def subwords(word: str) -> list[str]:
 
     Digits stand apart from three letters or more (HTTPServer2 -> HTTP Server 2) and stay with fewer (p53, b12).
     """
-    if word.islower() and word.isalpha():
+    if word.isdigit() or (word.isalpha() and (word.islower() or word.istitle() or word.isupper())):
         return [word]
     if not word.isascii():
         return [part for piece in word.split("_") if piece for part in _split_case(piece)]
