@@ -26,6 +26,8 @@ from shortlist import (
     load_embedder,
     search,
 )
+from shortlist.index import lexical
+from shortlist.search import retrieve
 from shortlist.types import Mode
 
 MODES = get_args(Mode)
@@ -568,3 +570,33 @@ def test_changing_a_hits_metadata_does_not_change_the_corpus() -> None:
     corpus = corpus_of([Document("a", "", "apple", metadata={"n": 1})])
     cast(dict[str, Any], search(corpus, "apple")[0].metadata)["n"] = 2
     assert search(corpus, "apple")[0].metadata == {"n": 1}
+
+
+@pytest.mark.parametrize("filter", [None, {"even": True}])
+def test_a_large_corpus_is_ranked_by_words_as_a_small_one(
+    monkeypatch: pytest.MonkeyPatch, filter: dict[str, Any] | None
+) -> None:
+    files = [
+        Document(
+            f"f{at}",
+            f"name{at}",
+            f"zanzibar ferry w{at % 7} " * (at % 5 * 40 + 1),
+            [],
+            {"even": at % 2 == 0},
+            kind="file",
+        )
+        for at in range(60)
+    ]
+    corpus = corpus_of(files)
+    queries = ["zanzibar", "ferry w3", "name7 w1", "w5 w6 name9 zanzibar", "nothing", ""]
+
+    def found() -> list[Any]:
+        return [
+            search(corpus, query, mode="lexical", k=k, filter=filter).to_dict() for query in queries for k in (1, 5)
+        ]
+
+    small = found()
+    monkeypatch.setattr(retrieve, "ALL_SCORES_BELOW", 0)
+    assert found() == small
+    monkeypatch.setattr(lexical, "COMPILED_FROM", 0)
+    assert found() == small

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 # How deep each ranking goes into a fusion; a rank beyond adds less than a thousandth.
 FUSED_DEPTH = 1000
+
+# In a corpus of fewer passages it is quicker to score all of them by words than to look for the best.
+ALL_SCORES_BELOW = 50_000
 
 _DIGITS = re.compile(r"(\d+)")
 
@@ -90,9 +93,12 @@ class _Words(_Scores):
     def at(self, positions: Positions) -> Floats:
         wanted = positions.tolist()
         if not self._best.keys() >= set(wanted):
-            everything = _found(self._lexical.scores(self._lexical.analyzer.terms(self._query), self._mask))
-            self._best |= zip(wanted, everything[positions].tolist(), strict=True)
+            return self.everything[positions]
         return np.array([self._best[position] for position in wanted], dtype=np.float64)
+
+    @cached_property
+    def everything(self) -> Floats:
+        return _found(self._lexical.scores(self._lexical.analyzer.terms(self._query), self._mask))
 
 
 def _found(scores: Floats) -> Floats:
@@ -102,13 +108,14 @@ def _found(scores: Floats) -> Floats:
 def _score(snapshot: Snapshot, query: str, mode: Mode, mask: Mask | None) -> tuple[dict[str, _Scores], _Scores]:
     """The scores, and the parts that they are made of."""
     lexical = snapshot.lexical
+    terms = lexical.analyzer.terms(query)
     if mode == "lexical" or (mode == "auto" and not snapshot.has_vectors):
-        words = _Words(lexical, query, mask)
+        few = snapshot.size < ALL_SCORES_BELOW
+        words = _Scores(_found(lexical.scores(terms, mask))) if few else _Words(lexical, query, mask)
         return {"lexical": words}, words
     dense = snapshot.dense.scores(query, mask)
     if mode == "dense":
         return {"dense": _Scores(dense)}, _Scores(dense)
-    terms = lexical.analyzer.terms(query)
     by_words = _found(lexical.scores(terms, mask))
     parts = {"lexical": _Scores(by_words), "dense": _Scores(dense)}
     if mode == "hybrid":
