@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from bench import quality, update
+from bench import lexical, quality, update
 
-BENCHMARKS = {"quality": quality, "update": update}
+BENCHMARKS = {"quality": quality, "lexical": lexical, "update": update}
 
 
 def main(arguments: list[str]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import math
 import tarfile
 import tempfile
@@ -51,7 +52,9 @@ def load(path: Path) -> Set:
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    with path.open(encoding="utf-8") as file:
+    """The rows of a file, or of its .xz."""
+    packed = path.with_name(f"{path.name}.xz")
+    with lzma.open(packed, "rt", encoding="utf-8") if packed.exists() else path.open(encoding="utf-8") as file:
         yield from map(json.loads, file)
 
 
