@@ -237,7 +237,7 @@ class Part:
     def impacts(self, formula: Formula, scoring: Scoring, base: float, scale: float) -> Impacts:
         """Coarse gains of the postings; the same ones until the average length has changed much."""
         known = self._impacts.get(scoring)
-        if known is None or not 0.95 < known.scale / (scale or 1.0) < 1.05:
+        if known is None or not 0.95 * scale <= known.scale <= 1.05 * scale:
             known = self._impacts[scoring] = Impacts(self, formula, scoring, base, scale)
         return known
 
