@@ -74,15 +74,16 @@ def _is_installed(name: str) -> bool:
 
 
 def _shortlist(titles: list[str], texts: list[str]) -> Ask:
-    from shortlist.index import lexical
-    from shortlist.index.lexical import Fields, Lexical, Part
+    from shortlist.index import lexical, postings
+    from shortlist.index.lexical import Lexical, Part
+    from shortlist.index.postings import Fields
     from shortlist.index.store import CORPUS_SCORING
     from shortlist.index.tokens import get_analyzer
 
-    lexical.COMPILED_TEXT = lexical.COMPILED_FROM = 0
+    postings.COMPILED_TEXT = lexical.COMPILED_FROM = 0
     analyzer = get_analyzer()
     fields = [Fields(title, (), text, (title,)) for title, text in zip(titles, texts, strict=True)]
-    index = Lexical([Part(lexical.build(fields, analyzer))], analyzer, CORPUS_SCORING)
+    index = Lexical([Part(postings.build(fields, analyzer))], analyzer, CORPUS_SCORING)
     return lambda query: index.rank(query, K).positions[:K].tolist()
 
 

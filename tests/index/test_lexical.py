@@ -16,9 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shortlist.errors import InputError
-from shortlist.index import bulk, lexical
+from shortlist.index import bulk, lexical, postings
 from shortlist.index.formulas import FORMULAS, Scoring
-from shortlist.index.lexical import Fields, Lexical, Part, Postings, build, merge
+from shortlist.index.lexical import Lexical, Part
+from shortlist.index.postings import Fields, Postings, build, merge
 from shortlist.index.tokens import get_analyzer
 
 plain = get_analyzer("alphanumeric-1")
@@ -249,7 +250,7 @@ def test_the_compiled_way_from_text_to_postings_gives_the_same_arrays(passages: 
     english = get_analyzer("english-1")
     by_python = build(passages, english)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lexical, "COMPILED_TEXT", 0)
+        patch.setattr(postings, "COMPILED_TEXT", 0)
         patch.setattr(bulk, "FIRST_WORDS", 2)
         compiled = build(passages, english)
     for name, array in by_python.arrays().items():

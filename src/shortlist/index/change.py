@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shortlist.index import cache, lexical
-from shortlist.index.lexical import Fields
+from shortlist.index import cache, postings
+from shortlist.index.postings import Fields
 from shortlist.index.records import DOCUMENT_COLUMNS, Record, passage_checksum, to_document
 from shortlist.index.segment import Segment, SegmentDamaged, merge
 from shortlist.index.split import split
@@ -69,7 +69,7 @@ def make_segment(passages: Sequence[Unindexed], config: Config, embedder: Embedd
     return Segment(
         passages=np.array([passage.number for passage in passages], dtype=np.int64),
         documents=np.array([passage.document for passage in passages], dtype=np.int64),
-        postings=lexical.build((passage.fields for passage in passages), get_analyzer(config.analyzer)),
+        postings=postings.build((passage.fields for passage in passages), get_analyzer(config.analyzer)),
         vectors=vectors,
     )
 

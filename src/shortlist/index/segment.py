@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shortlist.index.lexical import Postings
-from shortlist.index.lexical import merge as merge_postings
+from shortlist.index.postings import Postings
+from shortlist.index.postings import merge as merge_postings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
