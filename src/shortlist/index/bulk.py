@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shortlist.index import kernel
-from shortlist.index.tokens import EMOJI_RANGES, Analyzer, combining_marks, fold, term_key
+from shortlist.index.postings import order_terms
+from shortlist.index.tokens import EMOJI_RANGES, Analyzer, combining_marks, fold
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,10 +34,7 @@ def postings_of(
     spans = np.concatenate(([0], np.cumsum([len(terms) for terms in expanded], dtype=np.int64)))
     numbers: dict[str, int] = {}
     terms = np.array([numbers.setdefault(term, len(numbers)) for word in expanded for term in word], dtype=np.int64)
-    keys = np.array([term_key(term) for term in numbers], dtype=np.uint64)
-    order = np.argsort(keys)
-    rank = np.zeros(len(order), dtype=np.int32)
-    rank[order] = np.arange(len(order))
+    keys, places = order_terms(numbers)
     starts, out_docs, tfs, lengths = kernel.count(
         tokens,
         counts,
@@ -44,10 +42,10 @@ def postings_of(
         np.array(text_fields, dtype=np.int32),
         docs,
         spans,
-        rank[terms],
-        len(order),
+        places[terms].astype(np.int32),
+        len(keys),
     )
-    return keys[order], starts, out_docs, tfs, lengths
+    return keys, starts, out_docs, tfs, lengths
 
 
 def _scan(texts: Sequence[str]) -> tuple[list[str], NDArray[np.int32], NDArray[np.int32]]:

@@ -15,7 +15,7 @@ from shortlist.index.postings import Fields
 from shortlist.index.records import DOCUMENT_COLUMNS, Record, passage_checksum, to_document
 from shortlist.index.segment import Segment, SegmentDamaged, merge
 from shortlist.index.split import split
-from shortlist.index.store import Config, SegmentRow, Store, read_segments
+from shortlist.index.store import Config, SegmentRow, Store, read_dead, read_segments
 from shortlist.index.tokens import get_analyzer
 from shortlist.types import Document, Embedder
 
@@ -222,9 +222,8 @@ class Change:
     def _load(self, row: SegmentRow) -> tuple[Segment, Mask | None]:
         """A segment, and which of its passages are dead."""
         segment = self.store.load(row)
-        query = "SELECT passage FROM tombstones WHERE passage BETWEEN ? AND ?"
-        dead = [passage for (passage,) in self.connection.execute(query, (row.first, row.last))]
-        if not dead:
+        dead = read_dead(self.connection, row)
+        if not len(dead):
             return segment, None
         mask = np.zeros(segment.size, dtype=bool)
         mask[np.searchsorted(segment.passages, dead)] = True

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from shortlist.index import formulas
+from shortlist.index import formulas, postings
 
 _saturated = njit(inline="always")(formulas.gain_saturated)
 _scaled = njit(inline="always")(formulas.gain_scaled)
 _bm25plus = njit(inline="always")(formulas.gain_bm25plus)
 _bm25l = njit(inline="always")(formulas.gain_bm25l)
 _linear = njit(inline="always")(formulas.gain_linear)
+_weighted = njit(inline="always")(postings.weighted_tf)
 
 CODES: dict[Callable[..., Any], int] = {
     formulas.gain_saturated: 0,
@@ -23,11 +24,6 @@ CODES: dict[Callable[..., Any], int] = {
     formulas.gain_bm25l: 3,
     formulas.gain_linear: 4,
 }
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _weighted(packed, weights):  # type: ignore[no-untyped-def]
-    return weights[0] * (packed >> 24) + weights[1] * ((packed >> 16) & 0xFF) + weights[2] * (packed & 0xFFFF)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -82,11 +78,17 @@ def _code_point(buffer, at):  # type: ignore[no-untyped-def]
     return ((first & 0x07) << 18) | (second << 12) | (third << 6) | fourth, np.int64(4)
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _slot(hash, mask):  # type: ignore[no-untyped-def]
+    """Where a table begins to look for a hash."""
+    return np.int64(hash ^ (hash >> np.uint64(29))) & mask
+
+
 @njit(cache=True, nogil=True)
 def _intern(table, hash, count, word_starts, word_ends, start, end):  # type: ignore[no-untyped-def]
     """The number of the word with that hash; `count`, after writing it down, if it is new."""
     mask = np.int64(len(table) - 1)
-    slot = np.int64(hash ^ (hash >> np.uint64(29))) & mask
+    slot = _slot(hash, mask)
     while table[slot, 1] != np.uint64(0):
         if table[slot, 0] == hash:
             return np.int64(table[slot, 1]) - 1
@@ -157,7 +159,7 @@ def rehash(old, new):  # type: ignore[no-untyped-def]
     for place in range(len(old)):
         if old[place, 1] != np.uint64(0):
             hash = old[place, 0]
-            slot = np.int64(hash ^ (hash >> np.uint64(29))) & mask
+            slot = _slot(hash, mask)
             while new[slot, 1] != np.uint64(0):
                 slot = (slot + 1) & mask
             new[slot] = old[place]
@@ -179,8 +181,8 @@ def count(tokens, text_counts, text_docs, text_fields, docs, term_starts, terms,
     entries = at = 0
     for text in range(len(text_counts)):
         doc, field = text_docs[text], text_fields[text]
-        shift = np.uint32((24, 16, 0)[field])
-        limit = np.uint32((0xFF, 0xFF, 0xFFFF)[field])
+        shift = np.uint32(postings.SHIFTS[field])
+        limit = np.uint32(postings.LIMITS[field])
         one = np.uint32(1) << shift
         length = 0
         for token in tokens[at : at + text_counts[text]]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from shortlist.index.formulas import FIELDS, FORMULAS, Formula, Scoring, gain_linear
-from shortlist.index.postings import NAME_WORDS, Postings
+from shortlist.index.postings import NAME_WORDS, Postings, weighted_tf
 from shortlist.index.tokens import STOP_WORDS, Analyzer, name_words, term_key
 from shortlist.types import Ranking
 
@@ -139,12 +139,6 @@ class Impacts:
                 self._ready.add(start)
 
 
-def weighted_tf(tfs: NDArray[np.uint32], weights: tuple[float, float, float]) -> Floats:
-    title, keywords, content = weights
-    counted: Floats = title * (tfs >> 24) + keywords * ((tfs >> 16) & 0xFF) + content * (tfs & 0xFFFF)
-    return counted
-
-
 class Found(NamedTuple):
     """The terms of a query: where their postings lie in each part, how often each was asked for, df and idf."""
 
@@ -170,12 +164,11 @@ class Lexical:
         self._vector_lengths: list[Floats] | None = None
 
     def rank(self, query: str, k: int, allowed: Mask | None = None) -> Ranking:
-        terms = self.analyzer.terms(query)
-        found = self._find(terms)
+        found = self._find(self.analyzer.terms(query))
         work = sum(int((ends - starts).sum()) for starts, ends in found.ranges)
         if work >= COMPILED_FROM and 0 < k <= COARSE_UP_TO and self._formula.gain is not gain_linear:
             return self._rank_coarsely(found, k, allowed)
-        scores = self.scores(terms, allowed)
+        scores = self._scores(found, allowed)
         scores[scores <= 0] = -np.inf
         positions = top(scores, k)
         return Ranking(positions, scores[positions])
@@ -226,8 +219,10 @@ class Lexical:
 
     def scores(self, terms: Sequence[str], allowed: Mask | None = None) -> Floats:
         """The score of every position, 0 where nothing is shared, nothing is alive or nothing is allowed."""
+        return self._scores(self._find(terms), allowed)
+
+    def _scores(self, found: Found, allowed: Mask | None) -> Floats:
         scores = np.zeros(self.size)
-        found = self._find(terms)
         if not found.df.any():
             return scores
         weights = found.counts * found.idf

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from shortlist.types import Mask
 
 # A posting's counts in one number: 8 bits for the title, 8 for the keywords, 16 for the content, each saturating.
-_SHIFTS = (24, 16, 0)
-_LIMITS = (0xFF, 0xFF, 0xFFFF)
+SHIFTS = (24, 16, 0)
+LIMITS = (0xFF, 0xFF, 0xFFFF)
 
 # Below this many characters texts are indexed without numba.
 COMPILED_TEXT = 4 << 20
@@ -104,22 +104,32 @@ def _postings_of(
         terms = analyzer.terms(text)
         tokens += [ids.setdefault(term, len(ids)) for term in terms]
         counts.append(len(terms))
-    keys = np.array([term_key(term) for term in ids], dtype=np.uint64)
-    order = np.argsort(keys)
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order))
-
+    keys, rank = order_terms(ids)
     doc_of = np.repeat(np.array(text_docs, dtype=np.int64), counts)
     field_of = np.repeat(np.array(text_fields, dtype=np.int64), counts)
     rows = max(docs, 1)
     pairs, group = np.unique(rank[np.array(tokens, dtype=np.int64)] * rows + doc_of, return_inverse=True)
     tfs = np.zeros(len(pairs), dtype=np.uint32)
-    for field, (shift, limit) in enumerate(zip(_SHIFTS, _LIMITS, strict=True)):
+    for field, (shift, limit) in enumerate(zip(SHIFTS, LIMITS, strict=True)):
         counted = np.bincount(group[field_of == field], minlength=len(pairs))
         tfs |= np.minimum(counted, limit).astype(np.uint32) << np.uint32(shift)
     lengths = np.bincount(doc_of * len(FIELDS) + field_of, minlength=docs * len(FIELDS)).reshape(docs, len(FIELDS))
     starts = np.searchsorted(pairs // rows, np.arange(len(ids) + 1))
-    return keys[order], starts.astype(np.int64), (pairs % rows).astype(np.int32), tfs, lengths.astype(np.int32)
+    return keys, starts.astype(np.int64), (pairs % rows).astype(np.int32), tfs, lengths.astype(np.int32)
+
+
+def order_terms(terms: Iterable[str]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """The keys of terms in the order of an index, and the place of each term in it."""
+    keys = np.array([term_key(term) for term in terms], dtype=np.uint64)
+    order = np.argsort(keys)
+    places = np.empty(len(order), dtype=np.int64)
+    places[order] = np.arange(len(order))
+    return keys[order], places
+
+
+def weighted_tf(tfs: Any, weights: tuple[float, float, float]) -> Any:
+    """The counts of packed postings, weighed by field; of one or of an array of them."""
+    return weights[0] * (tfs >> 24) + weights[1] * ((tfs >> 16) & 0xFF) + weights[2] * (tfs & 0xFFFF)
 
 
 def merge(parts: Sequence[tuple[Postings, Mask | None]]) -> Postings:

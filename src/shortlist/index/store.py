@@ -17,8 +17,10 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
+
+import numpy as np
 
 from shortlist.errors import CorpusBusy, CorpusDamaged, CorpusError, CorpusMismatch, CorpusNotFound
 from shortlist.index import segment as segments
@@ -26,6 +28,9 @@ from shortlist.index import split
 from shortlist.index.formulas import Scoring
 from shortlist.index.segment import Segment, SegmentDamaged
 from shortlist.index.tokens import DEFAULT as DEFAULT_ANALYZER
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 DATABASE = "corpus.db"
 SEGMENTS = "segments"
@@ -392,6 +397,12 @@ def read_generation(connection: sqlite3.Connection) -> int:
         return int(_read_meta(connection, "generation"))
     except ValueError as error:
         raise sqlite3.DatabaseError("its generation is no number") from error
+
+
+def read_dead(connection: sqlite3.Connection, row: SegmentRow) -> NDArray[np.int64]:
+    """The numbers of the passages that a segment still holds although they were removed."""
+    query = "SELECT passage FROM tombstones WHERE passage BETWEEN ? AND ? ORDER BY passage"
+    return np.array([passage for (passage,) in connection.execute(query, (row.first, row.last))], dtype=np.int64)
 
 
 def read_segments(connection: sqlite3.Connection) -> list[SegmentRow]:

@@ -81,8 +81,6 @@ class _Sync:
     def _take(self, batch: list[Any]) -> None:
         records = [record for record in map(self._admit, batch) if record]
         stored = self._stored(records)
-        if any(stored.get(record.document.id, (0, b""))[1] != record.hash for record in records) and not self._change:
-            self._open_change()
         for record in records:
             number, known_hash = stored.get(record.document.id, (None, b""))
             if known_hash == record.hash:
@@ -112,11 +110,9 @@ class _Sync:
     def _prune(self) -> None:
         """Remove what did not come, except what a Problem speaks of: it may still be there, only unreadable."""
         self._unreadable.discard("")
-        if self._gone():
-            change = self._open_change()
-            for number in self._gone():
-                change.remove(number)
-                self._removed += 1
+        for number in self._gone():
+            self._open_change().remove(number)
+            self._removed += 1
 
     def _gone(self) -> list[int]:
         with self._reading() as connection:

@@ -15,7 +15,7 @@ from shortlist.errors import CorpusError
 from shortlist.index.change import make_segment, read_passages
 from shortlist.index.lexical import Lexical, Part
 from shortlist.index.segment import Segment, SegmentDamaged
-from shortlist.index.store import Config, SegmentRow, Store, read_config, read_generation, read_segments
+from shortlist.index.store import Config, SegmentRow, Store, read_config, read_dead, read_generation, read_segments
 from shortlist.index.tokens import get_analyzer
 from shortlist.types import Embedder
 
@@ -107,8 +107,7 @@ class Views:
             if item is None:
                 segment = self._rebuilt.get(row) or self._load(row, generation)
                 item = Loaded(row, segment, Part(segment.postings, offset))
-                query = "SELECT passage FROM tombstones WHERE passage BETWEEN ? AND ?"
-                gone = np.array([passage for (passage,) in connection.execute(query, row[:2])], dtype=np.int64)
+                gone = read_dead(connection, row)
             if len(gone) or item.part.offset != offset:
                 part = item.part.without(places_of(gone, item.segment.passages), offset)
                 item = Loaded(row, item.segment, part, item.columns)

@@ -45,7 +45,7 @@ def build(
     corpus = create_corpus(
         name or source.name, path=path, embedder=embedder, in_memory=in_memory, rebuild=rebuild, **options
     )
-    corpus.changes = corpus.sync(source, prune=prune, progress=progress)
+    corpus.sync(source, prune=prune, progress=progress)
     return corpus
 
 

@@ -36,9 +36,9 @@ def discover(
     hits = search(found, query, mode, k, filter)
     floor = _floor(found, mode, min_score)
     unknown = _unknown(found, hits) if hits else None
-    chosen = unknown or select(hits, strategy, min_score=floor, **selection)
-    if unknown:  # nobody is asked to choose, but a wrong argument is wrong all the same
-        select([], strategy, min_score=floor, **selection)
+    # of an unknown query there is nothing to choose from, but a wrong argument is wrong all the same
+    chosen = select(Hits() if unknown else hits, strategy, min_score=floor, **selection)
+    chosen = unknown or chosen
     signals = dict(chosen.signals)
     if min_score == "auto" and floor is None:
         signals["floor"] = "not calibrated for this corpus and mode"
