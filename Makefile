@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 PATHS := src tests examples bench
 
-.PHONY: demo test fix bench lock clean
+.PHONY: demo test fuzz fix bench lock clean
 
 demo: $(READY)
 	@$(BIN)/python examples/demo.py
@@ -14,6 +14,9 @@ test: $(READY)
 	$(BIN)/ruff format --check $(PATHS)
 	$(BIN)/mypy
 	$(BIN)/pytest -n 2 -m "not slow"
+
+fuzz: $(READY)
+	HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest -n 2 -m "not slow"
 
 fix: $(READY)
 	$(BIN)/ruff check --fix $(PATHS)

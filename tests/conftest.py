@@ -1,8 +1,18 @@
-"""Every test has places of its own: no test reads or writes the corpora, settings or caches of the user."""
+"""Every test has places of its own: no test reads or writes the corpora, settings or caches of the user.
+
+`make test` tries the same examples each time, so a change is judged by itself; `make fuzz` looks for new ones.
+"""
 
 from __future__ import annotations
 
+import os
+
 import pytest
+from hypothesis import settings
+
+settings.register_profile("same", derandomize=True, deadline=None)
+settings.register_profile("fuzz", max_examples=1000, deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
 @pytest.fixture(autouse=True)

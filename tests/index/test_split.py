@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import itertools
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shortlist.index.split import Piece, split, windows
@@ -48,6 +48,8 @@ def test_a_short_or_empty_file_is_one_piece() -> None:
     assert split(Document("a", "", " \n " * 2000, kind="file")) == [Piece("whole")]
 
 
+@example("aaaaaaaaaaa ", 11, 1)
+@example("aaaaaaaa a" + " " * 20 + "b", 10, 1)
 @given(st.text(alphabet="ab. \n", max_size=600), st.integers(10, 60), st.integers(0, 4))
 def test_windows_cover_all_text_and_none_lies_in_another(text: str, size: int, overlap: int) -> None:
     spans = windows(text, size, overlap)

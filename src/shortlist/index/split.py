@@ -53,12 +53,14 @@ def windows(text: str, size: int, overlap: int) -> list[tuple[int, int]]:
     start = _skip_space(text, 0)
     while start < len(text):
         end = len(text) if len(text) - start <= size else _border(text, start + size // 2, start + size)
-        spans.append((start, start + len(text[start:end].rstrip())))
+        stop = start + len(text[start:end].rstrip())
+        if stop > (spans[-1][1] if spans else start):
+            spans.append((start, stop))
         if end >= len(text):
             break
         following = _skip_space(text, _word_start(text, end - overlap, end))
         start = following if following > start else _skip_space(text, end)
-    return [span for span in spans if span[0] < span[1]]
+    return spans
 
 
 def _border(text: str, low: int, high: int) -> int:
