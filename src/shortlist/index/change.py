@@ -13,7 +13,7 @@ import numpy as np
 from shortlist.index import cache, postings
 from shortlist.index.postings import Fields
 from shortlist.index.records import DOCUMENT_COLUMNS, Record, passage_checksum, to_document
-from shortlist.index.segment import Segment, SegmentDamaged, merge
+from shortlist.index.segment import Segment, SegmentDamaged, merge, with_impacts
 from shortlist.index.split import split
 from shortlist.index.store import Config, SegmentRow, Store, read_dead, read_segments
 from shortlist.index.tokens import get_analyzer
@@ -66,12 +66,13 @@ def make_segment(passages: Sequence[Unindexed], config: Config, embedder: Embedd
     vectors = None
     if embedder is not None:
         vectors = cache.encode(embedder, [passage.to_embed for passage in passages], store.folder)
-    return Segment(
+    segment = Segment(
         passages=np.array([passage.number for passage in passages], dtype=np.int64),
         documents=np.array([passage.document for passage in passages], dtype=np.int64),
         postings=postings.build((passage.fields for passage in passages), get_analyzer(config.analyzer)),
         vectors=vectors,
     )
+    return with_impacts(segment, config.scoring)
 
 
 def read_passages(connection: sqlite3.Connection, first: int, last: int) -> list[Unindexed]:
@@ -216,7 +217,7 @@ class Change:
         first = rows[0].first if rows else int(parts[0][0].passages[0])
         last = rows[-1].last if fresh is None else int(fresh.passages[-1])
         merged = merge(parts) if len(parts) > 1 or parts[0][1] is not None else parts[0][0]
-        row = self.store.save(merged) if merged.size else None
+        row = self.store.save(with_impacts(merged, self.config.scoring)) if merged.size else None
         self.store.name(self.connection, row, (first, last))
 
     def _load(self, row: SegmentRow) -> tuple[Segment, Mask | None]:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import sys
+from collections.abc import Iterable, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from shortlist.index.formulas import FIELDS, FORMULAS, Formula, Scoring, gain_linear
+from shortlist.index.formulas import FIELDS, FORMULAS, Scoring, gain_linear
+from shortlist.index.impacts import Impacts, norm
 from shortlist.index.postings import NAME_WORDS, Postings, weighted_tf
 from shortlist.index.tokens import STOP_WORDS, Analyzer, name_words, term_key
 from shortlist.types import Ranking
@@ -27,6 +27,12 @@ COMPILED_FROM = 200_000
 # More hits than this are found by scoring everything exactly.
 COARSE_UP_TO = 1_000
 
+# Runs of blocks whose best are looked into first, to know what the others must reach.
+STRIPES = 16
+
+# A dead passage is looked up among postings that are so many times as many; fewer are gone through.
+LOOKED_UP = 8
+
 
 def top(scores: Floats, k: int) -> Positions:
     """Places of the k best scores above minus infinity and of all that tie with the last, best first, then by place."""
@@ -41,15 +47,16 @@ def top(scores: Floats, k: int) -> Positions:
 class Part:
     """Postings in a snapshot: which of their passages are dead, and where they begin among all positions."""
 
-    def __init__(self, postings: Postings, offset: int = 0) -> None:
+    def __init__(self, postings: Postings, offset: int = 0, impacts: Impacts | None = None) -> None:
         self.postings = postings
         self.offset = offset
         self.dead: Mask | None = None
+        self.dead_places: NDArray[np.int64] = np.zeros(0, np.int64)
         self.live = postings.size
-        self.length_sums: NDArray[np.int64] = postings.lengths.sum(axis=0, dtype=np.int64)
+        self.length_sums = postings.length_sums
         self._weighted: dict[tuple[float, ...], Floats] = {}
-        self._impacts: dict[Scoring, Impacts] = {}
-        self._scratch: list[tuple[NDArray[np.float32], NDArray[np.int32]]] = []
+        self._impacts = impacts
+        self._rooms: list[tuple[NDArray[Any], ...]] = []
 
     def without(self, gone: NDArray[np.int64], offset: int | None = None) -> Part:
         """The same part with more of its passages dead, at the cost of those."""
@@ -59,32 +66,47 @@ class Part:
             part.dead = np.zeros(self.postings.size, dtype=bool) if self.dead is None else self.dead.copy()
             gone = gone[~part.dead[gone]]
             part.dead[gone] = True
+            part.dead_places = np.union1d(self.dead_places, gone)
             part.live = self.live - len(gone)
             part.length_sums = self.length_sums - self.postings.lengths[gone].sum(axis=0, dtype=np.int64)
         return part
 
-    def find(self, keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Where the postings of each key start and end; an absent key's are empty."""
+    def find(self, keys: NDArray[np.uint64]) -> Terms:
+        """Where the postings of each key are; an absent key's are empty."""
         postings = self.postings
+        if len(postings.docs) >= COMPILED_FROM and (kernel := sys.modules.get("shortlist.index.kernel")):
+            return Terms(*kernel.look_up(keys, postings.keys, postings.starts))
         if not len(postings.keys):
-            return np.zeros(len(keys), np.int64), np.zeros(len(keys), np.int64)
+            nothing = np.zeros(len(keys), np.int64)
+            return Terms(nothing, nothing, nothing)
         at = np.minimum(np.searchsorted(postings.keys, keys), len(postings.keys) - 1)
         known = postings.keys[at] == keys
         starts = postings.starts[at]
-        return starts, np.where(known, postings.starts[at + 1], starts)
+        return Terms(at, starts, np.where(known, postings.starts[at + 1], starts))
 
-    def live_df(self, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
-        df = ends - starts
-        if self.dead is not None:
-            docs = self.postings.docs
-            gone = [self.dead[docs[s:e]].sum() for s, e in zip(starts, ends, strict=True)]
-            df = df - np.array(gone, dtype=np.int64)
-        return df
+    def live_df(self, terms: Terms) -> NDArray[np.int64]:
+        df = terms.ends - terms.starts
+        if self.dead is None:
+            return df
+        docs = self.postings.docs
+        gone = [self._count_dead(docs[start:end]) for start, end in zip(terms.starts, terms.ends, strict=True)]
+        return df - np.array(gone, dtype=np.int64)
+
+    def _count_dead(self, docs: NDArray[np.int32]) -> int:
+        """How many of these ascending passages are dead."""
+        if self.dead is None or not len(docs):
+            return 0
+        if len(docs) < LOOKED_UP * len(self.dead_places):
+            return int(self.dead[docs].sum())
+        at = np.minimum(np.searchsorted(docs, self.dead_places), len(docs) - 1)
+        return int((docs[at] == self.dead_places).sum())
 
     def weighted_lengths(self, weights: tuple[float, float, float]) -> Floats:
         if weights not in self._weighted:
-            lengths = self.postings.lengths.astype(np.float64)
-            self._weighted[weights] = lengths @ np.array(weights, dtype=np.float64)
+            lengths = self.postings.lengths
+            self._weighted[weights] = (
+                weights[0] * lengths[:, 0] + weights[1] * lengths[:, 1] + weights[2] * lengths[:, 2]
+            )
         return self._weighted[weights]
 
     def alive(self, allowed: Mask | None) -> Mask:
@@ -93,56 +115,69 @@ class Part:
             return _ALL if allowed is None else allowed
         return ~self.dead if allowed is None else allowed & ~self.dead
 
-    def impacts(self, formula: Formula, scoring: Scoring, base: float, scale: float) -> Impacts:
+    def impacts(self, scoring: Scoring, average: float) -> Impacts:
         """Coarse gains of the postings; the same ones until the average length has changed much."""
-        known = self._impacts.get(scoring)
-        if known is None or not 0.95 * scale <= known.scale <= 1.05 * scale:
-            known = self._impacts[scoring] = Impacts(self, formula, scoring, base, scale)
-        return known
+        if self._impacts is None or not self._impacts.suits(scoring, norm(scoring, average)[1]):
+            self._impacts = Impacts.of(self.postings, scoring, average)
+        return self._impacts
 
-    @contextmanager
-    def scratch(self) -> Iterator[tuple[NDArray[np.float32], NDArray[np.int32]]]:
-        """Room for a score and a number of each passage, used again by the next query."""
+    def borrow_room(self) -> tuple[NDArray[Any], ...]:
+        """Room to look for the best in; given back, it serves the next query."""
         try:
-            room = self._scratch.pop()
+            return self._rooms.pop()
         except IndexError:
-            room = np.empty(self.postings.size, np.float32), np.empty(self.postings.size, np.int32)
-        yield room
-        self._scratch.append(room)
+            return _make_room(self.postings.size)
+
+    def return_room(self, room: tuple[NDArray[Any], ...]) -> None:
+        self._rooms.append(room)
+
+
+def _merged(first: Ranking, second: Ranking, k: int) -> Ranking:
+    """The best k of both and those that tie with the last of them."""
+    if not len(first.scores):
+        return second
+    positions = np.concatenate([first.positions, second.positions])
+    scores = np.concatenate([first.scores, second.scores])
+    order = np.lexsort((positions, -scores))
+    if len(order) > k:
+        order = order[scores[order] >= scores[order[k - 1]]]
+    return Ranking(positions[order], scores[order])
+
+
+class Terms(NamedTuple):
+    """Terms in a part: their places among its keys, and where their postings start and end."""
+
+    places: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+
+
+def _make_room(size: int) -> tuple[NDArray[Any], ...]:
+    """What `kernel.shortlist` works in: bounds of frequent and of all terms, slots, live blocks, blocks in order, and
+    for passages scores, the places found and their scores."""
+    from shortlist.index import kernel  # noqa: PLC0415  # numba: only when there is work for it
+
+    blocks = -(-size // kernel.BLOCK)
+    passages = blocks * kernel.BLOCK
+    return (
+        np.empty(blocks, np.int32),
+        np.empty(blocks, np.int32),
+        np.full(blocks, kernel.NOWHERE),
+        np.empty(blocks + 1, np.uint32),
+        np.empty(blocks, np.uint32),
+        np.empty(passages, np.int32),
+        np.empty(passages, np.uint32),
+        np.empty(passages, np.int32),
+    )
 
 
 _ALL = np.zeros(0, dtype=bool)
 
 
-class Impacts:
-    """The gain of each posting in a byte, rounded up; a term's are computed when it is first asked for."""
-
-    def __init__(self, part: Part, formula: Formula, scoring: Scoring, base: float, scale: float) -> None:
-        from shortlist.index import kernel  # noqa: PLC0415  # numba: only when there is work for it
-
-        self.code = kernel.CODES[formula.gain]
-        self.ceiling = formula.ceiling(scoring.k1)
-        self.scale = scale
-        self.values = np.empty(len(part.postings.docs), dtype=np.uint8)
-        self._ready: set[int] = set()
-        numbers = (scoring.weights, base, scale, self.code, scoring.k1, formula.delta, self.ceiling)
-        postings, lengths = part.postings, part.weighted_lengths(scoring.weights)
-        self._quantise: Callable[[int, int], None] = lambda start, end: kernel.quantise(
-            self.values, postings.docs, postings.tfs, lengths, start, end, *numbers
-        )
-
-    def prepare(self, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> None:
-        """See to it that the impacts of these terms are there."""
-        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-            if start not in self._ready:
-                self._quantise(start, end)
-                self._ready.add(start)
-
-
 class Found(NamedTuple):
-    """The terms of a query: where their postings lie in each part, how often each was asked for, df and idf."""
+    """The terms of a query: where they are in each part, how often each was asked for, df and idf."""
 
-    ranges: list[tuple[NDArray[np.int64], NDArray[np.int64]]]
+    terms: list[Terms]
     counts: Floats
     df: NDArray[np.int64]
     idf: Floats
@@ -162,10 +197,12 @@ class Lexical:
         total = sum(weight * int(length) for weight, length in zip(self.scoring.weights, sums, strict=True))
         self.average = total / self.live if self.live else 0.0
         self._vector_lengths: list[Floats] | None = None
+        self._by_size = sorted(range(len(parts)), key=lambda at: -parts[at].postings.size)
+        self._of_parts: list[tuple[Any, ...] | None] = [None] * len(parts)
 
     def rank(self, query: str, k: int, allowed: Mask | None = None) -> Ranking:
-        found = self._find(self.analyzer.terms(query))
-        work = sum(int((ends - starts).sum()) for starts, ends in found.ranges)
+        found = self._find(self.analyzer.keys(query))
+        work = int(found.df.sum())
         if work >= COMPILED_FROM and 0 < k <= COARSE_UP_TO and self._formula.gain is not gain_linear:
             return self._rank_coarsely(found, k, allowed)
         scores = self._scores(found, allowed)
@@ -174,52 +211,54 @@ class Lexical:
         return Ranking(positions, scores[positions])
 
     def _rank_coarsely(self, found: Found, k: int, allowed: Mask | None) -> Ranking:
-        """The same ranking, faster: coarse sums leave a few passages that may be the best, which are scored exactly."""
+        """The same ranking, faster: coarse gains leave a few passages that may be the best; those are scored."""
+        weights = found.counts * found.idf
+        ranking = Ranking(np.zeros(0, np.int64), np.zeros(0))
+        for at in self._by_size:
+            part = self.parts[at]
+            window = None if allowed is None else allowed[part.offset : part.offset + part.postings.size]
+            floor = float(ranking.scores[k - 1]) if len(ranking.scores) >= k else 0.0
+            best = self._best_of_part(at, found.terms[at], weights, k, floor, part.alive(window))
+            ranking = _merged(ranking, best, k)
+        return ranking
+
+    def _best_of_part(self, at: int, terms: Terms, weights: Floats, k: int, floor: float, alive: Mask) -> Ranking:
+        """The best k of a part, ties with the last included; of those below the floor some may be missing."""
         from shortlist.index import kernel  # noqa: PLC0415  # numba: only when there is work for it
 
-        scoring, (base, scale) = self.scoring, self._norm
-        weights = found.counts * found.idf
-        positions, scores = np.zeros(0, np.int64), np.zeros(0)
-        floor = 0.0
-        for at in sorted(range(len(self.parts)), key=lambda at: -self.parts[at].postings.size):
-            part, (starts, ends) = self.parts[at], found.ranges[at]
-            postings = part.postings
-            impacts = part.impacts(self._formula, scoring, base, scale)
-            held = np.flatnonzero((ends > starts) & (weights > 0))
-            impacts.prepare(starts[held], ends[held])
-            drift = impacts.scale / scale if scale else 1.0
-            steps = (weights[held] * impacts.ceiling / 255 * max(1.0, drift) * 1.0001).astype(np.float32)
-            window = None if allowed is None else allowed[part.offset : part.offset + postings.size]
-            with part.scratch() as (most, places):
-                count = kernel.shortlist(
-                    postings.docs, impacts.values, starts[held], ends[held], steps,
-                    np.float32(0.9998 * min(1.0, drift) / max(1.0, drift)), np.float32(floor), postings.size,
-                    part.alive(window), np.empty(k, dtype=np.float32), places, most,
-                )  # fmt: skip
-                places, most = places[:count].copy(), most[:count].copy()
-            scored, exact = kernel.settle(
-                places, most, k, postings.docs, postings.tfs, part.weighted_lengths(scoring.weights), starts, ends,
-                weights, scoring.weights, base, scale, impacts.code, scoring.k1, self._formula.delta,
-            )  # fmt: skip
-            positions = np.concatenate([positions, places[scored].astype(np.int64) + part.offset])
-            scores = np.concatenate([scores, exact])
-            if len(scores) >= k:
-                floor = float(np.partition(scores, -k)[-k]) * 0.9998
-        by_place = np.argsort(positions)
-        positions, scores = positions[by_place], scores[by_place]
-        best = top(scores, k)
-        return Ranking(positions[best], scores[best])
+        part = self.parts[at]
+        room = part.borrow_room()
+        try:
+            places, scores = kernel.best(terms, weights, self._prepared(at), floor, k, max(STRIPES, k), alive, room)
+        finally:
+            part.return_room(room)
+        return Ranking(places + part.offset, scores)
+
+    def _prepared(self, at: int) -> tuple[Any, ...]:
+        """What `kernel.best` is told of a part whatever the query."""
+        prepared = self._of_parts[at]
+        if prepared is None:
+            from shortlist.index import kernel  # noqa: PLC0415  # numba: only when there is work for it
+
+            scoring, formula, (base, scale) = self.scoring, self._formula, self._norm
+            postings, impacts = self.parts[at].postings, self.parts[at].impacts(scoring, self.average)
+            prepared = self._of_parts[at] = (
+                (postings.docs, postings.tfs, postings.lengths),
+                (impacts.values, impacts.frequent),
+                (impacts.maxima, impacts.skips, impacts.packed),
+                (scoring.weights, base, scale, kernel.CODES[formula.gain], scoring.k1, formula.delta),
+                formula.ceiling(scoring.k1) / 255,
+                impacts.scale / scale if scale else 1.0,
+            )
+        return prepared
 
     @property
     def _norm(self) -> tuple[float, float]:
-        """What a length is multiplied by and added to before it normalises a count."""
-        if self._formula.gain is gain_linear:
-            return 0.0, 1.0
-        return 1.0 - self.scoring.b, self.scoring.b / (self.average or 1.0)
+        return norm(self.scoring, self.average)
 
     def scores(self, terms: Sequence[str], allowed: Mask | None = None) -> Floats:
         """The score of every position, 0 where nothing is shared, nothing is alive or nothing is allowed."""
-        return self._scores(self._find(terms), allowed)
+        return self._scores(self._find(map(term_key, terms)), allowed)
 
     def _scores(self, found: Found, allowed: Mask | None) -> Floats:
         scores = np.zeros(self.size)
@@ -229,9 +268,9 @@ class Lexical:
         if self._formula.gain is gain_linear:
             known = np.where(found.df > 0, weights, 0.0)
             weights = known / np.sqrt(np.square(known).sum()) * found.idf
-        for at, (part, (starts, ends)) in enumerate(zip(self.parts, found.ranges, strict=True)):
+        for at, (part, terms) in enumerate(zip(self.parts, found.terms, strict=True)):
             here = scores[part.offset : part.offset + part.postings.size]
-            self._accumulate(here, part, starts, ends, weights, self._lengths(at))
+            self._accumulate(here, part, terms, weights, self._lengths(at))
             if part.dead is not None:
                 here[part.dead] = 0.0
         if allowed is not None:
@@ -240,13 +279,13 @@ class Lexical:
 
     def ideal(self, terms: Sequence[str]) -> float:
         """What a passage would score at most that holds all these terms, those that no passage holds included."""
-        found = self._find(terms)
+        found = self._find(map(term_key, terms))
         ceiling = self._formula.ceiling(self.scoring.k1)
         return 1.0 if ceiling == math.inf else float((found.counts * found.idf).sum() * ceiling)
 
     def knows(self, terms: Sequence[str]) -> bool:
         """Whether any of these terms occurs at all."""
-        return bool(self._find(terms).df.any())
+        return bool(self._find(map(term_key, terms)).df.any())
 
     def named(self, query: str) -> Positions:
         """Positions of passages whose name stands in the query, word for word.
@@ -272,18 +311,18 @@ class Lexical:
                 found.append((at if part.dead is None else at[~part.dead[at]]) + part.offset)
         return np.concatenate(found) if found else np.zeros(0, np.int64)
 
-    def _find(self, terms: Sequence[str]) -> Found:
-        counts = Counter(terms)
-        keys = np.array([term_key(term) for term in counts], dtype=np.uint64)
-        return self._weigh(keys, np.array(list(counts.values()), dtype=np.float64))
+    def _find(self, keys: Iterable[int]) -> Found:
+        counts: dict[int, int] = {}
+        for key in keys:
+            counts[key] = counts.get(key, 0) + 1
+        return self._weigh(np.array(list(counts), dtype=np.uint64), np.array(list(counts.values()), dtype=np.float64))
 
     def _weigh(self, keys: NDArray[np.uint64], counts: Floats) -> Found:
-        ranges = [part.find(keys) for part in self.parts]
-        df = np.zeros(len(keys), dtype=np.int64)
-        for part, (starts, ends) in zip(self.parts, ranges, strict=True):
-            df += part.live_df(starts, ends)
-        idf = np.array([self._formula.idf(self.live, n) if self.live else 0.0 for n in df.tolist()], dtype=np.float64)
-        return Found(ranges, counts, df, idf)
+        terms = [part.find(keys) for part in self.parts]
+        counted = [part.live_df(here) for part, here in zip(self.parts, terms, strict=True)]
+        df = counted[0] if len(counted) == 1 else np.sum([np.zeros(len(keys), np.int64), *counted], axis=0)
+        idf = self._formula.idf(self.live, df) if self.live else np.zeros(len(keys))
+        return Found(terms, counts, df, idf)
 
     def _lengths(self, at: int) -> Floats:
         """What normalises part `at`: lengths of passages in words or, for cosine, of their vectors."""
@@ -298,44 +337,26 @@ class Lexical:
         keys = np.unique(np.concatenate([part.postings.keys for part in self.parts]))
         found = self._weigh(keys, np.ones(len(keys)))
         lengths = []
-        for part, (starts, ends) in zip(self.parts, found.ranges, strict=True):
-            weights = weighted_tf(part.postings.tfs, self.scoring.weights) * np.repeat(found.idf, ends - starts)
+        for part, terms in zip(self.parts, found.terms, strict=True):
+            times = terms.ends - terms.starts
+            weights = weighted_tf(part.postings.tfs, self.scoring.weights) * np.repeat(found.idf, times)
             lengths.append(np.sqrt(np.bincount(part.postings.docs, np.square(weights), part.postings.size)))
         return lengths
 
-    def _accumulate(
-        self,
-        scores: Floats,
-        part: Part,
-        starts: NDArray[np.int64],
-        ends: NDArray[np.int64],
-        idf: Floats,
-        lengths: Floats,
-    ) -> None:
+    def _accumulate(self, scores: Floats, part: Part, terms: Terms, weights: Floats, lengths: Floats) -> None:
         scoring, formula = self.scoring, self._formula
         base, scale = self._norm
         docs, tfs = part.postings.docs, part.postings.tfs
+        _, starts, ends = terms
         if int((ends - starts).sum()) >= COMPILED_FROM:
             from shortlist.index import kernel  # noqa: PLC0415  # numba: only when there is work for it
 
-            code = kernel.CODES[formula.gain]
             kernel.accumulate(
-                scores,
-                docs,
-                tfs,
-                lengths,
-                starts,
-                ends,
-                idf,
-                scoring.weights,
-                base,
-                scale,
-                code,
-                scoring.k1,
-                formula.delta,
-            )
+                scores, docs, tfs, lengths, starts, ends, weights, scoring.weights,
+                base, scale, kernel.CODES[formula.gain], scoring.k1, formula.delta,
+            )  # fmt: skip
             return
-        for start, end, weight in zip(starts.tolist(), ends.tolist(), idf.tolist(), strict=True):
+        for start, end, weight in zip(starts.tolist(), ends.tolist(), weights.tolist(), strict=True):
             at = docs[start:end]
             tf = weighted_tf(tfs[start:end], scoring.weights)
             if not tf.all():

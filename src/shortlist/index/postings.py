@@ -52,6 +52,7 @@ class Postings:
     lengths: NDArray[np.int32]  # passages x fields
     name_keys: NDArray[np.uint64]
     name_docs: NDArray[np.int32]
+    length_sums: NDArray[np.int64]  # by field
 
     @property
     def size(self) -> int:
@@ -90,6 +91,7 @@ def build(passages: Iterable[Fields], analyzer: Analyzer) -> Postings:
         *arrays,
         name_keys=np.array([key for key, _ in names], dtype=np.uint64),
         name_docs=np.array([doc for _, doc in names], dtype=np.int32),
+        length_sums=arrays[-1].sum(axis=0, dtype=np.int64),
     )
 
 
@@ -152,14 +154,16 @@ def merge(parts: Sequence[tuple[Postings, Mask | None]]) -> Postings:
     unique, first = np.unique(all_keys[order], return_index=True)
     names = np.concatenate(name_keys)
     name_order = np.argsort(names, kind="stable")
+    lengths = np.concatenate([part.lengths[mask] for (part, _), mask in zip(parts, alive, strict=True)])
     return Postings(
         keys=unique,
         starts=np.append(first, len(order)).astype(np.int64),
         docs=np.concatenate(docs)[order].astype(np.int32),
         tfs=np.concatenate(tfs)[order],
-        lengths=np.concatenate([part.lengths[mask] for (part, _), mask in zip(parts, alive, strict=True)]),
+        lengths=lengths,
         name_keys=names[name_order],
         name_docs=np.concatenate(name_docs)[name_order].astype(np.int32),
+        length_sums=lengths.sum(axis=0, dtype=np.int64),
     )
 
 

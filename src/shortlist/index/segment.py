@@ -11,12 +11,14 @@ import os
 import struct
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shortlist.index.formulas import FORMULAS, Scoring, gain_linear
+from shortlist.index.impacts import Impacts
 from shortlist.index.postings import Postings
 from shortlist.index.postings import merge as merge_postings
 
@@ -25,9 +27,12 @@ if TYPE_CHECKING:
 
     from shortlist.types import Mask, Vectors
 
-MAGIC = b"shrtseg1"
+MAGIC = b"shrtseg2"
 ALIGNMENT = 64
 _PREFIX = struct.Struct("<8sII")
+
+# From this many postings on, impacts are kept with a segment; below they are quickly made.
+IMPACTS_FROM = 1_000_000
 
 # Up to this size a file is read whole and its checksum always compared; above it is mapped, and compared only when
 # the file is not the very one that was written.
@@ -49,6 +54,7 @@ class Segment:
     documents: NDArray[np.int64]
     postings: Postings
     vectors: Vectors | None
+    impacts: Impacts | None = None
 
     @property
     def size(self) -> int:
@@ -69,12 +75,24 @@ def merge(parts: Sequence[tuple[Segment, Mask | None]]) -> Segment:
     )
 
 
+def with_impacts(segment: Segment, scoring: Scoring) -> Segment:
+    """A large segment with what its postings can add at most, so that no reader needs to find that out."""
+    if segment.impacts is not None or len(segment.postings.docs) < IMPACTS_FROM:
+        return segment
+    if FORMULAS[scoring.formula].gain is gain_linear:
+        return segment
+    average = float(segment.postings.length_sums @ np.array(scoring.weights)) / segment.size
+    return replace(segment, impacts=Impacts.of(segment.postings, scoring, average))
+
+
 def write(segment: Segment, path: Path) -> int:
     """Write a segment's file; the checksum of its arrays."""
     arrays: dict[str, NDArray[Any]] = {"passages": segment.passages, "documents": segment.documents}
     arrays |= segment.postings.arrays()
     if segment.vectors is not None:
         arrays["vectors"] = segment.vectors
+    if segment.impacts is not None:
+        arrays |= segment.impacts.arrays()
     layout: dict[str, list[Any]] = {}
     offset, checksum = 0, 0
     for name, array in arrays.items():
@@ -82,7 +100,8 @@ def write(segment: Segment, path: Path) -> int:
         layout[name] = [array.dtype.str, list(array.shape), offset]
         checksum = zlib.crc32(_bytes(array), checksum)
         offset += _aligned(array.nbytes)
-    header = json.dumps({"arrays": layout, "bytes": offset, "checksum": checksum}).encode()
+    impacts = segment.impacts.described() if segment.impacts is not None else None
+    header = json.dumps({"arrays": layout, "bytes": offset, "checksum": checksum, "impacts": impacts}).encode()
     with path.open("wb") as file:
         file.write(_PREFIX.pack(MAGIC, len(header), zlib.crc32(header)))
         file.write(header)
@@ -139,6 +158,7 @@ def _parse(data: bytes | mmap.mmap, checksum: int, *, trusted: bool) -> Segment:
         documents=arrays["documents"],
         postings=Postings.from_arrays(arrays),
         vectors=arrays.get("vectors"),
+        impacts=Impacts.from_arrays(arrays, description["impacts"]) if description["impacts"] else None,
     )
 
 

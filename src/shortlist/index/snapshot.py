@@ -66,7 +66,7 @@ class Snapshot:
 
     def documents(self, positions: Positions) -> Positions:
         """The number of the document at each position."""
-        return self.view.documents[positions]
+        return self.view.documents(positions)
 
     def ids(self, positions: Positions) -> list[str]:
         """The id of the document at each position."""
@@ -75,7 +75,7 @@ class Snapshot:
         return _each(found, numbers)
 
     def passages(self, positions: Positions) -> list[Passage]:
-        numbers = self.view.passages[positions].tolist()
+        numbers = self.view.passages(positions).tolist()
         rows = self._select(
             "SELECT p.num, p.checksum, d.id, d.title, coalesce(p.text, d.content), d.kind, d.source, p.locator, "
             "d.metadata FROM passages p JOIN documents d ON d.num = p.document WHERE p.num IN ({})",

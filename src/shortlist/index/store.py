@@ -81,8 +81,7 @@ class Config:
     @classmethod
     def from_json(cls, text: str) -> Config:
         values = json.loads(text)
-        scoring = values["scoring"]
-        return cls(**{**values, "scoring": Scoring(**{**scoring, "weights": tuple(scoring["weights"])})})
+        return cls(**{**values, "scoring": Scoring.from_dict(values["scoring"])})
 
 
 class SegmentRow(NamedTuple):

@@ -118,6 +118,7 @@ class Analyzer:
         self.expand = expand
         self.rescue = rescue
         self._known: dict[str, tuple[str, ...]] = {}
+        self._keys: dict[str, tuple[int, ...]] = {}
 
     def terms(self, text: str) -> list[str]:
         found = self.words(text)
@@ -126,6 +127,15 @@ class Analyzer:
             # "The Who", "IT", "to be or not to be": a text of stop words alone keeps them.
             return [folded for folded in map(fold, found) if folded.strip("_")]
         return terms
+
+    def keys(self, text: str) -> list[int]:
+        """The keys of the terms of a text, quicker than by way of the terms where its words are known."""
+        found = self.words(text)
+        keys: list[int] = []
+        for word in found:
+            known = self._keys.get(word)
+            keys += self._learn_keys(word) if known is None else known
+        return keys or [term_key(term) for term in self.terms(text)]
 
     def says_something(self, text: str) -> bool:
         """Whether there is more in the text than stop words."""
@@ -138,6 +148,14 @@ class Analyzer:
             expanded = known.get(word)
             terms += self._learn(word) if expanded is None else expanded
         return terms
+
+    def _learn_keys(self, word: str) -> tuple[int, ...]:
+        keys = tuple(term_key(term) for term in self._expanded([word]))
+        if len(word) <= LONG_WORD:
+            if len(self._keys) >= REMEMBERED_WORDS:
+                self._keys = {}
+            self._keys[word] = keys
+        return keys
 
     def _learn(self, word: str) -> tuple[str, ...]:
         expanded = self.expand(word)

@@ -65,15 +65,21 @@ class View:
     def lexical(self) -> Lexical:
         return Lexical([item.part for item in self.loaded], get_analyzer(self.config.analyzer), self.config.scoring)
 
-    @cached_property
-    def documents(self) -> Positions:
+    def documents(self, positions: Positions) -> Positions:
         """The document's number at each position."""
-        return _joined([item.segment.documents for item in self.loaded])
+        return self._gather(positions, lambda segment: segment.documents)
 
-    @cached_property
-    def passages(self) -> Positions:
+    def passages(self, positions: Positions) -> Positions:
         """The passage's number at each position."""
-        return _joined([item.segment.passages for item in self.loaded])
+        return self._gather(positions, lambda segment: segment.passages)
+
+    def _gather(self, positions: Positions, column: Callable[[Segment], Positions]) -> Positions:
+        found = np.empty(len(positions), dtype=np.int64)
+        for item in self.loaded:
+            start = item.part.offset
+            here = (positions >= start) & (positions < start + item.segment.size)
+            found[here] = column(item.segment)[positions[here] - start]
+        return found
 
 
 class Views:
@@ -106,7 +112,7 @@ class Views:
             gone = fresh_dead[(fresh_dead >= row.first) & (fresh_dead <= row.last)]
             if item is None:
                 segment = self._rebuilt.get(row) or self._load(row, generation)
-                item = Loaded(row, segment, Part(segment.postings, offset))
+                item = Loaded(row, segment, Part(segment.postings, offset, segment.impacts))
                 gone = read_dead(connection, row)
             if len(gone) or item.part.offset != offset:
                 part = item.part.without(places_of(gone, item.segment.passages), offset)
@@ -159,7 +165,3 @@ def places_of(numbers: NDArray[np.int64], passages: NDArray[np.int64]) -> NDArra
     places = np.minimum(np.searchsorted(passages, numbers), len(passages) - 1)
     found: NDArray[np.int64] = places[passages[places] == numbers]
     return found
-
-
-def _joined(arrays: list[NDArray[np.int64]]) -> Positions:
-    return np.concatenate(arrays) if arrays else np.zeros(0, np.int64)

@@ -166,11 +166,14 @@ def _best(snapshot: Snapshot, scores: _Scores, k: int, named: Positions) -> Posi
 
 def _best_of_document(snapshot: Snapshot, scores: _Scores, position: int) -> int:
     """The position of the best passage in the document that begins at a position."""
-    documents = snapshot.view.documents
-    end = position + 1
-    while end < len(documents) and documents[end] == documents[position]:
-        end += 1
-    return position + int(np.argmax(scores.at(np.arange(position, end))))
+    end, step = position + 1, 16
+    (document,) = snapshot.documents(np.array([position]))
+    while True:
+        following = np.arange(end, min(end + step, snapshot.size))
+        same = int(np.argmin(np.append(snapshot.documents(following) == document, False)))
+        end += same
+        if same < step:
+            return position + int(np.argmax(scores.at(np.arange(position, end))))
 
 
 def _ordered(snapshot: Snapshot, scores: _Scores, positions: Positions) -> Positions:
