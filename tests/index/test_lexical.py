@@ -235,17 +235,23 @@ tricky = [
     "🔥",
     "हिन्दी",
     "_x_",
+    "x" * 70,
+    "__" + "y" * 70,
+    "the",
+    "The",
+    "\0",
+    "\n",
     "'s",
     "\ud800",
 ]
-any_text = st.one_of(st.text(max_size=40), st.lists(st.sampled_from(tricky)).map(" ".join))
-any_fields = st.builds(Fields, title=any_text, keywords=st.lists(any_text, max_size=3), content=any_text)
+identifier = st.text("abXYZ019_'é", max_size=12)
+any_text = st.one_of(st.text(max_size=40), st.lists(st.one_of(st.sampled_from(tricky), identifier)).map(" ".join))
+some_texts = st.lists(any_text, max_size=3)
+any_fields = st.builds(Fields, title=any_text, keywords=some_texts, content=any_text, names=some_texts)
 
 
-@settings(max_examples=200, deadline=None)
-@given(
-    st.lists(st.builds(Fields, title=any_text, keywords=st.lists(any_text, max_size=3), content=any_text), max_size=8)
-)
+@settings(max_examples=300, deadline=None)
+@given(st.lists(any_fields, max_size=8))
 def test_the_compiled_way_from_text_to_postings_gives_the_same_arrays(passages: list[Fields]) -> None:
     english = get_analyzer("english-1")
     by_python = build(passages, english)

@@ -94,4 +94,4 @@ def test_a_name_is_the_same_however_it_is_spelled() -> None:
 
 
 def test_term_keys_are_the_same_in_every_process() -> None:
-    assert term_key("deploy") == 0x6E6B35E531F53B2
+    assert term_key("deploy") == 0x1EB9752319831702

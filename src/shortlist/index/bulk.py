@@ -1,6 +1,7 @@
 """How do many texts become postings at once? Compiled loops over one buffer; each distinct word is looked at once.
 
-The terms are exactly the analyzer's: the scanner finds its words, and the analyzer itself expands them.
+The terms are exactly the analyzer's: the scanner finds its words; words of plain ASCII are cut and folded here as the
+analyzer would, and stemmed together; any other word the analyzer expands itself.
 """
 
 from __future__ import annotations
@@ -8,89 +9,223 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from shortlist.index import kernel
-from shortlist.index.postings import order_terms
-from shortlist.index.tokens import EMOJI_RANGES, Analyzer, combining_marks, fold
+from shortlist.index.postings import NAME_WORDS, Places
+from shortlist.index.tokens import (
+    EMOJI_RANGES,
+    LONG_WORD,
+    STOP_WORDS,
+    Analyzer,
+    combining_marks,
+    fold,
+    folded_parts,
+    is_plain_word,
+    stemmer,
+    term_key,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from shortlist.index.postings import Arrays
+
 # Room for this many distinct words at first; doubled when it is full.
 FIRST_WORDS = 1 << 16
 
+_NEWLINE = ord("\n")
+
+
+class Spans(NamedTuple):
+    """Runs of bytes in a buffer."""
+
+    buffer: NDArray[np.uint8]
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+
+    def strings(self, numbers: NDArray[np.int64] | None = None) -> list[str]:
+        """The runs, or some of them, none of which holds a newline."""
+        starts, ends = (self.starts, self.ends) if numbers is None else (self.starts[numbers], self.ends[numbers])
+        gathered = np.empty(int((ends - starts).sum()) + len(starts), np.uint8)
+        kernel.gather(self.buffer, starts, ends, gathered, _NEWLINE)
+        return gathered.tobytes().decode().split("\n")[:-1]
+
+
+class Expanded(NamedTuple):
+    """What words stand for: word w for the terms with keys[offsets[w] : offsets[w + 1]].
+
+    Its parts in a name are those from firsts[w] to lasts[w], but for words that are `strange`.
+    """
+
+    offsets: NDArray[np.int64]
+    keys: NDArray[np.uint64]
+    firsts: NDArray[np.int64]
+    lasts: NDArray[np.int64]
+    parts: Spans
+    strange: NDArray[np.bool_]
+
 
 def postings_of(
-    texts: Sequence[str], text_docs: Sequence[int], text_fields: Sequence[int], docs: int, analyzer: Analyzer
-) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int32], NDArray[np.uint32], NDArray[np.int32]]:
-    """Keys, starts, docs, tfs and lengths of texts, each a part of a field of a passage, in the order of passages."""
+    texts: Sequence[str], places: Places, docs: int, analyzer: Analyzer
+) -> tuple[Arrays, NDArray[np.uint64]]:
+    """Keys, starts, docs, tfs and lengths of texts, each a part of a field of a passage, in the order of passages.
+
+    Also the keys of those texts that are names, 0 for one that is too long for a name.
+    """
     words, tokens, counts = _scan(texts)
-    expanded = [analyzer.expand(word) for word in words]
+    expanded = _expand(words, analyzer)
+    named = places.names
+    name_keys = _name_keys(words, expanded, tokens[np.repeat(named, counts)], counts[named])
+    offsets, terms = expanded.offsets, expanded.keys
     if analyzer.rescue:
-        expanded += _rescue(words, tokens, counts, np.array([len(terms) for terms in expanded], dtype=np.int64))
-    spans = np.concatenate(([0], np.cumsum([len(terms) for terms in expanded], dtype=np.int64)))
-    numbers: dict[str, int] = {}
-    terms = np.array([numbers.setdefault(term, len(numbers)) for word in expanded for term in word], dtype=np.int64)
-    keys, places = order_terms(numbers)
+        offsets, terms = _rescue(words, tokens, counts, offsets, terms)
+    numbers, firsts = _distinct(terms)
+    keys = terms[firsts]
+    order = np.argsort(keys)
+    ranks = np.empty(len(keys), np.int64)
+    ranks[order] = np.arange(len(keys))
     starts, out_docs, tfs, lengths = kernel.count(
-        tokens,
-        counts,
-        np.array(text_docs, dtype=np.int32),
-        np.array(text_fields, dtype=np.int32),
-        docs,
-        spans,
-        places[terms].astype(np.int32),
-        len(keys),
+        tokens, counts, places.docs, places.fields, docs, offsets, numbers.astype(np.uint32), ranks
     )
-    return keys, starts, out_docs, tfs, lengths
+    held = np.diff(starts) > 0  # a word that stands in names only has no postings
+    starts = np.append(starts[:-1][held], starts[-1])
+    return (keys[order][held], starts, out_docs, tfs, lengths), name_keys
 
 
-def _scan(texts: Sequence[str]) -> tuple[list[str], NDArray[np.int32], NDArray[np.int32]]:
+def _scan(texts: Sequence[str]) -> tuple[Spans, NDArray[np.int32], NDArray[np.int32]]:
     """The distinct words, the number of the word at each token, and how many tokens each text has."""
-    encoded = [_normalised(text).encode("utf-8", "replace") for text in texts]
-    joined = b"".join(encoded)
-    buffer = np.frombuffer(joined, dtype=np.uint8)
-    sizes = np.array([len(text) for text in encoded], dtype=np.int64)
-    ends = np.cumsum(sizes)
-    starts = ends - sizes
+    buffer, starts, ends = _encoded(texts)
     room = FIRST_WORDS
-    table = np.zeros((2 * room, 2), dtype=np.uint64)
+    table = np.zeros(4 * room, dtype=np.uint64)
     word_starts, word_ends = np.empty(room, np.int64), np.empty(room, np.int64)
-    tokens = np.empty(len(buffer) + 1, dtype=np.int32)
+    tokens = np.empty(len(buffer) // 2 + len(texts) + 1, dtype=np.int32)
     counts = np.zeros(len(texts), dtype=np.int32)
     state = np.zeros(3, dtype=np.int64)
     while not kernel.scan(buffer, starts, ends, _classes(), table, word_starts, word_ends, tokens, counts, state):
         room *= 2
-        larger = np.zeros((2 * room, 2), dtype=np.uint64)
+        larger = np.zeros(4 * room, dtype=np.uint64)
         kernel.rehash(table, larger)
         table = larger
         word_starts, word_ends = np.resize(word_starts, room), np.resize(word_ends, room)
     known, written = int(state[1]), int(state[2])
-    spans = zip(word_starts[:known].tolist(), word_ends[:known].tolist(), strict=True)
-    return [joined[start:end].decode() for start, end in spans], tokens[:written], counts
+    return Spans(buffer, word_starts[:known], word_ends[:known]), tokens[:written], counts
+
+
+def _encoded(texts: Sequence[str]) -> Spans:
+    """All texts in one buffer, NFC-normalised."""
+    encoded = [(text if text.isascii() else _normalised(text)).encode("utf-8", "replace") for text in texts]
+    sizes = np.fromiter(map(len, encoded), np.int64, len(encoded))
+    ends = np.cumsum(sizes)
+    return Spans(np.frombuffer(b"".join(encoded), dtype=np.uint8), ends - sizes, ends)
 
 
 def _normalised(text: str) -> str:
-    if text.isascii() or unicodedata.is_normalized("NFC", text):
-        return text
-    return unicodedata.normalize("NFC", text)
+    return text if unicodedata.is_normalized("NFC", text) else unicodedata.normalize("NFC", text)
+
+
+def _expand(words: Spans, analyzer: Analyzer) -> Expanded:
+    buffer = np.empty(int((words.ends - words.starts).sum()) + len(words.starts), np.uint8)
+    kernel.gather(*words, buffer, _NEWLINE)
+    sizes = words.ends - words.starts
+    ends = np.cumsum(sizes + 1) - 1
+    starts = ends - sizes
+    part_starts, part_ends = np.empty(len(buffer), np.int64), np.empty(len(buffer), np.int64)
+    counts, quoted = kernel.split_words(buffer, starts, ends, LONG_WORD, part_starts, part_ends)
+    lasts = np.cumsum(np.maximum(counts, 0))
+    written = int(lasts[-1]) if len(lasts) else 0
+    folded = np.where((buffer >= ord("A")) & (buffer <= ord("Z")), buffer | np.uint8(32), buffer)
+    parts = Spans(folded, part_starts[:written], part_ends[:written])
+
+    # A word of one part is its stem. A word of several is itself, and the stems of its parts but for single letters.
+    several, strange = np.flatnonzero(counts > 1), np.flatnonzero(counts < 0)
+    word_of_part = np.repeat(np.arange(len(counts)), np.maximum(counts, 0))
+    is_digit = (folded[parts.starts] >= ord("0")) & (folded[parts.starts] <= ord("9"))
+    stemmed = (counts[word_of_part] == 1) | (parts.ends - parts.starts > 1) | is_digit
+    stem_keys, says = _stem_keys(Spans(folded, parts.starts[stemmed], parts.ends[stemmed]))
+    expanded = _expanded(words.strings(strange), analyzer)
+    word_of_term = np.concatenate([
+        several,
+        word_of_part[stemmed][says],
+        np.repeat(strange, np.fromiter(map(len, expanded), np.int64, len(expanded))),
+    ])  # fmt: skip
+    keys = np.concatenate([
+        kernel.hash_spans(folded, starts[several], ends[several]),
+        stem_keys[says],
+        np.array([term_key(term) for terms in expanded for term in terms], dtype=np.uint64),
+    ])  # fmt: skip
+    order = np.argsort(word_of_term, kind="stable")
+    offsets = np.searchsorted(word_of_term[order], np.arange(len(counts) + 1))
+    return Expanded(offsets, keys[order], lasts - np.maximum(counts, 0), lasts, parts, quoted | (counts < 0))
+
+
+def _expanded(words: list[str], analyzer: Analyzer) -> list[Sequence[str]]:
+    """The terms of each word; those that are just stems are stemmed together."""
+    plain = [word for word in words if is_plain_word(word)]
+    stems = dict(zip(plain, stemmer().stemWords([fold(word) for word in plain]), strict=True))
+    return [(stems[word],) if word in stems else analyzer.expand(word) for word in words]
+
+
+def _stem_keys(words: Spans) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+    """The key of each word's stem, and whether it is more than a stop word; each distinct word is stemmed once."""
+    numbers, firsts = _distinct(kernel.hash_spans(*words))
+    distinct = words.strings(firsts)
+    stems: list[str] = stemmer().stemWords(distinct)
+    says = np.fromiter((word not in STOP_WORDS for word in distinct), np.bool_, len(distinct))
+    return kernel.hash_spans(*_encoded(stems))[numbers], says[numbers]
+
+
+def _distinct(keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The keys numbered in the order of appearance, and where each number stands first."""
+    table = np.zeros(1 << (2 * len(keys) + 1).bit_length(), np.int64)
+    firsts = np.empty(len(keys), np.int64)
+    numbers, known = kernel.intern_spans(keys, table, firsts)
+    return numbers, firsts[:known]
+
+
+def _name_keys(
+    words: Spans, expanded: Expanded, tokens: NDArray[np.int32], counts: NDArray[np.int32]
+) -> NDArray[np.uint64]:
+    used = np.unique(tokens).astype(np.int64)
+    strange = used[expanded.strange[used]]
+    parts = [folded_parts(word) for word in words.strings(strange)]
+    more = _encoded([part for word in parts for part in word])
+    buffer, starts, ends = expanded.parts
+    lasts = len(starts) + np.cumsum([len(word) for word in parts], dtype=np.int64)
+    firsts_of_words, lasts_of_words = expanded.firsts.copy(), expanded.lasts.copy()
+    firsts_of_words[strange] = lasts - [len(word) for word in parts]
+    lasts_of_words[strange] = lasts
+    keys: NDArray[np.uint64] = kernel.hash_names(
+        tokens,
+        counts,
+        firsts_of_words,
+        lasts_of_words,
+        np.concatenate([starts, more.starts + len(buffer)]),
+        np.concatenate([ends, more.ends + len(buffer)]),
+        np.concatenate([buffer, more.buffer]),
+        NAME_WORDS,
+    )
+    return keys
 
 
 def _rescue(
-    words: list[str], tokens: NDArray[np.int32], counts: NDArray[np.int32], sizes: NDArray[np.int64]
-) -> list[tuple[str, ...]]:
-    """Let texts of stop words alone keep them: their tokens get new numbers; what those stand for, in order."""
-    bounds = np.concatenate(([0], np.cumsum(counts)))
-    said = np.concatenate(([0], np.cumsum(sizes[tokens])))
-    silent = np.flatnonzero((counts > 0) & (said[bounds[1:]] == said[bounds[:-1]]))
+    words: Spans,
+    tokens: NDArray[np.int32],
+    counts: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    keys: NDArray[np.uint64],
+) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    """Let texts of stop words alone keep them: their tokens get new numbers; the terms with those of the new words."""
     numbers: dict[int, int] = {}
-    for text in silent.tolist():
-        here = slice(bounds[text], bounds[text + 1])
-        tokens[here] = [numbers.setdefault(word, len(words) + len(numbers)) for word in tokens[here].tolist()]
-    return [(folded,) if (folded := fold(words[word])).strip("_") else () for word in numbers]
+    for text, start in zip(*kernel.silent_texts(tokens, counts, offsets), strict=True):
+        here = slice(start, start + counts[text])
+        tokens[here] = [numbers.setdefault(word, len(words.starts) + len(numbers)) for word in tokens[here].tolist()]
+    rescued = [fold(word) for word in words.strings(np.array(list(numbers), dtype=np.int64))]
+    kept = [term_key(word) for word in rescued if word.strip("_")]
+    more = len(keys) + np.cumsum([bool(word.strip("_")) for word in rescued], dtype=np.int64)
+    return np.concatenate([offsets, more]), np.concatenate([keys, np.array(kept, dtype=np.uint64)])
 
 
 @lru_cache(maxsize=1)

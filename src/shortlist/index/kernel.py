@@ -62,6 +62,9 @@ STRETCH_BITS = 6
 BLOCK = 1 << BLOCK_BITS
 BUCKETS = 16
 
+# Runs of terms that postings are first sorted into.
+RUNS = 1024
+
 # What all terms of a query weigh together in the coarse sums, so that even a block of them stays below 2**31.
 SHARES = 1 << 18
 NOWHERE = np.uint32(0xFFFFFFFF)
@@ -82,44 +85,92 @@ SEPARATOR, WORD, MARK, EMOJI, QUOTE = range(5)
 
 _PRIME = np.uint64(1099511628211)
 _BASIS = np.uint64(14695981039346656037)
+_MIX = np.uint64(0xFF51AFD7ED558CCD)
+_33 = np.uint64(33)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _mixed(hash):  # type: ignore[no-untyped-def]
+    """The end of `tokens.term_key`."""
+    hash = (hash ^ (hash >> _33)) * _MIX
+    return hash ^ (hash >> _33)
+
+
+@njit(cache=True, nogil=True)
+def hash_spans(buffer, starts, ends):  # type: ignore[no-untyped-def]
+    """`tokens.term_key` of each span."""
+    keys = np.empty(len(starts), np.uint64)
+    for number in range(len(starts)):
+        hash = _BASIS
+        for at in range(starts[number], ends[number]):
+            hash = (hash ^ np.uint64(buffer[at])) * _PRIME
+        keys[number] = _mixed(hash)
+    return keys
 
 
 @njit(cache=True, nogil=True)
 def _code_point(buffer, at):  # type: ignore[no-untyped-def]
-    """The code point that begins there in UTF-8, and how many bytes it takes."""
-    first = np.int64(buffer[at])
-    if first < 0x80:
-        return first, np.int64(1)
-    second = np.int64(buffer[at + 1]) & 0x3F
+    """The code point of several bytes that begins there in UTF-8, and how many they are."""
+    first, second = np.uint32(buffer[at]), np.uint32(buffer[at + 1]) & np.uint32(0x3F)
     if first < 0xE0:
-        return ((first & 0x1F) << 6) | second, np.int64(2)
-    third = np.int64(buffer[at + 2]) & 0x3F
+        return ((first & np.uint32(0x1F)) << np.uint32(6)) | second, 2
+    third = np.uint32(buffer[at + 2]) & np.uint32(0x3F)
     if first < 0xF0:
-        return ((first & 0x0F) << 12) | (second << 6) | third, np.int64(3)
-    fourth = np.int64(buffer[at + 3]) & 0x3F
-    return ((first & 0x07) << 18) | (second << 12) | (third << 6) | fourth, np.int64(4)
+        return ((first & np.uint32(0x0F)) << np.uint32(12)) | (second << np.uint32(6)) | third, 3
+    fourth = np.uint32(buffer[at + 3]) & np.uint32(0x3F)
+    high = ((first & np.uint32(0x07)) << np.uint32(18)) | (second << np.uint32(12))
+    return high | (third << np.uint32(6)) | fourth, 4
 
 
 @njit(cache=True, nogil=True, inline="always")
 def _slot(hash, mask):  # type: ignore[no-untyped-def]
     """Where a table begins to look for a hash."""
-    return np.int64(hash ^ (hash >> np.uint64(29))) & mask
+    return (hash ^ (hash >> np.uint64(29))) & mask
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _intern(table, hash, count, word_starts, word_ends, start, end):  # type: ignore[no-untyped-def]
     """The number of the word with that hash; `count`, after writing it down, if it is new."""
-    mask = np.int64(len(table) - 1)
+    mask = np.uint64(len(table) // 2 - 1)
     slot = _slot(hash, mask)
-    while table[slot, 1] != np.uint64(0):
-        if table[slot, 0] == hash:
-            return np.int64(table[slot, 1]) - 1
-        slot = (slot + 1) & mask
-    table[slot, 0] = hash
-    table[slot, 1] = np.uint64(count + 1)
+    while table[slot + slot + _1] != np.uint64(0):
+        if table[slot + slot] == hash:
+            return np.int64(table[slot + slot + _1]) - 1
+        slot = (slot + _1) & mask
+    table[slot + slot] = hash
+    table[slot + slot + _1] = np.uint64(count + 1)
     word_starts[count] = start
     word_ends[count] = end
     return count
+
+
+@njit(cache=True, nogil=True)
+def _end_of_word(buffer, begin, end, classes):  # type: ignore[no-untyped-def]
+    """Where a word of any script ends that begins there, and its hash."""
+    at, close = begin, begin
+    hash = closed_hash = _BASIS
+    after_quote = False
+    while at < end:
+        byte = buffer[at]
+        if byte < 0x80:
+            kind, after = classes[byte], at + _1
+        else:
+            code, width = _code_point(buffer, at)
+            kind, after = classes[code], at + np.uint64(width)
+        if kind == WORD or (kind == MARK and not after_quote and at > begin) or (kind == EMOJI and at == begin):
+            after_quote = False
+        elif kind == QUOTE and not after_quote and at > begin:
+            after_quote = True
+        else:
+            break
+        while at < after:
+            hash = (hash ^ np.uint64(buffer[at])) * _PRIME
+            at += _1
+        if not after_quote:
+            close, closed_hash = at, hash
+        if kind == EMOJI:
+            break
+    return close, closed_hash
 
 
 @njit(cache=True, nogil=True)
@@ -130,41 +181,29 @@ def scan(buffer, starts, ends, classes, table, word_starts, word_ends, tokens, c
     there is no room for more words: make it and go on from `state`.
     """
     known, written = state[1], state[2]
+    plain = np.zeros(256, np.uint8)  # 1 for the word characters of ASCII, 2 for what needs a closer look
+    plain[:128] = (classes[:128] == WORD) + 2 * (classes[:128] == QUOTE)
+    plain[128:] = 2
     for text in range(state[0], len(starts)):
-        at, end = starts[text], ends[text]
+        at, end = np.uint64(starts[text]), np.uint64(ends[text])
         first = written
         while at < end:
-            code, width = _code_point(buffer, at)
-            kind = classes[code]
-            if kind != WORD and kind != EMOJI:
-                at += width
+            begin, hash = at, _BASIS
+            while at < end and plain[buffer[at]] == 1:
+                hash = (hash ^ np.uint64(buffer[at])) * _PRIME
+                at += _1
+            if at < end and plain[buffer[at]] == 2:
+                at, hash = _end_of_word(buffer, begin, end, classes)
+                if at == begin:
+                    at += np.uint64(1) if buffer[at] < 0x80 else np.uint64(_code_point(buffer, at)[1])
+                    continue
+            elif at == begin:
+                at += _1
                 continue
-            begin = at
-            hash = _BASIS
-            for place in range(at, at + width):
-                hash = (hash ^ np.uint64(buffer[place])) * _PRIME
-            at += width
-            close, closed_hash = at, hash
-            after_quote = False
-            while kind != EMOJI and at < end:
-                code, width = _code_point(buffer, at)
-                inner = classes[code]
-                if inner == WORD or (inner == MARK and not after_quote):
-                    after_quote = False
-                elif inner == QUOTE and not after_quote:
-                    after_quote = True
-                else:
-                    break
-                for place in range(at, at + width):
-                    hash = (hash ^ np.uint64(buffer[place])) * _PRIME
-                at += width
-                if not after_quote:
-                    close, closed_hash = at, hash
-            at = close
             if known == len(word_starts):
                 state[0], state[1], state[2] = text, known, first
                 return False
-            word = _intern(table, closed_hash, known, word_starts, word_ends, begin, close)
+            word = _intern(table, hash, known, word_starts, word_ends, begin, at)
             if word == known:
                 known += 1
             tokens[written] = word
@@ -177,61 +216,263 @@ def scan(buffer, starts, ends, classes, table, word_starts, word_ends, tokens, c
 @njit(cache=True, nogil=True)
 def rehash(old, new):  # type: ignore[no-untyped-def]
     """Move all words of a table into a larger one."""
-    mask = np.int64(len(new) - 1)
-    for place in range(len(old)):
-        if old[place, 1] != np.uint64(0):
-            hash = old[place, 0]
-            slot = _slot(hash, mask)
-            while new[slot, 1] != np.uint64(0):
-                slot = (slot + 1) & mask
-            new[slot] = old[place]
+    mask = np.uint64(len(new) // 2 - 1)
+    for place in range(0, len(old), 2):
+        if old[place + 1] != np.uint64(0):
+            slot = _slot(old[place], mask)
+            while new[slot + slot + _1] != np.uint64(0):
+                slot = (slot + _1) & mask
+            new[slot + slot], new[slot + slot + _1] = old[place], old[place + 1]
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _is_upper(byte):  # type: ignore[no-untyped-def]
+    return 65 <= byte <= 90
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _is_lower(byte):  # type: ignore[no-untyped-def]
+    return 97 <= byte <= 122
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _is_digit(byte):  # type: ignore[no-untyped-def]
+    return 48 <= byte <= 57
 
 
 @njit(cache=True, nogil=True)
-def count(tokens, text_counts, text_docs, text_fields, docs, term_starts, terms, distinct):  # type: ignore[no-untyped-def]
-    """Postings of tokens; the terms of word w are terms[term_starts[w]:term_starts[w + 1]], numbered in their order."""
+def _is_plain(buffer, start, end):  # type: ignore[no-untyped-def]
+    """Whether a word is all digits, or all letters that are lower, upper or lower after the first."""
+    digits, lowers, uppers = 0, 0, 0
+    for at in range(start, end):
+        digits += _is_digit(buffer[at])
+        lowers += _is_lower(buffer[at])
+        uppers += _is_upper(buffer[at])
+    size = end - start
+    return digits == size or lowers == size or uppers == size or (lowers == size - 1 and _is_upper(buffer[start]))
+
+
+@njit(cache=True, nogil=True)
+def _without_quotes(buffer, start, end):  # type: ignore[no-untyped-def]
+    """Leave out a last 's and all other quotes of a word, in place; where it ends then."""
+    if end - start > 1 and buffer[end - 2] == 39 and buffer[end - 1] | 32 == 115:
+        end -= 2
+    to = start
+    for at in range(start, end):
+        buffer[to] = buffer[at]
+        to += buffer[at] != 39
+    return to
+
+
+@njit(cache=True, nogil=True)
+def split_words(buffer, starts, ends, longest, part_starts, part_ends):  # type: ignore[no-untyped-def]
+    """The parts of words as `tokens.subwords` finds them, quotes and underscores around a word left out.
+
+    How many each word has, 0 for a word of underscores alone; -1 says that the word is not plain ASCII, or long, and
+    was not looked at. The bounds of words are moved to what is left of them. Also which words had quotes.
+    """
+    counts = np.zeros(len(starts), np.int64)
+    quoted = np.zeros(len(starts), np.bool_)
+    written = 0
+    for word in range(len(starts)):
+        start, end = starts[word], ends[word]
+        strange = False
+        for at in range(start, end):
+            strange |= buffer[at] >= 0x80
+            quoted[word] |= buffer[at] == 39
+        if strange:
+            counts[word] = -1
+            continue
+        if quoted[word]:
+            end = _without_quotes(buffer, start, end)
+        while start < end and buffer[start] == 95:
+            start += 1
+        while start < end and buffer[end - 1] == 95:
+            end -= 1
+        if end - start > longest:
+            counts[word] = -1
+            continue
+        starts[word], ends[word] = start, end
+        if start == end:
+            continue
+        first = written
+        if _is_plain(buffer, start, end):
+            part_starts[written], part_ends[written] = start, end
+            counts[word] = 1
+            written += 1
+            continue
+        piece = start
+        while piece < end:
+            close = piece
+            while close < end and buffer[close] != 95:
+                close += 1
+            of_piece, letters = written, 0
+            at = piece
+            while at < close:
+                begin = at
+                if _is_digit(buffer[at]):
+                    while at < close and _is_digit(buffer[at]):
+                        at += 1
+                elif _is_upper(buffer[at]):
+                    while at < close and _is_upper(buffer[at]):
+                        at += 1
+                    if at < close and _is_lower(buffer[at]):
+                        if at - begin > 1:
+                            at -= 1
+                        else:
+                            while at < close and _is_lower(buffer[at]):
+                                at += 1
+                else:
+                    while at < close and _is_lower(buffer[at]):
+                        at += 1
+                if not _is_digit(buffer[begin]):
+                    letters = max(letters, at - begin)
+                part_starts[written], part_ends[written] = begin, at
+                written += 1
+            if letters < 3 and written - of_piece > 1:
+                part_starts[of_piece], part_ends[of_piece] = piece, close
+                written = of_piece + 1
+            piece = close + 1
+        counts[word] = written - first
+    return counts, quoted
+
+
+@njit(cache=True, nogil=True)
+def gather(buffer, starts, ends, out, separator):  # type: ignore[no-untyped-def]
+    """The spans one after the other, each followed by a separator."""
+    at = 0
+    for span in range(len(starts)):
+        for place in range(starts[span], ends[span]):
+            out[at] = buffer[place]
+            at += 1
+        out[at] = separator
+        at += 1
+
+
+@njit(cache=True, nogil=True)
+def intern_spans(keys, table, firsts):  # type: ignore[no-untyped-def]
+    """Number spans by their keys in the order of appearance; where each number stands first; how many there are."""
+    numbers = np.empty(len(keys), np.int64)
+    mask = np.uint64(len(table) - 1)
+    known = 0
+    for span in range(len(keys)):
+        slot = _slot(keys[span], mask)
+        while table[slot] != 0 and keys[firsts[table[slot] - 1]] != keys[span]:
+            slot = (slot + _1) & mask
+        if table[slot] == 0:
+            firsts[known] = span
+            known += 1
+            table[slot] = known
+        numbers[span] = table[slot] - 1
+    return numbers, known
+
+
+@njit(cache=True, nogil=True)
+def hash_names(tokens, counts, firsts, lasts, part_starts, part_ends, buffer, most):  # type: ignore[no-untyped-def]
+    """`tokens.term_key` of names: the parts of their words with spaces between; 0 where there are none or too many."""
+    keys = np.zeros(len(counts), np.uint64)
+    at = 0
+    for name in range(len(counts)):
+        hash, parts = _BASIS, 0
+        for token in tokens[at : at + counts[name]]:
+            for part in range(firsts[token], lasts[token]):
+                if parts:
+                    hash = (hash ^ np.uint64(32)) * _PRIME
+                parts += 1
+                for place in range(part_starts[part], part_ends[part]):
+                    hash = (hash ^ np.uint64(buffer[place])) * _PRIME
+        at += counts[name]
+        if 0 < parts <= most:
+            keys[name] = _mixed(hash)
+    return keys
+
+
+@njit(cache=True, nogil=True)
+def silent_texts(tokens, counts, term_starts):  # type: ignore[no-untyped-def]
+    """The texts that have words but no terms, and where the tokens of each begin."""
+    found, places = [], []
+    at = 0
+    for text in range(len(counts)):
+        said = counts[text] == 0
+        for token in tokens[at : at + counts[text]]:
+            if term_starts[token + 1] > term_starts[token]:
+                said = True
+                break
+        if not said:
+            found.append(text)
+            places.append(at)
+        at += counts[text]
+    return found, places
+
+
+@njit(cache=True, nogil=True)
+def count(tokens, text_counts, text_docs, text_fields, docs, term_starts, terms, ranks):  # type: ignore[no-untyped-def]
+    """Postings of tokens; the terms of word w are terms[term_starts[w]:term_starts[w + 1]], and ranks their order.
+
+    Texts of other fields than the three are left out.
+    """
     total = 0
     for token in tokens:
         total += term_starts[token + 1] - term_starts[token]
-    entry_terms = np.empty(total, np.int32)
+    distinct = len(ranks)
+    entry_terms = np.empty(total, np.uint32)
     entry_docs = np.empty(total, np.int32)
     entry_tfs = np.empty(total, np.uint32)
-    last_doc = np.full(distinct, -1, np.int32)
-    last_entry = np.empty(distinct, np.int64)
+    last_entry = np.full(distinct, -1, np.int64)
     lengths = np.zeros((docs, 3), np.int32)
     starts = np.zeros(distinct + 1, np.int64)
-    entries = at = 0
+    entries = at = first_of_doc = 0
+    last_doc = -1
     for text in range(len(text_counts)):
         doc, field = text_docs[text], text_fields[text]
+        here, at = at, at + text_counts[text]
+        if field > 2:
+            continue
+        if doc != last_doc:
+            last_doc, first_of_doc = doc, entries
         shift = np.uint32(postings.SHIFTS[field])
         limit = np.uint32(postings.LIMITS[field])
         one = np.uint32(1) << shift
         length = 0
-        for token in tokens[at : at + text_counts[text]]:
-            for place in range(term_starts[token], term_starts[token + 1]):
+        for token in tokens[here:at]:
+            for place in range(np.uint64(term_starts[token]), np.uint64(term_starts[token + 1])):
                 term = terms[place]
                 length += 1
-                if last_doc[term] != doc:
-                    last_doc[term] = doc
+                entry = last_entry[term]
+                if entry < first_of_doc:
                     last_entry[term] = entries
                     entry_terms[entries], entry_docs[entries], entry_tfs[entries] = term, doc, one
                     entries += 1
-                    starts[term + 1] += 1
-                elif (entry_tfs[last_entry[term]] >> shift) & limit != limit:
-                    entry_tfs[last_entry[term]] += one
+                elif (entry_tfs[entry] >> shift) & limit != limit:
+                    entry_tfs[entry] += one
         lengths[doc, field] += length
-        at += text_counts[text]
+    for entry in range(entries):
+        entry_terms[entry] = ranks[entry_terms[entry]]
+        starts[entry_terms[entry] + 1] += 1
     for term in range(distinct):
         starts[term + 1] += starts[term]
-    free = starts[:-1].copy()
-    out_docs = np.empty(entries, np.int32)
-    out_tfs = np.empty(entries, np.uint32)
-    for entry in range(entries):
-        place = free[entry_terms[entry]]
-        free[entry_terms[entry]] += 1
-        out_docs[place] = entry_docs[entry]
-        out_tfs[place] = entry_tfs[entry]
-    return starts, out_docs, out_tfs, lengths
+    # Two passes, each of which writes to few places at a time: first into runs of terms, then each run by its terms.
+    bits = 0
+    while distinct >> bits > RUNS:
+        bits += 1
+    out_terms, out_docs, out_tfs = (
+        np.empty(entries, np.uint32),
+        np.empty(entries, np.int32),
+        np.empty(entries, np.uint32),
+    )
+    _sort(entry_terms[:entries], entry_docs, entry_tfs, bits, starts[:: 1 << bits].copy(), out_terms, out_docs, out_tfs)
+    _sort(out_terms, out_docs, out_tfs, 0, starts.copy(), entry_terms, entry_docs, entry_tfs)
+    return starts, entry_docs[:entries].copy(), entry_tfs[:entries].copy(), lengths
+
+
+@njit(cache=True, nogil=True)
+def _sort(terms, docs, tfs, bits, free, out_terms, out_docs, out_tfs):  # type: ignore[no-untyped-def]
+    """Put postings where their terms, without their last bits, have free places."""
+    for entry in range(np.uint64(len(terms))):
+        run = terms[entry] >> np.uint32(bits)
+        to = np.uint64(free[run])
+        free[run] += 1
+        out_terms[to], out_docs[to], out_tfs[to] = terms[entry], docs[entry], tfs[entry]
 
 
 @njit(cache=True, nogil=True)

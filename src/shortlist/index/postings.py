@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     from shortlist.types import Mask
 
+    # Keys, starts, docs, tfs and lengths.
+    Arrays = tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int32], NDArray[np.uint32], NDArray[np.int32]]
+
 # A posting's counts in one number: 8 bits for the title, 8 for the keywords, 16 for the content, each saturating.
 SHIFTS = (24, 16, 0)
 LIMITS = (0xFF, 0xFF, 0xFFFF)
@@ -27,12 +30,14 @@ LIMITS = (0xFF, 0xFF, 0xFFFF)
 # Below this many characters texts are indexed without numba.
 COMPILED_TEXT = 4 << 20
 
+# The field of a text that is only a name.
+NOTHING = len(FIELDS)
+
 # Longer titles are sentences, not names.
 NAME_WORDS = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Fields:
+class Fields(NamedTuple):
     """The searchable text of one passage, and the names that find it exactly."""
 
     title: str = ""
@@ -66,49 +71,81 @@ class Postings:
         return cls(**{name: arrays[name] for name in cls.__slots__})
 
 
+class Places(NamedTuple):
+    """Of each text its passage, its field (NOTHING for one that is only a name), and whether it is a name."""
+
+    docs: NDArray[np.int64]
+    fields: NDArray[np.int64]
+    names: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, keywords: Sequence[int], names: Sequence[int], named: Sequence[bool]) -> Places:
+        """Where passages have a title, so many keywords, their content and so many names; or the title is one."""
+        keyword_counts = np.array(keywords, dtype=np.int64)
+        counts = keyword_counts + np.array(names, dtype=np.int64) + 2
+        docs = np.repeat(np.arange(len(counts)), counts)
+        place = np.arange(len(docs)) - (np.cumsum(counts) - counts)[docs]
+        content = keyword_counts[docs] + 1
+        fields = np.select([place == 0, place < content, place == content], [0, 1, 2], NOTHING)
+        return cls(docs, fields, (fields == NOTHING) | ((fields == 0) & np.array(named, dtype=np.bool_)[docs]))
+
+
 def build(passages: Iterable[Fields], analyzer: Analyzer) -> Postings:
     """Postings of passages in the order given."""
     texts: list[str] = []
-    text_docs: list[int] = []
-    text_fields: list[int] = []
-    names: list[tuple[int, int]] = []
-    docs = 0
-    for doc, passage in enumerate(passages):
-        docs = doc + 1
-        for field, parts in enumerate(((passage.title,), passage.keywords, (passage.content,))):
-            texts += parts
-            text_docs += [doc] * len(parts)
-            text_fields += [field] * len(parts)
-        names += {(key, doc) for name in passage.names if (key := name_key(name)) is not None}
+    keyword_counts: list[int] = []
+    name_counts: list[int] = []
+    named: list[bool] = []
+    for title, keywords, content, names in passages:
+        texts.append(title)
+        texts += keywords
+        texts.append(content)
+        others = [name for name in names if name is not title]
+        texts += others
+        keyword_counts.append(len(keywords))
+        name_counts.append(len(others))
+        named.append(len(others) < len(names))
+    places = Places.of(keyword_counts, name_counts, named)
     if analyzer.words is words and sum(map(len, texts)) >= COMPILED_TEXT:
         from shortlist.index import bulk  # noqa: PLC0415  # numba: only when there is work for it
 
-        arrays = bulk.postings_of(texts, text_docs, text_fields, docs, analyzer)
+        arrays, name_keys = bulk.postings_of(texts, places, len(named), analyzer)
     else:
-        arrays = _postings_of(texts, text_docs, text_fields, docs, analyzer)
-    names.sort()
+        arrays, name_keys = _postings_of(texts, places, len(named), analyzer)
+    name_keys, name_docs = _by_key(name_keys, places.docs[places.names])
     return Postings(
         *arrays,
-        name_keys=np.array([key for key, _ in names], dtype=np.uint64),
-        name_docs=np.array([doc for _, doc in names], dtype=np.int32),
+        name_keys=name_keys,
+        name_docs=name_docs.astype(np.int32),
         length_sums=arrays[-1].sum(axis=0, dtype=np.int64),
     )
 
 
+def _by_key(keys: NDArray[np.uint64], docs: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Names and their passages in the order of keys, then passages, each pair once, without those of key 0."""
+    order = np.lexsort((docs, keys))
+    keys, docs = keys[order], docs[order]
+    kept = keys != 0
+    kept[1:] &= (keys[1:] != keys[:-1]) | (docs[1:] != docs[:-1])
+    return keys[kept], docs[kept]
+
+
 def _postings_of(
-    texts: Sequence[str], text_docs: Sequence[int], text_fields: Sequence[int], docs: int, analyzer: Analyzer
-) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int32], NDArray[np.uint32], NDArray[np.int32]]:
-    """Keys, starts, docs, tfs and lengths of texts, each a part of a field of a passage, in the order of passages."""
+    texts: Sequence[str], places: Places, docs: int, analyzer: Analyzer
+) -> tuple[Arrays, NDArray[np.uint64]]:
+    """What `bulk.postings_of` gives, without numba."""
     ids: dict[str, int] = {}
     tokens: list[int] = []
     counts: list[int] = []
-    for text in texts:
-        terms = analyzer.terms(text)
+    name_keys: list[int] = []
+    for text, field, is_name in zip(texts, places.fields.tolist(), places.names.tolist(), strict=True):
+        if is_name:
+            name_keys.append(name_key(text))
+        terms = analyzer.terms(text) if field != NOTHING else ()
         tokens += [ids.setdefault(term, len(ids)) for term in terms]
         counts.append(len(terms))
     keys, rank = order_terms(ids)
-    doc_of = np.repeat(np.array(text_docs, dtype=np.int64), counts)
-    field_of = np.repeat(np.array(text_fields, dtype=np.int64), counts)
+    doc_of, field_of = np.repeat(places.docs, counts), np.repeat(places.fields, counts)
     rows = max(docs, 1)
     pairs, group = np.unique(rank[np.array(tokens, dtype=np.int64)] * rows + doc_of, return_inverse=True)
     tfs = np.zeros(len(pairs), dtype=np.uint32)
@@ -117,7 +154,8 @@ def _postings_of(
         tfs |= np.minimum(counted, limit).astype(np.uint32) << np.uint32(shift)
     lengths = np.bincount(doc_of * len(FIELDS) + field_of, minlength=docs * len(FIELDS)).reshape(docs, len(FIELDS))
     starts = np.searchsorted(pairs // rows, np.arange(len(ids) + 1))
-    return keys, starts.astype(np.int64), (pairs % rows).astype(np.int32), tfs, lengths.astype(np.int32)
+    arrays = keys, starts.astype(np.int64), (pairs % rows).astype(np.int32), tfs, lengths.astype(np.int32)
+    return arrays, np.array(name_keys, dtype=np.uint64)
 
 
 def order_terms(terms: Iterable[str]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
@@ -167,7 +205,7 @@ def merge(parts: Sequence[tuple[Postings, Mask | None]]) -> Postings:
     )
 
 
-def name_key(name: str) -> int | None:
-    """The key of a name, or None for one that is too long to be a name."""
+def name_key(name: str) -> int:
+    """The key of a name, or 0 for one that is too long to be a name."""
     parts = name_words(name)
-    return term_key(" ".join(parts)) if 0 < len(parts) <= NAME_WORDS else None
+    return term_key(" ".join(parts)) if 0 < len(parts) <= NAME_WORDS else 0

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable
 from functools import lru_cache
-from hashlib import blake2b
+from typing import Any
 
 from shortlist.errors import InputError
 
@@ -167,11 +167,16 @@ class Analyzer:
 
 
 @lru_cache(maxsize=1)
-def _stem() -> Callable[[str], str]:
+def stemmer() -> Any:
     import Stemmer  # noqa: PLC0415  # first use only
 
-    stemmer = Stemmer.Stemmer("english", 0)
-    return lambda word: str(stemmer.stemWord(word))
+    return Stemmer.Stemmer("english", 0)
+
+
+def is_plain_word(word: str) -> bool:
+    """Whether the only term of a word, in any script, is its folded stem."""
+    whole = word.islower() or word.istitle() or word.isupper()
+    return whole and len(word) <= LONG_WORD and word.isalpha() and not _CJK_CHAR.search(word)
 
 
 def _english_word(word: str) -> tuple[str, ...]:
@@ -201,11 +206,11 @@ def _english_word(word: str) -> tuple[str, ...]:
 
 
 def _english_term(folded: str) -> tuple[str, ...]:
-    return () if folded in STOP_WORDS else (_stem()(folded),)
+    return () if folded in STOP_WORDS else (stemmer().stemWord(folded),)
 
 
 def _bm25s_word(word: str) -> tuple[str, ...]:
-    return () if word in STOP_WORDS else (_stem()(word),)
+    return () if word in STOP_WORDS else (stemmer().stemWord(word),)
 
 
 def _kept_word(word: str) -> tuple[str, ...]:
@@ -244,16 +249,23 @@ def get_analyzer(name: str = DEFAULT) -> Analyzer:
 
 @lru_cache(maxsize=REMEMBERED_WORDS)
 def term_key(term: str) -> int:
-    """A term's 64-bit name in an index. Two of a million terms share one with a chance of 1 in 37 million."""
-    return int.from_bytes(blake2b(term.encode("utf-8", "replace"), digest_size=8).digest(), "little")
+    """A term's 64-bit name in an index: FNV-1a, and a multiplication that spreads it over all bits.
+
+    Two of a million terms share one with a chance of 1 in 37 million.
+    """
+    key = 14695981039346656037
+    for byte in term.encode("utf-8", "replace"):
+        key = (key ^ byte) * 1099511628211 & 0xFFFFFFFFFFFFFFFF
+    key = (key ^ (key >> 33)) * 0xFF51AFD7ED558CCD & 0xFFFFFFFFFFFFFFFF
+    return key ^ (key >> 33)
 
 
 def name_words(name: str) -> list[str]:
     """A name as its plain words, however it is spelled: getUser, get_user and "Get user" are the same name."""
-    return [part for word in words(name) for part in _folded_parts(word)]
+    return [part for word in words(name) for part in folded_parts(word)]
 
 
 @lru_cache(maxsize=REMEMBERED_WORDS)
-def _folded_parts(word: str) -> tuple[str, ...]:
+def folded_parts(word: str) -> tuple[str, ...]:
     bare = word.strip("_")
     return tuple(fold(part) for part in (subwords(bare) if len(bare) <= LONG_WORD else [bare]))
