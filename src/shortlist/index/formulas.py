@@ -1,7 +1,7 @@
 """What is a match worth? The weighting formulas, each with its source.
 
-A score is the sum over the terms that query and passage share of `idf * gain`. Both work on a number and on an array
-alike, so the numpy path and the compiled loops run the same lines.
+A score is the sum over the terms that query and passage share of `idf * gain`. Every gain works on a number and on an
+array alike, so the numpy path and the compiled loops run the same lines.
 
 BM25 variants as compared by Kamphuis et al., "Which BM25 do you mean?", ECIR 2020; BM25L and BM25+ by Lv and Zhai,
 2011, summed over shared terms as in their papers. Fields are weighted before saturation (Robertson, Zaragoza and
@@ -15,39 +15,34 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from shortlist.errors import InputError
 
 FIELDS = ("title", "keywords", "content")
 
 
-# df is a number or an array, as tf is below.
+def idf_lucene(documents: int, df: int) -> float:
+    return math.log(1.0 + (documents - df + 0.5) / (df + 0.5))
 
 
-def idf_lucene(documents: int, df: Any) -> Any:
-    return np.log(1.0 + (documents - df + 0.5) / (df + 0.5))
-
-
-def idf_robertson(documents: int, df: Any) -> Any:
+def idf_robertson(documents: int, df: int) -> float:
     """Never below zero: a word in more than half of the documents says nothing rather than something wrong."""
-    return np.maximum(0.0, np.log((documents - df + 0.5) / (df + 0.5)))
+    return max(0.0, math.log((documents - df + 0.5) / (df + 0.5)))
 
 
-def idf_atire(documents: int, df: Any) -> Any:
-    return np.log(documents / np.maximum(df, 0.5))  # a word that no passage holds still weighs in what is ideal
+def idf_atire(documents: int, df: int) -> float:
+    return math.log(documents / max(df, 0.5))  # a word that no passage holds still weighs in what is ideal
 
 
-def idf_bm25plus(documents: int, df: Any) -> Any:
-    return np.log((documents + 1.0) / np.maximum(df, 0.5))
+def idf_bm25plus(documents: int, df: int) -> float:
+    return math.log((documents + 1.0) / max(df, 0.5))
 
 
-def idf_bm25l(documents: int, df: Any) -> Any:
-    return np.log((documents + 1.0) / (df + 0.5))
+def idf_bm25l(documents: int, df: int) -> float:
+    return math.log((documents + 1.0) / (df + 0.5))
 
 
-def idf_smooth(documents: int, df: Any) -> Any:
-    return np.log((documents + 1.0) / (df + 1.0)) + 1.0
+def idf_smooth(documents: int, df: int) -> float:
+    return math.log((documents + 1.0) / (df + 1.0)) + 1.0
 
 
 # tf and norm are numbers in the compiled loops and arrays in the numpy path; norm = 1 - b + b * length / average.
@@ -76,7 +71,7 @@ def gain_linear(tf: Any, norm: Any, k1: float, delta: float) -> Any:
 
 
 class Formula(NamedTuple):
-    idf: Callable[[int, Any], Any]
+    idf: Callable[[int, int], float]
     gain: Callable[[Any, Any, float, float], Any]
     delta: float = 0.0
 

@@ -17,6 +17,19 @@ _bm25l = njit(inline="always")(formulas.gain_bm25l)
 _linear = njit(inline="always")(formulas.gain_linear)
 _weighted = njit(inline="always")(postings.weighted_tf)
 
+_idf_lucene = njit(inline="always")(formulas.idf_lucene)
+_idf_robertson = njit(inline="always")(formulas.idf_robertson)
+_idf_atire = njit(inline="always")(formulas.idf_atire)
+_idf_bm25plus = njit(inline="always")(formulas.idf_bm25plus)
+_idf_bm25l = njit(inline="always")(formulas.idf_bm25l)
+
+IDFS: dict[Callable[..., Any], int] = {
+    formulas.idf_lucene: 0,
+    formulas.idf_robertson: 1,
+    formulas.idf_atire: 2,
+    formulas.idf_bm25plus: 3,
+    formulas.idf_bm25l: 4,
+}
 CODES: dict[Callable[..., Any], int] = {
     formulas.gain_saturated: 0,
     formulas.gain_scaled: 1,
@@ -37,6 +50,19 @@ def _gain(code, tf, norm, k1, delta):  # type: ignore[no-untyped-def]
     if code == 3:
         return _bm25l(tf, norm, k1, delta)
     return _linear(tf, norm, k1, delta)
+
+
+@njit(cache=True, nogil=True)
+def _idf(code, documents, df):  # type: ignore[no-untyped-def]
+    if code == 0:
+        return _idf_lucene(documents, df)
+    if code == 1:
+        return _idf_robertson(documents, df)
+    if code == 2:
+        return _idf_atire(documents, df)
+    if code == 3:
+        return _idf_bm25plus(documents, df)
+    return _idf_bm25l(documents, df)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -843,4 +869,30 @@ def best(terms, weights, prepared, floor, k, stripes, alive, room):  # type: ign
     )  # fmt: skip
     return _settle(
         room[6][:found], room[7][:found] * unit, k, postings, spans, kept[:held], rows[:held], tables[1], numbers
+    )
+
+
+@njit(cache=True, nogil=True)
+def best_of_keys(keys, part_keys, part_starts, idf, documents, prepared, k, stripes, alive, room):  # type: ignore[no-untyped-def]
+    """What `best` gives for keys as they come in a query, where a part is all there is and nothing in it is dead."""
+    terms = np.empty((3, len(keys)), np.int64)
+    asked = np.empty(len(keys), np.uint64)
+    weights = np.zeros(len(keys))
+    known = 0
+    for key in keys:
+        same = 0
+        while same < known and asked[same] != key:
+            same += 1
+        if same == known:
+            at = _find(part_keys, 0, len(part_keys), key)
+            if at == len(part_keys) or part_keys[at] != key:
+                continue
+            asked[known] = key
+            terms[0, known], terms[1, known], terms[2, known] = at, part_starts[at], part_starts[at + 1]
+            known += 1
+        weights[same] += 1.0
+    for term in range(known):
+        weights[term] *= _idf(idf, documents, terms[2, term] - terms[1, term])
+    return best(
+        (terms[0, :known], terms[1, :known], terms[2, :known]), weights[:known], prepared, 0.0, k, stripes, alive, room
     )

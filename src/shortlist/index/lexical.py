@@ -34,6 +34,11 @@ STRIPES = 16
 LOOKED_UP = 8
 
 
+def _kernel() -> Any:
+    """The compiled loops, if something has been worth loading them."""
+    return sys.modules.get("shortlist.index.kernel")
+
+
 def top(scores: Floats, k: int) -> Positions:
     """Places of the k best scores above minus infinity and of all that tie with the last, best first, then by place."""
     found = np.flatnonzero(scores > -np.inf)
@@ -74,7 +79,7 @@ class Part:
     def find(self, keys: NDArray[np.uint64]) -> Terms:
         """Where the postings of each key are; an absent key's are empty."""
         postings = self.postings
-        if len(postings.docs) >= COMPILED_FROM and (kernel := sys.modules.get("shortlist.index.kernel")):
+        if len(postings.docs) >= COMPILED_FROM and (kernel := _kernel()):
             return Terms(*kernel.look_up(keys, postings.keys, postings.starts))
         if not len(postings.keys):
             nothing = np.zeros(len(keys), np.int64)
@@ -197,18 +202,36 @@ class Lexical:
         total = sum(weight * int(length) for weight, length in zip(self.scoring.weights, sums, strict=True))
         self.average = total / self.live if self.live else 0.0
         self._vector_lengths: list[Floats] | None = None
+        self._is_one_part = len(parts) == 1 and parts[0].dead is None
         self._by_size = sorted(range(len(parts)), key=lambda at: -parts[at].postings.size)
         self._of_parts: list[tuple[Any, ...] | None] = [None] * len(parts)
 
     def rank(self, query: str, k: int, allowed: Mask | None = None) -> Ranking:
-        found = self._find(self.analyzer.keys(query))
-        work = int(found.df.sum())
-        if work >= COMPILED_FROM and 0 < k <= COARSE_UP_TO and self._formula.gain is not gain_linear:
+        keys = self.analyzer.keys(query)
+        coarsely = 0 < k <= COARSE_UP_TO and self._formula.gain is not gain_linear
+        if coarsely and self._is_one_part and _kernel() and self.parts[0].postings.docs.size >= COMPILED_FROM:
+            return self._rank_one_part(keys, k, allowed)
+        found = self._find(keys)
+        if coarsely and int(found.df.sum()) >= COMPILED_FROM:
             return self._rank_coarsely(found, k, allowed)
         scores = self._scores(found, allowed)
         scores[scores <= 0] = -np.inf
         positions = top(scores, k)
         return Ranking(positions, scores[positions])
+
+    def _rank_one_part(self, keys: list[int], k: int, allowed: Mask | None) -> Ranking:
+        """What `_rank_coarsely` gives, with all of it compiled."""
+        part = self.parts[0]
+        room = part.borrow_room()
+        try:
+            found = _kernel().best_of_keys(
+                np.array(keys, dtype=np.uint64), part.postings.keys, part.postings.starts,
+                _kernel().IDFS[self._formula.idf], self.live, self._prepared(0),
+                k, max(STRIPES, k), _ALL if allowed is None else allowed, room,
+            )  # fmt: skip
+        finally:
+            part.return_room(room)
+        return Ranking(*found)
 
     def _rank_coarsely(self, found: Found, k: int, allowed: Mask | None) -> Ranking:
         """The same ranking, faster: coarse gains leave a few passages that may be the best; those are scored."""
@@ -321,7 +344,7 @@ class Lexical:
         terms = [part.find(keys) for part in self.parts]
         counted = [part.live_df(here) for part, here in zip(self.parts, terms, strict=True)]
         df = counted[0] if len(counted) == 1 else np.sum([np.zeros(len(keys), np.int64), *counted], axis=0)
-        idf = self._formula.idf(self.live, df) if self.live else np.zeros(len(keys))
+        idf = np.array([self._formula.idf(self.live, n) if self.live else 0.0 for n in df.tolist()], dtype=np.float64)
         return Found(terms, counts, df, idf)
 
     def _lengths(self, at: int) -> Floats:

@@ -42,8 +42,9 @@ RECENT_SEGMENTS = 16
 # How long a writer waits for another one to finish.
 WAIT_SECONDS = 60.0
 
-# A tool's name says more than its prose: nDCG@10 rises on 7 of 10 sets and falls on one against weights of 1.
-CORPUS_SCORING = Scoring(weights=(2.0, 1.5, 1.0))
+# A tool's name says more than its prose: nDCG@10 rises on 7 of 10 sets and falls on one against weights of 1. With a k1
+# of 1.2 instead of 1.5 long questions over many passages gain .007, tools lose .003 at most.
+CORPUS_SCORING = Scoring(k1=1.2, weights=(2.0, 1.5, 1.0))
 
 _SCHEMA = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
