@@ -323,6 +323,11 @@ def test_html_that_is_nested_too_deep_is_a_problem_at_once(tmp_path: Path) -> No
     assert document(tmp_path, "a.html", many).content.count("short") == 5000
 
 
+def test_html_with_very_many_options_is_read_at_once(tmp_path: Path) -> None:
+    options = "<option value='1'>x</option>" * 100_000
+    assert document(tmp_path, "a.html", f"<p>Choose <select>{options}</select> one.").content == "Choose one."
+
+
 def test_binary_html_is_a_problem(tmp_path: Path) -> None:
     assert reason(tmp_path, "a.html", b"\x89PNG\0\0") == "It is binary, not HTML."
 

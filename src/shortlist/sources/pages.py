@@ -199,11 +199,11 @@ _DECLARED_WITHIN = 4096
 _LATIN = {"iso-8859-1", "latin1", "latin-1", "us-ascii", "ascii"}  # which browsers read as cp1252
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
 _CLOSED_BY_OTHERS = frozenset({
-    "p", "li", "dt", "dd", "td", "th", "tr", "tbody", "thead", "tfoot", "option", "optgroup", "rt", "rp", "html",
-    "head", "body", "colgroup", "caption", "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta",
-    "param", "source", "track", "wbr",
+    "p", "li", "dt", "dd", "td", "th", "tr", "tbody", "thead", "tfoot", "area", "base", "br", "col", "embed", "hr",
+    "img", "input", "link", "meta", "param", "source", "track", "wbr",
 })  # fmt: skip
-_DEEPEST = 2000  # the parser's time grows with the square of the depth
+_DEEPEST = 2000  # the parser's time grows with the square of the depth, and of the options in a select
+_OPTION = re.compile(r"</?opt(?:ion|group)\b[^<>]{0,1000}>", re.IGNORECASE)
 _SPACE = re.compile(r"\s+")
 
 
@@ -214,7 +214,7 @@ def read_html(file: File) -> Iterator[Document | Problem]:
         raise SourceError("It is binary, not HTML.")
     declared = _CHARSET.search(data[:_DECLARED_WITHIN])
     encoding = declared.group(1).decode().lower() if declared else ""
-    text = decode(data, "cp1252" if encoding in _LATIN else encoding)
+    text = _OPTION.sub(" ", decode(data, "cp1252" if encoding in _LATIN else encoding))
     if _depth(text) > _DEEPEST:
         raise SourceError(f"Its elements are nested more than {_DEEPEST} deep.")
     tree = lexbor.LexborHTMLParser(text)
@@ -249,10 +249,11 @@ def _visible(root: Any) -> str:
         text = node.text_content or ""
         if not preformatted:
             text = _SPACE.sub(" ", text)
+            text = text.lstrip() if joint or (parts and parts[-1].endswith(" ")) else text
         if text.strip() and joint:
-            text = (_JOINTS[joint] if parts else "") + mark + (text if preformatted else text.lstrip())
+            text = (_JOINTS[joint] if parts else "") + mark + text
             joint, mark = 0, ""
-        if text.strip() or not joint:
+        if text and not joint:
             parts.append(text)
     return "\n".join(line.rstrip() for line in "".join(parts).split("\n")).strip()
 
