@@ -79,6 +79,32 @@ Source = Iterable[Document | Problem]
 
 
 @dataclass(frozen=True, slots=True)
+class Stamp:
+    """Follows the documents of one file or, where that is as it was, stands for them all.
+
+    They are those with this id, or with `id#` at the beginning of theirs, and this source. `value` changes with the
+    file; it is empty while it cannot be trusted to. `skipped` says that the file holds nothing that can be searched.
+    """
+
+    id: str
+    source: str
+    value: str
+    skipped: bool = False
+
+
+Stamps = Mapping[str, Stamp]
+
+
+@runtime_checkable
+class Stamped(Protocol):
+    """A source that can leave out what has not changed."""
+
+    def since(self, known: Stamps) -> Iterable[Document | Problem | Stamp]:
+        """What has changed since these stamps, and the stamps of now."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
 class Passage:
     """The unit that is indexed: a document, or a part of one."""
 
@@ -89,17 +115,20 @@ class Passage:
     source: str = ""
     locator: str = "whole"
     metadata: Metadata = field(default_factory=dict)
+    context: str = ""
+    """The headings that a part of a long text stands under: "Guide > Install"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What one sync did."""
+    """What one sync did. `skipped` counts files that hold nothing that can be searched, such as images."""
 
     added: int = 0
     changed: int = 0
     unchanged: int = 0
     removed: int = 0
     failed: tuple[Problem, ...] = ()
+    skipped: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "failed": [problem.to_dict() for problem in self.failed]}
@@ -154,6 +183,10 @@ class Hit:
     def metadata(self) -> Metadata:
         return self.passage.metadata
 
+    @property
+    def context(self) -> str:
+        return self.passage.context
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "id": self.id,
@@ -163,6 +196,7 @@ class Hit:
             "kind": self.kind,
             "source": self.source,
             "locator": self.locator,
+            "context": self.context,
             "metadata": dict(self.metadata),
             "signals": dict(self.signals),
         }

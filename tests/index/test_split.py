@@ -5,7 +5,8 @@ import itertools
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from shortlist.index.split import Piece, split, windows
+from shortlist import create_corpus, search
+from shortlist.index.split import Piece, heading_paths, split, windows
 from shortlist.types import Document
 
 
@@ -63,3 +64,56 @@ def test_windows_cover_all_text_and_none_lies_in_another(text: str, size: int, o
 
 def test_a_text_without_any_space_is_cut_all_the_same() -> None:
     assert windows("x" * 2000, 800, 120) == [(0, 800), (680, 1480), (1360, 2000)]
+
+
+# Headings
+
+
+GUIDE = (
+    "Before any heading. " + "filler " * 120 + "\n\n# Guide #\n\n" + "general " * 120 + "\n\n## Install\n\n"
+    "```sh\n# not a heading\n```\n\n" + "install " * 220 + "\n\n### On Windows\n\n" + "windows " * 120 + "\n\n"
+    "## Use\n\n" + "using " * 150
+)  # fmt: skip
+
+
+def test_a_window_carries_the_headings_that_it_stands_under() -> None:
+    pieces = split(Document("a", "", GUIDE, kind="file", source="/docs/guide.md"))
+    paths = dict.fromkeys(piece.context for piece in pieces)
+    assert list(paths) == ["", "Guide", "Guide > Install", "Guide > Install > On Windows", "Guide > Use"]
+    for piece in pieces:
+        start = int(piece.locator.removeprefix("whole;offset="))
+        assert piece.text
+        assert GUIDE[start:].startswith(piece.text)
+
+
+def test_only_texts_with_headings_carry_them() -> None:
+    for source in ("/src/a.py", "/docs/a.txt", ""):
+        assert {piece.context for piece in split(Document("a", "", GUIDE, kind="file", source=source))} == {""}
+    for source in ("/docs/a.MD", "/docs/a.docx", "a.html"):
+        assert "Guide > Use" in {piece.context for piece in split(Document("a", "", GUIDE, kind="page", source=source))}
+
+
+def test_a_heading_ends_those_of_its_level_and_below() -> None:
+    text = "# A\n### C\n## B\n# D\n####### seven\n#none\n#\n    # code\n~~~\n# E\n```\n# F\n~~~~\n```x``` y\n## G ##\n"
+    starts, paths = heading_paths(text)
+    assert paths == ["", "A", "A > C", "A > B", "D", "D > G"]
+    assert [text[start:].split("\n")[0] for start in starts] == ["# A", "### C", "## B", "# D", "## G ##"]
+
+
+def test_a_paragraph_that_is_marked_as_a_heading_is_cut_short() -> None:
+    assert heading_paths("# " + "x" * 10_000)[1] == ["", "x" * 120]
+
+
+def test_windows_are_the_same_with_and_without_headings() -> None:
+    with_them, without = (split(Document("a", "", GUIDE, kind="file", source=source)) for source in ("a.md", "a.txt"))
+    assert [(piece.locator, piece.text) for piece in with_them] == [(piece.locator, piece.text) for piece in without]
+
+
+def test_a_passage_is_found_by_the_heading_that_it_stands_under() -> None:
+    document = Document("a", "", GUIDE, kind="file", source="/docs/guide.md")
+    with create_corpus(in_memory=True, embedder="none") as corpus:
+        corpus.add([document])
+        (hit,) = search(corpus, "on windows using")
+        assert hit.text in GUIDE
+        (hit,) = search(corpus, "general guide")
+        assert (hit.context, hit.to_dict()["context"]) == ("Guide", "Guide")

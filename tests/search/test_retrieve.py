@@ -550,6 +550,7 @@ def test_hits_become_plain_json(mode: Mode) -> None:
         "kind": "tool",
         "source": "/x",
         "locator": "whole",
+        "context": "",
         "metadata": {"n": [1, {"deep": None}]},
     }
     assert hits[0].to_dict() == hits.to_dict()["hits"][0]

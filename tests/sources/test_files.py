@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,16 +12,10 @@ import pytest
 
 from shortlist import Changes, CorpusSource, Document, InputError, Problem, SourceError, build, search
 from shortlist.sources import files as files_module
+from shortlist.sources import reading
+from tests.sources.samples import docx, pdf, write, xlsx
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "data"
-
-
-def write(root: Path, files: dict[str, str | bytes]) -> Path:
-    for name, content in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return root
 
 
 def read(root: Path, **options: Any) -> dict[str, Document | Problem]:
@@ -77,12 +72,6 @@ def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
     (document,) = read(write(tmp_path, {"a.txt": b"\xef\xbb\xbfapple"})).values()
     assert isinstance(document, Document)
     assert document.content == "apple"
-
-
-def test_bytes_that_are_no_utf8_are_replaced(tmp_path: Path) -> None:
-    (document,) = read(write(tmp_path, {"a.txt": b"caf\xe9 noir"})).values()
-    assert isinstance(document, Document)
-    assert document.content == "caf\ufffd noir"
 
 
 def test_an_empty_file_is_an_empty_document(tmp_path: Path) -> None:
@@ -226,7 +215,7 @@ def test_what_every_project_ignores_is_left_out(tmp_path: Path) -> None:
 def test_a_file_that_is_too_large_is_a_problem_and_the_others_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files_module, "MAX_BYTES", 10)
+    monkeypatch.setattr(reading, "MAX_BYTES", 10)
     found = read(write(tmp_path, {"a.txt": "x" * 11, "b.txt": "x" * 10}))
     assert isinstance(found["a.txt"], Problem)
     assert found["a.txt"].reason.startswith("It is larger than ")
@@ -288,13 +277,86 @@ def test_a_folder_below_that_cannot_be_read_is_a_source_error_and_nothing_is_pru
     assert corpus.ids() == ["a.txt", "locked/b.txt"]
 
 
-@pytest.mark.parametrize("place", ["missing", "file.txt"])
-def test_a_folder_that_is_none_is_a_source_error_and_nothing_is_pruned(tmp_path: Path, place: str) -> None:
-    write(tmp_path, {"file.txt": "x", "folder/a.txt": "apple"})
+def test_a_place_that_is_not_there_is_a_source_error_and_nothing_is_pruned(tmp_path: Path) -> None:
+    write(tmp_path, {"folder/a.txt": "apple"})
     corpus = build(CorpusSource.from_files(tmp_path / "folder"), in_memory=True, embedder="none")
-    with pytest.raises(SourceError, match=f"{place} is not a folder that can be read"):
-        corpus.sync(CorpusSource.from_files(tmp_path / place))
+    with pytest.raises(SourceError, match="missing is not a file or folder that can be read"):
+        corpus.sync(CorpusSource.from_files(tmp_path / "missing"))
     assert corpus.ids() == ["a.txt"]
+
+
+def test_one_file_can_be_given_in_place_of_a_folder(tmp_path: Path) -> None:
+    write(tmp_path, {"a.txt": "apple", "b.csv": "fruit\npear\nplum\n", ".gitignore": "*"})
+    assert names(tmp_path / "a.txt") == ["a.txt"]
+    assert names(tmp_path / "b.csv") == ["b.csv#row=1", "b.csv#row=2"]
+
+
+# Every kind of file
+
+
+def test_one_folder_may_hold_files_of_every_kind(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            "code.py": "print('hello')",
+            "data.csv": "fruit,colour\napple,red\n",
+            "export.jsonl": '{"fruit": "pear"}\n',
+            "guide.docx": docx(["# Guide", "Install it."]),
+            "IMAGE.PNG": b"\x89PNG\0\0",
+            "list.json": '[{"fruit": "plum"}]',
+            "page.html": "<title>Page</title><p>Hello",
+            "report.PDF": pdf(["First page.", "Second page."]),
+            "sheet.xlsx": xlsx({"Prices": [["fruit", "price"], ["fig", 2]]}),
+        },
+    )
+    documents = [item for item in CorpusSource.from_files(tmp_path) if isinstance(item, Document)]
+    assert [(item.id, item.kind, item.locator) for item in documents] == [
+        ("code.py", "file", "whole"),
+        ("data.csv#row=1", "row", "row=1"),
+        ("export.jsonl#row=1", "row", "row=1"),
+        ("guide.docx", "page", "whole"),
+        ("list.json#row=1", "row", "row=1"),
+        ("page.html", "page", "whole"),
+        ("report.PDF#page=1", "page", "page=1"),
+        ("report.PDF#page=2", "page", "page=2"),
+        ("sheet.xlsx#sheet=Prices;row=1", "row", "sheet=Prices;row=1"),
+    ]
+    assert {item.source for item in documents[-3:-1]} == {str(tmp_path / "report.PDF")}
+
+
+def test_files_that_hold_nothing_to_search_are_counted(tmp_path: Path) -> None:
+    write(tmp_path, {"a.txt": "apple", "b.png": b"\x89PNG\0", "c.bin": b"\0", "header-only.csv": "a,b\n"})
+    corpus = build(CorpusSource.from_files(tmp_path), in_memory=True, embedder="none")
+    assert corpus.changes == Changes(added=1, skipped=3)
+
+
+def test_what_needs_a_package_that_is_missing_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, {"a.pdf": pdf(["x"]), "b.docx": docx(["x"]), "c.xlsx": xlsx({"S": [["x"]]}), "d.html": "x"})
+    for package in ("pypdfium2", "docx", "python_calamine", "selectolax.lexbor", "charset_normalizer"):
+        monkeypatch.setitem(sys.modules, package, None)
+    write(tmp_path, {"e.txt": b"caf\xe9", "f.csv": "fruit\napple\n"})
+    found = read(tmp_path)
+    for id in ("a.pdf", "b.docx", "c.xlsx", "d.html"):
+        problem = found[id]
+        assert isinstance(problem, Problem)
+        assert problem.reason.endswith('pip install "shortlist[documents]"')
+    text = found["e.txt"]
+    assert isinstance(text, Document)
+    assert text.content == "café"
+    assert "f.csv#row=1" in found
+
+
+def test_whatever_a_loader_raises_is_a_problem_of_that_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(file: reading.File) -> Iterator[Document | Problem]:
+        yield file.part("row=1", "before", "", "row")
+        raise RecursionError("too deep")
+
+    monkeypatch.setitem(files_module.LOADERS, ".csv", fail)
+    found = list(CorpusSource.from_files(write(tmp_path, {"a.csv": "x", "b.txt": "x"})))
+    assert [item.id for item in found] == ["a.csv#row=1", "a.csv", "b.txt"]
+    assert found[1] == Problem("a.csv", "It cannot be read: RecursionError: too deep.", str(tmp_path / "a.csv"))
 
 
 # Links

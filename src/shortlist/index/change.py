@@ -46,15 +46,20 @@ class Unindexed:
     title: str
     keywords: Sequence[str]
     text: str
+    context: str
 
     @property
     def fields(self) -> Fields:
         names = () if self.ordinal else {self.title or self.id, self.id if _is_name(self.id) else self.title}
-        return Fields(self.title, self.keywords, self.text, tuple(names))
+        return Fields(self.title, self._words_beside, self.text, tuple(names))
 
     @property
     def to_embed(self) -> str:
-        return "\n".join(part for part in (self.title, ", ".join(self.keywords), self.text) if part)
+        return "\n".join(part for part in (self.title, ", ".join(self._words_beside), self.text) if part)
+
+    @property
+    def _words_beside(self) -> Sequence[str]:
+        return [*self.keywords, self.context] if self.context else self.keywords
 
 
 def _is_name(id: str) -> bool:
@@ -78,13 +83,13 @@ def make_segment(passages: Sequence[Unindexed], config: Config, embedder: Embedd
 def read_passages(connection: sqlite3.Connection, first: int, last: int) -> list[Unindexed]:
     """The live passages of a range, as they were when first indexed."""
     rows = connection.execute(
-        "SELECT p.num, p.document, p.ordinal, d.id, d.title, d.keywords, coalesce(p.text, d.content) "
+        "SELECT p.num, p.document, p.ordinal, d.id, d.title, d.keywords, coalesce(p.text, d.content), p.context "
         "FROM passages p JOIN documents d ON d.num = p.document WHERE p.num BETWEEN ? AND ? ORDER BY p.num",
         (first, last),
     )
     return [
-        Unindexed(number, document, ordinal, id, title, json.loads(keywords), text)
-        for number, document, ordinal, id, title, keywords, text in rows
+        Unindexed(number, document, ordinal, id, title, json.loads(keywords), text, context)
+        for number, document, ordinal, id, title, keywords, text, context in rows
     ]
 
 
@@ -113,6 +118,7 @@ class Change:
     def put(self, record: Record, number: int | None) -> None:
         """Store a document, in place of the one with that number if there is one."""
         document = record.document
+        self._forget_stamps(document.source, number)
         row = (
             record.hash, document.kind, document.title, document.content, record.keywords, record.metadata,
             document.source, document.locator, document.payload, document.id,
@@ -136,21 +142,20 @@ class Change:
     def _add_passages(self, document: Document, number: int, metadata: str) -> None:
         for ordinal, piece in enumerate(split(document, self.config.chunk_size, self.config.chunk_overlap)):
             text = document.content if piece.text is None else piece.text
-            shown = (document.id, document.title, text, document.kind, document.source, piece.locator, metadata)
+            id, title, context = document.id, document.title, piece.context
+            shown = (id, title, text, document.kind, document.source, piece.locator, metadata, context)
             cursor = self.connection.execute(
-                "INSERT INTO passages(document, ordinal, locator, text, checksum) VALUES (?, ?, ?, ?, ?)",
-                (number, ordinal, piece.locator, piece.text, passage_checksum(shown)),
+                "INSERT INTO passages(document, ordinal, locator, text, checksum, context) VALUES (?, ?, ?, ?, ?, ?)",
+                (number, ordinal, piece.locator, piece.text, passage_checksum(shown), context),
             )
-            self._pending.append(
-                Unindexed(
-                    int(cursor.lastrowid or 0), number, ordinal, document.id, document.title, document.keywords, text
-                )
-            )
+            passage = int(cursor.lastrowid or 0)
+            self._pending.append(Unindexed(passage, number, ordinal, id, title, document.keywords, text, context))
             self._characters += len(text)
         if len(self._pending) >= FLUSH_PASSAGES or self._characters >= FLUSH_CHARACTERS:
             self._merge([], self._make_segment())
 
     def remove(self, number: int) -> None:
+        self._forget_stamps(None, number)
         self._bury(number)
         self.connection.execute("DELETE FROM documents WHERE num = ?", (number,))
 
@@ -194,6 +199,12 @@ class Change:
         segment = make_segment(self._pending, self.config, self.embedder, self.store)
         self._pending, self._characters = [], 0
         return segment
+
+    def _forget_stamps(self, source: str | None, number: int | None) -> None:
+        """A stamp stands for the documents of a source as they were stored: it ends with any change of one of them."""
+        self.connection.execute(
+            "DELETE FROM stamps WHERE source IN (?, (SELECT source FROM documents WHERE num = ?))", (source, number)
+        )
 
     def _bury(self, document: int) -> None:
         rows = self.connection.execute("SELECT num FROM passages WHERE document = ?", (document,)).fetchall()

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from pathlib import PurePath
 from typing import Any
 
-from shortlist.types import Document, Problem
+from shortlist.types import Document, Problem, Stamp
 
 DEEPEST = 100  # levels of metadata; what is deeper cannot be copied by all of Python
 
@@ -116,6 +116,16 @@ def find_stored(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str,
     return {id: (number, hash) for id, number, hash in rows}
 
 
+def find_stamped(connection: sqlite3.Connection, stamp: Stamp) -> set[str]:
+    """The ids of the stored documents that a stamp stands for."""
+    first, beyond = f"{stamp.id}#", f"{stamp.id}$"  # the character after #
+    rows = connection.execute(
+        "SELECT id FROM documents WHERE source = ? AND (id = ? OR (id >= ? AND id < ?))",
+        (stamp.source, stamp.id, first, beyond),
+    )
+    return {id for (id,) in rows}
+
+
 def read_document(connection: sqlite3.Connection, id: str) -> Document | None:
     row = connection.execute(f"SELECT {DOCUMENT_COLUMNS}, hash FROM documents WHERE id = ?", (id,)).fetchone()
     return to_document(row) if row else None
@@ -134,8 +144,11 @@ def to_document(row: Sequence[Any]) -> Document:
 
 
 def passage_checksum(columns: Sequence[str]) -> int:
-    """Of what is shown of a passage: id, title, text, kind, source, locator, metadata."""
-    return zlib.crc32("\0".join(columns).encode())
+    """Of what is shown of a passage: id, title, text, kind, source, locator, metadata, context.
+
+    An empty context leaves no trace: there was none in the first format.
+    """
+    return zlib.crc32("\0".join(columns).rstrip("\0").encode())
 
 
 def batched(items: Iterable[Any], size: int) -> Iterator[list[Any]]:

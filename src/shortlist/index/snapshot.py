@@ -78,15 +78,15 @@ class Snapshot:
         numbers = self.view.passages(positions).tolist()
         rows = self._select(
             "SELECT p.num, p.checksum, d.id, d.title, coalesce(p.text, d.content), d.kind, d.source, p.locator, "
-            "d.metadata FROM passages p JOIN documents d ON d.num = p.document WHERE p.num IN ({})",
+            "d.metadata, p.context FROM passages p JOIN documents d ON d.num = p.document WHERE p.num IN ({})",
             numbers,
         )
         found = {}
         for number, checksum, *columns in rows:
             if passage_checksum(columns) != checksum:
                 raise sqlite3.DatabaseError("a passage does not match its checksum")
-            id, title, text, kind, source, locator, metadata = columns
-            found[number] = Passage(id, title or id, text, kind, source, locator, json.loads(metadata))
+            id, title, text, kind, source, locator, metadata, context = columns
+            found[number] = Passage(id, title or id, text, kind, source, locator, json.loads(metadata), context)
         return _each(found, numbers)
 
     def match(self, key: str, test: Callable[[Any], bool]) -> Mask:

@@ -1,13 +1,16 @@
 """Into which passages does a document fall?
 
 Tools, rows and plain texts are indexed whole. Files and pages are cut into overlapping windows. Skills and packages
-show two surfaces: what they say of themselves in their first paragraph, and the windows of the rest.
+show two surfaces: what they say of themselves in their first paragraph, and the windows of the rest. A window of a text
+with headings carries those that it stands under.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from shortlist.types import Document
 
@@ -17,16 +20,22 @@ CHUNK_OVERLAP = 120
 CHUNKED_KINDS = frozenset({"file", "page"})
 LED_KINDS = frozenset({"skill", "package"})
 
+# Their headings are marked as in Markdown: they are so written, or were so read.
+WITH_HEADINGS = frozenset({".md", ".markdown", ".docx", ".html", ".htm", ".xhtml"})
+LONGEST_HEADING = 120
+
 _SENTENCE_END = re.compile(r"[.!?…。！？]['\"”’)\]]*\s+|\n{2,}")
 _SPACE = re.compile(r"\s+")
+_HEADING_OR_FENCE = re.compile(r"^ {0,3}(?:(#{1,6})[ \t]+(\S.*)|(`{3,}(?=[^`\n]*$)|~{3,}))", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a document; `text` is None when it is the whole content."""
+    """A part of a document; `text` is None when it is the whole content; `context` is the headings it stands under."""
 
     locator: str
     text: str | None = None
+    context: str = ""
 
 
 def split(document: Document, size: int = CHUNK_SIZE, overlap: int = CHUNK_OVERLAP) -> list[Piece]:
@@ -41,7 +50,33 @@ def split(document: Document, size: int = CHUNK_SIZE, overlap: int = CHUNK_OVERL
             spans = [(0, lead), *((start + lead, end + lead) for start, end in rest)]
     if len(spans) < 2:
         return [Piece(document.locator)]
-    return [Piece(f"{document.locator};offset={start}", content[start:end]) for start, end in spans]
+    has_headings = PurePath(document.source).suffix.lower() in WITH_HEADINGS
+    starts, paths = heading_paths(content) if has_headings else ([], [""])
+    return [
+        Piece(f"{document.locator};offset={start}", content[start:end], paths[bisect_right(starts, start)])
+        for start, end in spans
+    ]
+
+
+def heading_paths(text: str) -> tuple[list[int], list[str]]:
+    """Where each heading starts, and the path of headings before the first and from each on: "Guide > Install"."""
+    starts, paths = [], [""]
+    path: list[tuple[int, str]] = []
+    fence = ""
+    for match in _HEADING_OR_FENCE.finditer(text):
+        marks, heading, fence_here = match.groups()
+        if fence_here:
+            if not fence:
+                fence = fence_here
+            elif fence_here.startswith(fence):
+                fence = ""
+        elif not fence:
+            level = len(marks)
+            path = [above for above in path if above[0] < level]
+            path.append((level, heading[:LONGEST_HEADING].rstrip().rstrip("#").rstrip()))
+            starts.append(match.start())
+            paths.append(" > ".join(name for _, name in path))
+    return starts, paths
 
 
 def windows(text: str, size: int, overlap: int) -> list[tuple[int, int]]:

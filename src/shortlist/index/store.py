@@ -14,7 +14,7 @@ import os
 import sqlite3
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -28,6 +28,7 @@ from shortlist.index import split
 from shortlist.index.formulas import Scoring
 from shortlist.index.segment import Segment, SegmentDamaged
 from shortlist.index.tokens import DEFAULT as DEFAULT_ANALYZER
+from shortlist.types import Stamp
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 DATABASE = "corpus.db"
 SEGMENTS = "segments"
 APPLICATION_ID = 0x53484C54
-FORMAT = 1
+FORMAT = 2
 
 RECENT_SEGMENTS = 16
 
@@ -46,7 +47,11 @@ WAIT_SECONDS = 60.0
 # of 1.2 instead of 1.5 long questions over many passages gain .007, tools lose .003 at most.
 CORPUS_SCORING = Scoring(k1=1.2, weights=(2.0, 1.5, 1.0))
 
-_SCHEMA = """
+_STAMPS = (
+    "CREATE TABLE stamps(source TEXT, id TEXT, value TEXT NOT NULL, skipped INTEGER NOT NULL, "
+    "PRIMARY KEY (source, id)) WITHOUT ROWID"
+)
+_SCHEMA = f"""
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE documents(
     num INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, hash BLOB NOT NULL, kind TEXT NOT NULL,
@@ -54,13 +59,17 @@ CREATE TABLE documents(
     source TEXT NOT NULL, locator TEXT NOT NULL, payload TEXT);
 CREATE TABLE passages(
     num INTEGER PRIMARY KEY AUTOINCREMENT, document INTEGER NOT NULL, ordinal INTEGER NOT NULL,
-    locator TEXT NOT NULL, text TEXT, checksum INTEGER NOT NULL);
+    locator TEXT NOT NULL, text TEXT, checksum INTEGER NOT NULL, context TEXT NOT NULL DEFAULT '');
 CREATE INDEX passages_of_document ON passages(document);
 CREATE TABLE segments(
     first INTEGER PRIMARY KEY, last INTEGER NOT NULL, size INTEGER NOT NULL, file TEXT NOT NULL,
     bytes INTEGER NOT NULL, written INTEGER NOT NULL, checksum INTEGER NOT NULL);
 CREATE TABLE tombstones(num INTEGER PRIMARY KEY AUTOINCREMENT, passage INTEGER NOT NULL UNIQUE);
+{_STAMPS};
 """
+
+# What makes a corpus of a format one of the next.
+_UPGRADES = {1: ("ALTER TABLE passages ADD COLUMN context TEXT NOT NULL DEFAULT ''", _STAMPS)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,7 +370,7 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
             f"{path} is not the database of a corpus, or has lost its beginning. Nothing was overwritten. "
             f"Restore it from a backup, or move it away and build the corpus again from its source."
         )
-    if version != FORMAT:
+    if version != FORMAT and version not in _UPGRADES:
         raise CorpusMismatch(
             f"{path} has format {version}; this version of shortlist reads format {FORMAT}. "
             f"Build the corpus again from its source."
@@ -372,6 +381,22 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
         raise sqlite3.DatabaseError("the file is cut short")
     if "documents" not in {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}:
         raise sqlite3.DatabaseError("its tables are missing")
+    if version != FORMAT:
+        _upgrade(connection)
+
+
+def _upgrade(connection: sqlite3.Connection) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()  # another process may have been quicker
+        for older in range(version, FORMAT):
+            for statement in _UPGRADES[older]:
+                connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {FORMAT}")
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
 
 
 def read_config(connection: sqlite3.Connection) -> Config:
@@ -403,6 +428,17 @@ def read_dead(connection: sqlite3.Connection, row: SegmentRow) -> NDArray[np.int
     """The numbers of the passages that a segment still holds although they were removed."""
     query = "SELECT passage FROM tombstones WHERE passage BETWEEN ? AND ? ORDER BY passage"
     return np.array([passage for (passage,) in connection.execute(query, (row.first, row.last))], dtype=np.int64)
+
+
+def read_stamps(connection: sqlite3.Connection) -> dict[str, Stamp]:
+    rows = connection.execute("SELECT id, source, value, skipped FROM stamps")
+    return {id: Stamp(id, source, value, bool(skipped)) for id, source, value, skipped in rows}
+
+
+def write_stamps(connection: sqlite3.Connection, stamps: Iterable[Stamp], gone: Iterable[Stamp]) -> None:
+    connection.executemany("DELETE FROM stamps WHERE source = ? AND id = ?", [(item.source, item.id) for item in gone])
+    rows = [(item.source, item.id, item.value, item.skipped) for item in stamps]
+    connection.executemany("INSERT OR REPLACE INTO stamps VALUES (?, ?, ?, ?)", rows)
 
 
 def read_segments(connection: sqlite3.Connection) -> list[SegmentRow]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Set, Sized
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
 from typing import Any
 
 from shortlist.errors import CorpusBusy
 from shortlist.index.change import Change
-from shortlist.index.records import Record, batched, find_stored, to_record
-from shortlist.index.store import Store, read_generation
-from shortlist.types import Changes, Document, Problem
+from shortlist.index.records import Record, batched, clean, find_stamped, find_stored, to_record
+from shortlist.index.store import Store, read_generation, read_stamps, write_stamps
+from shortlist.types import Changes, Document, Problem, Stamp, Stamped
 
 Progress = Callable[[int, int | None], None]
 Documents = Iterable[Document | Problem]
@@ -51,22 +52,22 @@ class _Sync:
         self._locked = locked
         self._expected = expected  # came when the documents were read before
         self.seen: set[str] = set()
+        self._known: dict[str, Stamp] = {}
+        self._stamps: dict[str, Stamp] = {}
         self._unreadable: set[str] = set()
         self._failed: list[Problem] = []
         self._added = self._changed = self._unchanged = self._removed = 0
 
     def run(self, documents: Documents, prune: bool, progress: Progress | None) -> Changes:
         total = len(documents) if isinstance(documents, Sized) else None
-        done = 0
         with self._stack:
             if self._locked:
                 self._open_change()
             self._generation = self._read_generation()
-            for batch in batched(documents, BATCH):
+            for batch in batched(self._read(documents), BATCH):
                 self._take(batch)
-                done += len(batch)
                 if progress:
-                    progress(done, total)
+                    progress(self._done, total)
             if not self._expected <= self.seen:  # a source that is spent must not empty the corpus
                 raise CorpusBusy(
                     "Another writer changed the corpus during this sync, and the documents could not be read a second "
@@ -74,12 +75,36 @@ class _Sync:
                 )
             if prune:
                 self._prune()
+            self._keep_stamps(prune)
             if self._change is None and self._read_generation() != self._generation:
                 raise _Overtaken
-        return Changes(self._added, self._changed, self._unchanged, self._removed, tuple(self._failed))
+        skipped = sum(stamp.skipped for stamp in self._stamps.values())
+        return Changes(self._added, self._changed, self._unchanged, self._removed, tuple(self._failed), skipped)
+
+    @property
+    def _done(self) -> int:
+        return self._added + self._changed + self._unchanged + len(self._failed)
+
+    def _read(self, documents: Documents) -> Iterable[Document | Problem | Stamp]:
+        """The documents, less those that the source knows to be unchanged since they were stored."""
+        if not isinstance(documents, Stamped):
+            return documents
+        with self._reading() as connection:
+            self._known = read_stamps(connection)
+        return documents.since(self._known)
 
     def _take(self, batch: list[Any]) -> None:
-        records = [record for record in map(self._admit, batch) if record]
+        batch = [_cleaned(item) if isinstance(item, Stamp) else item for item in batch]
+        unchanged = self._unchanged_since([item for item in batch if isinstance(item, Stamp)])
+        records = []
+        for item in batch:
+            if isinstance(item, Stamp):
+                self._stamps[item.id] = item
+                came_not = unchanged.get(item, set()) - self.seen
+                self._unchanged += len(came_not)
+                self.seen |= came_not
+            elif record := self._admit(item):
+                records.append(record)
         stored = self._stored(records)
         for record in records:
             number, known_hash = stored.get(record.document.id, (None, b""))
@@ -91,6 +116,23 @@ class _Sync:
                 self._added += 1
             else:
                 self._changed += 1
+
+    def _unchanged_since(self, stamps: list[Stamp]) -> dict[Stamp, set[str]]:
+        """The ids of the documents that need not come, for those stamps that are the same as before."""
+        same = [stamp for stamp in stamps if stamp == self._known.get(stamp.id)]
+        if not same:
+            return {}
+        with self._reading() as connection:
+            return {stamp: find_stamped(connection, stamp) for stamp in same}
+
+    def _keep_stamps(self, prune: bool) -> None:
+        """Write down the new stamps, but none of a file with a document that could not be taken: it is tried again."""
+        failed = {problem.source for problem in self._failed}
+        fresh = [stamp for stamp in self._stamps.values() if stamp.value and stamp != self._known.get(stamp.id)]
+        fresh = [stamp for stamp in fresh if stamp.source not in failed]
+        gone = [stamp for id, stamp in self._known.items() if prune and id not in self._stamps]
+        if fresh or gone:
+            write_stamps(self._open_change().connection, fresh, gone)
 
     def _admit(self, item: Any) -> Record | None:
         """The item ready to be stored, or None, after a note of what is wrong with it."""
@@ -142,3 +184,7 @@ class _Sync:
     def _read_generation(self) -> int:
         with self._reading() as connection:
             return read_generation(connection)
+
+
+def _cleaned(stamp: Stamp) -> Stamp:
+    return replace(stamp, id=clean(stamp.id), source=clean(stamp.source))

@@ -8,7 +8,7 @@ from typing import get_args
 
 from shortlist.errors import CorpusError, InputError
 from shortlist.index.records import clean
-from shortlist.sources.files import read_text
+from shortlist.sources.reading import read_text
 from shortlist.types import Disclosure, Document, Hit, Level, Selection
 
 MAX_FILES = 200

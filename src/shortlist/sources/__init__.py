@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from shortlist.errors import InputError
-from shortlist.sources.files import documents_in_folder, folder_name
+from shortlist.sources.files import documents_in_folder, folder_name, without_stamps
+from shortlist.sources.reports import reports_in_folder
 from shortlist.sources.skills import skills_in
 from shortlist.sources.texts import documents_of
 from shortlist.sources.tools import tools_in_catalog
-from shortlist.types import Document, Problem
+from shortlist.types import Document, Problem, Stamp, Stamps
 
 __all__ = ["SOURCES", "CorpusSource", "documents_of"]
 
@@ -24,9 +25,14 @@ class CorpusSource:
     name: str
     kind: str
     read: Callable[[], Iterable[Document | Problem]]
+    read_since: Callable[[Stamps], Iterable[Document | Problem | Stamp]] | None = None
 
     def __iter__(self) -> Iterator[Document | Problem]:
         return iter(self.read())
+
+    def since(self, known: Stamps) -> Iterable[Document | Problem | Stamp]:
+        """As iterating, but what is unchanged since these stamps is left out where the source can tell."""
+        return self.read_since(known) if self.read_since else self.read()
 
     @classmethod
     def from_mapping(cls, texts: Mapping[str, Any], name: str = "mapping") -> CorpusSource:
@@ -47,11 +53,19 @@ class CorpusSource:
     def from_files(
         cls, root: str | Path, pattern: str | None = None, exclude: str | None = None, name: str | None = None
     ) -> CorpusSource:
-        """The text files under a folder, one document each; `pattern` and `exclude` are regular expressions on the
-        path below the folder. What .gitignore files name is left out."""
+        """The files under a folder, or one file: text, Markdown and source code a document each, PDF a document a page,
+        CSV, JSON and XLSX a document a row, DOCX, HTML. `pattern` and `exclude` are regular expressions on the path
+        below the folder. What .gitignore files name is left out."""
         folder = Path(root).expanduser()
         read = documents_in_folder(folder, pattern, exclude)
-        return cls(name or folder_name(folder), "files", read)
+        return cls(name or folder_name(folder), "files", lambda: without_stamps(read), read)
+
+    @classmethod
+    def from_md_reports(cls, root: str | Path = ".", name: str | None = None) -> CorpusSource:
+        """The Markdown files under a folder, titled by their first heading, with front matter and date as metadata."""
+        folder = Path(root).expanduser()
+        read = reports_in_folder(folder)
+        return cls(name or folder_name(folder), "md_reports", lambda: without_stamps(read), read)
 
     @classmethod
     def from_skills(cls, *roots: str | Path, name: str = "skills") -> CorpusSource:
@@ -75,6 +89,7 @@ SOURCES: dict[str, Callable[..., CorpusSource]] = {
     "mapping": CorpusSource.from_mapping,
     "list": CorpusSource.from_list,
     "files": CorpusSource.from_files,
+    "md_reports": CorpusSource.from_md_reports,
     "skills": CorpusSource.from_skills,
     "catalog": CorpusSource.from_catalog,
 }

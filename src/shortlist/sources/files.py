@@ -1,21 +1,27 @@
-"""Documents out of folders of text files."""
+"""Documents out of folders: which files are there, which have changed, and who reads each."""
 
 from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shortlist.errors import InputError, SourceError
-from shortlist.types import Document, Problem
+from shortlist.errors import InputError, ShortlistError, SourceError
+from shortlist.sources.pages import read_docx, read_html, read_pdf
+from shortlist.sources.reading import File, decode, is_binary, read_bytes
+from shortlist.sources.tables import read_csv, read_json, read_json_lines, read_workbook
+from shortlist.types import Document, Problem, Stamp, Stamps
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-MAX_BYTES = 10 << 20
+VERSION = 1  # of the loaders: a change of what they make of a file has every file read again
+SETTLED_NS = 2_000_000_000  # a file may change once more in the tick of the clock in which it was read
+
 ALWAYS_IGNORED = (".git/", ".hg/", ".svn/", "__pycache__/", "node_modules/", ".venv/", ".DS_Store")
 
 _HEADING = re.compile(r"^#[ \t]+(\S.*)$", re.MULTILINE)
@@ -29,25 +35,42 @@ def folder_name(folder: Path) -> str:
 
 
 def documents_in_folder(
-    root: Path, pattern: str | None = None, exclude: str | None = None
-) -> Callable[[], Iterator[Document | Problem]]:
-    """A reader of the text files under a folder, made after a look at the arguments."""
+    root: Path, pattern: str | None = None, exclude: str | None = None, reader: str = "files"
+) -> Callable[[Stamps], Iterator[Document | Problem | Stamp]]:
+    """A reader of the files under a folder, or of one file, made after a look at the arguments.
+
+    It takes the stamps of an earlier reading; what has not changed since is not opened, and its stamp stands for it.
+    """
     try:
         wanted, unwanted = re.compile(pattern or ""), re.compile(exclude) if exclude else None
     except re.error as error:
         raise InputError(f"{error.pattern!r} is not a regular expression: {error}.") from None
 
-    def read() -> Iterator[Document | Problem]:
-        if not root.is_dir():
-            raise SourceError(f"{root} is not a folder that can be read.")
-        for path in walk(root):
-            relative = path.relative_to(root).as_posix()
+    def read(known: Stamps) -> Iterator[Document | Problem | Stamp]:
+        for path, relative in _files(root):
             if wanted.search(relative) and not (unwanted and unwanted.search(relative)):
-                found = read_file(path, relative)
-                if found is not None:
-                    yield found
+                source = str(path.resolve() if path.is_symlink() else path)
+                yield from _read_if_changed(File(path, relative, source), known, reader)
 
     return read
+
+
+def without_stamps(
+    read: Callable[[Stamps], Iterator[Document | Problem | Stamp]],
+) -> Iterator[Document | Problem]:
+    return (item for item in read({}) if not isinstance(item, Stamp))
+
+
+def _files(root: Path) -> Iterator[tuple[Path, str]]:
+    """Each file with its path below the folder."""
+    real = root.resolve()
+    if real.is_dir():
+        for path in walk(real):
+            yield path, path.relative_to(real).as_posix()
+    elif real.is_file():
+        yield real, root.name
+    else:
+        raise SourceError(f"{root} is not a file or folder that can be read.")
 
 
 def walk(root: Path) -> Iterator[Path]:
@@ -98,23 +121,54 @@ def _is_file(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def read_text(path: Path) -> str:
-    return path.read_bytes().decode("utf-8-sig", errors="replace")
-
-
-def read_file(path: Path, id: str) -> Document | Problem | None:
-    """A file as a document; None for one that holds no text; a Problem for one that cannot be read."""
-    source = str(path.resolve())
+def _read_if_changed(file: File, known: Stamps, reader: str) -> Iterator[Document | Problem | Stamp]:
+    """The documents of a file and its stamp; the stamp alone if it is the one that is known; no stamp after a Problem,
+    so that the file is tried again."""
+    now = time.time_ns()
     try:
-        if path.stat().st_size > MAX_BYTES:
-            return Problem(id, f"It is larger than {MAX_BYTES >> 20} MB.", source)
-        data = path.read_bytes()
+        status = file.path.stat()
     except OSError as error:
-        return Problem(id, f"It cannot be read: {error.strerror}.", source)
-    if b"\0" in data[:8192]:
-        return None
-    text = data.decode("utf-8-sig", errors="replace")
-    return Document(id, _title(path, text), text, metadata={"path": source}, kind="file", source=source)
+        yield _unreadable(file, error)
+        return
+    value = f"{reader} {VERSION} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
+    last = known.get(file.id)
+    if last and (last.source, last.value) == (file.source, value):
+        yield last
+        return
+    documents = problems = 0
+    for item in _read(file):
+        documents += isinstance(item, Document)
+        problems += isinstance(item, Problem)
+        yield item
+    if not problems:
+        settled = now - status.st_mtime_ns > SETTLED_NS
+        yield Stamp(file.id, file.source, value if settled else "", skipped=not documents)
+
+
+def _read(file: File) -> Iterator[Document | Problem]:
+    """Whatever goes wrong with one file is a Problem, and never the end of the others."""
+    try:
+        yield from LOADERS.get(file.path.suffix.lower(), read_plain)(file)
+    except Exception as error:
+        yield _unreadable(file, error)
+
+
+def _unreadable(file: File, error: Exception) -> Problem:
+    if isinstance(error, ShortlistError):
+        reason = str(error)
+    elif isinstance(error, OSError):
+        reason = f"It cannot be read: {error.strerror or error}."
+    else:
+        reason = f"It cannot be read: {type(error).__name__}: {error}."
+    return Problem(file.id, reason, file.source)
+
+
+def read_plain(file: File) -> Iterator[Document | Problem]:
+    """Text, Markdown or source code as one document; nothing for a file that holds no text."""
+    data = read_bytes(file.path)
+    if not is_binary(data):
+        text = decode(data)
+        yield file.document(text, _title(file.path, text), "file")
 
 
 def _title(path: Path, text: str) -> str:
@@ -124,3 +178,19 @@ def _title(path: Path, text: str) -> str:
         if title:
             return title
     return path.name
+
+
+LOADERS: dict[str, Callable[[File], Iterator[Document | Problem]]] = {
+    ".pdf": read_pdf,
+    ".docx": read_docx,
+    ".html": read_html,
+    ".htm": read_html,
+    ".xhtml": read_html,
+    ".csv": read_csv,
+    ".tsv": read_csv,
+    ".jsonl": read_json_lines,
+    ".ndjson": read_json_lines,
+    ".json": read_json,
+    ".xlsx": read_workbook,
+    ".xlsm": read_workbook,
+}

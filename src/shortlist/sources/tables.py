@@ -1,0 +1,213 @@
+"""Documents out of tables: CSV, JSON, JSON lines and spreadsheets, a row each."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import io
+import itertools
+import json
+import re
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from shortlist.errors import SourceError
+from shortlist.sources.reading import (
+    File,
+    check_archive,
+    check_size,
+    decode,
+    encoding_of,
+    is_binary,
+    optional,
+    read_bytes,
+)
+from shortlist.types import Document, Problem
+
+MAX_JSON_BYTES = 100 << 20
+MAX_CELLS = 20_000_000  # of a sheet, empty ones counted
+
+DELIMITERS = ",;\t|"
+_SAMPLE = 1 << 16
+_SAMPLE_ROWS = 20
+_CONTROL = re.compile(r"[\x01-\x08\x0e-\x1f]")
+_SHEET = re.compile(r"xl/worksheets/[^/]+\.xml$")
+_POSITION = re.compile(rb"""\sr=["']([A-Z]{0,3})([0-9]{1,7})["']""")
+_LONGEST_POSITION = 16
+_SEPARATOR_LINE = re.compile(r"sep=(.)\r?\n")  # written by Excel, for Excel
+
+
+def read_csv(file: File) -> Iterator[Document | Problem]:
+    encoding = encoding_of(file.path)
+    with file.path.open(encoding=encoding, errors="replace", newline="") as lines:
+        sample = lines.read(_SAMPLE)
+        if _is_binary(sample):
+            raise SourceError("It is binary, not a table in text.")
+        said = _SEPARATOR_LINE.match(sample)
+        delimiter = said.group(1) if said else _delimiter(sample)
+        lines.seek(0)
+        reader = csv.reader((line.replace("\0", "") for line in lines), delimiter=delimiter)
+        rows = itertools.islice(filter(None, reader), 1 if said else 0, None)
+        try:
+            names = _names(next(rows, []))
+            for number, cells in enumerate(rows, 1):
+                yield from _row(file, f"row={number}", names, cells, row=number)
+        except csv.Error as error:
+            raise SourceError(
+                f"From line {reader.line_num} on it cannot be read as CSV: {error}. Is a quote left open?"
+            ) from None
+
+
+def _is_binary(sample: str) -> bool:
+    """A few NULs alone are mere damage, to be left out."""
+    nuls = sample.count("\0")
+    return nuls > len(sample) / 3 or (nuls > 0 and _CONTROL.search(sample) is not None)
+
+
+def _delimiter(sample: str) -> str:
+    """The one that cuts the most rows into as many cells as the header has."""
+
+    def evenness(delimiter: str) -> tuple[float, int]:
+        try:
+            rows = csv.reader(io.StringIO(sample.replace("\0", ""), newline=""), delimiter=delimiter)
+            widths = [len(row) for row in itertools.islice(rows, _SAMPLE_ROWS) if row]
+        except csv.Error:
+            return 0.0, 0
+        if not widths or widths[0] == 1:
+            return 0.0, 0
+        return widths.count(widths[0]) / len(widths), widths[0]
+
+    return max(DELIMITERS, key=evenness)
+
+
+def read_json_lines(file: File) -> Iterator[Document | Problem]:
+    encoding = encoding_of(file.path)
+    with file.path.open(encoding=encoding, errors="replace") as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                value = json.loads(line.rstrip())
+            except (ValueError, RecursionError) as error:
+                yield Problem(f"{file.id}#row={number}", f"Line {number} is not JSON: {_reason(error)}.")
+                continue
+            yield from _object(file, number, value)
+
+
+def read_json(file: File) -> Iterator[Document | Problem]:
+    """The rows of a list of objects; anything else is one text, be it JSON or nearly so."""
+    data = read_bytes(file.path, MAX_JSON_BYTES)
+    if is_binary(data):
+        return
+    text = decode(data)
+    if text.lstrip()[:1] == "[":
+        try:
+            values = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise SourceError(f"It is not valid JSON: {error}.") from None
+        if values and all(isinstance(value, dict) for value in values):
+            for number, value in enumerate(values, 1):
+                yield from _object(file, number, value)
+            return
+    check_size(len(data))
+    yield file.document(text, file.path.name, "file")
+
+
+def read_workbook(file: File) -> Iterator[Document | Problem]:
+    calamine = optional("python_calamine", "python-calamine", "Reading spreadsheets")
+    check_archive(file.path)
+    _check_extent(file)
+    with file.path.open("rb") as data:
+        try:
+            workbook = calamine.CalamineWorkbook.from_filelike(data)
+        except calamine.CalamineError as error:
+            raise SourceError(f"It is damaged or no spreadsheet: {error}.") from None
+        kind = calamine.SheetTypeEnum.WorkSheet  # not a sheet that is a chart
+        for name in [sheet.name for sheet in workbook.sheets_metadata if sheet.typ == kind]:
+            try:
+                sheet = workbook.get_sheet_by_name(name)
+            except calamine.CalamineError as error:
+                yield Problem(f"{file.id}#sheet={name}", f"The sheet {name!r} cannot be read: {error}.")
+                continue
+            rows = sheet.iter_rows()
+            names = _names(next(filter(_is_filled, rows), []))
+            for number, cells in enumerate(rows, 1):
+                if _is_filled(cells):
+                    yield from _row(file, f"sheet={name};row={number}", names, cells, sheet=name, row=number)
+
+
+def _check_extent(file: File) -> None:
+    """Refuse a sheet with a cell so far off that those before it, which calamine holds too, would fill the memory."""
+    with zipfile.ZipFile(file.path) as archive:
+        for member in archive.namelist():
+            if _SHEET.match(member):
+                rows, columns = _extent(archive, member)
+                if rows * columns > MAX_CELLS:
+                    raise SourceError(
+                        f"Its cells in {member} spread over {rows} rows and {columns} columns, which is more than "
+                        f"can be held. Delete what lies far from the rest."
+                    )
+
+
+def _extent(archive: zipfile.ZipFile, member: str) -> tuple[int, int]:
+    """The last row and column that a sheet names."""
+    last_row, letters, tail = 0, {""}, b""
+    with archive.open(member) as data:
+        while chunk := data.read(_SAMPLE):
+            found = _POSITION.findall(tail + chunk)
+            last_row = max([last_row, *(int(row) for _, row in found)])
+            letters |= {column.decode() for column, _ in found}
+            tail = chunk[-_LONGEST_POSITION:]
+    columns = (sum((ord(letter) - 64) * 26**at for at, letter in enumerate(reversed(name))) for name in letters)
+    return last_row, max(columns)
+
+
+def _is_filled(cells: Sequence[Any]) -> bool:
+    return any(cell != "" for cell in cells)
+
+
+def _reason(error: Exception) -> str:
+    """Of a line alone: json would call every line the first."""
+    return f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
+
+
+def _names(header: Sequence[Any]) -> list[str]:
+    return [_shown(name) or f"column {at}" for at, name in enumerate(header, 1)]
+
+
+def _row(file: File, locator: str, names: list[str], cells: Sequence[Any], **facts: Any) -> Iterator[Document]:
+    further = (f"column {at}" for at in range(len(names) + 1, len(cells) + 1))
+    return _document(file, locator, zip(itertools.chain(names, further), cells, strict=False), **facts)
+
+
+def _object(file: File, number: int, value: Any) -> Iterator[Document]:
+    pairs = value.items() if isinstance(value, dict) else [("value", value)]
+    return _document(file, f"row={number}", pairs, row=number)
+
+
+def _document(file: File, locator: str, pairs: Iterable[tuple[str, Any]], **facts: Any) -> Iterator[Document]:
+    """One document, or none for a row without a value.
+
+    Rows have no title, since thousands would share it; the words of the file's and the sheet's name are keywords.
+    """
+    shown = ((name, _shown(value)) for name, value in pairs)
+    text = " | ".join(f"{name}: {value}" for name, value in shown if value)
+    if text:
+        keywords = [file.path.stem, *([facts["sheet"]] if "sheet" in facts else [])]
+        yield file.part(locator, text, "", "row", keywords, **facts)
+
+
+def _shown(value: Any) -> str:
+    """A cell as a person would write it; nothing for what is empty."""
+    if value is None or value == [] or value == {}:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, datetime.datetime) and value.time() == datetime.time():
+        return str(value.date())
+    if isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=False)
+    return str(value).strip()
