@@ -118,6 +118,7 @@ def test_what_cannot_be_taken_is_reported_and_does_not_stop_the_others() -> None
         "unchanged": 0,
         "removed": 0,
         "failed": [changes.failed[0].to_dict()],
+        "changed_ids": [],
     }
     assert written["failed"][0] == {
         "id": "stone",

@@ -53,7 +53,8 @@ class _Sync:
         self.seen: set[str] = set()
         self._unreadable: set[str] = set()
         self._failed: list[Problem] = []
-        self._added = self._changed = self._unchanged = self._removed = 0
+        self._changed: list[str] = []
+        self._added = self._unchanged = self._removed = 0
 
     def run(self, documents: Documents, prune: bool, progress: Progress | None) -> Changes:
         total = len(documents) if isinstance(documents, Sized) else None
@@ -76,7 +77,10 @@ class _Sync:
                 self._prune()
             if self._change is None and self._read_generation() != self._generation:
                 raise _Overtaken
-        return Changes(self._added, self._changed, self._unchanged, self._removed, tuple(self._failed))
+        changed = tuple(self._changed)
+        return Changes(
+            self._added, len(changed), self._unchanged, self._removed, tuple(self._failed), changed_ids=changed
+        )
 
     def _take(self, batch: list[Any]) -> None:
         records = [record for record in map(self._admit, batch) if record]
@@ -90,7 +94,7 @@ class _Sync:
             if number is None:
                 self._added += 1
             else:
-                self._changed += 1
+                self._changed.append(record.document.id)
 
     def _admit(self, item: Any) -> Record | None:
         """The item ready to be stored, or None, after a note of what is wrong with it."""
