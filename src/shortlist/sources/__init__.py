@@ -10,6 +10,8 @@ from typing import Any
 from shortlist.errors import InputError
 from shortlist.sources.files import documents_in_folder, folder_name
 from shortlist.sources.openapi import operations_in_file
+from shortlist.sources.packages import packages_in
+from shortlist.sources.records import records_at
 from shortlist.sources.skills import skills_in
 from shortlist.sources.texts import documents_of
 from shortlist.sources.tools import functions_of, tools_in, tools_in_catalog, tools_of
@@ -90,6 +92,16 @@ class CorpusSource:
         return cls(name or file.stem, "openapi", lambda: operations_in_file(file))
 
     @classmethod
+    def from_packages(cls, *folders: str | Path, name: str = "packages") -> CorpusSource:
+        """The Python distributions that are installed in this environment, or in the given folders."""
+        return cls(name, "packages", lambda: packages_in([Path(folder).expanduser() for folder in folders]))
+
+    @classmethod
+    def from_records(cls, address: str, name: str | None = None) -> CorpusSource:
+        """What "module:attribute" holds or, if it is a function, returns: texts, Documents or mappings."""
+        return cls(name or str(address).replace(":", "."), "records", records_at(address))
+
+    @classmethod
     def of_kind(cls, kind: str, *arguments: Any, **options: Any) -> CorpusSource:
         if kind not in SOURCES:
             raise InputError(f"There is no kind of source {kind!r}; the known ones are {', '.join(SOURCES)}.")
@@ -105,4 +117,6 @@ SOURCES: dict[str, Callable[..., CorpusSource]] = {
     "tools": CorpusSource.from_tools,
     "functions": CorpusSource.from_functions,
     "openapi": CorpusSource.from_openapi,
+    "packages": CorpusSource.from_packages,
+    "records": CorpusSource.from_records,
 }
