@@ -9,6 +9,7 @@ from typing import Any
 
 from shortlist.errors import InputError
 from shortlist.sources.files import documents_in_folder, folder_name
+from shortlist.sources.mcp import TIMEOUT, read_servers, servers_at
 from shortlist.sources.openapi import operations_in_file
 from shortlist.sources.packages import packages_in
 from shortlist.sources.records import records_at
@@ -92,6 +93,16 @@ class CorpusSource:
         return cls(name or file.stem, "openapi", lambda: operations_in_file(file))
 
     @classmethod
+    def from_mcp(cls, *place: Any, name: str | None = None, timeout: float = TIMEOUT) -> CorpusSource:
+        """Tools, prompts and resources of live MCP servers: those of a configuration (a file or a mapping), the one at
+        an address, the one that a command runs or, without an argument, those in the usual files of project and user.
+
+        Commands are run, and ended when they have answered. A server has `timeout` seconds.
+        """
+        name, servers = servers_at(*place, name=name)
+        return cls(name, "mcp", lambda: read_servers(servers(), timeout))
+
+    @classmethod
     def from_packages(cls, *folders: str | Path, name: str = "packages") -> CorpusSource:
         """The Python distributions that are installed in this environment, or in the given folders."""
         return cls(name, "packages", lambda: packages_in([Path(folder).expanduser() for folder in folders]))
@@ -117,6 +128,7 @@ SOURCES: dict[str, Callable[..., CorpusSource]] = {
     "tools": CorpusSource.from_tools,
     "functions": CorpusSource.from_functions,
     "openapi": CorpusSource.from_openapi,
+    "mcp": CorpusSource.from_mcp,
     "packages": CorpusSource.from_packages,
     "records": CorpusSource.from_records,
 }
