@@ -111,6 +111,8 @@ def schema_of(hint: Any) -> dict[str, Any]:
         (Callable[[int], str], {}),
         (UserId, {"type": "string"}),
         (Annotated[int, "How many"], {"type": "integer", "description": "How many"}),
+        (Annotated[int, {"no": "text"}], {"type": "integer"}),
+        (type("Name", (str,), {}), {"type": "string"}),
         (Annotated[int, pydantic.Field(description="How many", ge=1)], {"type": "integer", "description": "How many"}),
         (Size, {"type": "object", "properties": {"width": {"type": "integer"}, "height": {"type": "integer"}},
                 "required": ["width"]}),
@@ -300,7 +302,6 @@ BUILTIN_WITHOUT_SIGNATURE: Any = dict
                                           "m": {"type": "integer", "default": 3}}),
         (lambda x: x, "<lambda>", "", {"x": {}}),
     ],
-    ids=str,
 )  # fmt: skip
 def test_whatever_can_be_called_is_described(
     function: Callable[..., Any], name: str, description: str, parameters: dict[str, Any]
@@ -350,7 +351,7 @@ def test_a_function_that_cannot_be_described_is_a_problem_and_the_others_are_tak
     assert [second.id, third.id, fourth] == ["book", "y", document]
 
 
-@pytest.mark.parametrize("functions", [book, 5, ["text"], [book, {"name": "x"}]], ids=str)
+@pytest.mark.parametrize("functions", [book, 5, ["text"], [book, {"name": "x"}]])
 def test_what_is_no_list_of_functions_is_an_input_error(functions: Any) -> None:
     with pytest.raises(InputError, match="from_functions takes"):
         CorpusSource.from_functions(functions)

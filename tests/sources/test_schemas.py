@@ -81,6 +81,7 @@ def test_a_registry_record_has_its_tags_and_capabilities_as_keywords(tmp_path: P
         "description": "Search the internet.",
         "tags": ["search", "web"],
         "capabilities": ["news lookup"],
+        "metadata": {"cost": 0},
     }
     path = write(tmp_path / "web.json", record)
     assert read(path) == [
@@ -89,7 +90,7 @@ def test_a_registry_record_has_its_tags_and_capabilities_as_keywords(tmp_path: P
             "Web Search",
             "Search the internet.",
             ["search", "web", "news lookup"],
-            {"tags": ["search", "web"], "capabilities": ["news lookup"]},
+            {"tags": ["search", "web"], "capabilities": ["news lookup"], "cost": 0},
             kind="tool",
             source=str(path.resolve()),
             payload=json.dumps(record),

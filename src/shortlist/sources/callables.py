@@ -21,12 +21,11 @@ from shortlist.sources.docstrings import read_docstring
 
 Schema = dict[str, Any]
 
-_PLAIN: dict[Any, Schema] = {
+_PLAIN: dict[type, Schema] = {
     str: {"type": "string"},
     int: {"type": "integer"},
     float: {"type": "number"},
     bool: {"type": "boolean"},
-    None: {"type": "null"},
     type(None): {"type": "null"},
     bytes: {"type": "string", "format": "binary"},
     datetime.datetime: {"type": "string", "format": "date-time"},
@@ -129,8 +128,8 @@ class _Builder:
 
     def schema(self, hint: Any) -> Schema:
         """The schema of an annotation; an empty one, which allows anything, where nothing is known."""
-        if isinstance(hint, collections.abc.Hashable) and hint in _PLAIN:
-            return dict(_PLAIN[hint])
+        if hint is None:
+            return {"type": "null"}
         origin, arguments = typing.get_origin(hint), typing.get_args(hint)
         if origin is typing.Annotated:
             return self._annotated(arguments[0], arguments[1:])
@@ -203,7 +202,7 @@ class _Builder:
         else:
             fields = {name: typing.get_origin(inner) is not typing.NotRequired for name, inner in hints.items()}
             fields = {name: needed and name in hint.__required_keys__ for name, needed in fields.items()}
-        properties = {name: self.schema(hints.get(name)) for name in fields}
+        properties = {name: self.schema(hints.get(name, Any)) for name in fields}
         for name, text in read_docstring(hint.__doc__)[1].items():
             properties.get(name, {}).setdefault("description", text)
         self._inside.pop()

@@ -123,14 +123,13 @@ def _schema_tool(
     if not isinstance(schema, Mapping):
         raise TypeError(f"the schema of its parameters must be a mapping, not {type(schema).__name__}")
     tags, capabilities = _words(inner, "tags"), _words(inner, "capabilities")
-    annotations = inner.get("annotations")
-    notes = {"tags": tags, "capabilities": capabilities, "annotations": annotations, **(inner.get("metadata") or {})}
+    notes = {"tags": tags, "capabilities": capabilities, "annotations": inner.get("annotations")}
     return Document(
         _id_of(entry, name),
         name,
         in_words(description, schema),
         [*tags, *capabilities, *_display_titles(inner)],
-        {key: value for key, value in notes.items() if value},
+        {**{key: value for key, value in notes.items() if value}, **(inner.get("metadata") or {})},
         kind="tool",
         source=source,
         locator=locator,
