@@ -129,9 +129,12 @@ class Changes:
     removed: int = 0
     failed: tuple[Problem, ...] = ()
     skipped: int = 0
+    changed_ids: tuple[str, ...] = field(default=(), compare=False)
+    """Which documents were changed: a tool among them may no longer be what somebody once approved."""
 
     def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "failed": [problem.to_dict() for problem in self.failed]}
+        failed = [problem.to_dict() for problem in self.failed]
+        return {**asdict(self), "failed": failed, "changed_ids": list(self.changed_ids)}
 
 
 @dataclass(frozen=True, slots=True)

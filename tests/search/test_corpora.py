@@ -119,6 +119,7 @@ def test_what_cannot_be_taken_is_reported_and_does_not_stop_the_others() -> None
         "removed": 0,
         "failed": [changes.failed[0].to_dict()],
         "skipped": 0,
+        "changed_ids": [],
     }
     assert written["failed"][0] == {
         "id": "stone",

@@ -193,3 +193,40 @@ def test_the_example_skills_are_as_they_were() -> None:
         "refund-dispute",
     ]
     assert all(isinstance(item, Document) and item.metadata["description"] for item in found)
+
+
+def test_the_skills_of_folders_above_are_found_up_to_the_root_of_the_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    repository = tmp_path / "above" / "repository"
+    inside = repository / "package" / "module"
+    inside.mkdir(parents=True)
+    skill(tmp_path, "above/.claude/skills/outside", front("outside"))
+    skill(repository, ".agents/skills/root", front("root"))
+    skill(repository, "package/.claude/skills/package", front("package"))
+    monkeypatch.chdir(inside)
+    assert list(CorpusSource.from_skills()) == []
+    (repository / ".git").mkdir()
+    assert [item.id for item in CorpusSource.from_skills()] == ["package", "root"]
+    skill(inside, ".claude/skills/root", front("root", "Nearer, so it has the name."))
+    first, second, third = CorpusSource.from_skills()
+    assert [first.id, second.id] == ["root", "package"]
+    assert third.id == f"root@{(repository / '.agents/skills/root').resolve()}"
+
+
+def test_skills_that_are_linked_into_place_are_found_once_and_loops_end(tmp_path: Path) -> None:
+    skill(tmp_path, "elsewhere/bake", front("bake"))
+    root = tmp_path / "skills"
+    root.mkdir()
+    (root / "bake").symlink_to(tmp_path / "elsewhere" / "bake", target_is_directory=True)
+    (root / "again").symlink_to(tmp_path / "elsewhere" / "bake", target_is_directory=True)
+    (root / "loop").symlink_to(root, target_is_directory=True)
+    (found,) = CorpusSource.from_skills(root)
+    assert (found.id, found.source) == ("bake", str((tmp_path / "elsewhere/bake/SKILL.md").resolve()))
+
+
+def test_skills_of_installed_packages_are_not_those_of_the_project(tmp_path: Path) -> None:
+    skill(tmp_path, "node_modules/tool/skills/a", front("a"))
+    skill(tmp_path, ".claude/skills/b", front("b"))
+    assert [item.id for item in CorpusSource.from_skills(tmp_path)] == ["b"]

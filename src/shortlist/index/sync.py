@@ -56,7 +56,8 @@ class _Sync:
         self._stamps: dict[str, Stamp] = {}
         self._unreadable: set[str] = set()
         self._failed: list[Problem] = []
-        self._added = self._changed = self._unchanged = self._removed = 0
+        self._changed: list[str] = []
+        self._added = self._unchanged = self._removed = 0
 
     def run(self, documents: Documents, prune: bool, progress: Progress | None) -> Changes:
         total = len(documents) if isinstance(documents, Sized) else None
@@ -78,12 +79,13 @@ class _Sync:
             self._keep_stamps(prune)
             if self._change is None and self._read_generation() != self._generation:
                 raise _Overtaken
+        changed = tuple(self._changed)
         skipped = sum(stamp.skipped for stamp in self._stamps.values())
-        return Changes(self._added, self._changed, self._unchanged, self._removed, tuple(self._failed), skipped)
+        return Changes(self._added, len(changed), self._unchanged, self._removed, tuple(self._failed), skipped, changed)
 
     @property
     def _done(self) -> int:
-        return self._added + self._changed + self._unchanged + len(self._failed)
+        return self._added + len(self._changed) + self._unchanged + len(self._failed)
 
     def _read(self, documents: Documents) -> Iterable[Document | Problem | Stamp]:
         """The documents, less those that the source knows to be unchanged since they were stored."""
@@ -115,7 +117,7 @@ class _Sync:
             if number is None:
                 self._added += 1
             else:
-                self._changed += 1
+                self._changed.append(record.document.id)
 
     def _unchanged_since(self, stamps: list[Stamp]) -> dict[Stamp, set[str]]:
         """The ids of the documents that need not come, for those stamps that are the same as before."""

@@ -9,10 +9,14 @@ from typing import Any
 
 from shortlist.errors import InputError
 from shortlist.sources.files import documents_in_folder, folder_name, without_stamps
+from shortlist.sources.mcp import TIMEOUT, read_servers, servers_at
+from shortlist.sources.openapi import operations_in_file
+from shortlist.sources.packages import packages_in
+from shortlist.sources.records import records_at
 from shortlist.sources.reports import reports_in_folder
 from shortlist.sources.skills import skills_in
 from shortlist.sources.texts import documents_of
-from shortlist.sources.tools import tools_in_catalog
+from shortlist.sources.tools import functions_of, tools_in, tools_in_catalog, tools_of
 from shortlist.types import Document, Problem, Stamp, Stamps
 
 __all__ = ["SOURCES", "CorpusSource", "documents_of"]
@@ -79,6 +83,50 @@ class CorpusSource:
         return cls(name or file.stem, "catalog", lambda: tools_in_catalog(file))
 
     @classmethod
+    def from_tools(cls, tools: str | Path | Iterable[Any], name: str | None = None) -> CorpusSource:
+        """The tools of a file (a catalog, schemas for OpenAI, Anthropic or MCP, an OpenAPI document), of a folder of
+        such files, or of a list of Python functions and schemas. What a place holds is told by its content."""
+        if isinstance(tools, str | Path):
+            place = Path(tools).expanduser()
+            return cls(name or (folder_name(place) if place.is_dir() else place.stem), "tools", lambda: tools_in(place))
+        if isinstance(tools, Mapping) or not isinstance(tools, Iterable):
+            raise InputError(f"from_tools takes a file, a folder or a list of tools, not {tools!r}.")
+        kept = list(tools)
+        return cls(name or "tools", "tools", lambda: tools_of(kept))
+
+    @classmethod
+    def from_functions(cls, functions: Iterable[Callable[..., Any]], name: str = "functions") -> CorpusSource:
+        """Python functions as tools: signature, hints and docstring become the schema."""
+        kept = functions_of(functions)
+        return cls(name, "functions", lambda: tools_of(kept))
+
+    @classmethod
+    def from_openapi(cls, path: str | Path, name: str | None = None) -> CorpusSource:
+        """The operations of an OpenAPI 3 document in JSON or YAML."""
+        file = Path(path).expanduser()
+        return cls(name or file.stem, "openapi", lambda: operations_in_file(file))
+
+    @classmethod
+    def from_mcp(cls, *place: Any, name: str | None = None, timeout: float = TIMEOUT) -> CorpusSource:
+        """Tools, prompts and resources of live MCP servers: those of a configuration (a file or a mapping), the one at
+        an address, the one that a command runs or, without an argument, those in the usual files of project and user.
+
+        Commands are run, and ended when they have answered. A server has `timeout` seconds.
+        """
+        name, servers = servers_at(*place, name=name)
+        return cls(name, "mcp", lambda: read_servers(servers(), timeout))
+
+    @classmethod
+    def from_packages(cls, *folders: str | Path, name: str = "packages") -> CorpusSource:
+        """The Python distributions that are installed in this environment, or in the given folders."""
+        return cls(name, "packages", lambda: packages_in([Path(folder).expanduser() for folder in folders]))
+
+    @classmethod
+    def from_records(cls, address: str, name: str | None = None) -> CorpusSource:
+        """What "module:attribute" holds or, if it is a function, returns: texts, Documents or mappings."""
+        return cls(name or str(address).replace(":", "."), "records", records_at(address))
+
+    @classmethod
     def of_kind(cls, kind: str, *arguments: Any, **options: Any) -> CorpusSource:
         if kind not in SOURCES:
             raise InputError(f"There is no kind of source {kind!r}; the known ones are {', '.join(SOURCES)}.")
@@ -92,4 +140,10 @@ SOURCES: dict[str, Callable[..., CorpusSource]] = {
     "md_reports": CorpusSource.from_md_reports,
     "skills": CorpusSource.from_skills,
     "catalog": CorpusSource.from_catalog,
+    "tools": CorpusSource.from_tools,
+    "functions": CorpusSource.from_functions,
+    "openapi": CorpusSource.from_openapi,
+    "mcp": CorpusSource.from_mcp,
+    "packages": CorpusSource.from_packages,
+    "records": CorpusSource.from_records,
 }

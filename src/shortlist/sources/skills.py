@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from shortlist.errors import SourceError
+from shortlist.sources.places import project_folders
 from shortlist.types import Document, Problem
 
 FILE = "SKILL.md"
 USUAL_PLACES = (".claude/skills", ".agents/skills")
+NO_SKILLS = (".git", "node_modules", ".venv", "__pycache__")
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)?---[ \t]*(?:\n|\Z)", re.DOTALL)
 
 
 def usual_roots() -> list[Path]:
-    """The folders of project and user that hold skills, those that are there."""
-    places = [base / place for base in (Path.cwd(), Path.home()) for place in USUAL_PLACES]
+    """The folders of project and user that hold skills, those that are there, the nearest first."""
+    places = [base / place for base in (*project_folders(), Path.home()) for place in USUAL_PLACES]
     return list(dict.fromkeys(place.resolve() for place in places if place.is_dir()))
 
 
@@ -27,7 +30,7 @@ def skills_in(roots: Sequence[Path]) -> Iterator[Document | Problem]:
     for root in roots:
         if not root.is_dir():
             raise SourceError(f"{root} is not a folder that can be read.")
-    paths = (path.resolve() for root in roots or usual_roots() for path in sorted(root.rglob(FILE)))
+    paths = (path.resolve() for root in roots or usual_roots() for path in sorted(_skill_files(root)))
     taken: set[str] = set()
     for path in dict.fromkeys(paths):
         found = read_skill(path)
@@ -35,6 +38,20 @@ def skills_in(roots: Sequence[Path]) -> Iterator[Document | Problem]:
             found = read_skill(path, id=f"{found.id}@{path.parent}")
         taken.add(found.id)
         yield found
+
+
+def _skill_files(root: Path) -> Iterator[Path]:
+    """The skill files at any depth. Links are followed, as skills are often linked into place, but no folder twice."""
+    known: set[str] = set()
+    for folder, folders, files in os.walk(root, followlinks=True):
+        real = os.path.realpath(folder)
+        if real in known:
+            folders.clear()
+            continue
+        known.add(real)
+        folders[:] = sorted(name for name in folders if name not in NO_SKILLS)
+        if FILE in (*files, *folders):
+            yield Path(folder, FILE)
 
 
 def read_skill(path: Path, id: str | None = None) -> Document | Problem:

@@ -9,7 +9,7 @@ from shortlist.types import Document, Problem
 
 
 def documents_of(items: Mapping[str, Any] | Iterable[Any]) -> Iterator[Document | Problem]:
-    """Documents from strings, Documents or {"text", ...metadata}, by id or numbered from 0."""
+    """Documents from strings, Documents, their fields, or {"text", ...metadata}, by id or numbered from 0."""
     if isinstance(items, Mapping):
         for id, item in items.items():
             yield _document(str(id), str(id), item)
@@ -30,5 +30,18 @@ def _document(id: str, title: str, item: Any) -> Document | Problem:
         if isinstance(keywords, tuple | set | frozenset):
             keywords = list(keywords) if isinstance(keywords, tuple) else sorted(keywords, key=str)
         return Document(str(given.get("id", id)), str(given.get("title", title)), item["text"], keywords, rest)
+    if isinstance(item, Mapping) and isinstance(item.get("content"), str) and "text" not in item:
+        return _from_fields(id, title, item)
     wanted = "a string, a Document or a mapping with a 'text'"
     return Problem(id, f"An entry is {wanted}, not {type(item).__name__}.")
+
+
+def _from_fields(id: str, title: str, fields: Mapping[str, Any]) -> Document | Problem:
+    """A document out of what its `to_dict` gives, or a part of it."""
+    try:
+        return Document(**{"id": id, "title": title, **fields})
+    except TypeError:
+        unknown = ", ".join(str(key) for key in fields if key not in Document.__slots__)
+        return Problem(
+            str(fields.get("id", id)), f"A document has no field {unknown}; metadata are a mapping of its own."
+        )

@@ -1,0 +1,83 @@
+"""What does a JSON Schema say in words? The parameters of a tool, as a person reads them and a search finds them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import unquote
+
+# What is beyond these is in the payload all the same.
+MOST_LINES = 64
+DEEPEST = 4
+MOST_CHOICES = 12
+LONGEST_CHOICE = 40
+
+
+def in_words(description: str, *schemas: Any) -> str:
+    """The description, then a line for each parameter: its name, what is said of it, and what it may be."""
+    lines = itertools.chain.from_iterable(_describe(schema, schema, "", set(), DEEPEST) for schema in schemas)
+    parameters = "\n".join(dict.fromkeys(itertools.islice(lines, MOST_LINES)))
+    return "\n\n".join(part for part in (description.strip(), parameters) if part)
+
+
+def find_reference(root: Any, reference: Any) -> Any:
+    """What a reference such as "#/$defs/Address" points to in a document; None if nothing there."""
+    if not isinstance(reference, str) or not f"{reference}/".startswith("#/"):
+        return None
+    found = root
+    for key in reference.split("/")[1:]:
+        key = unquote(key).replace("~1", "/").replace("~0", "~")
+        if isinstance(found, Mapping):
+            found = found.get(key)
+        elif isinstance(found, list) and key.isdecimal() and int(key) < len(found):
+            found = found[int(key)]
+        else:
+            return None
+    return found
+
+
+def _describe(schema: Any, root: Any, prefix: str, seen: set[int], depth: int) -> Iterator[str]:
+    """A line for each property, those of inner objects with a dotted name; each part of the schema only once."""
+    for part in _parts(schema, root):
+        if id(part) in seen or not depth:
+            continue
+        seen.add(id(part))
+        properties = part.get("properties")
+        for name, value in properties.items() if isinstance(properties, Mapping) else ():
+            yield _line(f"{prefix}{name}", value, root)
+            yield from _describe(value, root, f"{prefix}{name}.", seen, depth - 1)
+
+
+def _parts(schema: Any, root: Any) -> list[Mapping[str, Any]]:
+    """A schema, its alternatives and what its lists hold, with references followed."""
+    parts: list[Mapping[str, Any]] = []
+    known: set[int] = set()
+    waiting = [schema]
+    while waiting:
+        part = waiting.pop(0)
+        if not isinstance(part, Mapping) or id(part) in known:
+            continue
+        known.add(id(part))
+        parts.append(part)
+        waiting.append(find_reference(root, part.get("$ref")))
+        waiting.append(part.get("items"))
+        for word in ("allOf", "anyOf", "oneOf"):
+            inner = part.get(word)
+            waiting.extend(inner if isinstance(inner, list) else ())
+    return parts
+
+
+def _line(name: str, schema: Any, root: Any) -> str:
+    parts = _parts(schema, root)
+    said = (part["description"] for part in parts if isinstance(part.get("description"), str))
+    description = " ".join(next(said, "").split())
+    choices = [str(choice) for part in parts for choice in _choices(part)][:MOST_CHOICES]
+    shown = ", ".join(choice for choice in dict.fromkeys(choices) if len(choice) <= LONGEST_CHOICE)
+    return name + (f": {description}" if description else "") + (f" ({shown})" if shown else "")
+
+
+def _choices(schema: Mapping[str, Any]) -> Iterator[Any]:
+    choices = schema.get("enum")
+    listed = choices if isinstance(choices, list) else []
+    yield from (choice for choice in [*listed, schema.get("const")] if isinstance(choice, str | int | float))
