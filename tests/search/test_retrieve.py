@@ -551,6 +551,7 @@ def test_hits_become_plain_json(mode: Mode) -> None:
         "source": "/x",
         "locator": "whole",
         "metadata": {"n": [1, {"deep": None}]},
+        "corpus": "in memory",
     }
     assert hits[0].to_dict() == hits.to_dict()["hits"][0]
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import sqlite3
 import threading
 import uuid
@@ -153,6 +154,20 @@ class Store:
                 raise
             store._idle.append(connection)
         return store
+
+    @classmethod
+    def delete(cls, folder: Path) -> None:
+        """Delete a store: moved away at once, so that nobody finds half of it, then removed."""
+        others = {path.name for path in folder.iterdir()} - {DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", SEGMENTS}
+        if others:
+            raise CorpusError(f"{folder} holds more than a corpus ({min(others)}). Delete it by hand.")
+        with contextlib.suppress(CorpusDamaged, CorpusMismatch):
+            store = cls.open(folder)
+            with contextlib.closing(store), store.writing(wait=0):
+                pass  # nobody else is writing
+        away = folder.with_name(f"{folder.name}.deleted-{uuid.uuid4().hex[:8]}")
+        os.rename(folder, away)
+        shutil.rmtree(away)
 
     def close(self) -> None:
         while self._idle:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Set, Sized
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 from shortlist.errors import CorpusBusy
@@ -37,6 +38,28 @@ def sync(store: Store, begin: Begin, documents: Documents, prune: bool, progress
         except _Overtaken:
             return _Sync(store, begin, locked=True, expected=first.seen).run(documents, prune, progress)
     return _Sync(store, begin, locked=True).run(documents, prune, progress)
+
+
+def compare(store: Store, documents: Documents, progress: Progress | None) -> Changes:
+    """What a sync would do."""
+    return sync(store, partial(_only_counting, store), documents, True, progress)
+
+
+@contextmanager
+def _only_counting(store: Store) -> Iterator[Any]:
+    with store.reading() as connection:
+        yield _Nothing(connection)
+
+
+class _Nothing:
+    """Stands for a change and makes none."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+
+    def put(self, record: Record, number: int | None) -> None: ...
+
+    def remove(self, number: int) -> None: ...
 
 
 class _Sync:
