@@ -291,7 +291,7 @@ def open_corpus(name: str | Path, embedder: EmbedderSpec = None) -> Corpus:
     if not (folder / DATABASE).exists():
         raise CorpusNotFound(
             f"There is no corpus {str(name)!r} (looked in {folder}). "
-            f"Build it first: shortlist.build(source, name={str(name)!r})."
+            f"Build it first: shortlist.build(source, name={str(name)!r}), or shortlist build on the command line."
         )
     return Corpus(Store.open(folder), folder.name if isinstance(name, Path) else name, embedder)
 

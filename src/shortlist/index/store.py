@@ -26,6 +26,7 @@ import numpy as np
 from shortlist.errors import CorpusBusy, CorpusDamaged, CorpusError, CorpusMismatch, CorpusNotFound
 from shortlist.index import segment as segments
 from shortlist.index import split
+from shortlist.index.cache import FILE as VECTORS
 from shortlist.index.formulas import Scoring
 from shortlist.index.segment import Segment, SegmentDamaged
 from shortlist.index.tokens import DEFAULT as DEFAULT_ANALYZER
@@ -158,7 +159,8 @@ class Store:
     @classmethod
     def delete(cls, folder: Path) -> None:
         """Delete a store: moved away at once, so that nobody finds half of it, then removed."""
-        others = {path.name for path in folder.iterdir()} - {DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", SEGMENTS}
+        ours = {SEGMENTS, *(name + end for name in (DATABASE, VECTORS) for end in ("", "-wal", "-shm"))}
+        others = {path.name for path in folder.iterdir()} - ours
         if others:
             raise CorpusError(f"{folder} holds more than a corpus ({min(others)}). Delete it by hand.")
         with contextlib.suppress(CorpusDamaged, CorpusMismatch):

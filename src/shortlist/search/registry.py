@@ -9,7 +9,7 @@ import os
 import sqlite3
 import tempfile
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,7 @@ class Registration:
 def register(
     name: str,
     kind: str,
-    root: str | Path | list[str | Path] | tuple[str | Path, ...] | None = None,
+    root: str | Path | Sequence[str | Path] | None = None,
     pattern: str | None = None,
     *,
     embedder: str | None = None,

@@ -235,7 +235,7 @@ def _best_of_document(snapshot: Snapshot, scores: _Scores, position: int) -> int
 def _ordered(snapshot: Snapshot, scores: _Scores, positions: Positions) -> Positions:
     """By score, best first, and by id where scores are equal."""
     values = scores.at(positions)
-    if len(np.unique(values)) == len(values):
+    if len(set(values.tolist())) == len(values):  # np.unique would import all of numpy.ma
         return positions[np.argsort(-values)]
     ids = snapshot.ids(positions)
     order = sorted(range(len(ids)), key=lambda at: (-values[at], _natural(ids[at])))

@@ -1,0 +1,116 @@
+"""How is a command line read without waiting? Typer loads pydantic to read one, a tenth of a second before any work.
+
+Plain command lines are read here, from the same declarations. Whatever is out of the ordinary (help, a mistake, an
+abbreviation, completion) is left to typer, which has the words for it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from types import NoneType
+from typing import Any, Literal, NamedTuple, get_args, get_origin
+
+from typer.models import OptionInfo
+
+Command = Callable[..., int]
+
+
+class _Unusual(Exception):
+    """Not for this reader."""
+
+
+class _Parameter(NamedTuple):
+    """What a command declares: its name there, how it is written, and what it takes."""
+
+    name: str
+    flags: tuple[str, ...]  # none for a positional argument
+    type: Any
+    many: bool
+    least: float | None
+    required: bool
+
+    def value(self, text: str) -> Any:
+        if get_origin(self.type) is Literal:
+            if text not in get_args(self.type):
+                raise _Unusual
+            return text
+        if self.type is int:
+            if not text.isdecimal() or (self.least is not None and int(text) < self.least):
+                raise _Unusual
+            return int(text)
+        return text
+
+
+def read(arguments: Sequence[str], commands: Mapping[str, Command]) -> Callable[[], int] | None:
+    """The command with its arguments, ready to be called; None if typer should look at it."""
+    if not arguments or arguments[0] not in commands or "_SHORTLIST_COMPLETE" in os.environ:
+        return None
+    function = commands[arguments[0]]
+    try:
+        return partial(function, **_values(arguments[1:], _declared(function)))
+    except _Unusual:
+        return None
+
+
+def _declared(function: Command) -> list[_Parameter]:
+    declared = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        kind, info = get_args(parameter.annotation)[:2]
+        if NoneType in get_args(kind):
+            (kind,) = set(get_args(kind)) - {NoneType}
+        many = get_origin(kind) is list
+        # typer takes the first flag for a default until it sees that it stands in an annotation
+        flags = (str(info.default), *(info.param_decls or ())) if isinstance(info, OptionInfo) else ()
+        kind = get_args(kind)[0] if many else kind
+        declared.append(_Parameter(name, flags, kind, many, info.min, parameter.default is parameter.empty))
+    return declared
+
+
+def _values(arguments: Sequence[str], declared: Sequence[_Parameter]) -> dict[str, Any]:
+    options = {flag: parameter for parameter in declared for flag in parameter.flags}
+    values: dict[str, Any] = {}
+    positional: list[str] = []
+    rest = iter(arguments)
+    for text in rest:
+        if text == "--":
+            positional += rest
+        elif not text.startswith("-") or text == "-":
+            positional.append(text)
+        else:
+            flag, equals, value = text.partition("=")
+            if flag not in options:
+                raise _Unusual
+            parameter = options[flag]
+            if parameter.type is bool:
+                if equals:
+                    raise _Unusual
+                values[parameter.name] = True
+                continue
+            _put(values, parameter, value if equals and flag.startswith("--") else next(rest, None))
+    return values | _placed(positional, [parameter for parameter in declared if not parameter.flags])
+
+
+def _put(values: dict[str, Any], parameter: _Parameter, text: str | None) -> None:
+    if text is None:
+        raise _Unusual
+    value = parameter.value(text)
+    values[parameter.name] = [*values.get(parameter.name, []), value] if parameter.many else value
+
+
+def _placed(texts: Sequence[str], places: Sequence[_Parameter]) -> dict[str, Any]:
+    """Positional arguments in the order in which they are declared; one that takes many takes what is left."""
+    values: dict[str, Any] = {}
+    left = list(texts)
+    for place in places:
+        if place.many and left:
+            values[place.name], left = left, []
+        elif left:
+            values[place.name] = left.pop(0)
+        elif place.required:
+            raise _Unusual
+    if left:
+        raise _Unusual
+    return values
