@@ -214,6 +214,8 @@ def _best(snapshot: Snapshot, scores: _Scores, k: int, named: Positions) -> Posi
     if k == 0:
         return np.zeros(0, np.int64)
     best = _ordered(snapshot, scores, _best_passages(snapshot, scores, k))[:k]
+    if not len(named):
+        return best
     missing = named[~np.isin(snapshot.documents(named), snapshot.documents(best))]
     if not len(missing):
         return best

@@ -163,7 +163,6 @@ def download(
 ) -> int:
     """Fetch a model, if it is not here yet, and try it once."""
     began = time.perf_counter()
-    out.note(f"Loading {model} ...")
     loaded = shortlist.load_embedder(model)
     dim = len(loaded.encode_query("one text")) if loaded else 0
     seconds = round(time.perf_counter() - began, 2)

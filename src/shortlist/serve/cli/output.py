@@ -108,8 +108,9 @@ def fail(sentence: str, kind: str, code: int, *, as_json: bool) -> int:
 
 def write(text: str) -> None:
     """Write to stdout, and go quietly if nobody reads it any more."""
+    encoding = sys.stdout.encoding or "utf-8"
     try:
-        sys.stdout.write(text)
+        sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
         sys.stdout.flush()
     except BrokenPipeError:
         hush()
