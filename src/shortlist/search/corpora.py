@@ -20,7 +20,12 @@ OPEN_AT_ONCE = 16
 _open: dict[tuple[str, int], Corpus] = {}
 
 Searchable = (
-    Corpus | str | Path | Sequence[Corpus | Path] | Mapping[str, Any] | Iterable[str | Document | Mapping[str, Any]]
+    Corpus
+    | str
+    | Path
+    | Sequence[Corpus | str | Path]
+    | Mapping[str, Any]
+    | Iterable[str | Document | Mapping[str, Any]]
 )
 
 

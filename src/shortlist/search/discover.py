@@ -41,15 +41,15 @@ def discover(
     found = retrieve(corpus, query, mode, k, filter, progress)
     floors = [one.corpus.config.floors.get(mode) if min_score == "auto" else min_score for one in found]
     each_its_own = min_score == "auto" and len(found) > 1
-    refused = [
-        _unknown(one) or (_below(one, floor) if each_its_own else None)
+    judged = [
+        (one, _unknown(one) or _below(one, floor if each_its_own else None))
         for one, floor in zip(found, floors, strict=True)
     ]
-    fitting = [one for one, refusal in zip(found, refused, strict=True) if not refusal]
+    fitting = [one for one, refusal in judged if not refusal]
+    left_out = {one.corpus.name: refusal for one, refusal in judged if refusal}
     # where nothing fits there is nothing to choose from, but a wrong argument is wrong all the same
     among = merge(fitting, query, mode, k)
     chosen = select(among, strategy, min_score=None if each_its_own else floors[0], **selection)
-    left_out = {one.corpus.name: refusal for one, refusal in zip(found, refused, strict=True) if refusal}
     if not fitting:
         chosen = _nothing(left_out)
     signals = dict(chosen.signals)

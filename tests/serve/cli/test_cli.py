@@ -17,6 +17,7 @@ import pytest
 
 import shortlist
 from shortlist.search.registry import registry_file
+from shortlist.serve.cli import run
 from tests.serve.cli.conftest import COMMAND, Shell
 
 # What it says
@@ -132,9 +133,17 @@ def test_the_doctor_finds_what_is_broken_and_says_how_to_mend_it(shop: Shell) ->
     broken = {check["name"]: check["mend"] for check in done.json["checks"] if check["state"] == "broken"}
     assert (done.code, done.json["ok"]) == (1, False)
     assert broken == {
-        "shop": "shortlist rm shop --data, then shortlist build shop",
+        "shop": "Restore it from a backup; or shortlist rm shop --data, then build it again from its source.",
         "registry": "Mend the file by hand, or move it away and register again.",
     }
+
+
+def test_the_doctor_does_not_call_a_corpus_broken_whose_embedder_only_a_program_has(shell: Shell) -> None:
+    shortlist.build({"a": "tea"}, name="mine", embedder=lambda texts: [[1.0, 0.0]] * len(texts)).close()
+    done = shell("doctor", "--json")
+    (check,) = [check for check in done.json["checks"] if check["name"] == "mine"]
+    assert (done.code, check["state"], check["says"]) == (0, "note", "1 documents, by words only")
+    assert "only your program has" in check["mend"]
 
 
 def test_secrets_are_not_shown(shell: Shell) -> None:
@@ -180,7 +189,14 @@ FAILING: list[tuple[list[str], int, str]] = [
 
 
 @pytest.mark.parametrize(("arguments", "code", "says"), FAILING, ids=[" ".join(row[0]) for row in FAILING])
-def test_a_failure_is_one_sentence_or_one_document(arguments: list[str], code: int, says: str, shop: Shell) -> None:
+def test_a_failure_is_one_sentence_or_one_document(
+    arguments: list[str],
+    code: int,
+    says: str,
+    shop: Shell,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     document = shop(*arguments, "--json")
     assert (document.code, document.err) == (code, "")
     assert list(document.json) == ["error"]
@@ -188,10 +204,12 @@ def test_a_failure_is_one_sentence_or_one_document(arguments: list[str], code: i
     assert says in document.json["error"]["message"]
     if "--watch" in arguments:  # which is wrong only with --json
         return
-    plain = shop(*arguments)
-    assert (plain.code, plain.out) == (code, "")
-    assert says in plain.err
-    assert "Traceback" not in plain.err
+    monkeypatch.chdir(shop.folder)
+    assert run(arguments) == code
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert says in printed.err
+    assert printed.err.startswith("shortlist: ")
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 import shortlist
-from shortlist.errors import ShortlistError
+from shortlist.errors import EmbedderError, ShortlistError
 from shortlist.serve.cli.output import ERROR, OK, Output
 
 EXTRAS = {
@@ -114,13 +114,13 @@ def _corpora() -> Iterator[Check]:
         try:
             with shortlist.open_corpus(folder) as corpus:
                 found = corpus.info()
-                if corpus.embedder is not None:
-                    corpus.embedder.encode_query("one text")
-                with corpus.snapshot():
-                    pass
+                shortlist.search(corpus, "one text", k=1)
             yield Check(name, "ok", f"{found['documents']:,} documents, embedder {found['embedder']}")
+        except EmbedderError as error:
+            yield Check(name, "note", f"{found['documents']:,} documents, by words only", str(error))
         except (ShortlistError, OSError) as error:
-            yield Check(name, "broken", str(error), f"shortlist rm {name} --data, then shortlist build {name}")
+            mend = f"Restore it from a backup; or shortlist rm {name} --data, then build it again from its source."
+            yield Check(name, "broken", str(error), mend)
 
 
 def _places() -> dict[str, Path]:

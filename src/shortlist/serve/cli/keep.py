@@ -70,7 +70,8 @@ def build(
 
 def _sync(out: Output, entry: Registration, embedder: str | None, rebuild: bool, *, only_news: bool = False) -> Changes:
     began = time.perf_counter()
-    with out.progress(f"building {entry.name}") as progress:
+    before = _documents(entry.name)
+    with out.progress(f"building {entry.name}", about=before) as progress:
         corpus = shortlist.build(entry.name, embedder=embedder, rebuild=rebuild, progress=progress)
     changes, seconds = corpus.changes, time.perf_counter() - began
     data = {"corpus": corpus.name, "documents": len(corpus), "seconds": round(seconds, 3), **changes.to_dict()}
@@ -80,6 +81,15 @@ def _sync(out: Output, entry: Registration, embedder: str | None, rebuild: bool,
     for problem in changes.failed:
         out.note(f"shortlist: {problem.id} was left out. {problem.reason}")
     return changes
+
+
+def _documents(name: str) -> int:
+    """How many documents were there at the last build: about so many will come."""
+    try:
+        with shortlist.open_corpus(name) as corpus:
+            return len(corpus)
+    except CorpusError:
+        return 0
 
 
 def _entry_of_path(path: str) -> Registration | None:

@@ -56,8 +56,11 @@ class Output:
             print(text, file=sys.stderr, flush=True)
 
     @contextmanager
-    def progress(self, title: str) -> Iterator[Progress | None]:
-        """A bar on stderr from the first news on, where somebody looks at it; nothing elsewhere."""
+    def progress(self, title: str, about: int = 0) -> Iterator[Progress | None]:
+        """A bar on stderr from the first news on, where somebody looks at it; nothing elsewhere.
+
+        `about` is how many are expected where the work itself does not know.
+        """
         if self.quiet or not sys.stderr.isatty():
             yield None
             return
@@ -70,7 +73,7 @@ class Output:
                     from shortlist.serve.cli.progress import show
 
                     bar = stack.enter_context(show(title))
-                bar(done, total)
+                bar(done, total or (about if done <= about else None))
 
             yield tell
 
