@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import sqlite3
 import threading
 import uuid
@@ -159,6 +158,8 @@ class Store:
     @classmethod
     def delete(cls, folder: Path) -> None:
         """Delete a store: moved away at once, so that nobody finds half of it, then removed."""
+        import shutil  # noqa: PLC0415  # slow to import, rarely needed
+
         ours = {SEGMENTS, *(name + end for name in (DATABASE, VECTORS) for end in ("", "-wal", "-shm"))}
         others = {path.name for path in folder.iterdir()} - ours
         if others:

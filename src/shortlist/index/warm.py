@@ -38,9 +38,9 @@ def warm(progress: Step | None = None) -> dict[str, int]:
 
 
 def loops() -> dict[str, Any]:
-    """The compiled functions of the kernel by name, but those that become a part of their callers."""
-    found = {name: value for name, value in vars(kernel).items() if hasattr(value, "signatures")}
-    return {name: loop for name, loop in found.items() if loop.targetoptions.get("inline") != "always"}
+    """The compiled functions of the kernel that others call, by name; what only they call is compiled with them."""
+    found = vars(kernel).items()
+    return {name: value for name, value in found if hasattr(value, "signatures") and not name.startswith("_")}
 
 
 def _rank(made: Postings) -> None:

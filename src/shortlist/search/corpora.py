@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -135,5 +134,7 @@ def _built_at_first_use(name: str | Path, progress: Progress | None) -> Corpus:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A sentence with the nearest of what is known, or nothing."""
+    import difflib  # noqa: PLC0415  # only where something went wrong
+
     near = difflib.get_close_matches(word.casefold(), known, n=2)
     return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""

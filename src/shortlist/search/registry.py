@@ -7,8 +7,8 @@ import inspect
 import json
 import os
 import sqlite3
-import tempfile
 import unicodedata
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -201,15 +201,15 @@ def _write(path: Path, known: Mapping[str, Registration]) -> None:
     except (TypeError, ValueError) as error:
         raise InputError(f"The options of a registered corpus must be plain data: {error}.") from None
     path = path.resolve()  # which may be kept elsewhere and linked to
-    descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".draft")
+    draft = path.with_name(f"{path.stem}-{uuid.uuid4().hex}.draft")
     try:
-        with open(descriptor, "w", encoding="utf-8") as file:
+        with draft.open("x", encoding="utf-8") as file:
             file.write(f"{text}\n")
             file.flush()
             os.fsync(file.fileno())
         os.replace(draft, path)
     except BaseException:
-        Path(draft).unlink(missing_ok=True)
+        draft.unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)
 

@@ -252,7 +252,7 @@ def test_debug_shows_where_an_error_comes_from(shell: Shell) -> None:
 
 def test_what_a_bug_raises_is_one_sentence_too(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     from shortlist.serve import cli
-    from shortlist.serve.cli.app import COMMANDS
+    from shortlist.serve.cli.commands import COMMANDS
 
     def broken(**options: Any) -> int:
         raise KeyError("oops")
@@ -411,7 +411,7 @@ def test_what_has_no_folder_cannot_be_watched(shell: Shell) -> None:
 # Starting
 
 
-def test_a_search_loads_neither_rich_nor_pydantic_nor_numba(shop: Shell) -> None:
+def test_a_search_loads_neither_typer_nor_rich_nor_numba(shop: Shell) -> None:
     code = (
         "import sys\n"
         "from shortlist.serve import cli\n"
@@ -419,7 +419,7 @@ def test_a_search_loads_neither_rich_nor_pydantic_nor_numba(shop: Shell) -> None
         "print(' '.join(sys.modules), file=sys.stderr)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert set(done.stderr.split()).isdisjoint({"rich", "pydantic", "numba", "numpy.ma", "yaml", "wordllama"})
+    assert set(done.stderr.split()).isdisjoint({"typer", "rich", "pydantic", "numba", "numpy.ma", "yaml", "wordllama"})
 
 
 def test_help_loads_no_numpy() -> None:

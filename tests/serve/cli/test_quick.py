@@ -9,7 +9,8 @@ import pytest
 import typer.main
 
 from shortlist.serve.cli import quick
-from shortlist.serve.cli.app import COMMANDS, app
+from shortlist.serve.cli.app import app
+from shortlist.serve.cli.commands import COMMANDS
 
 PLAIN = [
     ["search", "shop", "a", "query"],

@@ -10,12 +10,10 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 
-import typer
-
 from shortlist.errors import ShortlistError
 from shortlist.serve.cli import quick
-from shortlist.serve.cli.app import COMMANDS, app
-from shortlist.serve.cli.output import ABSTAINED, ERROR, INTERRUPTED, OK, USAGE, fail, hush
+from shortlist.serve.cli.commands import COMMANDS
+from shortlist.serve.cli.output import ABSTAINED, ERROR, INTERRUPTED, OK, USAGE, Unheard, WrongUsage, fail, hush
 
 __all__ = ["ABSTAINED", "ERROR", "INTERRUPTED", "OK", "USAGE", "main", "run"]
 
@@ -36,19 +34,14 @@ def run(arguments: Sequence[str]) -> int:
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     as_json = "--json" in options
     try:
-        call = quick.read(arguments, COMMANDS) or partial(
-            app, args=list(arguments), prog_name="shortlist", standalone_mode=False
-        )
-        code = int(call() or OK)
-    except typer.Exit as end:
-        return end.exit_code
+        call = quick.read(arguments, COMMANDS) or partial(_ask_typer, arguments)
+        code = call()
+    except Unheard:
+        return OK
     except KeyboardInterrupt:
         code = INTERRUPTED
-    except SystemExit as end:
-        return int(end.code or OK)
-    except typer.TyperException as error:
-        sentence = error.format_message()
-        return fail(sentence, "usage", error.exit_code, as_json=as_json) if sentence else error.exit_code
+    except WrongUsage as error:
+        return fail(str(error), "usage", USAGE, as_json=as_json)
     except Exception as error:
         if "--debug" in options or os.environ.get("SHORTLIST_DEBUG", "0") not in ("", "0"):
             raise
@@ -56,6 +49,22 @@ def run(arguments: Sequence[str]) -> int:
     if code == INTERRUPTED:
         return fail("Stopped. What was committed before is kept.", "interrupted", code, as_json=as_json)
     return code
+
+
+def _ask_typer(arguments: Sequence[str]) -> int:
+    """Let typer read the command line: it knows help, completion, and what to say of a mistake."""
+    import typer
+
+    from shortlist.serve.cli.app import app
+
+    try:
+        return int(app(args=list(arguments), prog_name="shortlist", standalone_mode=False) or OK)
+    except SystemExit as end:
+        return int(end.code or OK)
+    except typer.TyperException as error:
+        if not error.format_message():  # the help was shown
+            return USAGE
+        raise WrongUsage(error.format_message()) from None
 
 
 def _sentence(error: Exception) -> str:

@@ -1,14 +1,18 @@
-"""Which commands are there? Each lives in the module of its concern; here they are gathered, in the order of use."""
+"""How does typer see the commands? It has the words for help, mistakes and completion."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any, get_args
 
 import typer
 
 import shortlist
-from shortlist.serve.cli import care, find, keep
-from shortlist.serve.cli.output import command, write
+from shortlist.serve.cli.commands import COMMANDS, CONFIG_COMMANDS, PANELS
+from shortlist.serve.cli.declare import Option, with_parameters
+from shortlist.serve.cli.output import write
 
 app = typer.Typer(
     name="shortlist",
@@ -34,14 +38,31 @@ def _options(
 ) -> None: ...
 
 
-PANELS = {
-    "Find": (find.search, find.discover, find.read),
-    "Corpora": (keep.build, keep.ls, keep.info, keep.status, keep.register, keep.rm),
-    "Care": (care.doctor, care.warm, care.download),
-}
-COMMANDS = {function.__name__: command(function) for functions in PANELS.values() for function in functions}
+def _for_typer(function: Callable[..., int]) -> Callable[..., int]:
+    """The command with its declarations in typer's words."""
+
+    @functools.wraps(function)
+    def run(**arguments: Any) -> int:
+        return function(**arguments)
+
+    parameters = inspect.signature(function).parameters.values()
+    return with_parameters(run, [each.replace(annotation=_translated(each.annotation)) for each in parameters])
+
+
+def _translated(annotation: Any) -> Any:
+    kind, declared = get_args(annotation)
+    if isinstance(declared, Option):
+        info = typer.Option(*declared.flags, help=declared.help, metavar=declared.metavar, min=declared.least)
+        return Annotated[kind, info]
+    info = typer.Argument(
+        metavar=declared.metavar, help=declared.help, autocompletion=declared.complete, show_default=False
+    )
+    return Annotated[kind, info]
+
+
 for panel, functions in PANELS.items():
     for function in functions:
-        app.command(rich_help_panel=panel)(COMMANDS[function.__name__])
+        app.command(rich_help_panel=panel)(_for_typer(COMMANDS[function.__name__]))
 app.add_typer(config, name="config", rich_help_panel="Care")
-config.command()(command(care.show))
+for function in CONFIG_COMMANDS.values():
+    config.command()(_for_typer(function))

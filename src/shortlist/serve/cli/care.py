@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import platform
-import shutil
-import sqlite3
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-import typer
-
 import shortlist
 from shortlist.errors import EmbedderError, ShortlistError
+from shortlist.serve.cli.declare import Argument
 from shortlist.serve.cli.output import ERROR, OK, Output
 
 EXTRAS = {
@@ -59,6 +54,8 @@ def doctor(out: Output) -> int:
 
 
 def _installation() -> Iterator[Check]:
+    import platform
+    import sqlite3
     from importlib.metadata import version
 
     yield Check("shortlist", "ok", f"{shortlist.__version__}, Python {platform.python_version()}, {platform.machine()}")
@@ -68,8 +65,10 @@ def _installation() -> Iterator[Check]:
 
 
 def _extras() -> Iterator[Check]:
+    from importlib.util import find_spec
+
     for extra, modules in EXTRAS.items():
-        missing = [module for module in modules if importlib.util.find_spec(module) is None]
+        missing = [module for module in modules if find_spec(module) is None]
         if missing:
             yield Check(extra, "note", "not installed", f'pip install "shortlist[{extra}]"')
         else:
@@ -77,6 +76,8 @@ def _extras() -> Iterator[Check]:
 
 
 def _folders() -> Iterator[Check]:
+    import shutil
+
     for name, folder in _places().items():
         nearest = next(place for place in (folder, *folder.parents) if place.exists())
         if not nearest.is_dir() or not os.access(nearest, os.W_OK):
@@ -159,7 +160,7 @@ def warm(out: Output) -> int:
 
 def download(
     out: Output,
-    model: Annotated[str, typer.Argument(metavar="[MODEL]", help="As --embedder takes it.")] = "default",
+    model: Annotated[str, Argument(metavar="[MODEL]", help="As --embedder takes it.")] = "default",
 ) -> int:
     """Fetch a model, if it is not here yet, and try it once."""
     began = time.perf_counter()

@@ -6,27 +6,26 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 import shortlist
 from shortlist.errors import CorpusNotFound, InputError
+from shortlist.serve.cli.declare import Argument, option
 from shortlist.serve.cli.names import complete, names_in, opened
 from shortlist.serve.cli.output import ABSTAINED, OK, Output, WrongUsage
 from shortlist.types import Hit, Level, Mode, Passage
 
 if TYPE_CHECKING:
-    from shortlist import Corpus
+    from shortlist.index.corpus import Corpus
 
-Asked = Annotated[list[str], typer.Argument(metavar="CORPUS QUERY", autocompletion=complete, show_default=False)]
+Asked = Annotated[list[str], Argument(metavar="CORPUS QUERY", complete=complete)]
 Corpora = Annotated[
     list[str] | None,
-    typer.Option("--corpus", "-c", help="A corpus to search; repeat it or separate names by commas.", metavar="NAME"),
+    option("--corpus", "-c", help="A corpus to search; repeat it or separate names by commas.", metavar="NAME"),
 ]
-Most = Annotated[int, typer.Option("-k", help="How many candidates to find.", min=1)]
-HowToSearch = Annotated[Mode, typer.Option("--mode", help="How to rank.")]
+Most = Annotated[int, option("-k", help="How many candidates to find.", least=1)]
+HowToSearch = Annotated[Mode, option("--mode", help="How to rank.")]
 Conditions = Annotated[
     list[str] | None,
-    typer.Option("--filter", help="A condition on metadata: key=value or JSON; repeat it.", metavar="IF"),
+    option("--filter", help="A condition on metadata: key=value or JSON; repeat it.", metavar="IF"),
 ]
 
 
@@ -52,14 +51,14 @@ def discover(
     k: Most = 10,
     mode: HowToSearch = "auto",
     filter: Conditions = None,
-    disclose: Annotated[bool, typer.Option("--disclose", help="Show the bodies of what was chosen.")] = False,
-    level: Annotated[Level | None, typer.Option("--level", help="How much to show of what was chosen.")] = None,
+    disclose: Annotated[bool, option("--disclose", help="Show the bodies of what was chosen.")] = False,
+    level: Annotated[Level | None, option("--level", help="How much to show of what was chosen.")] = None,
     min_score: Annotated[
         str | None,
-        typer.Option("--min-score", help="Below this best score nothing fits; auto: as calibrated.", metavar="X|auto"),
+        option("--min-score", help="Below this best score nothing fits; auto: as calibrated.", metavar="X|auto"),
     ] = None,
-    max_k: Annotated[int, typer.Option("--max-k", help="Choose at most so many.", min=1)] = 3,
-    strategy: Annotated[str, typer.Option("--strategy", help="How to choose.")] = "conservative",
+    max_k: Annotated[int, option("--max-k", help="Choose at most so many.", least=1)] = 3,
+    strategy: Annotated[str, option("--strategy", help="How to choose.")] = "conservative",
 ) -> int:
     """Choose the few that fit, or say that nothing does."""
     names, query = _asked(asked, corpus)
@@ -80,9 +79,9 @@ def discover(
 
 def read(
     out: Output,
-    corpus: Annotated[str, typer.Argument(metavar="CORPUS", autocompletion=complete, show_default=False)],
-    ids: Annotated[list[str], typer.Argument(metavar="ID...", show_default=False)],
-    level: Annotated[Level, typer.Option("--level", help="How much to show.")] = "body",
+    corpus: Annotated[str, Argument(metavar="CORPUS", complete=complete)],
+    ids: Annotated[list[str], Argument(metavar="ID...")],
+    level: Annotated[Level, option("--level", help="How much to show.")] = "body",
 ) -> int:
     """Show documents of a corpus by their ids."""
     (found,) = opened(out, [corpus])

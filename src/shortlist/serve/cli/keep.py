@@ -6,10 +6,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 import shortlist
 from shortlist.errors import CorpusError, CorpusNotFound, InputError
+from shortlist.serve.cli.declare import Argument, option
 from shortlist.serve.cli.names import complete, opened
 from shortlist.serve.cli.output import OK, Output, WrongUsage
 from shortlist.serve.cli.watch import folders_of, watch
@@ -18,31 +17,29 @@ if TYPE_CHECKING:
     from shortlist.search.registry import Registration
     from shortlist.types import Changes
 
-Name = Annotated[str, typer.Argument(metavar="NAME", autocompletion=complete, show_default=False)]
-Roots = Annotated[list[str] | None, typer.Option("--root", help="A place to read; repeat it.", metavar="PATH")]
-Pattern = Annotated[
-    str | None, typer.Option("--pattern", help="Only files whose path matches this regular expression.")
-]
-Exclude = Annotated[str | None, typer.Option("--exclude", help="No files whose path matches this regular expression.")]
+Name = Annotated[str, Argument(metavar="NAME", complete=complete)]
+Roots = Annotated[list[str] | None, option("--root", help="A place to read; repeat it.", metavar="PATH")]
+Pattern = Annotated[str | None, option("--pattern", help="Only files whose path matches this regular expression.")]
+Exclude = Annotated[str | None, option("--exclude", help="No files whose path matches this regular expression.")]
 Embedder = Annotated[
-    str | None, typer.Option("--embedder", help="default, light, minilm, none, or any other model.", metavar="MODEL")
+    str | None, option("--embedder", help="default, light, minilm, none, or any other model.", metavar="MODEL")
 ]
 Options = Annotated[
-    list[str] | None, typer.Option("--option", help="An option of the kind, key=value; repeat it.", metavar="KEY=VALUE")
+    list[str] | None, option("--option", help="An option of the kind, key=value; repeat it.", metavar="KEY=VALUE")
 ]
 
 
 def build(
     out: Output,
-    name: Annotated[str, typer.Argument(metavar="NAME|PATH", autocompletion=complete, show_default=False)],
-    kind: Annotated[str | None, typer.Option("--kind", help="Register it as this kind of source first.")] = None,
+    name: Annotated[str, Argument(metavar="NAME|PATH", complete=complete)],
+    kind: Annotated[str | None, option("--kind", help="Register it as this kind of source first.")] = None,
     root: Roots = None,
     pattern: Pattern = None,
     exclude: Exclude = None,
     option: Options = None,
     embedder: Embedder = None,
-    rebuild: Annotated[bool, typer.Option("--rebuild", help="Index everything again.")] = False,
-    watch_it: Annotated[bool, typer.Option("--watch", help="Go on and follow changes until Ctrl-C.")] = False,
+    rebuild: Annotated[bool, option("--rebuild", help="Index everything again.")] = False,
+    watch_it: Annotated[bool, option("--watch", help="Go on and follow changes until Ctrl-C.")] = False,
 ) -> int:
     """Make a corpus hold what its source has now.
 
@@ -167,7 +164,7 @@ def info(out: Output, name: Name) -> int:
 
 def status(
     out: Output,
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", autocompletion=complete)] = None,
+    names: Annotated[list[str] | None, Argument(metavar="[NAME]...", complete=complete)] = None,
 ) -> int:
     """Compare corpora with their sources and tell what a build would change; nothing is changed."""
     from shortlist.search import registry
@@ -202,14 +199,14 @@ def _state(out: Output, name: str) -> dict[str, Any]:
 
 def register(
     out: Output,
-    name: Annotated[str, typer.Argument(metavar="NAME", show_default=False)],
-    kind: Annotated[str, typer.Argument(metavar="KIND", help="files, skills, catalog, ...", show_default=False)],
+    name: Annotated[str, Argument(metavar="NAME")],
+    kind: Annotated[str, Argument(metavar="KIND", help="files, skills, catalog, ...")],
     root: Roots = None,
     pattern: Pattern = None,
     exclude: Exclude = None,
     option: Options = None,
     embedder: Embedder = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Let the name mean this from now on.")] = False,
+    replace: Annotated[bool, option("--replace", help="Let the name mean this from now on.")] = False,
 ) -> int:
     """Give a source a name. It is built when it is first used."""
     entry = shortlist.register(
@@ -226,7 +223,7 @@ def register(
 def rm(
     out: Output,
     name: Name,
-    data: Annotated[bool, typer.Option("--data", help="Delete what was built, too.")] = False,
+    data: Annotated[bool, option("--data", help="Delete what was built, too.")] = False,
 ) -> int:
     """Forget a name. What was built of it stays, unless --data is given."""
     from shortlist.index.corpus import corpus_folder

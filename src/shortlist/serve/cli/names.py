@@ -10,7 +10,7 @@ from shortlist.errors import ShortlistError
 from shortlist.serve.cli.output import Output
 
 if TYPE_CHECKING:
-    from shortlist import Corpus
+    from shortlist.index.corpus import Corpus
 
 
 def names_in(texts: Sequence[str]) -> list[str]:

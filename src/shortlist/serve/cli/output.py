@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+from shortlist.errors import ShortlistError
 
 if TYPE_CHECKING:
     from shortlist.index.sync import Progress
@@ -19,17 +17,13 @@ if TYPE_CHECKING:
 
 OK, ERROR, USAGE, ABSTAINED, INTERRUPTED = 0, 1, 2, 3, 130
 
-_COMMON: dict[str, tuple[str, str]] = {
-    "as_json": ("--json", "Print one JSON document."),
-    "quiet": ("--quiet", "Print only what a script needs."),
-    "debug": ("--debug", "Show where an error comes from."),
-}
+
+class WrongUsage(ShortlistError):
+    """A command line that makes no sense."""
 
 
-class WrongUsage(typer.TyperException):
-    """A command line that parses and still makes no sense."""
-
-    exit_code = USAGE
+class Unheard(Exception):
+    """Nobody reads what is written to stdout any more."""
 
 
 class Output:
@@ -78,28 +72,6 @@ class Output:
             yield tell
 
 
-def command(function: Callable[..., int | None]) -> Callable[..., int]:
-    """Give a command the options that every one has, and hand it the Output that they ask for as its first argument."""
-
-    @functools.wraps(function)
-    def run(as_json: bool = False, quiet: bool = False, debug: bool = False, **arguments: Any) -> int:
-        return function(Output(as_json=as_json, quiet=quiet), **arguments) or OK
-
-    own = inspect.signature(function, eval_str=True)
-    common = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=_flag(*described))
-        for name, described in _COMMON.items()
-    ]
-    parameters = [value.replace(kind=inspect.Parameter.KEYWORD_ONLY) for value in own.parameters.values()][1:] + common
-    run.__dict__["__signature__"] = own.replace(parameters=parameters)
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return run
-
-
-def _flag(option: str, help: str) -> Any:
-    return Annotated[bool, typer.Option(option, help=help)]
-
-
 def fail(sentence: str, kind: str, code: int, *, as_json: bool) -> int:
     """Say what went wrong; the code to end with."""
     if as_json:
@@ -117,7 +89,7 @@ def write(text: str) -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         hush()
-        raise typer.Exit(OK) from None
+        raise Unheard from None
 
 
 def hush() -> None:
