@@ -45,6 +45,8 @@ UNUSUAL = [
     ["search", "shop", "query", "-k", "many"],
     ["search", "shop", "query", "-k", "0"],
     ["search", "shop", "query", "-k3"],
+    ["search", "shop", "query", "-k=3"],
+    ["search", "shop", "query", "-k=3", "5"],
     ["search", "shop", "query", "--mode", "best"],
     ["search", "shop", "query", "--json=yes"],
     ["search", "shop", "query", "--unknown"],

@@ -36,10 +36,10 @@ def build(
     root: Roots = None,
     pattern: Pattern = None,
     exclude: Exclude = None,
-    option: Options = None,
+    others: Options = None,
     embedder: Embedder = None,
     rebuild: Annotated[bool, option("--rebuild", help="Index everything again.")] = False,
-    watch_it: Annotated[bool, option("--watch", help="Go on and follow changes until Ctrl-C.")] = False,
+    follow: Annotated[bool, option("--watch", help="Go on and follow changes until Ctrl-C.")] = False,
 ) -> int:
     """Make a corpus hold what its source has now.
 
@@ -47,11 +47,11 @@ def build(
     """
     from shortlist.search import registry
 
-    if watch_it and out.as_json:
+    if follow and out.as_json:
         raise WrongUsage("--watch has no end, and --json prints one document: leave one of them out.")
     if kind or root:
-        registry.register(name, kind or "files", root, embedder=embedder, **_options(pattern, exclude, option))
-    elif pattern or exclude or option:
+        registry.register(name, kind or "files", root, embedder=embedder, **_options(pattern, exclude, others))
+    elif pattern or exclude or others:
         raise WrongUsage("--pattern, --exclude and --option say how to read a --root: name that too.")
     entry = registry.find(name) or _entry_of_path(name)
     if entry is None:
@@ -60,7 +60,7 @@ def build(
             f"To register it: shortlist register {name} KIND --root PATH."
         )
     _sync(out, entry, embedder, rebuild)
-    if watch_it:
+    if follow:
         watch(out, folders_of(entry), lambda: _sync(out, entry, None, False, only_news=True))
     return OK
 
@@ -204,13 +204,13 @@ def register(
     root: Roots = None,
     pattern: Pattern = None,
     exclude: Exclude = None,
-    option: Options = None,
+    others: Options = None,
     embedder: Embedder = None,
     replace: Annotated[bool, option("--replace", help="Let the name mean this from now on.")] = False,
 ) -> int:
     """Give a source a name. It is built when it is first used."""
     entry = shortlist.register(
-        name, kind, root, embedder=embedder, replace=replace, **_options(pattern, exclude, option)
+        name, kind, root, embedder=embedder, replace=replace, **_options(pattern, exclude, others)
     )
     data = {"name": entry.name, **entry.to_dict()}
     out.show(data, lambda screen: screen.say(f"{entry.name} is registered. Build it now: shortlist build {entry.name}"))

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from shortlist.errors import ShortlistError
@@ -75,7 +75,8 @@ class Output:
 def fail(sentence: str, kind: str, code: int, *, as_json: bool) -> int:
     """Say what went wrong; the code to end with."""
     if as_json:
-        write(_json({"error": {"type": kind, "message": sentence, "exit_code": code}}))
+        with suppress(Unheard):
+            write(_json({"error": {"type": kind, "message": sentence, "exit_code": code}}))
     else:
         print(f"shortlist: {sentence}", file=sys.stderr)
     return code

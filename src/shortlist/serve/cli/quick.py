@@ -83,12 +83,12 @@ def _values(arguments: Sequence[str], declared: Sequence[_Parameter]) -> dict[st
             if flag not in options:
                 raise _Unusual
             parameter = options[flag]
+            if equals and (parameter.type is bool or not flag.startswith("--")):
+                raise _Unusual
             if parameter.type is bool:
-                if equals:
-                    raise _Unusual
                 values[parameter.name] = True
-                continue
-            _put(values, parameter, value if equals and flag.startswith("--") else next(rest, None))
+            else:
+                _put(values, parameter, value if equals else next(rest, None))
     return values | _placed(positional, [parameter for parameter in declared if not parameter.flags])
 
 

@@ -139,8 +139,9 @@ class Screen:
     # What is kept
 
     def built(self, data: Mapping[str, Any]) -> None:
-        counts = ", ".join(f"{data[what]:,} {what}" for what in ("added", "changed", "removed", "unchanged"))
-        line = Text.assemble((str(data["corpus"]), "bold"), f": {data['documents']:,} documents ({counts})")
+        counts = [f"{data[what]:,} {what}" for what in ("added", "changed", "removed", "unchanged") if data[what]]
+        words = f": {data['documents']:,} documents ({', '.join(counts) or 'nothing to read'})"
+        line = Text.assemble((str(data["corpus"]), "bold"), words)
         line.append(f" in {data['seconds']:.1f} s", "dim")
         self._print(line)
 

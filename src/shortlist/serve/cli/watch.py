@@ -36,18 +36,17 @@ def watch(out: Output, places: Sequence[Path], act: Callable[[], object]) -> Non
     watchfiles = need("watchfiles", "watchfiles", "watch", "Watching")
     own = data_dir().resolve()
     files = {place.resolve() for place in places if place.is_file()}
-    # a file is watched by its folder, since most editors put another in its place
-    folders = {place.resolve().parent if place.is_file() else place.resolve() for place in places}
+    folders = {place.resolve() for place in places if place.is_dir()}
 
     def concerns(change: object, path: str) -> bool:
         place = Path(path)
-        if place.is_relative_to(own):
-            return False
-        return place in files or any(folder in place.parents for folder in folders - {file.parent for file in files})
+        return not place.is_relative_to(own) and (place in files or not folders.isdisjoint(place.parents))
 
     out.note(f"Watching {', '.join(map(str, places))}. Ctrl-C ends it.")
     try:
-        for _ in watchfiles.watch(*folders, watch_filter=concerns, debounce=LONGEST_MS, step=QUIET_MS):
+        # a file is watched by its folder, since most editors put another in its place
+        watched = folders | {file.parent for file in files}
+        for _ in watchfiles.watch(*watched, watch_filter=concerns, debounce=LONGEST_MS, step=QUIET_MS):
             try:
                 act()
             except ShortlistError as error:  # a file half written; the next change comes soon
