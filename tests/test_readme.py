@@ -1,14 +1,17 @@
-"""What is written down is run: the Python of the README, in order, with the output that it shows."""
+"""What is written down is run: the Python and the commands of the README, in order, with the output that it shows."""
 
 from __future__ import annotations
 
 import contextlib
 import io
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from shortlist.serve import cli
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -19,22 +22,34 @@ def test_every_block_of_the_readme_runs_and_prints_what_it_shows(
 ) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("SHORTLIST_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "100")
     names: dict[str, Any] = {}
     printed, ran = "", 0
     for language, block in BLOCK.findall((ROOT / "README.md").read_text("utf-8")):
-        if language == "python":
+        if language in ("python", "sh"):
             assert printed == "", "a block printed something that the README does not show"
             output = io.StringIO()
             with contextlib.redirect_stdout(output):
-                exec(compile(block, "README.md", "exec"), names)
+                if language == "python":
+                    exec(compile(block, "README.md", "exec"), names)
+                else:
+                    run_commands(block)
             printed, ran = output.getvalue(), ran + 1
-        elif language == "text":
+        else:
+            assert language == "text"
             assert printed == block
             printed = ""
-        else:
-            assert language == "sh"
     assert printed == ""
-    assert ran == 5
+    assert ran == 9
+
+
+def run_commands(block: str) -> None:
+    for line in block.splitlines():
+        program, *arguments = shlex.split(line)
+        if program == "shortlist":
+            assert cli.run(arguments) in (cli.OK, cli.ABSTAINED)
+        else:
+            assert program == "pip"
 
 
 def test_the_demo_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

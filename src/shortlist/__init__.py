@@ -1,6 +1,7 @@
 """Finds, for an AI agent, the few right things among many. The names, in the order of the pipeline:
 
 source    Document, CorpusSource
+names     register, unregister, registered
 index     build, open_corpus, create_corpus, Corpus
 retrieve  search
 select    select, make_llm_selector
@@ -22,6 +23,7 @@ from shortlist.errors import (
     EmbedderError,
     InputError,
     MissingExtra,
+    RegistryDamaged,
     ShortlistError,
     SourceError,
 )
@@ -40,12 +42,13 @@ from shortlist.types import (
 )
 
 if TYPE_CHECKING:
-    from shortlist.index.corpus import Corpus, create_corpus, open_corpus
+    from shortlist.index.corpus import Corpus, create_corpus, delete_corpus, open_corpus
     from shortlist.index.embed import load_embedder
     from shortlist.index.formulas import Scoring
     from shortlist.search.corpora import build
     from shortlist.search.disclose import disclose
     from shortlist.search.discover import discover
+    from shortlist.search.registry import register, registered, unregister
     from shortlist.search.retrieve import search
     from shortlist.search.select import make_llm_selector, select
     from shortlist.sources import CorpusSource
@@ -59,13 +62,17 @@ _LAZY = {
     "Scoring": "shortlist.index.formulas",
     "build": "shortlist.search.corpora",
     "create_corpus": "shortlist.index.corpus",
+    "delete_corpus": "shortlist.index.corpus",
     "disclose": "shortlist.search.disclose",
     "discover": "shortlist.search.discover",
     "load_embedder": "shortlist.index.embed",
     "make_llm_selector": "shortlist.search.select",
     "open_corpus": "shortlist.index.corpus",
+    "register": "shortlist.search.registry",
+    "registered": "shortlist.search.registry",
     "search": "shortlist.search.retrieve",
     "select": "shortlist.search.select",
+    "unregister": "shortlist.search.registry",
 }
 # `search` is a function here and a house below. Loaded once, the house does not take the function's place again.
 importlib.import_module("shortlist.search")
@@ -92,19 +99,24 @@ __all__ = [
     "Passage",
     "Problem",
     "Ranking",
+    "RegistryDamaged",
     "Scoring",
     "Selection",
     "ShortlistError",
     "SourceError",
     "build",
     "create_corpus",
+    "delete_corpus",
     "disclose",
     "discover",
     "load_embedder",
     "make_llm_selector",
     "open_corpus",
+    "register",
+    "registered",
     "search",
     "select",
+    "unregister",
 ]
 
 

@@ -3,6 +3,7 @@
 ShortlistError
 ├── InputError (ValueError)        an argument that means nothing: unknown mode, operator, strategy, level
 ├── SourceError                    a place that documents should come from cannot be read
+├── RegistryDamaged                the file of registered names cannot be read; nothing was overwritten
 ├── EmbedderError                  a model cannot be found, loaded or asked
 │   └── MissingExtra (ImportError) an optional package is not installed; the message has the install line
 └── CorpusError
@@ -25,6 +26,10 @@ class InputError(ShortlistError, ValueError):
 
 class SourceError(ShortlistError):
     """A place that documents should come from cannot be read."""
+
+
+class RegistryDamaged(ShortlistError):
+    """The file of registered names cannot be read; nothing was overwritten."""
 
 
 class EmbedderError(ShortlistError):

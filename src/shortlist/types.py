@@ -157,6 +157,8 @@ class Hit:
     signals: Mapping[str, float] = field(default_factory=dict)
     load: Callable[[], Document | None] | None = field(default=None, repr=False, compare=False)
     """Reads the whole document; None from it means that the document is gone."""
+    corpus: str = ""
+    """The name of the corpus that it was found in."""
 
     @property
     def id(self) -> str:
@@ -202,6 +204,7 @@ class Hit:
             "context": self.context,
             "metadata": dict(self.metadata),
             "signals": dict(self.signals),
+            "corpus": self.corpus,
         }
 
 
@@ -257,6 +260,7 @@ class Disclosure:
     files: tuple[str, ...] = ()
     stale: bool = False
     note: str = ""
+    corpus: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "metadata": dict(self.metadata), "files": list(self.files)}
@@ -285,7 +289,9 @@ class Discovery:
             "reason": self.reason,
             "signals": dict(self.signals),
             "results": [item.to_dict() for item in self.results],
-            "candidates": [{"id": hit.id, "name": hit.name, "score": hit.score} for hit in self.candidates],
+            "candidates": [
+                {"id": hit.id, "name": hit.name, "score": hit.score, "corpus": hit.corpus} for hit in self.candidates
+            ],
         }
 
 

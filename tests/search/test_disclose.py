@@ -61,6 +61,7 @@ def test_metadata_are_shown_without_reading_anything() -> None:
         "files": [],
         "stale": False,
         "note": "",
+        "corpus": "in memory",
     }
 
 

@@ -238,7 +238,9 @@ def test_a_discovery_becomes_plain_json(light: Corpus, query: str, level: Any) -
     written = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert list(written) == ["query", "mode", "abstained", "reason", "signals", "results", "candidates"]
     assert written["results"] == [item.to_dict() for item in found.results]
-    assert written["candidates"] == [{"id": hit.id, "name": hit.name, "score": hit.score} for hit in found.candidates]
+    assert written["candidates"] == [
+        {"id": hit.id, "name": hit.name, "score": hit.score, "corpus": hit.corpus} for hit in found.candidates
+    ]
     assert (written["query"], written["mode"], written["abstained"]) == (query, "auto", found.abstained)
 
 

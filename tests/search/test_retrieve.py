@@ -552,6 +552,7 @@ def test_hits_become_plain_json(mode: Mode) -> None:
         "locator": "whole",
         "context": "",
         "metadata": {"n": [1, {"deep": None}]},
+        "corpus": "in memory",
     }
     assert hits[0].to_dict() == hits.to_dict()["hits"][0]
 

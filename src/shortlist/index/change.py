@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,9 +15,9 @@ from shortlist.index.postings import Fields
 from shortlist.index.records import DOCUMENT_COLUMNS, Record, passage_checksum, to_document
 from shortlist.index.segment import Segment, SegmentDamaged, merge, with_impacts
 from shortlist.index.split import split
-from shortlist.index.store import Config, SegmentRow, Store, read_dead, read_segments
+from shortlist.index.store import Config, SegmentRow, Store, read_dead, read_segments, write_stamps
 from shortlist.index.tokens import get_analyzer
-from shortlist.types import Document, Embedder
+from shortlist.types import Document, Embedder, Stamp
 
 if TYPE_CHECKING:
     from shortlist.types import Mask
@@ -158,6 +158,9 @@ class Change:
         self._forget_stamps(None, number)
         self._bury(number)
         self.connection.execute("DELETE FROM documents WHERE num = ?", (number,))
+
+    def keep_stamps(self, stamps: Iterable[Stamp], gone: Iterable[Stamp]) -> None:
+        write_stamps(self.connection, stamps, gone)
 
     def finish(self) -> None:
         """Write what is gathered, and merge segments that have become too many or too dead."""

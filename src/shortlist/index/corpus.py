@@ -13,12 +13,12 @@ from typing import Any, NoReturn
 from shortlist.errors import CorpusBusy, CorpusMismatch, CorpusNotFound, EmbedderError
 from shortlist.index.change import Change
 from shortlist.index.embed import lasting_name, load_embedder
-from shortlist.index.places import corpus_dir
+from shortlist.index.places import OF_A_PATH, corpus_dir, corpus_dir_of_path
 from shortlist.index.records import DOCUMENT_COLUMNS, batched, clean, find_stored, read_document, to_document
 from shortlist.index.segment import SegmentDamaged
 from shortlist.index.snapshot import Snapshot
 from shortlist.index.store import DATABASE, Config, Store, read_config, read_segments, write_config
-from shortlist.index.sync import BATCH, Progress, sync
+from shortlist.index.sync import BATCH, Progress, compare, sync
 from shortlist.index.view import Views
 from shortlist.types import Changes, Document, Embedder, Problem
 
@@ -79,6 +79,10 @@ class Corpus:
         self.changes = sync(self._store, self._change, documents, prune, progress)
         self._store.sweep()
         return self.changes
+
+    def compare(self, documents: Iterable[Document | Problem], progress: Progress | None = None) -> Changes:
+        """What a sync with these documents would do; nothing is changed."""
+        return compare(self._store, documents, progress)
 
     def add(self, documents: Iterable[Document | Problem], progress: Progress | None = None) -> Changes:
         """Store these documents beside the others; the same id replaces."""
@@ -157,6 +161,11 @@ class Corpus:
     def __len__(self) -> int:
         with self._store.reading() as connection:
             return int(connection.execute("SELECT count(*) FROM documents").fetchone()[0])
+
+    @property
+    def is_empty(self) -> bool:
+        with self._store.reading() as connection:
+            return not connection.execute("SELECT EXISTS (SELECT 1 FROM documents)").fetchone()[0]
 
     def __contains__(self, id: object) -> bool:
         return isinstance(id, str) and self.get(id) is not None
@@ -282,15 +291,28 @@ def open_corpus(name: str | Path, embedder: EmbedderSpec = None) -> Corpus:
     if not (folder / DATABASE).exists():
         raise CorpusNotFound(
             f"There is no corpus {str(name)!r} (looked in {folder}). "
-            f"Build it first: shortlist.build(source, name={str(name)!r})."
+            f"Build it first: shortlist.build(source, name={str(name)!r}), or shortlist build on the command line."
         )
     return Corpus(Store.open(folder), folder.name if isinstance(name, Path) else name, embedder)
 
 
+def delete_corpus(name: str | Path) -> None:
+    """Delete what is stored of a corpus; not while somebody writes to it."""
+    folder = corpus_folder(name)
+    if not (folder / DATABASE).exists():
+        raise CorpusNotFound(f"There is nothing stored of the corpus {str(name)!r} (looked in {folder}).")
+    Store.delete(folder)
+
+
 def corpus_folder(name: str | Path, path: str | Path | None = None) -> Path:
-    """Where a corpus lies: at its path, or under its name in the data directory; a name with a slash is a path."""
+    """Where a corpus lies: at its path, or under its name in the data directory.
+
+    A name with a slash is a path, except those that say what lies there: docs:PATH and tools:PATH.
+    """
     if path is not None:
         return Path(path).expanduser()
+    if isinstance(name, str) and name.startswith(OF_A_PATH):
+        return corpus_dir_of_path(name)
     if isinstance(name, Path) or "/" in name or "\\" in name:
         return Path(name).expanduser()
     return corpus_dir(name)

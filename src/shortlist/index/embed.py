@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import email.utils
 import functools
 import hashlib
 import importlib.util
@@ -334,6 +333,8 @@ def _retry_after(said: str | None, otherwise: float) -> float:
     """Seconds to wait, from a number or a date."""
     with contextlib.suppress(ValueError):
         return max(0.0, float(said or ""))
+    import email.utils  # noqa: PLC0415  # slow to import, rarely needed
+
     with contextlib.suppress(ValueError):
         return max(0.0, email.utils.parsedate_to_datetime(said or "").timestamp() - time.time())
     return otherwise

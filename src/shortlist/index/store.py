@@ -25,6 +25,7 @@ import numpy as np
 from shortlist.errors import CorpusBusy, CorpusDamaged, CorpusError, CorpusMismatch, CorpusNotFound
 from shortlist.index import segment as segments
 from shortlist.index import split
+from shortlist.index.cache import FILE as VECTORS
 from shortlist.index.formulas import Scoring
 from shortlist.index.segment import Segment, SegmentDamaged
 from shortlist.index.tokens import DEFAULT as DEFAULT_ANALYZER
@@ -162,6 +163,23 @@ class Store:
                 raise
             store._idle.append(connection)
         return store
+
+    @classmethod
+    def delete(cls, folder: Path) -> None:
+        """Delete a store: moved away at once, so that nobody finds half of it, then removed."""
+        import shutil  # noqa: PLC0415  # slow to import, rarely needed
+
+        ours = {SEGMENTS, *(name + end for name in (DATABASE, VECTORS) for end in ("", "-wal", "-shm"))}
+        others = {path.name for path in folder.iterdir()} - ours
+        if others:
+            raise CorpusError(f"{folder} holds more than a corpus ({min(others)}). Delete it by hand.")
+        with contextlib.suppress(CorpusDamaged, CorpusMismatch):
+            store = cls.open(folder)
+            with contextlib.closing(store), store.writing(wait=0):
+                pass  # nobody else is writing
+        away = folder.with_name(f"{folder.name}.deleted-{uuid.uuid4().hex[:8]}")
+        os.rename(folder, away)
+        shutil.rmtree(away)
 
     def close(self) -> None:
         while self._idle:

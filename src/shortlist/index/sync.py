@@ -6,12 +6,13 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Set, Sized
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from shortlist.errors import CorpusBusy
 from shortlist.index.change import Change
 from shortlist.index.records import Record, batched, clean, find_stamped, find_stored, to_record
-from shortlist.index.store import Store, read_generation, read_stamps, write_stamps
+from shortlist.index.store import Store, read_generation, read_stamps
 from shortlist.types import Changes, Document, Problem, Stamp, Stamped
 
 Progress = Callable[[int, int | None], None]
@@ -38,6 +39,30 @@ def sync(store: Store, begin: Begin, documents: Documents, prune: bool, progress
         except _Overtaken:
             return _Sync(store, begin, locked=True, expected=first.seen).run(documents, prune, progress)
     return _Sync(store, begin, locked=True).run(documents, prune, progress)
+
+
+def compare(store: Store, documents: Documents, progress: Progress | None) -> Changes:
+    """What a sync would do."""
+    return sync(store, partial(_only_counting, store), documents, True, progress)
+
+
+@contextmanager
+def _only_counting(store: Store) -> Iterator[Any]:
+    with store.reading() as connection:
+        yield _Nothing(connection)
+
+
+class _Nothing:
+    """Stands for a change and makes none."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+
+    def put(self, record: Record, number: int | None) -> None: ...
+
+    def remove(self, number: int) -> None: ...
+
+    def keep_stamps(self, stamps: Iterable[Stamp], gone: Iterable[Stamp]) -> None: ...
 
 
 class _Sync:
@@ -134,7 +159,7 @@ class _Sync:
         fresh = [stamp for stamp in fresh if stamp.source not in failed]
         gone = [stamp for id, stamp in self._known.items() if prune and id not in self._stamps]
         if fresh or gone:
-            write_stamps(self._open_change().connection, fresh, gone)
+            self._open_change().keep_stamps(fresh, gone)
 
     def _admit(self, item: Any) -> Record | None:
         """The item ready to be stored, or None, after a note of what is wrong with it."""

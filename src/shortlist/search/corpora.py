@@ -1,22 +1,31 @@
-"""Which corpus is meant? A corpus, its name, or some texts that become one for a moment; and how one is built."""
+"""Which corpora are meant? Some, their names, or texts that become one for a moment; and how one is built."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
-from shortlist.errors import InputError
+from shortlist.errors import CorpusNotFound, InputError, RegistryDamaged
 from shortlist.index.corpus import Corpus, EmbedderSpec, corpus_folder, create_corpus, open_corpus
+from shortlist.index.places import OF_A_PATH, full_name
 from shortlist.index.store import DATABASE
 from shortlist.index.sync import Progress
+from shortlist.search import registry
 from shortlist.sources import CorpusSource, documents_of
 from shortlist.types import Document
 
 OPEN_AT_ONCE = 16
 _open: dict[tuple[str, int], Corpus] = {}
 
-Searchable = Corpus | str | Path | Mapping[str, Any] | Iterable[str | Document | Mapping[str, Any]]
+Searchable = (
+    Corpus
+    | str
+    | Path
+    | Sequence[Corpus | str | Path]
+    | Mapping[str, Any]
+    | Iterable[str | Document | Mapping[str, Any]]
+)
 
 
 def build(
@@ -33,12 +42,18 @@ def build(
 ) -> Corpus:
     """Make a corpus hold what a source has now, and keep it: incremental, idempotent, all or nothing.
 
-    A new corpus gets `embedder` (or the default one); an existing one keeps its own, and another is an error unless
-    `rebuild` is set. What happened is in `corpus.changes`. Options are those of `create_corpus`.
+    `source` may be a name that is registered or built in, such as "skills". A new corpus gets `embedder` (or the
+    default one); an existing one keeps its own, and another is an error unless `rebuild` is set. What happened is in
+    `corpus.changes`. Options are those of `create_corpus`.
     """
+    if isinstance(source, str) and (entry := registry.find(source)):
+        source, name = entry.source(), name or entry.name
+        if embedder is None and not corpus_folder(name, path).joinpath(DATABASE).exists():
+            embedder = entry.embedder
     if isinstance(source, Corpus | str | Path) or not isinstance(source, Iterable):
+        near = did_you_mean(source, registry.names()) if isinstance(source, str) else ""
         raise InputError(
-            f"build() takes a source of documents, such as CorpusSource.from_files(folder), not {source!r}."
+            f"build() takes a source of documents, such as CorpusSource.from_files(folder), not {source!r}.{near}"
         )
     if not isinstance(source, CorpusSource):
         source = CorpusSource.from_mapping(source) if isinstance(source, Mapping) else CorpusSource.from_list(source)
@@ -49,32 +64,77 @@ def build(
     return corpus
 
 
-def resolve(corpus: Searchable, *, needs_vectors: bool) -> Corpus:
-    """The corpus that is meant. Plain texts become one in memory, with vectors only if they are needed."""
+def resolve(corpus: Searchable, *, needs_vectors: bool, progress: Progress | None = None) -> list[Corpus]:
+    """The corpora that are meant. Plain texts become one in memory, with vectors only if they are needed.
+
+    A list or tuple means corpora if all in it are corpora, paths or known names; otherwise its strings are texts.
+    """
     if isinstance(corpus, Corpus):
-        return corpus
+        return [corpus]
     if isinstance(corpus, str | Path):
-        return _opened(corpus)
+        return [opened(corpus, progress)]
+    if _means_corpora(corpus):
+        found = [one if isinstance(one, Corpus) else opened(one, progress) for one in corpus]
+        return list({id(one): one for one in found}.values())
     if not isinstance(corpus, Iterable):
         raise InputError(f"A corpus is a Corpus, its name, or a list or mapping of texts, not {corpus!r}.")
     made = create_corpus(in_memory=True, embedder="default" if needs_vectors else "none")
     failed = made.add(documents_of(corpus)).failed
     if failed:
         raise InputError(f"{failed[0].id or 'An entry'} cannot be searched: {failed[0].reason}")
-    return made
+    return [made]
 
 
-def _opened(name: str | Path) -> Corpus:
-    """The corpus of that name, kept open for the next call as long as its database is the same one."""
+def _means_corpora(items: Any) -> TypeGuard[Sequence[Corpus | str | Path]]:
+    if not isinstance(items, list | tuple) or not items:
+        return False
+    return all(isinstance(item, Corpus | Path) or (isinstance(item, str) and is_known(item)) for item in items)
+
+
+def is_known(name: str) -> bool:
+    """Whether the name stands for a corpus: registered, built in or stored."""
+    try:
+        if (corpus_folder(name) / DATABASE).exists():
+            return True
+        entry = registry.find(name)
+        return entry is not None and (not name.startswith(OF_A_PATH) or Path(entry.roots[0]).exists())
+    except (OSError, ValueError, RegistryDamaged):
+        return False
+
+
+def opened(name: str | Path, progress: Progress | None = None) -> Corpus:
+    """The corpus of that name, kept open for the next call as long as its database is the same one.
+
+    A known one that was never built, or not to the end, is built now.
+    """
     database = corpus_folder(name) / DATABASE
     try:
         key = str(database.resolve()), database.stat().st_ino
     except (OSError, ValueError):
-        return open_corpus(name)  # which says what is wrong
+        return _built_at_first_use(name, progress)
     found = _open.pop(key, None)
     if found is None:
-        found = open_corpus(name)
+        found = open_corpus(full_name(name) if isinstance(name, str) else name)
+        if found.is_empty and isinstance(name, str) and registry.find(name):
+            found = _built_at_first_use(name, progress)
     _open[key] = found
     while len(_open) > OPEN_AT_ONCE:
         del _open[next(iter(_open))]
     return found
+
+
+def _built_at_first_use(name: str | Path, progress: Progress | None) -> Corpus:
+    if isinstance(name, str) and registry.find(name):
+        return build(name, progress=progress)
+    try:
+        return open_corpus(name)  # which says what is wrong
+    except CorpusNotFound as error:
+        raise CorpusNotFound(f"{error}{did_you_mean(str(name), registry.names())}") from None
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A sentence with the nearest of what is known, or nothing."""
+    import difflib  # noqa: PLC0415  # only where something went wrong
+
+    near = difflib.get_close_matches(word.casefold(), known, n=2)
+    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""

@@ -41,6 +41,7 @@ def _disclose(hit: Hit, level: Level) -> Disclosure:
         files=files,
         stale=bool(note),
         note=note,
+        corpus=hit.corpus,
     )
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from shortlist.errors import InputError
 from shortlist.index.corpus import Corpus
-from shortlist.search.corpora import Searchable, resolve
+from shortlist.index.sync import Progress
+from shortlist.search.corpora import Searchable
 from shortlist.search.disclose import disclose
 from shortlist.search.filter import Filter
-from shortlist.search.retrieve import search
+from shortlist.search.retrieve import Found, merge, retrieve
 from shortlist.search.select import select
-from shortlist.types import Discovery, Hits, Level, Mode, Selection, Selector
+from shortlist.types import Discovery, Level, Mode, Selection, Selector
 
 
 def discover(
@@ -25,32 +27,53 @@ def discover(
     strategy: str | Selector = "conservative",
     min_score: float | Literal["auto"] | None = None,
     level: Level = "metadata",
+    progress: Progress | None = None,
     **selection: Any,
 ) -> Discovery:
     """The few things that fit the query, disclosed, or an abstention.
 
-    `min_score` is the floor under the best score; "auto" takes the one that was calibrated for this corpus and mode.
-    Further options are those of `select`: max_k, rel, gap_ratio, temperature, cutoff.
+    `min_score` is the floor under the best score; "auto" takes the one that was calibrated for this corpus and mode,
+    of several corpora for each its own. `progress` is that of `search`, further options are those of `select`: max_k,
+    rel, gap_ratio, temperature, cutoff.
     """
-    found = resolve(corpus, needs_vectors=mode != "lexical")
-    hits = search(found, query, mode, k, filter)
-    floor = _floor(found, mode, min_score)
-    unknown = _unknown(found, hits) if hits else None
-    # of an unknown query there is nothing to choose from, but a wrong argument is wrong all the same
-    chosen = select(Hits() if unknown else hits, strategy, min_score=floor, **selection)
-    chosen = unknown or chosen
-    signals = dict(chosen.signals)
-    if min_score == "auto" and floor is None:
-        signals["floor"] = "not calibrated for this corpus and mode"
-    return Discovery(query, mode, disclose(chosen, level), chosen.reason, signals, hits)
-
-
-def _floor(corpus: Corpus, mode: Mode, min_score: float | Literal["auto"] | None) -> float | None:
-    if min_score == "auto":
-        return corpus.config.floors.get(mode)
-    if isinstance(min_score, str):
+    if isinstance(min_score, str) and min_score != "auto":
         raise InputError(f"min_score is a number, None or 'auto', not {min_score!r}.")
-    return min_score
+    found = retrieve(corpus, query, mode, k, filter, progress)
+    floors = [one.corpus.config.floors.get(mode) if min_score == "auto" else min_score for one in found]
+    each_its_own = min_score == "auto" and len(found) > 1
+    judged = [
+        (one, _unknown(one) or _below(one, floor if each_its_own else None))
+        for one, floor in zip(found, floors, strict=True)
+    ]
+    fitting = [one for one, refusal in judged if not refusal]
+    left_out = {one.corpus.name: refusal for one, refusal in judged if refusal}
+    # where nothing fits there is nothing to choose from, but a wrong argument is wrong all the same
+    among = merge(fitting, query, mode, k)
+    chosen = select(among, strategy, min_score=None if each_its_own else floors[0], **selection)
+    if not fitting:
+        chosen = _nothing(left_out)
+    signals = dict(chosen.signals)
+    if left_out and len(found) > 1:
+        signals["left_out"] = {name: refusal.reason for name, refusal in left_out.items()}
+    if min_score == "auto" and None in floors:
+        signals["floor"] = "not calibrated for this corpus and mode"
+    return Discovery(query, mode, disclose(chosen, level), chosen.reason, signals, merge(found, query, mode, k))
+
+
+def _below(found: Found, floor: float | None) -> Selection | None:
+    """An abstention of one corpus among several when its best hit is below its own floor."""
+    if not found.hits or floor is None or found.hits[0].score >= floor:
+        return None
+    best = found.hits[0]
+    return Selection([], f"Its best score, {best.score:.4g} ({best.name}), is below its floor of {floor:.4g}.")
+
+
+def _nothing(refused: Mapping[str, Selection]) -> Selection:
+    """The abstention of a corpus, or of several."""
+    if len(refused) == 1:
+        return next(iter(refused.values()))
+    reasons = " ".join(f"{name}: {refusal.reason}" for name, refusal in refused.items())
+    return Selection([], f"Nothing fits in any of {len(refused)} corpora. {reasons}", {"corpora": len(refused)})
 
 
 def _noise(corpus: Corpus, passages: int) -> float:
@@ -59,11 +82,14 @@ def _noise(corpus: Corpus, passages: int) -> float:
     return float(among_ten + growth * math.log10(passages / 10))
 
 
-def _unknown(corpus: Corpus, hits: Hits) -> Selection | None:
+def _unknown(found: Found) -> Selection | None:
     """An abstention when the query holds only stop words, or no word that occurs and no meaning that comes near.
 
     Any text has some nearest neighbour; below the embedder's noise it is an accident.
     """
+    corpus, hits = found.corpus, found.hits
+    if not hits:
+        return None
     with corpus.snapshot() as snapshot:
         lexical = snapshot.lexical
         named = len(lexical.named(hits.query)) > 0

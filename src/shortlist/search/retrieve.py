@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
 from shortlist.errors import InputError
+from shortlist.index.corpus import Corpus
 from shortlist.index.lexical import top
+from shortlist.index.sync import Progress
 from shortlist.search.corpora import Searchable, resolve
 from shortlist.search.filter import Filter, allowed
 from shortlist.search.fuse import blend, reciprocal_rank
@@ -29,20 +32,70 @@ ALL_SCORES_BELOW = 50_000
 _DIGITS = re.compile(r"(\d+)")
 
 
-def search(corpus: Searchable, query: str, mode: Mode = "auto", k: int = 10, filter: Filter | None = None) -> Hits:
+def search(
+    corpus: Searchable,
+    query: str,
+    mode: Mode = "auto",
+    k: int = 10,
+    filter: Filter | None = None,
+    *,
+    progress: Progress | None = None,
+) -> Hits:
     """The k documents that fit the query best.
 
-    `corpus` is a Corpus, the name of one, or just a list or mapping of texts or Documents. `mode`: "lexical" is BM25,
-    "dense" exact cosine, "hybrid" their reciprocal rank fusion, "auto" what measured best for what the corpus has.
+    `corpus` is a Corpus, the name of one, several of these in a list, or just a list or mapping of texts or Documents.
+    `mode`: "lexical" is BM25, "dense" exact cosine, "hybrid" their reciprocal rank fusion, "auto" what measured best
+    for what the corpus has. `progress` is told how a known corpus is built that never was.
     """
+    return merge(retrieve(corpus, query, mode, k, filter, progress), query, mode, k)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What one corpus has for a query; beside other corpora also what makes its hits comparable with theirs."""
+
+    corpus: Corpus
+    hits: Hits
+    named: frozenset[str] = frozenset()  # ids of hits whose name stands in the query
+    perfect: float = 1.0  # the score that counts as 1
+
+    def comparable(self, hit: Hit) -> Hit:
+        return hit if self.perfect == 1.0 else replace(hit, score=hit.score / self.perfect)
+
+
+def merge(found: list[Found], query: str, mode: str, k: int) -> Hits:
+    """The k best hits of several corpora, best first; documents that the query names are always among them.
+
+    Cosines and blends are compared as they are, reciprocal ranks as ranks; a score by words alone is first divided by
+    what a perfect match would score in its corpus, unless that corpus stands alone.
+    """
+    hits = [(hit, hit.id in one.named) for one in found for hit in map(one.comparable, one.hits)]
+    hits.sort(key=lambda pair: -pair[0].score)
+    kept = sorted(hits, key=lambda pair: not pair[1])[:k]
+    return Hits(sorted((hit for hit, _ in kept), key=lambda hit: -hit.score), query=query, mode=mode)
+
+
+def retrieve(
+    corpus: Searchable, query: str, mode: Mode, k: int, filter: Filter | None, progress: Progress | None = None
+) -> list[Found]:
+    """What each of the corpora has for the query."""
     if mode not in get_args(Mode):
         raise InputError(f"There is no mode {mode!r}; the known ones are {', '.join(get_args(Mode))}.")
     if isinstance(k, bool) or not isinstance(k, int) or k < 0:
         raise InputError(f"k is how many hits are wanted, 0 or more, not {k!r}.")
     if not isinstance(query, str):
         raise InputError(f"A query is a string, not {type(query).__name__}.")
-    found = resolve(corpus, needs_vectors=mode != "lexical")
-    with found.snapshot() as snapshot:
+    corpora = resolve(corpus, needs_vectors=mode != "lexical", progress=progress)
+    if mode == "dense" and len(models := {one.config.embedder_name for one in corpora}) > 1:
+        raise InputError(
+            f"Cosines of different embedders ({', '.join(sorted(models))}) cannot be compared: search these corpora "
+            f"with the mode 'auto' or 'hybrid', or one by one."
+        )
+    return [_retrieve(one, query, mode, k, filter, beside_others=len(corpora) > 1) for one in corpora]
+
+
+def _retrieve(corpus: Corpus, query: str, mode: Mode, k: int, filter: Filter | None, *, beside_others: bool) -> Found:
+    with corpus.snapshot() as snapshot:
         mask = None if filter is None else allowed(snapshot, filter)
         parts, scores = _score(snapshot, query, mode, mask)
         named = snapshot.lexical.named(query)
@@ -50,16 +103,22 @@ def search(corpus: Searchable, query: str, mode: Mode = "auto", k: int = 10, fil
         passages = snapshot.passages(positions)
         values = scores.at(positions)
         signals = {name: part.at(positions) for name, part in parts.items()}
+        names, perfect = frozenset[str](), 1.0
+        if beside_others:
+            names = frozenset(snapshot.ids(named))
+            if list(parts) == ["lexical"]:
+                perfect = snapshot.lexical.ideal(snapshot.lexical.analyzer.terms(query)) or 1.0
     hits = [
         Hit(
             passage,
             float(values[at]) if values[at] > -np.inf else 0.0,
             {name: float(part[at]) for name, part in signals.items() if part[at] > -np.inf},
-            partial(found.get, passage.document_id),
+            partial(corpus.get, passage.document_id),
+            corpus.name,
         )
         for at, passage in enumerate(passages)
     ]
-    return Hits(hits, query=query, mode=mode)
+    return Found(corpus, Hits(hits, query=query, mode=mode), names, perfect)
 
 
 class _Scores:
@@ -155,6 +214,8 @@ def _best(snapshot: Snapshot, scores: _Scores, k: int, named: Positions) -> Posi
     if k == 0:
         return np.zeros(0, np.int64)
     best = _ordered(snapshot, scores, _best_passages(snapshot, scores, k))[:k]
+    if not len(named):
+        return best
     missing = named[~np.isin(snapshot.documents(named), snapshot.documents(best))]
     if not len(missing):
         return best
@@ -179,7 +240,7 @@ def _best_of_document(snapshot: Snapshot, scores: _Scores, position: int) -> int
 def _ordered(snapshot: Snapshot, scores: _Scores, positions: Positions) -> Positions:
     """By score, best first, and by id where scores are equal."""
     values = scores.at(positions)
-    if len(np.unique(values)) == len(values):
+    if len(set(values.tolist())) == len(values):  # np.unique would import all of numpy.ma
         return positions[np.argsort(-values)]
     ids = snapshot.ids(positions)
     order = sorted(range(len(ids)), key=lambda at: (-values[at], _natural(ids[at])))

@@ -1,0 +1,67 @@
+"""How are the compiled loops made ready ahead of their first use? Each is run once on a few words.
+
+numba keeps what it compiled on disk, for each combination of types: arrays made here can be written to, arrays read
+from a segment file cannot, so ranking is run with both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from shortlist.index import bulk, kernel, lexical, postings
+from shortlist.index.lexical import Lexical, Part
+from shortlist.index.postings import Fields, Postings
+from shortlist.index.store import CORPUS_SCORING
+from shortlist.index.tokens import get_analyzer
+
+Step = Callable[[str, int, int], None]
+STEPS = ("index texts", "rank what was just indexed", "rank what is read from disk")
+
+
+def warm(progress: Step | None = None) -> dict[str, int]:
+    """Compile every loop, or load it where that was done before; how many versions of each there are.
+
+    `progress` is told the step that begins, how many are done, and of how many.
+    """
+    tell = progress or (lambda step, done, total: None)
+    with _small_work_counts():
+        tell(STEPS[0], 0, len(STEPS))
+        made = postings.build([Fields(f"name {at}", (), f"some words {at}", ()) for at in range(8)], get_analyzer())
+        tell(STEPS[1], 1, len(STEPS))
+        _rank(made)
+        tell(STEPS[2], 2, len(STEPS))
+        _rank(_as_read(made))
+    tell("done", len(STEPS), len(STEPS))
+    return {name: len(loop.signatures) for name, loop in loops().items()}
+
+
+def loops() -> dict[str, Any]:
+    """The compiled functions of the kernel that others call, by name; what only they call is compiled with them."""
+    found = vars(kernel).items()
+    return {name: value for name, value in found if hasattr(value, "signatures") and not name.startswith("_")}
+
+
+def _rank(made: Postings) -> None:
+    ranker = Lexical([Part(made)], get_analyzer(), CORPUS_SCORING)
+    ranker.rank("some name", 3)
+    ranker.scores(["some", "name"])
+
+
+def _as_read(made: Postings) -> Postings:
+    arrays = {name: array.copy() for name, array in made.arrays().items()}
+    for array in arrays.values():
+        array.flags.writeable = False
+    return Postings.from_arrays(arrays)
+
+
+@contextmanager
+def _small_work_counts() -> Iterator[None]:
+    """For a moment nothing is too small for the compiled loops, and a table of words is soon full."""
+    kept = postings.COMPILED_TEXT, lexical.COMPILED_FROM, bulk.FIRST_WORDS
+    postings.COMPILED_TEXT, lexical.COMPILED_FROM, bulk.FIRST_WORDS = 0, 0, 2
+    try:
+        yield
+    finally:
+        postings.COMPILED_TEXT, lexical.COMPILED_FROM, bulk.FIRST_WORDS = kept

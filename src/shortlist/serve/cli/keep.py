@@ -1,0 +1,243 @@
+"""What is kept? The commands that build corpora, look after them and name them."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import shortlist
+from shortlist.errors import CorpusError, CorpusNotFound, InputError
+from shortlist.serve.cli.declare import Argument, option
+from shortlist.serve.cli.names import complete, opened
+from shortlist.serve.cli.output import OK, Output, WrongUsage
+from shortlist.serve.cli.watch import folders_of, watch
+
+if TYPE_CHECKING:
+    from shortlist.search.registry import Registration
+    from shortlist.types import Changes
+
+Name = Annotated[str, Argument(metavar="NAME", complete=complete)]
+Roots = Annotated[list[str] | None, option("--root", help="A place to read; repeat it.", metavar="PATH")]
+Pattern = Annotated[str | None, option("--pattern", help="Only files whose path matches this regular expression.")]
+Exclude = Annotated[str | None, option("--exclude", help="No files whose path matches this regular expression.")]
+Embedder = Annotated[
+    str | None, option("--embedder", help="default, light, minilm, none, or any other model.", metavar="MODEL")
+]
+Options = Annotated[
+    list[str] | None, option("--option", help="An option of the kind, key=value; repeat it.", metavar="KEY=VALUE")
+]
+
+
+def build(
+    out: Output,
+    name: Annotated[str, Argument(metavar="NAME|PATH", complete=complete)],
+    kind: Annotated[str | None, option("--kind", help="Register it as this kind of source first.")] = None,
+    root: Roots = None,
+    pattern: Pattern = None,
+    exclude: Exclude = None,
+    others: Options = None,
+    embedder: Embedder = None,
+    rebuild: Annotated[bool, option("--rebuild", help="Index everything again.")] = False,
+    follow: Annotated[bool, option("--watch", help="Go on and follow changes until Ctrl-C.")] = False,
+) -> int:
+    """Make a corpus hold what its source has now.
+
+    A path stands for its documents (a folder) or its tools (a catalog). With --kind or --root the name is registered.
+    """
+    from shortlist.search import registry
+
+    if follow and out.as_json:
+        raise WrongUsage("--watch has no end, and --json prints one document: leave one of them out.")
+    if kind or root:
+        registry.register(name, kind or "files", root, embedder=embedder, **_options(pattern, exclude, others))
+    elif pattern or exclude or others:
+        raise WrongUsage("--pattern, --exclude and --option say how to read a --root: name that too.")
+    entry = registry.find(name) or _entry_of_path(name)
+    if entry is None:
+        raise CorpusNotFound(
+            f"{name!r} is no name that is registered and no path.{_near(name)} "
+            f"To register it: shortlist register {name} KIND --root PATH."
+        )
+    _sync(out, entry, embedder, rebuild)
+    if follow:
+        watch(out, folders_of(entry), lambda: _sync(out, entry, None, False, only_news=True))
+    return OK
+
+
+def _sync(out: Output, entry: Registration, embedder: str | None, rebuild: bool, *, only_news: bool = False) -> Changes:
+    began = time.perf_counter()
+    before = _documents(entry.name)
+    with out.progress(f"building {entry.name}", about=before) as progress:
+        corpus = shortlist.build(entry.name, embedder=embedder, rebuild=rebuild, progress=progress)
+    changes, seconds = corpus.changes, time.perf_counter() - began
+    data = {"corpus": corpus.name, "documents": len(corpus), "seconds": round(seconds, 3), **changes.to_dict()}
+    corpus.close()
+    if not only_news or changes.added or changes.changed or changes.removed:
+        out.show(data, lambda screen: screen.built(data))
+    for problem in changes.failed:
+        out.note(f"shortlist: {problem.id} was left out. {problem.reason}")
+    return changes
+
+
+def _documents(name: str) -> int:
+    """How many documents were there at the last build: about so many will come."""
+    try:
+        with shortlist.open_corpus(name) as corpus:
+            return len(corpus)
+    except CorpusError:
+        return 0
+
+
+def _entry_of_path(path: str) -> Registration | None:
+    """What is meant by a path alone: the documents of a folder, the tools of a file."""
+    from shortlist.search import registry
+
+    place = Path(path).expanduser()
+    if place.is_dir():
+        return registry.find(f"docs:{path}")
+    return registry.find(f"tools:{path}") if place.is_file() else None
+
+
+def _near(name: str) -> str:
+    from shortlist.search import corpora, registry
+
+    return corpora.did_you_mean(name, registry.names())
+
+
+def _options(pattern: str | None, exclude: str | None, others: list[str] | None) -> dict[str, Any]:
+    """The options of a kind of source: those that have a flag of their own, and any other."""
+    options = {"pattern": pattern, "exclude": exclude}
+    for text in others or ():
+        key, equals, value = text.partition("=")
+        if not key.isidentifier() or not equals or key in ("root", "embedder", "replace", "name", "kind"):
+            raise InputError(f"--option takes key=value, where key is an option of the kind, not {text!r}.")
+        options[key] = value
+    return options
+
+
+def ls(out: Output) -> int:
+    """List the corpora: those that are stored, registered or built in."""
+    from shortlist.index.places import stored_corpora
+    from shortlist.search import registry
+
+    stored = stored_corpora()
+    rows = [_row(name, registry.find(name), stored.get(name)) for name in registry.names()]
+    out.show({"corpora": rows}, lambda screen: screen.corpora(rows), [row["name"] for row in rows])
+    return OK
+
+
+def _row(name: str, entry: Registration | None, folder: Path | None) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "name": name,
+        "kind": entry.kind if entry else None,
+        "roots": list(entry.roots) if entry else [],
+        "built": folder is not None,
+        "documents": None,
+        "bytes": _size(folder) if folder else 0,
+        "problem": None,
+    }
+    if folder is not None:
+        try:
+            with shortlist.open_corpus(folder) as corpus:
+                row["documents"] = len(corpus)
+        except CorpusError as error:
+            row["problem"] = str(error)
+    return row
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def info(out: Output, name: Name) -> int:
+    """Tell what a corpus is made of: counts, configuration, floors, folder."""
+    from shortlist.search import registry
+
+    (corpus,) = opened(out, [name])
+    entry = registry.find(name)
+    size = _size(corpus.path) if corpus.path else 0
+    data = corpus.info() | {"bytes": size, "source": entry.to_dict() if entry else None}
+    out.show(data, lambda screen: screen.facts(corpus.name, data), [str(corpus.path)])
+    return OK
+
+
+def status(
+    out: Output,
+    names: Annotated[list[str] | None, Argument(metavar="[NAME]...", complete=complete)] = None,
+) -> int:
+    """Compare corpora with their sources and tell what a build would change; nothing is changed."""
+    from shortlist.search import registry
+    from shortlist.search.corpora import is_known
+
+    for name in names or ():
+        if not is_known(name):
+            raise CorpusNotFound(f"There is no corpus {name!r}.{_near(name)}")
+    rows = [_state(out, name) for name in names or registry.names()]
+    out.show({"corpora": rows}, lambda screen: screen.states(rows), [f"{row['name']}\t{row['state']}" for row in rows])
+    return OK
+
+
+def _state(out: Output, name: str) -> dict[str, Any]:
+    """One of: not built, fresh, stale, no source, broken; with what a build would do or what is wrong."""
+    from shortlist.search import registry
+
+    row: dict[str, Any] = {"name": name, "state": "fresh", "changes": None, "problem": None}
+    entry = registry.find(name)
+    try:
+        with shortlist.open_corpus(name) as corpus, out.progress(f"comparing {name}") as progress:
+            if entry is None:
+                return row | {"state": "no source"}
+            changes = corpus.compare(entry.source(), progress)
+    except CorpusNotFound:
+        return row | {"state": "not built"}
+    except shortlist.ShortlistError as error:
+        return row | {"state": "broken", "problem": str(error)}
+    stale = changes.added or changes.changed or changes.removed
+    return row | {"state": "stale" if stale else "fresh", "changes": changes.to_dict()}
+
+
+def register(
+    out: Output,
+    name: Annotated[str, Argument(metavar="NAME")],
+    kind: Annotated[str, Argument(metavar="KIND", help="files, skills, catalog, ...")],
+    root: Roots = None,
+    pattern: Pattern = None,
+    exclude: Exclude = None,
+    others: Options = None,
+    embedder: Embedder = None,
+    replace: Annotated[bool, option("--replace", help="Let the name mean this from now on.")] = False,
+) -> int:
+    """Give a source a name. It is built when it is first used."""
+    entry = shortlist.register(
+        name, kind, root, embedder=embedder, replace=replace, **_options(pattern, exclude, others)
+    )
+    data = {"name": entry.name, **entry.to_dict()}
+    out.show(data, lambda screen: screen.say(f"{entry.name} is registered. Build it now: shortlist build {entry.name}"))
+    for place in entry.roots:
+        if "://" not in place and not Path(place).exists():
+            out.note(f"shortlist: there is nothing at {place} yet.")
+    return OK
+
+
+def rm(
+    out: Output,
+    name: Name,
+    data: Annotated[bool, option("--data", help="Delete what was built, too.")] = False,
+) -> int:
+    """Forget a name. What was built of it stays, unless --data is given."""
+    from shortlist.index.corpus import corpus_folder
+    from shortlist.index.store import DATABASE
+
+    stored = (corpus_folder(name) / DATABASE).exists()
+    if data and stored:
+        shortlist.delete_corpus(name)
+    forgotten = shortlist.unregister(name)
+    if not forgotten and not stored:
+        raise CorpusNotFound(f"There is no corpus {name!r} to remove.{_near(name)}")
+    if not forgotten and not data:
+        raise InputError(f"{name!r} is not registered, only built. To delete that: shortlist rm {name} --data.")
+    said = {"name": name, "unregistered": forgotten, "deleted": data and stored}
+    words = [word for word, done in (("forgotten", forgotten), ("deleted", data and stored)) if done]
+    out.show(said, lambda screen: screen.say(f"{name} is {' and '.join(words)}."))
+    return OK

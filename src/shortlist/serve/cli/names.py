@@ -1,0 +1,38 @@
+"""Which corpora does a command line mean?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from shortlist.errors import ShortlistError
+from shortlist.serve.cli.output import Output
+
+if TYPE_CHECKING:
+    from shortlist.index.corpus import Corpus
+
+
+def names_in(texts: Sequence[str]) -> list[str]:
+    """The names in texts that may hold several, separated by commas."""
+    return list(dict.fromkeys(name.strip() for text in texts for name in text.split(",") if name.strip()))
+
+
+def complete(incomplete: str) -> list[str]:
+    """The names that begin so, for the shell."""
+    from shortlist.search import registry
+
+    with suppress(ShortlistError):
+        return [name for name in registry.names() if name.startswith(incomplete)]
+    return []
+
+
+def opened(out: Output, names: Sequence[str]) -> list[Corpus]:
+    """The corpora of these names, each built if it never was, with a bar for that."""
+    from shortlist.search import corpora
+
+    found = []
+    for name in names:
+        with out.progress(f"building {name}") as progress:
+            found.append(corpora.opened(name, progress))
+    return found

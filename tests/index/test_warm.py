@@ -1,0 +1,38 @@
+"""After warming up, real work finds every loop compiled."""
+
+from __future__ import annotations
+
+import pytest
+
+import shortlist
+from shortlist.index import lexical, postings, segment
+from shortlist.index.warm import STEPS, loops, warm
+
+RANKING = ("accumulate", "quantise", "shortlist", "settle")  # over arrays that can be written to, and over others
+
+
+def test_every_loop_is_compiled_and_real_work_needs_no_other_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[str, int, int]] = []
+    compiled = warm(lambda *step: told.append(step))
+    assert told == [(STEPS[0], 0, 3), (STEPS[1], 1, 3), (STEPS[2], 2, 3), ("done", 3, 3)]
+    assert {name: count for name, count in compiled.items() if count < (2 if name in RANKING else 1)} == {}
+    assert set(compiled) == {*RANKING, "scan", "rehash", "count"}
+
+    monkeypatch.setattr(postings, "COMPILED_TEXT", 0)
+    monkeypatch.setattr(lexical, "COMPILED_FROM", 0)
+    monkeypatch.setattr(segment, "MAPPED_FROM", 0)
+    documents = {str(at): {"text": f"words of the document {at}", "even": at % 2 == 0} for at in range(50)}
+    corpus = shortlist.build(documents, name="numbers", embedder="light")
+    corpus.remove("7")
+    for opened in (corpus, shortlist.open_corpus("numbers")):
+        with opened.snapshot() as snapshot:
+            assert len(snapshot.lexical.rank("document words", 5)) >= 5
+        for mode in ("lexical", "auto"):
+            assert shortlist.search(opened, "document 8", mode=mode, filter={"even": True})[0].id == "8"
+    assert {name: len(loop.signatures) for name, loop in loops().items()} == compiled
+
+
+def test_warming_up_leaves_the_thresholds_as_they_were() -> None:
+    before = postings.COMPILED_TEXT, lexical.COMPILED_FROM
+    warm()
+    assert before == (postings.COMPILED_TEXT, lexical.COMPILED_FROM)

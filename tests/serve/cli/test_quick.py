@@ -1,0 +1,88 @@
+"""Plain command lines are read as typer reads them; all others are left to typer."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+import typer.main
+
+from shortlist.serve.cli import quick
+from shortlist.serve.cli.app import app
+from shortlist.serve.cli.commands import COMMANDS
+
+PLAIN = [
+    ["search", "shop", "a", "query"],
+    ["search", "shop", "query", "-k", "3", "--mode", "lexical", "--filter", "a=b", "--filter={}", "--json"],
+    ["search", "--corpus", "a,b", "-c", "c", "--quiet", "query", "--", "--json"],
+    ["search", "shop", "-"],
+    ["discover", "shop", "query", "--disclose", "--min-score", "-1", "--max-k", "2", "--strategy=top_k"],
+    ["discover", "shop", "query", "--level", "bundled", "--debug"],
+    ["read", "shop", "one", "two", "--level=metadata"],
+    ["build", "shop", "--root", "a", "--root", "b", "--kind", "files", "--rebuild", "--watch", "--option", "a=b"],
+    ["ls"],
+    ["status"],
+    ["status", "a", "b"],
+    ["info", "shop", "--json"],
+    ["register", "a", "files", "--root", "x", "--pattern", r"\.md$", "--exclude", "y", "--replace"],
+    ["register", "a", "files", "--embedder", "light", "--embedder", "none"],
+    ["rm", "shop", "--data"],
+    ["doctor", "--quiet"],
+    ["warm"],
+    ["download"],
+    ["download", "light"],
+]
+UNUSUAL = [
+    [],
+    ["--help"],
+    ["--version"],
+    ["serach", "shop", "query"],
+    ["search"],
+    ["search", "--help"],
+    ["search", "-h", "shop", "query"],
+    ["search", "shop", "query", "-k"],
+    ["search", "shop", "query", "-k", "many"],
+    ["search", "shop", "query", "-k", "0"],
+    ["search", "shop", "query", "-k3"],
+    ["search", "shop", "query", "-k=3"],
+    ["search", "shop", "query", "-k=3", "5"],
+    ["search", "shop", "query", "--mode", "best"],
+    ["search", "shop", "query", "--json=yes"],
+    ["search", "shop", "query", "--unknown"],
+    ["info"],
+    ["info", "a", "b"],
+    ["ls", "a"],
+    ["config", "show"],
+]
+
+
+def as_typer_reads(arguments: list[str]) -> dict[str, Any]:
+    group: Any = typer.main.get_command(app)
+    with group.commands[arguments[0]].make_context(arguments[0], arguments[1:]) as context:
+        values: dict[str, Any] = context.params
+        return values
+
+
+@pytest.mark.parametrize("arguments", PLAIN, ids=" ".join)
+def test_a_plain_command_line_is_read_as_typer_reads_it(arguments: list[str]) -> None:
+    call: Any = quick.read(arguments, COMMANDS)
+    assert call.func is COMMANDS[arguments[0]]
+    expected = as_typer_reads(arguments)
+    given = {name: value for name, value in expected.items() if name in call.keywords}
+    assert call.keywords == given
+    parameters = inspect.signature(call.func).parameters
+    left_out = {name: value for name, value in expected.items() if name not in call.keywords}
+    assert {name: value if value != () else None for name, value in left_out.items()} == {
+        name: parameters[name].default for name in left_out
+    }
+
+
+@pytest.mark.parametrize("arguments", UNUSUAL, ids=" ".join)
+def test_what_is_out_of_the_ordinary_is_left_to_typer(arguments: list[str]) -> None:
+    assert quick.read(arguments, COMMANDS) is None
+
+
+def test_completion_is_left_to_typer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_SHORTLIST_COMPLETE", "complete_bash")
+    assert quick.read(["ls"], COMMANDS) is None
