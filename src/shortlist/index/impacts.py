@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shortlist.index.formulas import FORMULAS, Scoring, gain_linear
-from shortlist.index.postings import Postings
+from shortlist.index.postings import Postings, freeze
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,6 +38,9 @@ class Impacts:
     maxima: NDArray[np.uint8]  # frequent terms x blocks
     skips: NDArray[np.uint32]  # frequent terms x stretches, and an end
     packed: NDArray[np.uint16]
+
+    def __post_init__(self) -> None:
+        freeze(*self.arrays().values())
 
     @classmethod
     def of(cls, postings: Postings, scoring: Scoring, average: float) -> Impacts:

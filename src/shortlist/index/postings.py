@@ -59,6 +59,9 @@ class Postings:
     name_docs: NDArray[np.int32]
     length_sums: NDArray[np.int64]  # by field
 
+    def __post_init__(self) -> None:
+        freeze(*self.arrays().values())
+
     @property
     def size(self) -> int:
         return len(self.lengths)
@@ -156,6 +159,12 @@ def _postings_of(
     starts = np.searchsorted(pairs // rows, np.arange(len(ids) + 1))
     arrays = keys, starts.astype(np.int64), (pairs % rows).astype(np.int32), tfs, lengths.astype(np.int32)
     return arrays, np.array(name_keys, dtype=np.uint64)
+
+
+def freeze(*arrays: NDArray[Any]) -> None:
+    """Never to be written to again; so loops are compiled for one kind of arrays, whether made here or read."""
+    for array in arrays:
+        array.setflags(write=False)
 
 
 def order_terms(terms: Iterable[str]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:

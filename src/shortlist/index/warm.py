@@ -1,7 +1,6 @@
 """How are the compiled loops made ready ahead of their first use? Each is run once on a few words.
 
-numba keeps what it compiled on disk, for each combination of types: arrays made here can be written to, arrays read
-from a segment file cannot, so ranking is run with both.
+numba keeps what it compiled on disk, for each combination of types.
 """
 
 from __future__ import annotations
@@ -10,14 +9,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from shortlist.index import bulk, kernel, lexical, postings
 from shortlist.index.lexical import Lexical, Part
-from shortlist.index.postings import Fields, Postings
+from shortlist.index.postings import Fields
 from shortlist.index.store import CORPUS_SCORING
 from shortlist.index.tokens import get_analyzer
 
 Step = Callable[[str, int, int], None]
-STEPS = ("index texts", "rank what was just indexed", "rank what is read from disk")
+STEPS = ("index texts", "rank one segment", "rank two segments")
 
 
 def warm(progress: Step | None = None) -> dict[str, int]:
@@ -30,9 +31,10 @@ def warm(progress: Step | None = None) -> dict[str, int]:
         tell(STEPS[0], 0, len(STEPS))
         made = postings.build([Fields(f"name {at}", (), f"some words {at}", ()) for at in range(8)], get_analyzer())
         tell(STEPS[1], 1, len(STEPS))
-        _rank(made)
+        _rank(Part(made))
         tell(STEPS[2], 2, len(STEPS))
-        _rank(_as_read(made))
+        _rank(Part(made), Part(made, made.size))
+        postings.merge([(made, None), (made, None)])
     tell("done", len(STEPS), len(STEPS))
     return {name: len(loop.signatures) for name, loop in loops().items()}
 
@@ -43,17 +45,11 @@ def loops() -> dict[str, Any]:
     return {name: value for name, value in found if hasattr(value, "signatures") and not name.startswith("_")}
 
 
-def _rank(made: Postings) -> None:
-    ranker = Lexical([Part(made)], get_analyzer(), CORPUS_SCORING)
+def _rank(*parts: Part) -> None:
+    ranker = Lexical(parts, get_analyzer(), CORPUS_SCORING)
     ranker.rank("some name", 3)
+    ranker.rank("some name", 3, np.ones(ranker.size, dtype=bool))
     ranker.scores(["some", "name"])
-
-
-def _as_read(made: Postings) -> Postings:
-    arrays = {name: array.copy() for name, array in made.arrays().items()}
-    for array in arrays.values():
-        array.flags.writeable = False
-    return Postings.from_arrays(arrays)
 
 
 @contextmanager
