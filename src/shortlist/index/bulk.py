@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from shortlist.index import kernel
-from shortlist.index.postings import NAME_WORDS, Places
+from shortlist.index.postings import NAME_WORDS, NOTHING, Places
 from shortlist.index.tokens import (
     EMOJI_RANGES,
     LONG_WORD,
@@ -76,7 +76,9 @@ def postings_of(
     Also the keys of those texts that are names, 0 for one that is too long for a name.
     """
     words, tokens, counts = _scan(texts)
-    expanded = _expand(words, analyzer)
+    searched = np.zeros(len(words.starts), np.bool_)  # not those that stand in names only
+    searched[tokens[np.repeat(places.fields != NOTHING, counts)]] = True
+    expanded = _expand(words, searched, analyzer)
     named = places.names
     name_keys = _name_keys(words, expanded, tokens[np.repeat(named, counts)], counts[named])
     offsets, terms = expanded.offsets, expanded.keys
@@ -90,7 +92,7 @@ def postings_of(
     starts, out_docs, tfs, lengths = kernel.count(
         tokens, counts, places.docs, places.fields, docs, offsets, numbers.astype(np.uint32), ranks
     )
-    held = np.diff(starts) > 0  # a word that stands in names only has no postings
+    held = np.diff(starts) > 0  # a stop word that a name kept has no postings
     starts = np.append(starts[:-1][held], starts[-1])
     return (keys[order][held], starts, out_docs, tfs, lengths), name_keys
 
@@ -126,7 +128,7 @@ def _normalised(text: str) -> str:
     return text if unicodedata.is_normalized("NFC", text) else unicodedata.normalize("NFC", text)
 
 
-def _expand(words: Spans, analyzer: Analyzer) -> Expanded:
+def _expand(words: Spans, searched: NDArray[np.bool_], analyzer: Analyzer) -> Expanded:
     buffer = np.empty(int((words.ends - words.starts).sum()) + len(words.starts), np.uint8)
     kernel.gather(*words, buffer, _NEWLINE)
     sizes = words.ends - words.starts
@@ -140,10 +142,10 @@ def _expand(words: Spans, analyzer: Analyzer) -> Expanded:
     parts = Spans(folded, part_starts[:written], part_ends[:written])
 
     # A word of one part is its stem. A word of several is itself, and the stems of its parts but for single letters.
-    several, strange = np.flatnonzero(counts > 1), np.flatnonzero(counts < 0)
+    several, strange = np.flatnonzero(searched & (counts > 1)), np.flatnonzero(searched & (counts < 0))
     word_of_part = np.repeat(np.arange(len(counts)), np.maximum(counts, 0))
     is_digit = (folded[parts.starts] >= ord("0")) & (folded[parts.starts] <= ord("9"))
-    stemmed = (counts[word_of_part] == 1) | (parts.ends - parts.starts > 1) | is_digit
+    stemmed = searched[word_of_part] & ((counts[word_of_part] == 1) | (parts.ends - parts.starts > 1) | is_digit)
     stem_keys, says = _stem_keys(Spans(folded, parts.starts[stemmed], parts.ends[stemmed]))
     expanded = _expanded(words.strings(strange), analyzer)
     word_of_term = np.concatenate([

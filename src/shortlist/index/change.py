@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +14,16 @@ from shortlist.index.postings import Fields
 from shortlist.index.records import DOCUMENT_COLUMNS, Record, passage_checksum, to_document
 from shortlist.index.segment import Segment, SegmentDamaged, merge, with_impacts
 from shortlist.index.split import split
-from shortlist.index.store import Config, SegmentRow, Store, read_dead, read_segments, write_stamps
+from shortlist.index.store import (
+    Config,
+    SegmentRow,
+    Store,
+    has_stamps,
+    read_dead,
+    read_last_numbers,
+    read_segments,
+    write_stamps,
+)
 from shortlist.index.tokens import get_analyzer
 from shortlist.types import Document, Embedder, Stamp
 
@@ -23,8 +31,11 @@ if TYPE_CHECKING:
     from shortlist.types import Mask
 
 # Passages gathered in memory before they are written as a segment.
-FLUSH_PASSAGES = 50_000
-FLUSH_CHARACTERS = 64 << 20
+FLUSH_PASSAGES = 250_000
+FLUSH_CHARACTERS = 128 << 20
+
+# Rows gathered before they are written.
+FLUSH_ROWS = 1_000
 
 # A tail of segments is merged once the one before it is at most this many times as large: at most a few segments for
 # each power of four, and each passage is rewritten a few times for each.
@@ -35,8 +46,7 @@ MERGE_BUDGET = 16_384
 MERGE_SHARE = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Unindexed:
+class Unindexed(NamedTuple):
     """A passage with its number, not yet in a segment."""
 
     number: int
@@ -50,8 +60,15 @@ class Unindexed:
 
     @property
     def fields(self) -> Fields:
-        names = () if self.ordinal else {self.title or self.id, self.id if _is_name(self.id) else self.title}
-        return Fields(self.title, self._words_beside, self.text, tuple(names))
+        return Fields(self.title, self._words_beside, self.text, self._names)
+
+    @property
+    def _names(self) -> Sequence[str]:
+        if self.ordinal:
+            return ()
+        if not self.title or self.id == self.title:
+            return (self.id,)
+        return (self.title, self.id) if _is_name(self.id) else (self.title,)
 
     @property
     def to_embed(self) -> str:
@@ -63,7 +80,7 @@ class Unindexed:
 
 
 def _is_name(id: str) -> bool:
-    return any(character.isalpha() for character in id)
+    return not id.isdecimal() and any(character.isalpha() for character in id)
 
 
 def make_segment(passages: Sequence[Unindexed], config: Config, embedder: Embedder | None, store: Store) -> Segment:
@@ -114,6 +131,11 @@ class Change:
         self._written = 0
         self._pending: list[Unindexed] = []
         self._characters = 0
+        self._documents: list[tuple[Any, ...]] = []  # rows not yet written
+        self._passages: list[tuple[Any, ...]] = []
+        self._last_document, self._last_passage = read_last_numbers(connection)
+        self.began_empty = not self._last_document  # nothing was ever stored
+        self._has_stamps = has_stamps(connection)
 
     def put(self, record: Record, number: int | None) -> None:
         """Store a document, in place of the one with that number if there is one."""
@@ -124,12 +146,9 @@ class Change:
             document.source, document.locator, document.payload, document.id,
         )  # fmt: skip
         if number is None:
-            cursor = self.connection.execute(
-                "INSERT INTO documents(hash, kind, title, content, keywords, metadata, source, locator, payload, id) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                row,
-            )
-            number = int(cursor.lastrowid or 0)
+            self._last_document += 1
+            number = self._last_document
+            self._documents.append((*row, number))
         else:
             self._bury(number)
             self.connection.execute(
@@ -144,15 +163,30 @@ class Change:
             text = document.content if piece.text is None else piece.text
             id, title, context = document.id, document.title, piece.context
             shown = (id, title, text, document.kind, document.source, piece.locator, metadata, context)
-            cursor = self.connection.execute(
-                "INSERT INTO passages(document, ordinal, locator, text, checksum, context) VALUES (?, ?, ?, ?, ?, ?)",
-                (number, ordinal, piece.locator, piece.text, passage_checksum(shown), context),
+            self._last_passage += 1
+            passage = self._last_passage
+            self._passages.append(
+                (passage, number, ordinal, piece.locator, piece.text, passage_checksum(shown), context)
             )
-            passage = int(cursor.lastrowid or 0)
             self._pending.append(Unindexed(passage, number, ordinal, id, title, document.keywords, text, context))
             self._characters += len(text)
+        if len(self._passages) >= FLUSH_ROWS:
+            self._write_rows()
         if len(self._pending) >= FLUSH_PASSAGES or self._characters >= FLUSH_CHARACTERS:
             self._merge([], self._make_segment())
+
+    def _write_rows(self) -> None:
+        self.connection.executemany(
+            "INSERT INTO documents(hash, kind, title, content, keywords, metadata, source, locator, payload, id, num) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            self._documents,
+        )
+        self.connection.executemany(
+            "INSERT INTO passages(num, document, ordinal, locator, text, checksum, context) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            self._passages,
+        )
+        self._documents, self._passages = [], []
 
     def remove(self, number: int) -> None:
         self._forget_stamps(None, number)
@@ -164,6 +198,7 @@ class Change:
 
     def finish(self) -> None:
         """Write what is gathered, and merge segments that have become too many or too dead."""
+        self._write_rows()
         fresh = self._make_segment()
         budget = max(MERGE_BUDGET, MERGE_SHARE * self._written)
         for row in read_segments(self.connection):
@@ -205,11 +240,13 @@ class Change:
 
     def _forget_stamps(self, source: str | None, number: int | None) -> None:
         """A stamp stands for the documents of a source as they were stored: it ends with any change of one of them."""
-        self.connection.execute(
-            "DELETE FROM stamps WHERE source IN (?, (SELECT source FROM documents WHERE num = ?))", (source, number)
-        )
+        if self._has_stamps:
+            self.connection.execute(
+                "DELETE FROM stamps WHERE source IN (?, (SELECT source FROM documents WHERE num = ?))", (source, number)
+            )
 
     def _bury(self, document: int) -> None:
+        self._write_rows()
         rows = self.connection.execute("SELECT num FROM passages WHERE document = ?", (document,)).fetchall()
         self.connection.executemany("INSERT INTO tombstones(passage) VALUES (?)", rows)
         self.connection.execute("DELETE FROM passages WHERE document = ?", (document,))

@@ -502,6 +502,26 @@ def _sort(terms, docs, tfs, bits, free, out_terms, out_docs, out_tfs):  # type: 
 
 
 @njit(cache=True, nogil=True)
+def count_moved(counts, docs, starts, terms, moved):  # type: ignore[no-untyped-def]
+    """Add to each of the given terms how many of its postings go on: those of passages that are moved somewhere."""
+    for term in range(len(terms)):
+        for at in range(starts[term], starts[term + 1]):
+            counts[terms[term]] += moved[docs[at]] >= 0
+
+
+@njit(cache=True, nogil=True)
+def move(free, docs, tfs, starts, terms, moved, out_docs, out_tfs):  # type: ignore[no-untyped-def]
+    """Put the postings that go on where their terms have free places."""
+    for term in range(len(terms)):
+        to = free[terms[term]]
+        for at in range(starts[term], starts[term + 1]):
+            if moved[docs[at]] >= 0:
+                out_docs[to], out_tfs[to] = moved[docs[at]], tfs[at]
+                to += 1
+        free[terms[term]] = to
+
+
+@njit(cache=True, nogil=True)
 def _push(heap, score):  # type: ignore[no-untyped-def]
     """Put a score in the place of the smallest of a heap."""
     parent, size = 0, len(heap)

@@ -30,6 +30,9 @@ LIMITS = (0xFF, 0xFF, 0xFFFF)
 # Below this many characters texts are indexed without numba.
 COMPILED_TEXT = 4 << 20
 
+# Below this many postings parts are merged without numba.
+COMPILED_MERGE = 200_000
+
 # The field of a text that is only a name.
 NOTHING = len(FIELDS)
 
@@ -185,33 +188,52 @@ def merge(parts: Sequence[tuple[Postings, Mask | None]]) -> Postings:
     """One part out of several, in order, without the passages that their masks call dead."""
     alive = [np.ones(part.size, dtype=bool) if dead is None else ~dead for part, dead in parts]
     offsets = np.cumsum([0] + [int(mask.sum()) for mask in alive])
-    keys, docs, tfs, name_keys, name_docs = [], [], [], [], []
-    for (part, _), mask, offset in zip(parts, alive, offsets[:-1], strict=True):
-        moved = np.cumsum(mask, dtype=np.int64) - 1 + offset
-        kept = mask[part.docs]
-        keys.append(np.repeat(part.keys, np.diff(part.starts))[kept])
-        docs.append(moved[part.docs[kept]])
-        tfs.append(part.tfs[kept])
-        kept = mask[part.name_docs]
-        name_keys.append(part.name_keys[kept])
-        name_docs.append(moved[part.name_docs[kept]])
-
-    all_keys = np.concatenate(keys)
-    order = np.argsort(all_keys, kind="stable")  # stable: within a term, passages stay in order
-    unique, first = np.unique(all_keys[order], return_index=True)
-    names = np.concatenate(name_keys)
-    name_order = np.argsort(names, kind="stable")
-    lengths = np.concatenate([part.lengths[mask] for (part, _), mask in zip(parts, alive, strict=True)])
+    moved = [
+        np.where(mask, np.cumsum(mask) - 1 + offset, -1).astype(np.int32)
+        for mask, offset in zip(alive, offsets[:-1], strict=True)
+    ]
+    together = [part for part, _ in parts]
+    join = _join if sum(len(part.docs) for part in together) < COMPILED_MERGE else _join_compiled
+    keys, starts, docs, tfs = join(together, moved)
+    names = [(part.name_keys, to[part.name_docs]) for part, to in zip(together, moved, strict=True)]
+    name_keys, name_docs = (np.concatenate(column) for column in zip(*names, strict=True))
+    order = np.lexsort((name_docs, name_keys))
+    order = order[name_docs[order] >= 0]
+    lengths = np.concatenate([part.lengths[mask] for part, mask in zip(together, alive, strict=True)])
     return Postings(
-        keys=unique,
-        starts=np.append(first, len(order)).astype(np.int64),
-        docs=np.concatenate(docs)[order].astype(np.int32),
-        tfs=np.concatenate(tfs)[order],
-        lengths=lengths,
-        name_keys=names[name_order],
-        name_docs=np.concatenate(name_docs)[name_order].astype(np.int32),
-        length_sums=lengths.sum(axis=0, dtype=np.int64),
+        keys, starts, docs, tfs, lengths, name_keys[order], name_docs[order], lengths.sum(axis=0, dtype=np.int64)
     )
+
+
+def _join(
+    parts: Sequence[Postings], moved: Sequence[NDArray[np.int32]]
+) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int32], NDArray[np.uint32]]:
+    """Keys, starts, docs and tfs of the postings that go on, the passages of parts being moved to new places."""
+    docs = np.concatenate([to[part.docs] for part, to in zip(parts, moved, strict=True)])
+    keys = np.concatenate([np.repeat(part.keys, np.diff(part.starts)) for part in parts])
+    order = np.argsort(keys, kind="stable")  # stable: within a term, passages stay in order
+    order = order[docs[order] >= 0]
+    unique, first = np.unique(keys[order], return_index=True)
+    tfs = np.concatenate([part.tfs for part in parts])
+    return unique, np.append(first, len(order)).astype(np.int64), docs[order], tfs[order]
+
+
+def _join_compiled(
+    parts: Sequence[Postings], moved: Sequence[NDArray[np.int32]]
+) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int32], NDArray[np.uint32]]:
+    from shortlist.index import kernel  # noqa: PLC0415  # numba: only when there is work for it
+
+    keys, numbers = np.unique(np.concatenate([part.keys for part in parts]), return_inverse=True)
+    terms = np.split(numbers, np.cumsum([len(part.keys) for part in parts])[:-1])
+    counts = np.zeros(len(keys), np.int64)
+    for part, here, to in zip(parts, terms, moved, strict=True):
+        kernel.count_moved(counts, part.docs, part.starts, here, to)
+    starts = np.concatenate(([0], np.cumsum(counts)))
+    docs, tfs = np.empty(int(starts[-1]), np.int32), np.empty(int(starts[-1]), np.uint32)
+    free = starts[:-1].copy()
+    for part, here, to in zip(parts, terms, moved, strict=True):
+        kernel.move(free, part.docs, part.tfs, part.starts, here, to, docs, tfs)
+    return keys[counts > 0], np.append(starts[:-1][counts > 0], starts[-1]), docs, tfs
 
 
 def name_key(name: str) -> int:

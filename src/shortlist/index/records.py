@@ -40,16 +40,23 @@ def to_record(document: Any) -> Record | Problem:
     if wrong:
         return Problem(str(document.id), wrong, str(document.source))
     try:
-        metadata = json.dumps(document.metadata, ensure_ascii=False, allow_nan=False, default=_plain)
+        metadata = "{}"
+        if document.metadata:
+            metadata = json.dumps(document.metadata, ensure_ascii=False, allow_nan=False, default=_plain)
         if metadata.count("{") + metadata.count("[") > DEEPEST and _depth(json.loads(metadata)) > DEEPEST:
             raise ValueError(f"it is nested more than {DEEPEST} deep")
     except (TypeError, ValueError, RecursionError) as error:
         reason = f"Its metadata cannot be kept as JSON: {str(error) or type(error).__name__}."
         return Problem(document.id, reason, document.source)
-    keywords = json.dumps(document.keywords, ensure_ascii=False)
-    texts = [document.id, document.title, document.content, keywords, metadata]
-    texts += [document.kind, document.source, document.locator, document.payload or ""]
-    cleaned = [clean(text) for text in texts]
+    keywords = json.dumps(document.keywords, ensure_ascii=False) if document.keywords else "[]"
+    texts = [
+        document.id, document.title, document.content, keywords, metadata,
+        document.kind, document.source, document.locator, document.payload or "",
+    ]  # fmt: skip
+    try:
+        return Record(document, _hash(texts), keywords, metadata)
+    except UnicodeEncodeError:
+        cleaned = [clean(text) for text in texts]
     id, title, content, keywords, metadata, kind, source, locator, payload = cleaned
     stored = Document(
         id, title, content, json.loads(keywords), None,
@@ -60,18 +67,18 @@ def to_record(document: Any) -> Record | Problem:
 
 def _hash(columns: Sequence[str | None]) -> bytes:
     """Of a document's columns, in the order of DOCUMENT_COLUMNS."""
-    digest = blake2b(digest_size=16)
+    parts: list[bytes] = []
     for text in columns:
-        data = (text or "").encode()
-        digest.update(len(data).to_bytes(8, "little"))
-        digest.update(data)
-    return digest.digest()
+        data = text.encode() if text else b""
+        parts += (len(data).to_bytes(8, "little"), data)
+    return blake2b(b"".join(parts), digest_size=16).digest()
 
 
 def _what_is_wrong(document: Document) -> str:
-    for name in ("id", "title", "content", "kind", "source", "locator"):
-        if not isinstance(getattr(document, name), str):
-            return f"Its {name} must be a string, not {type(getattr(document, name)).__name__}."
+    texts = (document.id, document.title, document.content, document.kind, document.source, document.locator)
+    for name, text in zip(("id", "title", "content", "kind", "source", "locator"), texts, strict=True):
+        if not isinstance(text, str):
+            return f"Its {name} must be a string, not {type(text).__name__}."
     if not document.id.strip():
         return "Its id is empty."
     if not isinstance(document.keywords, list | tuple) or not all(isinstance(word, str) for word in document.keywords):

@@ -38,7 +38,12 @@ class Piece:
     context: str = ""
 
 
+_WHOLE = [Piece("whole")]
+
+
 def split(document: Document, size: int = CHUNK_SIZE, overlap: int = CHUNK_OVERLAP) -> list[Piece]:
+    if document.kind not in CHUNKED_KINDS and document.kind not in LED_KINDS:
+        return _WHOLE if document.locator == "whole" else [Piece(document.locator)]
     content = document.content
     spans: list[tuple[int, int]] = []
     if document.kind in CHUNKED_KINDS:

@@ -41,6 +41,9 @@ FORMAT = 2
 
 RECENT_SEGMENTS = 16
 
+# What a connection may keep of the database in memory, so that a large change is not written page by page.
+CACHE_KILOBYTES = 65_536
+
 # How long a writer waits for another one to finish.
 WAIT_SECONDS = 60.0
 
@@ -339,6 +342,7 @@ class Store:
         connection = sqlite3.connect(path, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False, uri=uri)
         try:
             connection.execute("PRAGMA synchronous = FULL")
+            connection.execute(f"PRAGMA cache_size = -{CACHE_KILOBYTES}")
         except BaseException:
             connection.close()
             raise
@@ -446,6 +450,16 @@ def read_dead(connection: sqlite3.Connection, row: SegmentRow) -> NDArray[np.int
     """The numbers of the passages that a segment still holds although they were removed."""
     query = "SELECT passage FROM tombstones WHERE passage BETWEEN ? AND ? ORDER BY passage"
     return np.array([passage for (passage,) in connection.execute(query, (row.first, row.last))], dtype=np.int64)
+
+
+def read_last_numbers(connection: sqlite3.Connection) -> tuple[int, int]:
+    """The highest numbers that a document and a passage ever had."""
+    last = dict(connection.execute("SELECT name, seq FROM sqlite_sequence"))
+    return last.get("documents", 0), last.get("passages", 0)
+
+
+def has_stamps(connection: sqlite3.Connection) -> bool:
+    return connection.execute("SELECT 1 FROM stamps LIMIT 1").fetchone() is not None
 
 
 def read_stamps(connection: sqlite3.Connection) -> dict[str, Stamp]:

@@ -57,6 +57,7 @@ class _Nothing:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
+        self.began_empty = False
 
     def put(self, record: Record, number: int | None) -> None: ...
 
@@ -99,7 +100,7 @@ class _Sync:
                     "Another writer changed the corpus during this sync, and the documents could not be read a second "
                     "time. Nothing was changed. Sync again."
                 )
-            if prune:
+            if prune and not (self._change is not None and self._change.began_empty):
                 self._prune()
             self._keep_stamps(prune)
             if self._change is None and self._read_generation() != self._generation:
@@ -189,6 +190,8 @@ class _Sync:
         return [number for number, id, source in rows if id not in self.seen and source not in self._unreadable]
 
     def _stored(self, records: list[Record]) -> dict[str, tuple[int, bytes]]:
+        if self._change is not None and self._change.began_empty:
+            return {}
         with self._reading() as connection:
             return find_stored(connection, [record.document.id for record in records])
 

@@ -55,9 +55,9 @@ def _rank(*parts: Part) -> None:
 @contextmanager
 def _small_work_counts() -> Iterator[None]:
     """For a moment nothing is too small for the compiled loops, and a table of words is soon full."""
-    kept = postings.COMPILED_TEXT, lexical.COMPILED_FROM, bulk.FIRST_WORDS
-    postings.COMPILED_TEXT, lexical.COMPILED_FROM, bulk.FIRST_WORDS = 0, 0, 2
+    kept = postings.COMPILED_TEXT, postings.COMPILED_MERGE, lexical.COMPILED_FROM, bulk.FIRST_WORDS
+    postings.COMPILED_TEXT, postings.COMPILED_MERGE, lexical.COMPILED_FROM, bulk.FIRST_WORDS = 0, 0, 0, 2
     try:
         yield
     finally:
-        postings.COMPILED_TEXT, lexical.COMPILED_FROM, bulk.FIRST_WORDS = kept
+        postings.COMPILED_TEXT, postings.COMPILED_MERGE, lexical.COMPILED_FROM, bulk.FIRST_WORDS = kept
