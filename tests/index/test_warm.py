@@ -7,25 +7,28 @@ import pytest
 import shortlist
 from shortlist.index import lexical, postings, segment
 from shortlist.index.warm import STEPS, loops, warm
+from shortlist.search import retrieve
 
 
 def test_every_loop_is_compiled_and_real_work_needs_no_other_version(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[str, int, int]] = []
     compiled = warm(lambda *step: told.append(step))
-    assert told == [(STEPS[0], 0, 3), (STEPS[1], 1, 3), (STEPS[2], 2, 3), ("done", 3, 3)]
+    assert told == [*((step, done, 4) for done, step in enumerate(STEPS)), ("done", 4, 4)]
     assert [name for name, count in compiled.items() if count == 0] == []
     assert {"scan", "count", "best", "best_of_keys", "accumulate"} <= set(compiled)
 
     monkeypatch.setattr(postings, "COMPILED_TEXT", 0)
     monkeypatch.setattr(lexical, "COMPILED_FROM", 0)
     monkeypatch.setattr(segment, "MAPPED_FROM", 0)
+    monkeypatch.setattr(segment, "SIGNS_FROM", 0)
+    monkeypatch.setattr(retrieve, "ALL_SCORES_BELOW", 0)
     documents = {str(at): {"text": f"words of the document {at}", "even": at % 2 == 0} for at in range(50)}
     corpus = shortlist.build(documents, name="numbers", embedder="light")
     corpus.remove("7")
     for opened in (corpus, shortlist.open_corpus("numbers")):
         with opened.snapshot() as snapshot:
             assert len(snapshot.lexical.rank("document words", 5)) >= 5
-        for mode in ("lexical", "auto"):
+        for mode in ("lexical", "dense", "auto"):
             assert shortlist.search(opened, "document 8", mode=mode, filter={"even": True})[0].id == "8"
     assert {name: len(loop.signatures) for name, loop in loops().items()} == compiled
 

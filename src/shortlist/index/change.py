@@ -12,7 +12,7 @@ import numpy as np
 from shortlist.index import cache, postings
 from shortlist.index.postings import Fields
 from shortlist.index.records import DOCUMENT_COLUMNS, Record, passage_checksum, to_document
-from shortlist.index.segment import Segment, SegmentDamaged, merge, with_impacts
+from shortlist.index.segment import Segment, SegmentDamaged, merge, with_tables
 from shortlist.index.split import split
 from shortlist.index.store import (
     Config,
@@ -94,7 +94,7 @@ def make_segment(passages: Sequence[Unindexed], config: Config, embedder: Embedd
         postings=postings.build((passage.fields for passage in passages), get_analyzer(config.analyzer)),
         vectors=vectors,
     )
-    return with_impacts(segment, config.scoring)
+    return with_tables(segment, config.scoring)
 
 
 def read_passages(connection: sqlite3.Connection, first: int, last: int) -> list[Unindexed]:
@@ -268,7 +268,7 @@ class Change:
         first = rows[0].first if rows else int(parts[0][0].passages[0])
         last = rows[-1].last if fresh is None else int(fresh.passages[-1])
         merged = merge(parts) if len(parts) > 1 or parts[0][1] is not None else parts[0][0]
-        row = self.store.save(with_impacts(merged, self.config.scoring)) if merged.size else None
+        row = self.store.save(with_tables(merged, self.config.scoring)) if merged.size else None
         self.store.name(self.connection, row, (first, last))
 
     def _load(self, row: SegmentRow) -> tuple[Segment, Mask | None]:

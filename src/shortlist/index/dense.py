@@ -1,4 +1,7 @@
-"""Which passages mean the same? Exact cosine over the unit vectors of every live passage."""
+"""Which passages mean the same? Exact cosine over the unit vectors of every live passage.
+
+Where there are many, signs tell which may be the nearest, and only those are compared.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,11 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from shortlist.index.lexical import top
+from shortlist.index.signs import Signs
 from shortlist.types import Embedder, Ranking
 
 if TYPE_CHECKING:
-    from shortlist.types import Floats, Mask, Vectors
+    from shortlist.types import Floats, Mask, Positions, Vectors
 
 
 @lru_cache(maxsize=1)
@@ -22,12 +26,17 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+# More hits than this are found by comparing everything exactly.
+ROUGHLY_UP_TO = 1_000
+
+
 class VectorPart(NamedTuple):
     """Vectors in a snapshot: which of their passages are dead, and where they begin among all positions."""
 
     vectors: Vectors
     dead: Mask | None = None
     offset: int = 0
+    signs: Signs | None = None
 
 
 class Dense:
@@ -39,9 +48,19 @@ class Dense:
         self.size = sum(len(part.vectors) for part in parts)
 
     def rank(self, query: str, k: int, allowed: Mask | None = None) -> Ranking:
-        scores = self.scores(query, allowed)
-        positions = top(scores, k)
-        return Ranking(positions, scores[positions])
+        vector = self.embedder.encode_query(query)
+        positions, scores = np.zeros(0, np.int64), np.zeros(0)
+        if not vector.any():
+            return Ranking(positions, scores)
+        for part in self.parts:
+            alive = None if allowed is None else allowed[part.offset : part.offset + len(part.vectors)]
+            if part.dead is not None:
+                alive = ~part.dead if alive is None else alive & ~part.dead
+            places, products = _nearest(part, vector, k, alive)
+            positions = np.concatenate([positions, places + part.offset])
+            scores = np.concatenate([scores, products])
+        best = top(scores, k)
+        return Ranking(positions[best], scores[best])
 
     def scores(self, query: str, allowed: Mask | None = None) -> Floats:
         """The cosine of every position; minus infinity where nothing is alive, allowed or known of the query."""
@@ -50,7 +69,7 @@ class Dense:
         if not vector.any():
             return scores
         with _blas().limit(limits=1, user_api="blas"):
-            for vectors, dead, offset in self.parts:
+            for vectors, dead, offset, _ in self.parts:
                 here = scores[offset : offset + len(vectors)]
                 here[:] = vectors @ vector
                 if dead is not None:
@@ -58,3 +77,16 @@ class Dense:
         if allowed is not None:
             scores[~allowed] = -np.inf
         return scores
+
+
+def _nearest(part: VectorPart, vector: Vectors, k: int, alive: Mask | None) -> tuple[Positions, Floats]:
+    """Places among which are those of a part that belong to the nearest k, in order, and their exact products."""
+    if part.signs is None or k > ROUGHLY_UP_TO:
+        with _blas().limit(limits=1, user_api="blas"):
+            products = part.vectors @ vector
+        places = np.arange(len(products)) if alive is None else np.flatnonzero(alive)
+        return places, products[places].astype(np.float64)
+    from shortlist.index import kernel  # noqa: PLC0415  # numba: only when there is work for it
+
+    places = part.signs.candidates(vector, k, np.zeros(0, dtype=bool) if alive is None else alive)
+    return places, kernel.products(part.vectors, places, vector).astype(np.float64)

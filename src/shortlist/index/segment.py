@@ -21,6 +21,7 @@ from shortlist.index.formulas import FORMULAS, Scoring, gain_linear
 from shortlist.index.impacts import Impacts
 from shortlist.index.postings import Postings
 from shortlist.index.postings import merge as merge_postings
+from shortlist.index.signs import Signs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,6 +34,9 @@ _PREFIX = struct.Struct("<8sII")
 
 # From this many postings on, impacts are kept with a segment; below they are quickly made.
 IMPACTS_FROM = 1_000_000
+
+# From this many vectors on, their signs are looked at first; below, exact products are as quick.
+SIGNS_FROM = 50_000
 
 # Up to this size a file is read whole and its checksum always compared; above it is mapped, and compared only when
 # the file is not the very one that was written.
@@ -55,6 +59,7 @@ class Segment:
     postings: Postings
     vectors: Vectors | None
     impacts: Impacts | None = None
+    signs: Signs | None = None
 
     @property
     def size(self) -> int:
@@ -75,14 +80,15 @@ def merge(parts: Sequence[tuple[Segment, Mask | None]]) -> Segment:
     )
 
 
-def with_impacts(segment: Segment, scoring: Scoring) -> Segment:
-    """A large segment with what its postings can add at most, so that no reader needs to find that out."""
-    if segment.impacts is not None or len(segment.postings.docs) < IMPACTS_FROM:
-        return segment
-    if FORMULAS[scoring.formula].gain is gain_linear:
-        return segment
-    average = float(segment.postings.length_sums @ np.array(scoring.weights)) / segment.size
-    return replace(segment, impacts=Impacts.of(segment.postings, scoring, average))
+def with_tables(segment: Segment, scoring: Scoring) -> Segment:
+    """A large segment with what makes searching it fast, so that no reader needs to make that."""
+    postings, vectors = segment.postings, segment.vectors
+    if len(postings.docs) >= IMPACTS_FROM and FORMULAS[scoring.formula].gain is not gain_linear:
+        average = float(postings.length_sums @ np.array(scoring.weights)) / segment.size
+        segment = replace(segment, impacts=Impacts.of(postings, scoring, average))
+    if vectors is not None and len(vectors) >= SIGNS_FROM:
+        segment = replace(segment, signs=Signs.of(vectors))
+    return segment
 
 
 def write(segment: Segment, path: Path) -> int:
@@ -93,6 +99,8 @@ def write(segment: Segment, path: Path) -> int:
         arrays["vectors"] = segment.vectors
     if segment.impacts is not None:
         arrays |= segment.impacts.arrays()
+    if segment.signs is not None:
+        arrays |= segment.signs.arrays()
     layout: dict[str, list[Any]] = {}
     offset, checksum = 0, 0
     for name, array in arrays.items():
@@ -159,6 +167,7 @@ def _parse(data: bytes | mmap.mmap, checksum: int, *, trusted: bool) -> Segment:
         postings=Postings.from_arrays(arrays),
         vectors=arrays.get("vectors"),
         impacts=Impacts.from_arrays(arrays, description["impacts"]) if description["impacts"] else None,
+        signs=Signs.from_arrays(arrays),
     )
 
 

@@ -14,11 +14,12 @@ import numpy as np
 from shortlist.index import bulk, kernel, lexical, postings
 from shortlist.index.lexical import Lexical, Part
 from shortlist.index.postings import Fields
+from shortlist.index.signs import Signs
 from shortlist.index.store import CORPUS_SCORING
 from shortlist.index.tokens import get_analyzer
 
 Step = Callable[[str, int, int], None]
-STEPS = ("index texts", "rank one segment", "rank two segments")
+STEPS = ("index texts", "rank one segment", "rank two segments", "compare vectors")
 
 
 def warm(progress: Step | None = None) -> dict[str, int]:
@@ -35,6 +36,8 @@ def warm(progress: Step | None = None) -> dict[str, int]:
         tell(STEPS[2], 2, len(STEPS))
         _rank(Part(made), Part(made, made.size))
         postings.merge([(made, None), (made, None)])
+    tell(STEPS[3], 3, len(STEPS))
+    _compare()
     tell("done", len(STEPS), len(STEPS))
     return {name: len(loop.signatures) for name, loop in loops().items()}
 
@@ -50,6 +53,14 @@ def _rank(*parts: Part) -> None:
     ranker.rank("some name", 3)
     ranker.rank("some name", 3, np.ones(ranker.size, dtype=bool))
     ranker.scores(["some", "name"])
+
+
+def _compare() -> None:
+    vectors = np.eye(8, dtype=np.float32)
+    places = Signs.of(vectors).candidates(vectors[0], 1, np.zeros(0, dtype=bool))
+    for kept in (True, False):  # in memory they can be written to, in a file not
+        vectors.setflags(write=kept)
+        kernel.products(vectors, places, np.ones(8, dtype=np.float32))
 
 
 @contextmanager

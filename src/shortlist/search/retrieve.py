@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, get_args
@@ -19,9 +20,8 @@ from shortlist.search.fuse import blend, reciprocal_rank
 from shortlist.types import Hit, Hits, Mode
 
 if TYPE_CHECKING:
-    from shortlist.index.lexical import Lexical
     from shortlist.index.snapshot import Snapshot
-    from shortlist.types import Floats, Mask, Positions
+    from shortlist.types import Floats, Mask, Positions, Ranking
 
 # How deep each ranking goes into a fusion; a rank beyond adds less than a thousandth.
 FUSED_DEPTH = 1000
@@ -135,29 +135,28 @@ class _Scores:
         return self._scores[positions]
 
 
-class _Words(_Scores):
-    """Lexical scores, of which only the best are computed until others are asked for."""
+class _Best(_Scores):
+    """Scores of which only the best are computed until others are asked for."""
 
-    def __init__(self, lexical: Lexical, query: str, mask: Mask | None) -> None:
-        self._lexical = lexical
-        self._query = query
-        self._mask = mask
+    def __init__(self, rank: Callable[[int], Ranking], everything: Callable[[], Floats]) -> None:
+        self._rank = rank
+        self._all = everything
         self._best: dict[int, float] = {}
 
     def top(self, k: int) -> Positions:
-        ranking = self._lexical.rank(self._query, k, self._mask)
+        ranking = self._rank(k)
         self._best = dict(zip(ranking.positions.tolist(), ranking.scores.tolist(), strict=True))
         return ranking.positions
 
     def at(self, positions: Positions) -> Floats:
         wanted = positions.tolist()
         if not self._best.keys() >= set(wanted):
-            return self.everything[positions]
+            return self._everything[positions]
         return np.array([self._best[position] for position in wanted], dtype=np.float64)
 
     @cached_property
-    def everything(self) -> Floats:
-        return _found(self._lexical.scores(self._lexical.analyzer.terms(self._query), self._mask))
+    def _everything(self) -> Floats:
+        return self._all()
 
 
 def _found(scores: Floats) -> Floats:
@@ -168,18 +167,29 @@ def _score(snapshot: Snapshot, query: str, mode: Mode, mask: Mask | None) -> tup
     """The scores, and the parts that they are made of."""
     lexical = snapshot.lexical
     terms = lexical.analyzer.terms(query)
-    if mode == "lexical" or (mode == "auto" and not snapshot.has_vectors):
-        few = snapshot.size < ALL_SCORES_BELOW
-        words = _Scores(_found(lexical.scores(terms, mask))) if few else _Words(lexical, query, mask)
-        return {"lexical": words}, words
-    dense = snapshot.dense.scores(query, mask)
-    if mode == "dense":
-        return {"dense": _Scores(dense)}, _Scores(dense)
-    by_words = _found(lexical.scores(terms, mask))
-    parts = {"lexical": _Scores(by_words), "dense": _Scores(dense)}
+    few = snapshot.size < ALL_SCORES_BELOW
+
+    def all_words() -> Floats:
+        return _found(lexical.scores(terms, mask))
+
+    def all_meanings() -> Floats:
+        return snapshot.dense.scores(query, mask)
+
+    if mode == "auto" and snapshot.has_vectors:
+        by_words, by_meaning = all_words(), all_meanings()
+        parts = {"lexical": _Scores(by_words), "dense": _Scores(by_meaning)}
+        return parts, _Scores(blend(by_words, by_meaning, lexical.ideal(terms)))
+    parts = {}
+    if mode != "dense":
+        rank_words = partial(lexical.rank, query, allowed=mask)
+        parts["lexical"] = _Scores(all_words()) if few else _Best(rank_words, all_words)
+    if mode in ("dense", "hybrid"):
+        rank_meanings = partial(snapshot.dense.rank, query, allowed=mask)
+        parts["dense"] = _Scores(all_meanings()) if few else _Best(rank_meanings, all_meanings)
     if mode == "hybrid":
         return parts, _fused(snapshot, parts)
-    return parts, _Scores(blend(by_words, dense, lexical.ideal(terms)))
+    (only,) = parts.values()
+    return parts, only
 
 
 def _fused(snapshot: Snapshot, parts: dict[str, _Scores]) -> _Scores:
