@@ -1,176 +1,154 @@
-"""Words alone, beside bm25s, tantivy, rank_bm25 and SQLite FTS5: seconds to index, milliseconds a query, nDCG@10.
+"""Words alone, beside bm25s, tantivy, rank_bm25 and SQLite FTS5: index, query, batch, upsert, memory, disk, cold start.
 
-One thread each, text in memory, no rival that is not installed (`pip install tantivy rank_bm25`). Each gets the whole
-text, title first, and does its own tokenizing, of queries too. rank_bm25 and FTS5 are left out above 20,000 documents.
+Every engine runs in a process of its own, with one thread but for the batch. No rival that is not installed
+(`pip install tantivy rank_bm25`); rank_bm25 only up to 20,000 documents. A number instead of a folder makes a Zipf
+corpus of so many documents.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import re
-import sqlite3
+import gc
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bench import beir, report
+from bench import beir, report, zipf
+from bench.engines import ENGINES, Engine, K
 
 MOST_QUERIES = 500
-SLOW = ("rank_bm25", "sqlite-fts5")
-K = 10
-
-Ask = Callable[[str], list[int]]
-Build = Callable[[list[str], list[str]], Ask]
+UPSERTS = 40
 
 
 def run(folders: list[Path]) -> None:
     if not folders:
-        print("lexical: give one or more folders or archives in BEIR layout")
+        print("lexical: give folders or archives in BEIR layout, or numbers of documents")
         return
     figures: dict[str, Any] = {}
     for folder in folders:
-        data = beir.load(folder)
-        titles = [document.title for document in data.documents]
-        texts = [document.content for document in data.documents]
-        asked = list(data.relevance)[:: max(1, -(-len(data.relevance) // MOST_QUERIES))]
-        print(f"{data.name}: {len(texts)} documents, {len(asked)} queries")
-        rows = figures[data.name] = {"documents": len(texts), "queries": len(asked)}
-        for name, build in RIVALS.items():
-            if not _is_installed(name) or (name in SLOW and len(texts) > 20_000):
-                continue
-            rows[name] = row = _measure(build, titles, texts, data, asked)
-            print("  " + f"{name:12}" + "  ".join(f"{key} {value}" for key, value in row.items()), flush=True)
+        name = f"zipf {folder.name}" if folder.name.isdigit() else folder.name.split(".")[0]
+        print(name)
+        rows = figures[name] = {}
+        for engine, kind in ENGINES.items():
+            if kind.is_installed():
+                row = in_own_process(engine, folder)
+                if row:
+                    rows[engine] = row
+                    print(f"  {engine:17}" + "  ".join(f"{key} {value}" for key, value in row.items()), flush=True)
     report.save("lexical", figures)
 
 
-def _measure(build: Build, titles: list[str], texts: list[str], data: beir.Set, asked: list[str]) -> dict[str, float]:
-    build(titles[:100], texts[:100])("warm up")  # compiles what is compiled on first use
+def in_own_process(engine: str, folder: Path) -> dict[str, float]:
+    """What one engine needs, measured where nothing else has been done; nothing if it is left out."""
+    command = [sys.executable, "-c", f"from bench import lexical; lexical.measure({engine!r}, {str(folder)!r})"]
+    threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **threads})
+    if done.returncode:
+        print(f"  {engine} failed: {done.stderr.strip().splitlines()[-1]}")
+        return {}
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def measure(name: str, folder: str) -> None:
+    data = zipf.make(int(folder)) if folder.isdigit() else beir.load(Path(folder))
+    gc.collect()
+    gc.freeze()  # what the benchmark holds costs no engine anything
+    titles = [document.title for document in data.documents]
+    texts = [document.content for document in data.documents]
+    ids = [document.id for document in data.documents]
+    asked = list(data.relevance)[:: max(1, -(-len(data.relevance) // MOST_QUERIES))]
+    queries = [data.queries[id] for id in asked]
+    kind = ENGINES[name]
+    if len(texts) > kind.most_documents:
+        print("{}")
+        return
+    with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
+        warming = kind(Path(first))
+        warming.build(titles[:20_000], texts[:20_000])  # loads and compiles what is loaded and compiled on first use
+        warming.ask("warm up")
+        del warming
+        engine = kind(Path(second))
+        row = _measure(engine, titles, texts, queries)
+        gained = sum(
+            beir.ndcg([ids[place] for place in engine.ask(query)], data.relevance[id], K)
+            for id, query in zip(asked, queries, strict=True)
+        )
+        row["ndcg@10"] = round(gained / len(asked), 4)
+        if name.endswith("-disk"):
+            row["disk MB"] = round(sum(file.stat().st_size for file in Path(second).rglob("*") if file.is_file()) / 1e6)
+            row["cold start s"] = _cold_start(name, second, queries[0])
+            row["upsert ms"] = _upsert(engine)
+    print(json.dumps(row))
+
+
+def _measure(engine: Engine, titles: list[str], texts: list[str], queries: list[str]) -> dict[str, float]:
+    before = _memory()
     started = time.perf_counter()
-    ask = build(titles, texts)
+    engine.build(titles, texts)
     indexed = time.perf_counter() - started
-    for id in asked:
-        ask(data.queries[id])
-    times, gained = [], 0.0
-    for id in asked:
+    held = _memory() - before
+    for query in queries:
+        engine.ask(query)
+    times = []
+    for query in queries:
         started = time.perf_counter()
-        found = ask(data.queries[id])
-        times.append(time.perf_counter() - started)
-        gained += beir.ndcg([data.documents[place].id for place in found], data.relevance[id], K)
-    p50, p95, p99 = (round(1e3 * float(np.percentile(times, share)), 3) for share in (50, 95, 99))
+        engine.ask(query)
+        times.append(1e3 * (time.perf_counter() - started))
+    p50, p95, p99 = (round(float(np.percentile(times, share)), 3) for share in (50, 95, 99))
     return {
         "index s": round(indexed, 2),
         "p50 ms": p50,
         "p95 ms": p95,
         "p99 ms": p99,
-        "ndcg": round(gained / len(asked), 4),
+        "batch q/s": _batch(engine, queries),
+        "memory MB": round(held),
     }
 
 
-def _is_installed(name: str) -> bool:
-    return importlib.util.find_spec(name.split("-")[0]) is not None or name == "sqlite-fts5"
+def _batch(engine: Engine, queries: list[str]) -> int:
+    """All queries on both cores; a connection of SQLite stays in its thread."""
+    if hasattr(engine, "database"):
+        return 0
+    started = time.perf_counter()
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(engine.ask, queries))
+    return round(len(queries) / (time.perf_counter() - started))
 
 
-def _shortlist(titles: list[str], texts: list[str]) -> Ask:
-    from shortlist.index import lexical, postings
-    from shortlist.index.lexical import Lexical, Part
-    from shortlist.index.postings import Fields
-    from shortlist.index.store import CORPUS_SCORING
-    from shortlist.index.tokens import get_analyzer
-
-    postings.COMPILED_TEXT = lexical.COMPILED_FROM = 0
-    analyzer = get_analyzer()
-    fields = [Fields(title, (), text, (title,)) for title, text in zip(titles, texts, strict=True)]
-    index = Lexical([Part(postings.build(fields, analyzer))], analyzer, CORPUS_SCORING)
-    return lambda query: index.rank(query, K).positions[:K].tolist()
+def _memory() -> float:
+    """What the process holds, in MB."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 1e6
 
 
-def _bm25s(backend: str) -> Build:
-    def build(titles: list[str], texts: list[str]) -> Ask:
-        import bm25s
-        import Stemmer
-
-        stemmer = Stemmer.Stemmer("english")
-
-        def tokens(texts: list[str], **options: Any) -> Any:
-            return bm25s.tokenize(texts, stopwords="en", stemmer=stemmer, show_progress=False, **options)
-
-        index = bm25s.BM25(method="lucene", backend=backend)
-        index.index(tokens(_joined(titles, texts)), show_progress=False)
-
-        def ask(query: str) -> list[int]:
-            k = min(K, len(texts))
-            found, scores = index.retrieve(tokens([query], return_ids=False), k=k, show_progress=False, n_threads=0)
-            return [int(place) for place, score in zip(found[0], scores[0], strict=True) if score > 0]
-
-        return ask
-
-    return build
+def _upsert(engine: Engine) -> float:
+    times = []
+    for number in range(UPSERTS):
+        started = time.perf_counter()
+        engine.add(f"zebrafish{number}", "One more document about nothing in particular.")
+        times.append(1e3 * (time.perf_counter() - started))
+    return round(statistics.median(times), 2)
 
 
-def _tantivy(titles: list[str], texts: list[str]) -> Ask:
-    import tantivy  # type: ignore[import-not-found, unused-ignore]
-
-    builder = tantivy.SchemaBuilder()
-    builder.add_text_field("text", stored=False, tokenizer_name="en_stem")
-    builder.add_unsigned_field("place", stored=True)
-    index = tantivy.Index(builder.build())
-    writer = index.writer(1_000_000_000, 1)
-    for place, text in enumerate(_joined(titles, texts)):
-        writer.add_document(tantivy.Document(text=text, place=place))
-    writer.commit()
-    writer.wait_merging_threads()
-    index.reload()
-    searcher = index.searcher()
-
-    def ask(query: str) -> list[int]:
-        parsed = index.parse_query(_plain(query), ["text"])
-        return [searcher.doc(address)["place"][0] for _, address in searcher.search(parsed, K).hits]
-
-    return ask
-
-
-def _rank_bm25(titles: list[str], texts: list[str]) -> Ask:
-    import rank_bm25  # type: ignore[import-not-found, unused-ignore]
-    import Stemmer
-
-    stem = Stemmer.Stemmer("english").stemWords
-
-    def tokens(text: str) -> list[str]:
-        return list(stem(re.findall(r"\w\w+", text.lower())))
-
-    index = rank_bm25.BM25Okapi([tokens(text) for text in _joined(titles, texts)])
-    return lambda query: np.argsort(-index.get_scores(tokens(query)))[:K].tolist()
-
-
-def _sqlite(titles: list[str], texts: list[str]) -> Ask:
-    database = sqlite3.connect(":memory:")
-    database.execute("CREATE VIRTUAL TABLE texts USING fts5(text, tokenize = 'porter unicode61')")
-    database.executemany("INSERT INTO texts(rowid, text) VALUES (?, ?)", enumerate(_joined(titles, texts)))
-
-    def ask(query: str) -> list[int]:
-        match = " OR ".join(f'"{word}"' for word in _plain(query).split())
-        rows = database.execute("SELECT rowid FROM texts WHERE texts MATCH ? ORDER BY rank LIMIT ?", (match, K))
-        return [place for (place,) in rows]
-
-    return ask
-
-
-def _joined(titles: list[str], texts: list[str]) -> list[str]:
-    return [f"{title}\n{text}" for title, text in zip(titles, texts, strict=True)]
-
-
-def _plain(query: str) -> str:
-    return re.sub(r"[^\w ]|_", " ", query)
-
-
-RIVALS: dict[str, Build] = {
-    "shortlist": _shortlist,
-    "bm25s-numba": _bm25s("numba"),
-    "bm25s-numpy": _bm25s("numpy"),
-    "tantivy": _tantivy,
-    "rank_bm25": _rank_bm25,
-    "sqlite-fts5": _sqlite,
-}
+def _cold_start(name: str, folder: str, query: str) -> float:
+    """From the start of a process to its first answer."""
+    code = (
+        f"from pathlib import Path; from bench.engines import ENGINES; engine = ENGINES[{name!r}](Path({folder!r})); "
+        f"engine.open(); print(len(engine.ask({query!r})))"
+    )
+    times = []
+    for _ in range(3):
+        started = time.perf_counter()
+        subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+        times.append(time.perf_counter() - started)
+    return round(min(times), 2)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
-PACKAGES = ("shortlist", "numpy", "numba", "bm25s", "wordllama")
+PACKAGES = ("shortlist", "numpy", "numba", "bm25s", "wordllama", "tantivy", "rank_bm25", "faiss-cpu", "usearch")
 
 
 def save(name: str, figures: Any) -> None:
@@ -30,7 +30,7 @@ def save(name: str, figures: Any) -> None:
                     "cores": os.cpu_count(),
                     "python": platform.python_version(),
                 },
-                "versions": {package: metadata.version(package) for package in PACKAGES},
+                "versions": {package: version for package in PACKAGES if (version := _version(package))},
                 "figures": figures,
             },
             indent=2,
@@ -38,3 +38,10 @@ def save(name: str, figures: Any) -> None:
         + "\n"
     )
     print(f"written to {path}")
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from shortlist.errors import InputError
 from shortlist.index import bulk, lexical, postings
+from shortlist.index import postings as postings_room
 from shortlist.index.formulas import FORMULAS, Scoring
 from shortlist.index.lexical import Lexical, Part
 from shortlist.index.postings import Fields, Postings, build, merge
@@ -143,8 +144,15 @@ def test_parts_with_dead_passages_score_as_one_build_of_the_living(
         parts.append(Part(postings, start).without(gone))
         pairs.append((postings, parts[-1].dead))
     terms = plain.terms(query)
-    assert Lexical(parts, plain, scoring).scores(terms)[alive].tolist() == whole.scores(terms).tolist()
+    ours = Lexical(parts, plain, scoring)
+    assert ours.scores(terms)[alive].tolist() == whole.scores(terms).tolist()
+    some = np.arange(len(passages))[::-2].copy()
+    assert ours.scores_at(terms, some).tolist() == ours.scores(terms)[some].tolist()
     merged = merge(pairs)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(postings_room, "COMPILED_MERGE", 0)
+        compiled = merge(pairs)
+    assert all(np.array_equal(array, compiled.arrays()[name]) for name, array in merged.arrays().items())
     assert Lexical([Part(merged)], plain, scoring).scores(terms).tolist() == whole.scores(terms).tolist()
     assert same_arrays(merged, build([passages[at] for at in alive], plain))
 
@@ -264,6 +272,33 @@ def test_the_compiled_way_from_text_to_postings_gives_the_same_arrays(passages: 
         assert array.dtype == compiled.arrays()[name].dtype
 
 
+@settings(max_examples=80, deadline=None)
+@given(
+    passages=st.lists(fields, min_size=1, max_size=16),
+    cut=st.integers(0, 16),
+    dead=st.sets(st.integers(0, 15)),
+    query=texts,
+    k=st.integers(1, 20),
+    data=st.data(),
+)
+def test_ranking_at_the_cost_of_the_postings_gives_the_very_same(
+    passages: list[Fields], cut: int, dead: set[int], query: str, k: int, data: Any
+) -> None:
+    parts, start = [], 0
+    for end in sorted({min(cut, len(passages)), len(passages)} - {0}):
+        gone = np.array([at - start for at in range(start, end) if at in dead], dtype=np.int64)
+        parts.append(Part(build(passages[start:end], plain), start).without(gone))
+        start = end
+    ours = Lexical(parts, plain, Scoring(weights=(2.0, 0.0, 1.0)))
+    size = len(passages)
+    allowed = data.draw(st.none() | st.lists(st.booleans(), min_size=size, max_size=size).map(np.array))
+    scores = ours.scores(plain.terms(query), allowed)
+    best = lexical.top(np.where(scores > 0, scores, -np.inf), k)
+    ranking = ours._rank_sparsely(ours._find(plain.keys(query)), k, allowed)
+    assert ranking.positions.tolist() == best.tolist()
+    assert ranking.scores.tolist() == scores[best].tolist()
+
+
 @pytest.mark.parametrize("formula", ["lucene", "robertson", "atire", "bm25+", "bm25l"])
 @settings(max_examples=60, deadline=None)
 @given(
@@ -284,9 +319,57 @@ def test_coarse_sums_lead_to_the_exact_ranking_ties_included(
     ours = Lexical(parts, plain, Scoring(formula, weights=(2.0, 1.5, 1.0)))
     allowed = data.draw(st.one_of(st.none(), st.lists(st.booleans(), min_size=len(passages), max_size=len(passages))))
     mask = None if allowed is None else np.array(allowed)
-    exhaustive = ours.rank(query, k, mask)
+    assert_ranks_as_if_exhaustive(ours, query, k, mask)
+
+
+def assert_ranks_as_if_exhaustive(ours: Lexical, query: str, k: int, allowed: Any) -> None:
+    """The compiled ranking is the best of all scores, with all that tie with the last, to the bit."""
+    scores = ours.scores(plain.terms(query), allowed)
+    best = lexical.top(np.where(scores > 0, scores, -np.inf), k)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lexical, "COMPILED_FROM", 0)
-        coarse = ours.rank(query, k, mask)
-    assert coarse.positions.tolist() == exhaustive.positions.tolist()
-    assert coarse.scores.tolist() == exhaustive.scores.tolist()
+        coarse = ours.rank(query, k, allowed)
+    assert coarse.positions.tolist() == best.tolist()
+    assert coarse.scores.tolist() == scores[best].tolist()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_blocks_that_stay_shut_hold_none_of_the_best(seed: int) -> None:
+    """Thousands of passages with words as frequent as words are, in parts, with some of them dead or not allowed."""
+    from shortlist.index import kernel  # loaded, so that ranking is compiled
+
+    assert kernel.BLOCK == 16
+    random = np.random.default_rng(seed)
+    vocabulary = np.array([f"w{rank}" for rank in range(3000)])
+    chances = 1.0 / (np.arange(3000) + 2.0)
+    chances /= chances.sum()
+    passages = [
+        Fields(str(random.choice(vocabulary, p=chances)), (), " ".join(random.choice(vocabulary, size, p=chances)))
+        for size in random.integers(3, 60, 4000)
+    ]
+    borders = [0, 4000] if seed % 2 else [0, 3100, 3900, 4000]
+    parts = []
+    for start, end in itertools.pairwise(borders):
+        gone = random.choice(end - start, (end - start) // 20, replace=False) if seed % 3 == 0 else np.zeros(0, int)
+        parts.append(Part(build(passages[start:end], plain), start).without(gone.astype(np.int64)))
+    ours = Lexical(parts, plain, Scoring(weights=(2.0, 1.5, 1.0)))
+    for number in range(60):
+        query = " ".join(random.choice(vocabulary, int(random.integers(1, 14)), p=chances))
+        allowed = random.random(4000) < (0.02, 0.5)[number % 2] if number % 3 == 0 else None
+        assert_ranks_as_if_exhaustive(ours, query, (1, 10, 100, 900)[number % 4], allowed)
+
+
+def test_impacts_made_at_another_average_length_still_lead_to_the_exact_ranking() -> None:
+    random = np.random.default_rng(3)
+    words = [f"w{rank}" for rank in range(50)]
+    first = build(contents(*(" ".join(random.choice(words, 8)) for _ in range(600))), plain)
+    later = build(contents(*(" ".join(random.choice(words, 11)) for _ in range(200))), plain)
+    part = Part(first)
+    Lexical([part], plain).rank("w1 w2", 5)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lexical, "COMPILED_FROM", 0)
+        made = part.impacts(Scoring(), Lexical([part], plain).average)
+    both = Lexical([part, Part(later, 600)], plain)
+    assert part.impacts(Scoring(), both.average) is made  # within what is allowed to drift
+    for _ in range(40):
+        assert_ranks_as_if_exhaustive(both, " ".join(random.choice(words, 5)), 10, None)

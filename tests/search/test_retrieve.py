@@ -602,3 +602,23 @@ def test_a_large_corpus_is_ranked_by_words_as_a_small_one(
     assert found() == small
     monkeypatch.setattr(lexical, "COMPILED_FROM", 0)
     assert found() == small
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(words, min_size=1, max_size=30), words, st.integers(1, 6), st.integers(1, 5), st.booleans())
+def test_the_best_of_words_and_meaning_are_found_without_scoring_everything(
+    contents: list[list[str]], query: list[str], k: int, depth: int, filtered: bool
+) -> None:
+    documents = [
+        Document(f"d{at}", "", " ".join(content), metadata={"even": at % 2 == 0}) for at, content in enumerate(contents)
+    ]
+    corpus = corpus_of(documents, embedder="light")
+    for mode in MODES:
+        found = []
+        for below, first in ((1 << 60, depth), (0, depth)):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(retrieve, "ALL_SCORES_BELOW", below)
+                patch.setattr(retrieve, "BLENDED_DEPTH", first)
+                hits = search(corpus, " ".join(query), mode, k=k, filter={"even": True} if filtered else None)
+            found.append([(round(hit.score, 5), sorted(hit.signals)) for hit in hits])
+        assert found[0] == found[1]

@@ -62,6 +62,16 @@ class Dense:
         best = top(scores, k)
         return Ranking(positions[best], scores[best])
 
+    def scores_at(self, query: str, positions: Positions) -> Floats:
+        """The cosine of some positions that are alive; minus infinity where nothing of the query is known."""
+        scores = np.full(len(positions), -np.inf)
+        vector = self.embedder.encode_query(query)
+        if vector.any():
+            for part in self.parts:
+                here = (positions >= part.offset) & (positions < part.offset + len(part.vectors))
+                scores[here] = part.vectors[positions[here] - part.offset] @ vector
+        return scores
+
     def scores(self, query: str, allowed: Mask | None = None) -> Floats:
         """The cosine of every position; minus infinity where nothing is alive, allowed or known of the query."""
         scores = np.full(self.size, -np.inf)

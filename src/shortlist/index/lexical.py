@@ -12,7 +12,7 @@ import numpy as np
 
 from shortlist.index.formulas import FIELDS, FORMULAS, Scoring, gain_linear
 from shortlist.index.impacts import Impacts, norm
-from shortlist.index.postings import NAME_WORDS, Postings, weighted_tf
+from shortlist.index.postings import NAME_WORDS, Postings, weighted_length, weighted_tf
 from shortlist.index.tokens import STOP_WORDS, Analyzer, name_words, term_key
 from shortlist.types import Ranking
 
@@ -24,8 +24,14 @@ if TYPE_CHECKING:
 # Below this many postings a query is done by numpy before numba would even be imported.
 COMPILED_FROM = 200_000
 
+# After this many altogether numba is loaded all the same: it would have been quicker.
+COMPILED_AFTER = 20 * COMPILED_FROM
+
 # More hits than this are found by scoring everything exactly.
 COARSE_UP_TO = 1_000
+
+# In fewer passages it is quicker to have a score for each.
+SPARSE_FROM = 20_000
 
 # Runs of blocks whose best are looked into first, to know what the others must reach.
 STRIPES = 16
@@ -37,6 +43,16 @@ LOOKED_UP = 8
 def _kernel() -> Any:
     """The compiled loops, if something has been worth loading them."""
     return sys.modules.get("shortlist.index.kernel")
+
+
+_done_without = 0  # postings that this process has ranked without numba
+
+
+def _is_worth_compiling(work: int) -> bool:
+    """Whether to load numba now: for much work at once, or because little has become much."""
+    global _done_without
+    _done_without += work
+    return work >= COMPILED_FROM or _done_without >= COMPILED_AFTER
 
 
 def top(scores: Floats, k: int) -> Positions:
@@ -108,10 +124,7 @@ class Part:
 
     def weighted_lengths(self, weights: tuple[float, float, float]) -> Floats:
         if weights not in self._weighted:
-            lengths = self.postings.lengths
-            self._weighted[weights] = (
-                weights[0] * lengths[:, 0] + weights[1] * lengths[:, 1] + weights[2] * lengths[:, 2]
-            )
+            self._weighted[weights] = weighted_length(self.postings.lengths, weights)
         return self._weighted[weights]
 
     def alive(self, allowed: Mask | None) -> Mask:
@@ -212,12 +225,67 @@ class Lexical:
         if coarsely and self._is_one_part and _kernel() and self.parts[0].postings.docs.size >= COMPILED_FROM:
             return self._rank_one_part(keys, k, allowed)
         found = self._find(keys)
-        if coarsely and int(found.df.sum()) >= COMPILED_FROM:
+        if coarsely and (_kernel() or _is_worth_compiling(int(found.df.sum()))):
             return self._rank_coarsely(found, k, allowed)
+        if coarsely and self.size >= SPARSE_FROM:
+            return self._rank_sparsely(found, k, allowed)
         scores = self._scores(found, allowed)
         scores[scores <= 0] = -np.inf
         positions = top(scores, k)
         return Ranking(positions, scores[positions])
+
+    def _rank_sparsely(self, found: Found, k: int, allowed: Mask | None) -> Ranking:
+        """The same ranking at the cost of the postings, not of all passages; without numba."""
+        positions, gains = [np.zeros(0, np.int64)], [np.zeros(0)]
+        weights = found.counts * found.idf
+        for part, terms in zip(self.parts, found.terms, strict=True):
+            for start, end, weight in zip(terms.starts.tolist(), terms.ends.tolist(), weights.tolist(), strict=True):
+                docs, gained = self._gains(part, slice(start, end), weight)
+                positions.append(docs + part.offset)
+                gains.append(gained)
+        held, number = np.unique(np.concatenate(positions), return_inverse=True)
+        scores = np.bincount(number, np.concatenate(gains), len(held)).astype(np.float64)
+        kept = (scores > 0) & self.is_alive(held)
+        if allowed is not None:
+            kept &= allowed[held]
+        best = top(scores[kept], k)
+        return Ranking(held[kept][best], scores[kept][best])
+
+    def is_alive(self, positions: Positions) -> Mask:
+        alive = np.ones(len(positions), dtype=bool)
+        for part in self.parts:
+            if part.dead is not None:
+                here = (positions >= part.offset) & (positions < part.offset + part.postings.size)
+                alive[here] = ~part.dead[positions[here] - part.offset]
+        return alive
+
+    def scores_at(self, terms: Sequence[str], positions: Positions) -> Floats:
+        """The score of some positions, 0 where nothing is shared or nothing is alive."""
+        found = self._find(map(term_key, terms))
+        if self._formula.gain is gain_linear:
+            return self._scores(found, None)[positions]
+        scores = np.zeros(len(positions))
+        weights = found.counts * found.idf
+        for part, where in zip(self.parts, found.terms, strict=True):
+            here = np.flatnonzero((positions >= part.offset) & (positions < part.offset + part.postings.size))
+            places = positions[here] - part.offset
+            for start, end, weight in zip(where.starts.tolist(), where.ends.tolist(), weights.tolist(), strict=True):
+                docs = part.postings.docs[start:end]
+                at = np.searchsorted(docs, places)
+                held = np.flatnonzero(at < len(docs))
+                held = held[docs[at[held]] == places[held]]
+                _, gained = self._gains(part, start + at[held], weight)
+                scores[here[held]] += gained
+        return np.where(self.is_alive(positions), scores, 0.0)
+
+    def _gains(self, part: Part, postings: slice | NDArray[np.int64], weight: float) -> tuple[Positions, Floats]:
+        """The passages of some postings of a term, and what each gains by it."""
+        base, scale = self._norm
+        docs = part.postings.docs[postings].astype(np.int64)
+        tf = weighted_tf(part.postings.tfs[postings], self.scoring.weights)
+        lengths = weighted_length(part.postings.lengths[docs], self.scoring.weights)
+        gain = self._formula.gain(np.maximum(tf, 1e-300), base + scale * lengths, self.scoring.k1, self._formula.delta)
+        return docs, np.where(tf > 0, weight * gain, 0.0)
 
     def _rank_one_part(self, keys: list[int], k: int, allowed: Mask | None) -> Ranking:
         """What `_rank_coarsely` gives, with all of it compiled."""

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from shortlist.types import Vectors
 
 # Of vectors with d numbers this many over d are compared exactly: the fewer signs tell, the more are compared; and at
-# least so many for each that is wanted. So many times as many are looked at again.
+# least so many for each that is wanted, but not more than so many. Some times as many are looked at again.
 COMPARED = 2.56
 FOR_EACH = 100
+AT_MOST = 10_000
 LOOKED_AT = 4
 
 # The share of a query's numbers, the largest ones, that count more.
@@ -54,7 +55,7 @@ class Signs:
         (asked,) = _packed(vector[None, :] > 0)
         sizes = np.abs(vector)
         (heavy,) = _packed((sizes >= np.quantile(sizes, 1.0 - HEAVY))[None, :])
-        wanted = max(int(len(self.bits) * COMPARED / len(vector)), FOR_EACH * k)
+        wanted = max(int(len(self.bits) * COMPARED / len(vector)), min(FOR_EACH * k, AT_MOST), 2 * k)
         distances = np.empty(len(self.bits), np.uint16)
         places: NDArray[np.int64] = kernel.near(self.bits, asked, heavy, alive, LOOKED_AT * wanted, wanted, distances)
         return places

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 # How deep each ranking goes into a fusion; a rank beyond adds less than a thousandth.
 FUSED_DEPTH = 1000
 
-# In a corpus of fewer passages it is quicker to score all of them by words than to look for the best.
+# How deep rankings by words and by meaning are first looked into for the best of their blend.
+BLENDED_DEPTH = 100
+
+# In a corpus of fewer passages it is quicker to score all of them than to look for the best.
 ALL_SCORES_BELOW = 50_000
 
 _DIGITS = re.compile(r"(\d+)")
@@ -136,27 +139,53 @@ class _Scores:
 
 
 class _Best(_Scores):
-    """Scores of which only the best are computed until others are asked for."""
+    """Scores that are computed only where they are asked for."""
 
-    def __init__(self, rank: Callable[[int], Ranking], everything: Callable[[], Floats]) -> None:
+    def __init__(self, rank: Callable[[int], Ranking], at: Callable[[Positions], Floats]) -> None:
         self._rank = rank
-        self._all = everything
-        self._best: dict[int, float] = {}
+        self._at = at
+        self._known: dict[int, float] = {}
 
     def top(self, k: int) -> Positions:
         ranking = self._rank(k)
-        self._best = dict(zip(ranking.positions.tolist(), ranking.scores.tolist(), strict=True))
+        self._known |= zip(ranking.positions.tolist(), ranking.scores.tolist(), strict=True)
         return ranking.positions
 
     def at(self, positions: Positions) -> Floats:
         wanted = positions.tolist()
-        if not self._best.keys() >= set(wanted):
-            return self._everything[positions]
-        return np.array([self._best[position] for position in wanted], dtype=np.float64)
+        unknown = [position for position in wanted if position not in self._known]
+        if unknown:
+            self._known |= zip(unknown, self._at(np.array(unknown, dtype=np.int64)).tolist(), strict=True)
+        return np.array([self._known[position] for position in wanted], dtype=np.float64)
 
-    @cached_property
-    def _everything(self) -> Floats:
-        return self._all()
+
+class _Blend(_Scores):
+    """The blend of words and meaning, from the best of both: Fagin's threshold algorithm.
+
+    What is among neither best scores at most what the last of both would together; once the k-th best exceeds that,
+    no other can come before it.
+    """
+
+    def __init__(self, words: _Scores, meaning: _Scores, ideal: float, everything: Callable[[], Floats]) -> None:
+        self._words = words
+        self._meaning = meaning
+        self._ideal = ideal
+        self._all = everything
+
+    def top(self, k: int) -> Positions:
+        for depth in (max(BLENDED_DEPTH, 2 * k), max(4 * BLENDED_DEPTH, 8 * k)):
+            words, meaning = self._words.top(depth), self._meaning.top(depth)
+            positions = np.union1d(words, meaning)
+            scores = self.at(positions)
+            best = top(scores, k)
+            last = self._words.at(words[-1:]) if len(words) >= depth else np.zeros(1)
+            least = blend(last, self._meaning.at(meaning[-1:]), self._ideal)[0] if len(meaning) >= depth else -np.inf
+            if least == -np.inf or (len(best) >= k and scores[best[k - 1]] > least):
+                return positions[best]
+        return top(self._all(), k)
+
+    def at(self, positions: Positions) -> Floats:
+        return blend(self._words.at(positions), self._meaning.at(positions), self._ideal)
 
 
 def _found(scores: Floats) -> Floats:
@@ -165,31 +194,55 @@ def _found(scores: Floats) -> Floats:
 
 def _score(snapshot: Snapshot, query: str, mode: Mode, mask: Mask | None) -> tuple[dict[str, _Scores], _Scores]:
     """The scores, and the parts that they are made of."""
-    lexical = snapshot.lexical
-    terms = lexical.analyzer.terms(query)
-    few = snapshot.size < ALL_SCORES_BELOW
-
-    def all_words() -> Floats:
-        return _found(lexical.scores(terms, mask))
-
-    def all_meanings() -> Floats:
-        return snapshot.dense.scores(query, mask)
-
-    if mode == "auto" and snapshot.has_vectors:
-        by_words, by_meaning = all_words(), all_meanings()
-        parts = {"lexical": _Scores(by_words), "dense": _Scores(by_meaning)}
-        return parts, _Scores(blend(by_words, by_meaning, lexical.ideal(terms)))
-    parts = {}
-    if mode != "dense":
-        rank_words = partial(lexical.rank, query, allowed=mask)
-        parts["lexical"] = _Scores(all_words()) if few else _Best(rank_words, all_words)
-    if mode in ("dense", "hybrid"):
-        rank_meanings = partial(snapshot.dense.rank, query, allowed=mask)
-        parts["dense"] = _Scores(all_meanings()) if few else _Best(rank_meanings, all_meanings)
+    by_words = mode != "dense"
+    by_meaning = mode in ("dense", "hybrid") or (mode == "auto" and snapshot.has_vectors)
+    if snapshot.size < ALL_SCORES_BELOW:
+        parts, blended = _score_all(snapshot, query, mask, by_words, by_meaning)
+    else:
+        parts, blended = _score_best(snapshot, query, mask, by_words, by_meaning)
     if mode == "hybrid":
         return parts, _fused(snapshot, parts)
-    (only,) = parts.values()
-    return parts, only
+    return parts, blended
+
+
+def _score_all(
+    snapshot: Snapshot, query: str, mask: Mask | None, by_words: bool, by_meaning: bool
+) -> tuple[dict[str, _Scores], _Scores]:
+    """Scores of every position, and their blend or the only ones."""
+    lexical = snapshot.lexical
+    terms = lexical.analyzer.terms(query)
+    scores = {}
+    if by_words:
+        scores["lexical"] = _found(lexical.scores(terms, mask))
+    if by_meaning:
+        scores["dense"] = snapshot.dense.scores(query, mask)
+    parts = {name: _Scores(values) for name, values in scores.items()}
+    if len(parts) == 1:
+        return parts, next(iter(parts.values()))
+    return parts, _Scores(blend(scores["lexical"], scores["dense"], lexical.ideal(terms)))
+
+
+def _score_best(
+    snapshot: Snapshot, query: str, mask: Mask | None, by_words: bool, by_meaning: bool
+) -> tuple[dict[str, _Scores], _Scores]:
+    """The same, computed where it is asked for."""
+    lexical = snapshot.lexical
+    terms = lexical.analyzer.terms(query)
+    parts: dict[str, _Scores] = {}
+    if by_words:
+        rank_words = partial(lexical.rank, query, allowed=mask)
+        parts["lexical"] = _Best(rank_words, lambda at: _found(lexical.scores_at(terms, at)))
+    if by_meaning:
+        dense = snapshot.dense
+        parts["dense"] = _Best(partial(dense.rank, query, allowed=mask), partial(dense.scores_at, query))
+    if len(parts) == 1:
+        return parts, next(iter(parts.values()))
+
+    def everything() -> Floats:
+        found = _found(lexical.scores(terms, mask))
+        return blend(found, snapshot.dense.scores(query, mask), lexical.ideal(terms))
+
+    return parts, _Blend(parts["lexical"], parts["dense"], lexical.ideal(terms), everything)
 
 
 def _fused(snapshot: Snapshot, parts: dict[str, _Scores]) -> _Scores:

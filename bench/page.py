@@ -1,0 +1,105 @@
+"""The results as a page: `docs/benchmarks.md`, with a table and a plot for every set. Measures nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from bench.report import RESULTS
+
+DOCS = Path(__file__).parent.parent / "docs"
+OURS = ("shortlist", "shortlist-disk")
+
+# What is worth comparing, and whether less is better.
+COLUMNS = {
+    "index s": True,
+    "build s": True,
+    "p50 ms": True,
+    "p95 ms": True,
+    "p99 ms": True,
+    "batch q/s": False,
+    "memory MB": True,
+    "disk MB": True,
+    "cold start s": True,
+    "upsert ms": True,
+    "ndcg@10": False,
+    "recall@10": False,
+}
+
+INTRODUCTION = """# Benchmarks
+
+Made by `python -m bench page` from `bench/results/`, which `python -m bench lexical FOLDER...` and
+`python -m bench dense FOLDER...` write. Every engine runs on the same machine, one after the other, each in a process
+of its own and with one thread (a batch has two), on the same text, title first. Machines differ: read the ratios. A
+ratio above 1 says that shortlist is so many times as fast, or as small, or as right, as the best rival in that column.
+
+`index` is from strings in memory to the first answer; engines named `-disk` store the text as well. `upsert` is from
+one more document until it is found. `cold start` is from the start of a process to its first answer.
+"""
+
+
+def run(folders: list[Path]) -> None:
+    DOCS.mkdir(exist_ok=True)
+    parts = [INTRODUCTION]
+    for name in ("lexical", "dense"):
+        path = RESULTS / f"{name}.json"
+        if not path.exists():
+            continue
+        result = json.loads(path.read_text())
+        versions = ", ".join(f"{package} {version}" for package, version in result["versions"].items())
+        machine = result["machine"]
+        parts.append(
+            f"## {'Words' if name == 'lexical' else 'Vectors'}\n\n{result['date']}, commit {result['commit']}, "
+            f"{machine['architecture']}, {machine['cores']} cores, Python {machine['python']}; {versions}.\n"
+        )
+        for title, rows in result["figures"].items():
+            plot = f"{name}-{title.replace(' ', '-')}.svg"
+            (DOCS / plot).write_text(_plot(title, {engine: row["p50 ms"] for engine, row in rows.items()}))
+            parts.append(f"### {title}\n\n{_table(rows)}\n\n![Milliseconds a query, {title}]({plot})\n")
+    (DOCS / "benchmarks.md").write_text("\n".join(parts))
+    print(f"written to {DOCS / 'benchmarks.md'}")
+
+
+def _table(rows: dict[str, dict[str, float]]) -> str:
+    columns = [column for column in COLUMNS if any(column in row for row in rows.values())]
+    lines = ["| | " + " | ".join(columns) + " |", "|---|" + "--:|" * len(columns)]
+    for engine, row in rows.items():
+        cells = [f"{row[column]:g}" if row.get(column) else "" for column in columns]
+        lines.append(f"| {engine} | " + " | ".join(cells) + " |")
+    for ours in OURS:
+        if ours in rows:
+            kind = {name: row for name, row in rows.items() if name.endswith("-disk") == ours.endswith("-disk")}
+            cells = [_ratio(kind, ours, column) for column in columns]
+            lines.append(f"| **{ours} against the best rival** | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _ratio(rows: dict[str, dict[str, float]], ours: str, column: str) -> str:
+    rivals = [row[column] for name, row in rows.items() if name != ours and row.get(column)]
+    if not rivals or not rows[ours].get(column):
+        return ""
+    less = COLUMNS[column]
+    ratio = min(rivals) / rows[ours][column] if less else rows[ours][column] / max(rivals)
+    return f"**{ratio:.2f}**"
+
+
+def _plot(title: str, values: dict[str, Any]) -> str:
+    """Bars, the shortest at the top."""
+    ordered = sorted(values.items(), key=lambda item: item[1])
+    longest = max(values.values())
+    bars = []
+    for number, (engine, value) in enumerate(ordered):
+        top, width = 34 + 26 * number, max(2.0, 420 * value / longest)
+        colour = "#0b7285" if engine in OURS else "#adb5bd"
+        bars.append(
+            f'<text x="150" y="{top + 14}" text-anchor="end">{engine}</text>'
+            f'<rect x="158" y="{top}" width="{width:.1f}" height="18" fill="{colour}"/>'
+            f'<text x="{164 + width:.1f}" y="{top + 14}">{value:g}</text>'
+        )
+    height = 44 + 26 * len(ordered)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 660 {height}" font-family="sans-serif" font-size="13">'
+        f'<rect width="660" height="{height}" fill="white"/>'
+        f'<text x="12" y="20" font-weight="bold">Milliseconds a query (median), {title}</text>{"".join(bars)}</svg>\n'
+    )
