@@ -92,6 +92,7 @@ class ShortlistDisk(Engine):
 
 class Bm25s(Engine):
     needs = "bm25s"
+    most_documents = 300_000
     backend = "numba"
 
     def build(self, titles: list[str], texts: list[str]) -> None:
@@ -116,7 +117,6 @@ class Bm25s(Engine):
 
 class Bm25sNumpy(Bm25s):
     backend = "numpy"
-    most_documents = 300_000
 
 
 class Tantivy(Engine):
@@ -193,7 +193,7 @@ class RankBm25(Engine):
 
 class Fts5(Engine):
     stored = False
-    most_documents = 300_000
+    most_documents = 120_000
 
     def build(self, titles: list[str], texts: list[str]) -> None:
         self.open()
