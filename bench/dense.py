@@ -20,6 +20,7 @@ from shortlist.index.embed import load_embedder
 from shortlist.index.signs import Signs
 
 K, QUERIES, DIM, CLUSTERS = 10, 200, 384, 2_000
+GRAPHS, MOST_FOR_GRAPHS = ("faiss-hnsw", "usearch"), 100_000  # with one thread they are long in the making
 
 Ask = Callable[[int], list[int]]
 
@@ -36,6 +37,8 @@ def run(folders: list[Path]) -> None:
         rows = figures[name] = {}
         for rival, build in RIVALS.items():
             if rival != "shortlist" and importlib.util.find_spec(rival.split("-")[0]) is None:
+                continue
+            if rival in GRAPHS and len(vectors) > MOST_FOR_GRAPHS:
                 continue
             started = time.perf_counter()
             ask = build(vectors, queries)

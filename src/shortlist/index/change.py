@@ -19,6 +19,7 @@ from shortlist.index.store import (
     SegmentRow,
     Store,
     has_stamps,
+    has_tombstones,
     read_dead,
     read_last_numbers,
     read_segments,
@@ -201,11 +202,13 @@ class Change:
         self._write_rows()
         fresh = self._make_segment()
         budget = max(MERGE_BUDGET, MERGE_SHARE * self._written)
-        for row in read_segments(self.connection):
-            dead = self._count_dead(row)
-            if dead == row.size or (dead > row.size / 2 and row.size <= budget):
-                self._merge([row])
         rows = read_segments(self.connection)
+        if has_tombstones(self.connection):
+            for row in rows:
+                dead = self._count_dead(row)
+                if dead == row.size or (dead > row.size / 2 and row.size <= budget):
+                    self._merge([row])
+            rows = read_segments(self.connection)
         sizes = [row.size for row in rows] + ([fresh.size] if fresh else [])
         start = merge_from(sizes, budget)
         if fresh or start < len(rows) - 1:

@@ -237,7 +237,8 @@ class Corpus:
 
     @contextlib.contextmanager
     def _change(self) -> Iterator[Change]:
-        self._embedder_of(self.config)  # loaded before the lock is taken, since that may take long
+        if self._embedder is None:
+            self._embedder_of(self.config)  # loaded before the lock is taken, since that may take long
         with self._store.writing() as connection:
             config = read_config(connection)
             change = Change(self._store, connection, config, self._embedder_of(config))

@@ -13,6 +13,7 @@ import json
 import os
 import sqlite3
 import threading
+import time
 import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
@@ -40,6 +41,9 @@ APPLICATION_ID = 0x53484C54
 FORMAT = 2
 
 RECENT_SEGMENTS = 16
+
+# How long files without a row may lie about before they are looked for again.
+SWEEP_SECONDS = 10.0
 
 # What a connection may keep of the database in memory, so that a large change is not written page by page.
 CACHE_KILOBYTES = 65_536
@@ -124,6 +128,7 @@ class Store:
         self._recent: dict[str, Segment] = {}  # small ones that this process wrote, since they are merged soon
         self._memory_lock = threading.RLock()
         self._memory_readers = 0
+        self._next_sweep = 0.0
 
     @classmethod
     def create(cls, folder: Path | None, config: Config) -> Store:
@@ -215,11 +220,8 @@ class Store:
             with self._translated(), self._connection() as connection:
                 if self._memory_readers:
                     raise CorpusBusy("This thread is still reading from the corpus in memory: finish that first.")
-                connection.execute(f"PRAGMA busy_timeout = {int(wait * 1000)}")
-                try:
+                with _waiting(connection, wait):
                     connection.execute("BEGIN IMMEDIATE")
-                finally:
-                    connection.execute(f"PRAGMA busy_timeout = {int(WAIT_SECONDS * 1000)}")
                 try:
                     before = connection.total_changes
                     yield connection
@@ -290,6 +292,9 @@ class Store:
 
     def sweep(self) -> None:
         """Delete files that no row names, left by a process that died; not now if a writer is at work on its own."""
+        if time.monotonic() < self._next_sweep:
+            return
+        self._next_sweep = time.monotonic() + SWEEP_SECONDS
         if self._unnamed():
             with contextlib.suppress(CorpusBusy), self.writing(wait=0) as connection:
                 for file in self._unnamed(connection):
@@ -375,6 +380,19 @@ class Store:
             f"{self._path()} is damaged ({error}). Nothing was overwritten. Restore the file from a backup, or move "
             f"its folder away and build the corpus again from its source."
         )
+
+
+@contextlib.contextmanager
+def _waiting(connection: sqlite3.Connection, seconds: float) -> Iterator[None]:
+    """Wait so long for a lock, and not as long as always."""
+    if seconds == WAIT_SECONDS:
+        yield
+        return
+    connection.execute(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
+    try:
+        yield
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {int(WAIT_SECONDS * 1000)}")
 
 
 def _initialise(connection: sqlite3.Connection, config: Config) -> None:
@@ -471,6 +489,10 @@ def write_stamps(connection: sqlite3.Connection, stamps: Iterable[Stamp], gone: 
     connection.executemany("DELETE FROM stamps WHERE source = ? AND id = ?", [(item.source, item.id) for item in gone])
     rows = [(item.source, item.id, item.value, item.skipped) for item in stamps]
     connection.executemany("INSERT OR REPLACE INTO stamps VALUES (?, ?, ?, ?)", rows)
+
+
+def has_tombstones(connection: sqlite3.Connection) -> bool:
+    return connection.execute("SELECT 1 FROM tombstones LIMIT 1").fetchone() is not None
 
 
 def read_segments(connection: sqlite3.Connection) -> list[SegmentRow]:
