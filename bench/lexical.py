@@ -60,6 +60,10 @@ def in_own_process(engine: str, folder: Path) -> dict[str, float]:
 
 
 def measure(name: str, folder: str) -> None:
+    kind = ENGINES[name]
+    if folder.isdigit() and int(folder) > kind.most_documents:
+        print("{}")
+        return
     data = zipf.make(int(folder)) if folder.isdigit() else beir.load(Path(folder))
     gc.collect()
     gc.freeze()  # what the benchmark holds costs no engine anything
@@ -68,7 +72,6 @@ def measure(name: str, folder: str) -> None:
     ids = [document.id for document in data.documents]
     asked = list(data.relevance)[:: max(1, -(-len(data.relevance) // MOST_QUERIES))]
     queries = [data.queries[id] for id in asked]
-    kind = ENGINES[name]
     if len(texts) > kind.most_documents:
         print("{}")
         return
