@@ -218,6 +218,7 @@ class Fts5(Engine):
 
 class Fts5Disk(Fts5):
     stored = True
+    most_documents = 20_000
 
 
 def joined(titles: list[str], texts: list[str]) -> list[str]:

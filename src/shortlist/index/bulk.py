@@ -6,6 +6,7 @@ analyzer would, and stemmed together; any other word the analyzer expands itself
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 FIRST_WORDS = 1 << 16
 
 _NEWLINE = ord("\n")
+
+# Neither Latin letters before the combining marks nor dashes and quotes are changed by NFC where none of these stand.
+_MAY_CHANGE = re.compile("[^\x00-\u02ff\u2010-\u2027]")
 
 
 class Spans(NamedTuple):
@@ -76,21 +80,20 @@ def postings_of(
     Also the keys of those texts that are names, 0 for one that is too long for a name.
     """
     words, tokens, counts = _scan(texts)
-    searched = np.zeros(len(words.starts), np.bool_)  # not those that stand in names only
-    searched[tokens[np.repeat(places.fields != NOTHING, counts)]] = True
+    searched = kernel.words_of(tokens, counts, places.fields != NOTHING, len(words.starts))
     expanded = _expand(words, searched, analyzer)
-    named = places.names
-    name_keys = _name_keys(words, expanded, tokens[np.repeat(named, counts)], counts[named])
+    in_names = kernel.tokens_of(tokens, counts, places.names)
+    name_keys = _name_keys(words, expanded, in_names, counts[places.names])
     offsets, terms = expanded.offsets, expanded.keys
     if analyzer.rescue:
         offsets, terms = _rescue(words, tokens, counts, offsets, terms)
     numbers, firsts = _distinct(terms)
     keys = terms[firsts]
     order = np.argsort(keys)
-    ranks = np.empty(len(keys), np.int64)
+    ranks = np.empty(len(keys), np.uint32)
     ranks[order] = np.arange(len(keys))
     starts, out_docs, tfs, lengths = kernel.count(
-        tokens, counts, places.docs, places.fields, docs, offsets, numbers.astype(np.uint32), ranks
+        tokens, counts, places.docs, places.fields, docs, offsets.astype(np.uint32), numbers.astype(np.uint32), ranks
     )
     held = np.diff(starts) > 0  # a stop word that a name kept has no postings
     starts = np.append(starts[:-1][held], starts[-1])
@@ -125,7 +128,9 @@ def _encoded(texts: Sequence[str]) -> Spans:
 
 
 def _normalised(text: str) -> str:
-    return text if unicodedata.is_normalized("NFC", text) else unicodedata.normalize("NFC", text)
+    if not _MAY_CHANGE.search(text) or unicodedata.is_normalized("NFC", text):
+        return text
+    return unicodedata.normalize("NFC", text)
 
 
 def _expand(words: Spans, searched: NDArray[np.bool_], analyzer: Analyzer) -> Expanded:

@@ -416,6 +416,37 @@ def hash_names(tokens, counts, firsts, lasts, part_starts, part_ends, buffer, mo
 
 
 @njit(cache=True, nogil=True)
+def words_of(tokens, counts, wanted, words):  # type: ignore[no-untyped-def]
+    """Which of so many words stand in the texts that are wanted."""
+    found = np.zeros(words, np.bool_)
+    at = np.uint64(0)
+    for text in range(len(counts)):
+        end = at + np.uint64(counts[text])
+        if wanted[text]:
+            for place in range(at, end):
+                found[np.uint32(tokens[place])] = True
+        at = end
+    return found
+
+
+@njit(cache=True, nogil=True)
+def tokens_of(tokens, counts, wanted):  # type: ignore[no-untyped-def]
+    """The tokens of the texts that are wanted, one after the other."""
+    total = 0
+    for text in range(len(counts)):
+        total += counts[text] * wanted[text]
+    found = np.empty(total, tokens.dtype)
+    at = written = 0
+    for text in range(len(counts)):
+        if wanted[text]:
+            for token in tokens[at : at + counts[text]]:
+                found[written] = token
+                written += 1
+        at += counts[text]
+    return found
+
+
+@njit(cache=True, nogil=True)
 def silent_texts(tokens, counts, term_starts):  # type: ignore[no-untyped-def]
     """The texts that have words but no terms, and where the tokens of each begin."""
     found, places = [], []
@@ -441,12 +472,12 @@ def count(tokens, text_counts, text_docs, text_fields, docs, term_starts, terms,
     """
     total = 0
     for token in tokens:
-        total += term_starts[token + 1] - term_starts[token]
+        total += np.int64(term_starts[token + 1]) - np.int64(term_starts[token])
     distinct = len(ranks)
     entry_terms = np.empty(total, np.uint32)
     entry_docs = np.empty(total, np.int32)
     entry_tfs = np.empty(total, np.uint32)
-    last_entry = np.full(distinct, -1, np.int64)
+    last_entry = np.full(distinct, -1, np.int32)
     lengths = np.zeros((docs, 3), np.int32)
     starts = np.zeros(distinct + 1, np.int64)
     entries = at = first_of_doc = 0
