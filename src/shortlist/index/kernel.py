@@ -470,7 +470,7 @@ def count(tokens, text_counts, text_docs, text_fields, docs, term_starts, terms,
 
     Texts of other fields than the three are left out.
     """
-    total = 0
+    total = np.int64(0)
     for token in tokens:
         total += np.int64(term_starts[token + 1]) - np.int64(term_starts[token])
     distinct = len(ranks)
