@@ -284,12 +284,7 @@ def test_the_compiled_way_from_text_to_postings_gives_the_same_arrays(passages: 
 def test_ranking_at_the_cost_of_the_postings_gives_the_very_same(
     passages: list[Fields], cut: int, dead: set[int], query: str, k: int, data: Any
 ) -> None:
-    parts, start = [], 0
-    for end in sorted({min(cut, len(passages)), len(passages)} - {0}):
-        gone = np.array([at - start for at in range(start, end) if at in dead], dtype=np.int64)
-        parts.append(Part(build(passages[start:end], plain), start).without(gone))
-        start = end
-    ours = Lexical(parts, plain, Scoring(weights=(2.0, 0.0, 1.0)))
+    ours = Lexical(cut_in_two(passages, cut, dead), plain, Scoring(weights=(2.0, 0.0, 1.0)))
     size = len(passages)
     allowed = data.draw(st.none() | st.lists(st.booleans(), min_size=size, max_size=size).map(np.array))
     scores = ours.scores(plain.terms(query), allowed)
@@ -312,14 +307,18 @@ def test_ranking_at_the_cost_of_the_postings_gives_the_very_same(
 def test_coarse_sums_lead_to_the_exact_ranking_ties_included(
     formula: str, passages: list[Fields], cut: int, dead: set[int], query: str, k: int, data: Any
 ) -> None:
+    ours = Lexical(cut_in_two(passages, cut, dead), plain, Scoring(formula, weights=(2.0, 1.5, 1.0)))
+    allowed = data.draw(st.one_of(st.none(), st.lists(st.booleans(), min_size=len(passages), max_size=len(passages))))
+    mask = None if allowed is None else np.array(allowed)
+    assert_ranks_as_if_exhaustive(ours, query, k, mask)
+
+
+def cut_in_two(passages: list[Fields], cut: int, dead: set[int]) -> list[Part]:
     parts = []
     for start, end in itertools.pairwise(sorted({0, min(cut, len(passages)), len(passages)})):
         gone = np.array([at - start for at in range(start, end) if at in dead], dtype=np.int64)
         parts.append(Part(build(passages[start:end], plain), start).without(gone))
-    ours = Lexical(parts, plain, Scoring(formula, weights=(2.0, 1.5, 1.0)))
-    allowed = data.draw(st.one_of(st.none(), st.lists(st.booleans(), min_size=len(passages), max_size=len(passages))))
-    mask = None if allowed is None else np.array(allowed)
-    assert_ranks_as_if_exhaustive(ours, query, k, mask)
+    return parts
 
 
 def assert_ranks_as_if_exhaustive(ours: Lexical, query: str, k: int, allowed: Any) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from shortlist import CorpusSource, Document, Problem
+
 IMAGE = "(image)"
 
 
@@ -16,6 +18,19 @@ def write(root: Path, files: Mapping[str, str | bytes]) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return root
+
+
+def read(root: Path, name: str, data: str | bytes) -> list[Document | Problem]:
+    """What comes of one file."""
+    return list(CorpusSource.from_files(write(root, {name: data}) / name))
+
+
+def reason(root: Path, name: str, data: str | bytes) -> str:
+    """Why nothing comes of one file."""
+    (found,) = read(root, name, data)
+    assert isinstance(found, Problem)
+    assert (found.id, found.source) == (name, str(root / name))
+    return found.reason
 
 
 def pdf(pages: Sequence[str], title: str = "") -> bytes:

@@ -12,24 +12,13 @@ import pytest
 
 from shortlist import Changes, CorpusSource, Document, Problem, build, search
 from shortlist.sources import pages, reading
-from tests.sources.samples import IMAGE, docx, encrypted_pdf, pdf, write
-
-
-def read(tmp_path: Path, name: str, data: str | bytes) -> list[Document | Problem]:
-    return list(CorpusSource.from_files(write(tmp_path, {name: data}) / name))
+from tests.sources.samples import IMAGE, docx, encrypted_pdf, pdf, read, reason, write
 
 
 def document(tmp_path: Path, name: str, data: str | bytes) -> Document:
     (found,) = read(tmp_path, name, data)
     assert isinstance(found, Document), found
     return found
-
-
-def reason(tmp_path: Path, name: str, data: str | bytes) -> str:
-    (found,) = read(tmp_path, name, data)
-    assert isinstance(found, Problem)
-    assert (found.id, found.source) == (name, str(tmp_path / name))
-    return found.reason
 
 
 # PDF

@@ -14,24 +14,13 @@ import openpyxl
 import pytest
 
 from shortlist import CorpusSource, Document, Problem, build, search
-from tests.sources.samples import write, xlsx
-
-
-def read(tmp_path: Path, name: str, data: str | bytes) -> list[Document | Problem]:
-    return list(CorpusSource.from_files(write(tmp_path, {name: data}) / name))
+from tests.sources.samples import read, reason, write, xlsx
 
 
 def texts(tmp_path: Path, name: str, data: str | bytes) -> list[str]:
     found = read(tmp_path, name, data)
     assert all(isinstance(item, Document) for item in found), found
     return [item.content for item in found if isinstance(item, Document)]
-
-
-def reason(tmp_path: Path, name: str, data: str | bytes) -> str:
-    (found,) = read(tmp_path, name, data)
-    assert isinstance(found, Problem)
-    assert (found.id, found.source) == (name, str(tmp_path / name))
-    return found.reason
 
 
 # CSV

@@ -171,7 +171,7 @@ class Terms(NamedTuple):
 
 
 def _make_room(size: int) -> tuple[NDArray[Any], ...]:
-    """What `kernel.shortlist` works in: bounds of frequent and of all terms, slots, live blocks, blocks in order, and
+    """What `kernel.best` works in: bounds of frequent and of all terms, slots, live blocks, blocks in order, and
     for passages scores, the places found and their scores."""
     from shortlist.index import kernel  # noqa: PLC0415  # numba: only when there is work for it
 
