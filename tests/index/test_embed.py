@@ -717,12 +717,6 @@ class TestOpenAI:
         with pytest.raises(InputError, match="needs an address"):
             load_embedder("openai:m@http://host:port/v1")
 
-    @pytest.mark.usefixtures("nothing_loaded")
-    def test_says_how_to_install_a_missing_package(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setitem(sys.modules, "httpx2", None)
-        with pytest.raises(MissingExtra, match=r'pip install "shortlist\[openai\]"'):
-            load_embedder("openai:m")
-
 
 def test_a_folder_in_a_name_is_written_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

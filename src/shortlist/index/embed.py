@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import importlib
 import importlib.util
 import json
 import math
@@ -257,7 +258,7 @@ class OpenAIEmbedder(models.BaseEmbedder):
     def __init__(
         self, model: str, url: str = _OPENAI, *, key: str | None = None, timeout: float = 30.0, transport: Any = None
     ) -> None:
-        self._http = models.need("httpx2", "httpx2", "openai", "An OpenAI-compatible endpoint")
+        self._http = importlib.import_module("httpx2")  # 0.1 s: only when an endpoint is asked for
         try:
             place = str(self._http.URL(url.rstrip("/")).copy_with(userinfo=b""))
         except self._http.InvalidURL as error:

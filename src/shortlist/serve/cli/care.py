@@ -18,10 +18,10 @@ EXTRAS = {
     "onnx": ("onnxruntime", "huggingface_hub"),
     "model2vec": ("model2vec",),
     "sentence-transformers": ("sentence_transformers",),
-    "openai": ("httpx2",),
     "documents": ("pypdfium2", "pypdf", "docx", "python_calamine", "selectolax"),
     "mcp": ("mcp",),
     "watch": ("watchfiles",),
+    "serve": ("httptools",),
 }
 VARIABLES = {
     "SHORTLIST_CONFIG_DIR": "the folder of the registry",
