@@ -292,9 +292,9 @@ def test_a_sync_without_space_changes_nothing(tmp_path: Path, monkeypatch: pytes
         assert found(corpus) == found(rebuilt(version("A")))
 
 
-def _fail_for_want_of_space(_: object, path: Path) -> None:
-    path.write_bytes(b"a beginning")
-    raise OSError(errno.ENOSPC, "No space left on device", str(path))
+def _fail_for_want_of_space(_: object, path: str) -> None:
+    Path(path).write_bytes(b"a beginning")
+    raise OSError(errno.ENOSPC, "No space left on device", path)
 
 
 # The database

@@ -55,6 +55,7 @@ class Corpus:
         self._lock = threading.Lock()
         self.changes = Changes()  # what the last sync did
         self._embedder: Embedder | None = None
+        self._is_lexical = False  # as far as is known: no embedder to load
         self._finalizer = weakref.finalize(self, store.close)
         try:
             with store.reading() as connection:
@@ -237,8 +238,9 @@ class Corpus:
 
     @contextlib.contextmanager
     def _change(self) -> Iterator[Change]:
-        if self._embedder is None:
-            self._embedder_of(self.config)  # loaded before the lock is taken, since that may take long
+        if self._embedder is None and not self._is_lexical:
+            # loaded before the lock is taken, since that may take long
+            self._is_lexical = self._embedder_of(self.config) is None
         with self._store.writing() as connection:
             config = read_config(connection)
             change = Change(self._store, connection, config, self._embedder_of(config))
