@@ -51,9 +51,16 @@ class Document:
         locator: str = "whole",
         payload: str | None = None,
     ) -> None:
-        given = (id, title, content, [] if keywords is None else keywords, {} if metadata is None else metadata)
-        for name, value in zip(self.__slots__, (*given, kind, source, locator, payload), strict=True):
-            object.__setattr__(self, name, value)
+        put = object.__setattr__
+        put(self, "id", id)
+        put(self, "title", title)
+        put(self, "content", content)
+        put(self, "keywords", [] if keywords is None else keywords)
+        put(self, "metadata", {} if metadata is None else metadata)
+        put(self, "kind", kind)
+        put(self, "source", source)
+        put(self, "locator", locator)
+        put(self, "payload", payload)
 
     @property
     def name(self) -> str:

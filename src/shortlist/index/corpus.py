@@ -117,9 +117,9 @@ class Corpus:
         config = replace(config, **options, embedder=spec, embedder_name=name, dim=dim, floors={})
         with self._store.writing() as connection:
             write_config(connection, config)
-            change = Change(self._store, connection, config, loaded)
-            change.reindex()
-            change.finish()
+            with contextlib.closing(Change(self._store, connection, config, loaded)) as change:
+                change.reindex()
+                change.finish()
         self._embedder = loaded
         self._store.sweep()
 
@@ -243,9 +243,9 @@ class Corpus:
             self._is_lexical = self._embedder_of(self.config) is None
         with self._store.writing() as connection:
             config = read_config(connection)
-            change = Change(self._store, connection, config, self._embedder_of(config))
-            yield change
-            change.finish()
+            with contextlib.closing(Change(self._store, connection, config, self._embedder_of(config))) as change:
+                yield change
+                change.finish()
 
 
 def create_corpus(

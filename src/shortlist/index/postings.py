@@ -7,6 +7,7 @@ merge without one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -99,25 +100,34 @@ class Places(NamedTuple):
 def build(passages: Iterable[Fields], analyzer: Analyzer) -> Postings:
     """Postings of passages in the order given."""
     texts: list[str] = []
+    characters = 0
     keyword_counts: list[int] = []
     name_counts: list[int] = []
     named: list[bool] = []
-    for title, keywords, content, names in passages:
-        texts.append(title)
-        texts += keywords
-        texts.append(content)
-        others = [name for name in names if name is not title]
-        texts += others
-        keyword_counts.append(len(keywords))
-        name_counts.append(len(others))
-        named.append(len(others) < len(names))
-    places = Places.of(keyword_counts, name_counts, named)
-    if analyzer.words is words and sum(map(len, texts)) >= COMPILED_TEXT:
-        from shortlist.index import bulk  # noqa: PLC0415  # numba: only when there is work for it
+    with ExitStack() as stack:
+        scanner = None
+        for title, keywords, content, names in passages:
+            texts.append(title)
+            texts += keywords
+            texts.append(content)
+            others = [name for name in names if name is not title]
+            texts += others
+            keyword_counts.append(len(keywords))
+            name_counts.append(len(others))
+            named.append(len(others) < len(names))
+            characters += len(content)
+            if characters >= COMPILED_TEXT and analyzer.words is words:
+                from shortlist.index import bulk  # noqa: PLC0415  # numba: only when there is work for it
 
-        arrays, name_keys = bulk.postings_of(texts, places, len(named), analyzer)
-    else:
-        arrays, name_keys = _postings_of(texts, places, len(named), analyzer)
+                scanner = scanner or stack.enter_context(bulk.Scanner())
+                scanner.add(texts)
+                texts, characters = [], 0
+        places = Places.of(keyword_counts, name_counts, named)
+        if scanner is None:
+            arrays, name_keys = _postings_of(texts, places, len(named), analyzer)
+        else:
+            scanner.add(texts)
+            arrays, name_keys = bulk.postings_of(scanner.finish(), places, len(named), analyzer)
     name_keys, name_docs = _by_key(name_keys, places.docs[places.names])
     return Postings(
         *arrays,

@@ -266,10 +266,11 @@ class Store:
 
     def name(self, connection: sqlite3.Connection, row: SegmentRow | None, replaces: tuple[int, int]) -> None:
         """Make a saved segment live in place of all in a range, whose tombstones it heeded; None leaves a gap."""
-        old = connection.execute("SELECT file FROM segments WHERE first BETWEEN ? AND ?", replaces)
-        self._retired += [file for (file,) in old]
-        connection.execute("DELETE FROM segments WHERE first BETWEEN ? AND ?", replaces)
-        connection.execute("DELETE FROM tombstones WHERE passage BETWEEN ? AND ?", replaces)
+        old = connection.execute("SELECT file FROM segments WHERE first BETWEEN ? AND ?", replaces).fetchall()
+        if old:
+            self._retired += [file for (file,) in old]
+            connection.execute("DELETE FROM segments WHERE first BETWEEN ? AND ?", replaces)
+            connection.execute("DELETE FROM tombstones WHERE passage BETWEEN ? AND ?", replaces)
         if row is not None:
             connection.execute("INSERT INTO segments VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
