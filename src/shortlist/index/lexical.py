@@ -99,7 +99,7 @@ class Part:
     def find(self, keys: NDArray[np.uint64]) -> Terms:
         """Where the postings of each key are; an absent key's are empty."""
         postings = self.postings
-        if len(postings.docs) >= COMPILED_FROM and (kernel := _kernel()):
+        if kernel := _kernel():
             return Terms(*kernel.look_up(keys, postings.keys, postings.starts))
         if not len(postings.keys):
             nothing = np.zeros(len(keys), np.int64)
