@@ -6,7 +6,8 @@ index     build, open_corpus, create_corpus, Corpus
 retrieve  search
 select    select, make_llm_selector
 disclose  disclose
-all       discover
+all       discover, as_tool
+kits      BM25SRetriever, get_retriever, retrieve_documents; ToolIndex; InMemoryDocs
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from shortlist.errors import (
     SourceError,
 )
 from shortlist.types import (
+    AgentTool,
     Changes,
     Disclosure,
     Discovery,
@@ -45,31 +47,54 @@ if TYPE_CHECKING:
     from shortlist.index.corpus import Corpus, create_corpus, delete_corpus, open_corpus
     from shortlist.index.embed import load_embedder
     from shortlist.index.formulas import Scoring
+    from shortlist.kits.in_memory_docs import InMemoryDocs
+    from shortlist.kits.retriever import BM25SRetriever, BM25SSettings, get_retriever, retrieve_documents
+    from shortlist.kits.tool_index import (
+        CosineSimilarity,
+        SearchQuery,
+        SearchResult,
+        SimpleEmbedder,
+        ToolIndex,
+        ToolRecord,
+    )
     from shortlist.search.corpora import build
     from shortlist.search.disclose import disclose
     from shortlist.search.discover import discover
     from shortlist.search.registry import register, registered, unregister
     from shortlist.search.retrieve import search
     from shortlist.search.select import make_llm_selector, select
+    from shortlist.search.tool import as_tool
     from shortlist.sources import CorpusSource
 
 __version__ = "0.1.0"
 
 # Loaded on first use: importing the package costs no numpy.
 _LAZY = {
+    "BM25SRetriever": "shortlist.kits.retriever",
+    "BM25SSettings": "shortlist.kits.retriever",
     "Corpus": "shortlist.index.corpus",
     "CorpusSource": "shortlist.sources",
+    "CosineSimilarity": "shortlist.kits.tool_index",
+    "InMemoryDocs": "shortlist.kits.in_memory_docs",
     "Scoring": "shortlist.index.formulas",
+    "SearchQuery": "shortlist.kits.tool_index",
+    "SearchResult": "shortlist.kits.tool_index",
+    "SimpleEmbedder": "shortlist.kits.tool_index",
+    "ToolIndex": "shortlist.kits.tool_index",
+    "ToolRecord": "shortlist.kits.tool_index",
+    "as_tool": "shortlist.search.tool",
     "build": "shortlist.search.corpora",
     "create_corpus": "shortlist.index.corpus",
     "delete_corpus": "shortlist.index.corpus",
     "disclose": "shortlist.search.disclose",
     "discover": "shortlist.search.discover",
+    "get_retriever": "shortlist.kits.retriever",
     "load_embedder": "shortlist.index.embed",
     "make_llm_selector": "shortlist.search.select",
     "open_corpus": "shortlist.index.corpus",
     "register": "shortlist.search.registry",
     "registered": "shortlist.search.registry",
+    "retrieve_documents": "shortlist.kits.retriever",
     "search": "shortlist.search.retrieve",
     "select": "shortlist.search.select",
     "unregister": "shortlist.search.registry",
@@ -79,6 +104,9 @@ importlib.import_module("shortlist.search")
 globals().pop("search")
 
 __all__ = [
+    "AgentTool",
+    "BM25SRetriever",
+    "BM25SSettings",
     "Changes",
     "Corpus",
     "CorpusBusy",
@@ -87,6 +115,7 @@ __all__ = [
     "CorpusMismatch",
     "CorpusNotFound",
     "CorpusSource",
+    "CosineSimilarity",
     "Disclosure",
     "Discovery",
     "Document",
@@ -94,6 +123,7 @@ __all__ = [
     "EmbedderError",
     "Hit",
     "Hits",
+    "InMemoryDocs",
     "InputError",
     "MissingExtra",
     "Passage",
@@ -101,19 +131,27 @@ __all__ = [
     "Ranking",
     "RegistryDamaged",
     "Scoring",
+    "SearchQuery",
+    "SearchResult",
     "Selection",
     "ShortlistError",
+    "SimpleEmbedder",
     "SourceError",
+    "ToolIndex",
+    "ToolRecord",
+    "as_tool",
     "build",
     "create_corpus",
     "delete_corpus",
     "disclose",
     "discover",
+    "get_retriever",
     "load_embedder",
     "make_llm_selector",
     "open_corpus",
     "register",
     "registered",
+    "retrieve_documents",
     "search",
     "select",
     "unregister",
