@@ -1,0 +1,198 @@
+// Type, and see at once what an agent would be given, and what not.
+
+import { debounced, empty, failure, h, icon } from "./dom.js";
+import { askedCutoff, counted, discoverOutcome, softmaxOutcome } from "./outcome.js";
+import { Panel } from "./panel.js";
+import { Results } from "./results.js";
+import { remember } from "./route.js";
+import * as service from "./service.js";
+import { DEFAULTS, tuning } from "./tuning.js";
+
+const PAUSE = 120;
+
+export function mount(root, params) {
+  let known = [];
+  let defaults = { ...DEFAULTS };
+  let state = { corpus: "", q: "" };
+  let answer = null;
+  let underWay = null;
+
+  const field = h("input", { id: "query", type: "search", autocomplete: "off", spellcheck: "false", enterkeyhint: "search", placeholder: "What should be found?", "aria-label": "Query", "aria-controls": "found", oninput: () => change({ q: field.value }), onkeydown: fromField });
+  const corpus = h("select", { id: "corpus", "aria-label": "Corpus", onchange: () => chosen(corpus.value) });
+  const verdict = h("div", { class: "verdict" });
+  const live = h("p", { class: "unseen", role: "status", "aria-live": "polite" });
+  const blank = h("div", { class: "blank" });
+  const panel = new Panel({ closed: (id) => { results.mark(null); results.focus(id); } });
+  const results = new Results({ open: read, leave: () => field.focus() });
+  const controls = tuning({ change, reset: () => change({ ...defaults, look: state.look }) });
+  const fold = h("details", { class: "tuning", open: matchMedia("(min-width: 60rem)").matches }, h("summary", {}, icon("settings"), "Tuning"), controls.element);
+
+  root.append(
+    h("h1", { class: "unseen" }, "Search"),
+    h("div", { class: "ask" }, h("div", { class: "query" }, icon("search"), field, h("kbd", { "aria-hidden": "true" }, "/")), corpus),
+    fold,
+    h("section", { class: "found", id: "found", "aria-label": "Results" }, live, verdict, blank, results.element),
+    panel.element);
+
+  addEventListener("keydown", shortcuts);
+  begin();
+  return () => { removeEventListener("keydown", shortcuts); underWay?.abort(); };
+
+  async function begin() {
+    verdict.replaceChildren();
+    blank.replaceChildren(h("p", { class: "muted loading" }, "Looking for corpora…"));
+    try {
+      const [found, inForce] = await Promise.all([service.corpora(), service.settings()]);
+      known = found;
+      Object.assign(defaults, { temperature: inForce.temperature, cutoff: inForce.llm_tools_cutoff, ignore_zero: inForce.ignore_zero });
+    } catch (error) {
+      return blank.replaceChildren(failure(error, begin));
+    }
+    corpus.replaceChildren(...known.map((one) => h("option", { value: one.name }, `${one.name} (${one.documents === null ? "not built" : one.documents.toLocaleString("en")})`)));
+    const first = known.find((one) => one.name === params.corpus) ?? served() ?? known[0];
+    if (!first) return blank.replaceChildren(empty("documents", "There is no corpus yet", "Add a document in the tab Documents, or build a corpus with: shortlist build."));
+    state = { ...defaults, look: first.served ? "softmax" : "discover", corpus: first.name, q: "", ...typed(params) };
+    if (!first.served) state.look = "discover";
+    corpus.value = state.corpus;
+    field.value = state.q;
+    controls.show(state, first.served);
+    if (!matchMedia("(pointer: coarse)").matches) field.focus();
+    return ask();
+  }
+
+  function served() {
+    return known.find((one) => one.served);
+  }
+
+  /** What stands in the address, as values of the right type. */
+  function typed(given) {
+    const one = (name, value) => (typeof defaults[name] === "number" ? Number(value) : typeof defaults[name] === "boolean" ? value === "true" : value);
+    return Object.fromEntries(Object.entries(given).filter(([name]) => name in state || name in defaults).map(([name, value]) => [name, one(name, value)]));
+  }
+
+  function chosen(name) {
+    const one = known.find((other) => other.name === name);
+    change({ corpus: name, look: one.served ? state.look : "discover" });
+    panel.reset();
+    results.clear();
+  }
+
+  function change(partial) {
+    const one = () => known.find((other) => other.name === state.corpus);
+    state = { ...state, ...partial };
+    controls.show(state, one()?.served);
+    if (answer?.look === "softmax" && state.look === "softmax" && "cutoff" in partial) show();
+    soon();
+  }
+
+  const soonAsk = debounced(ask, PAUSE);
+  function soon() {
+    note();
+    soonAsk();
+  }
+
+  function note() {
+    const other = Object.entries(state).filter(([name, value]) => value !== defaults[name]);
+    remember("search", Object.fromEntries(other));
+  }
+
+  /** Asks for the state of now; what is still under way for an older one is given up. */
+  async function ask() {
+    underWay?.abort();
+    const asked = { ...state, q: state.q.trim() };
+    if (!asked.q) {
+      answer = null;
+      return rest();
+    }
+    const mine = (underWay = new AbortController());
+    const begun = performance.now();
+    try {
+      const given = asked.look === "softmax" ? await service.retrieve(softmaxBody(asked), mine.signal) : await service.discover(asked.corpus, discoverBody(asked), mine.signal);
+      if (mine !== underWay) return undefined;
+      answer = { look: asked.look, given, asked, ms: performance.now() - begun };
+      return show();
+    } catch (error) {
+      if (error.name === "AbortError" || mine !== underWay) return undefined;
+      answer = null;
+      results.clear();
+      say("wrong", "warn", "That did not work", error.message);
+      blank.replaceChildren(failure(error, ask));
+      return undefined;
+    }
+  }
+
+  function softmaxBody({ q, temperature, cutoff, ignore_zero }) {
+    return { query: q, temperature, ignore_zero, llm_tools_cutoff: askedCutoff(cutoff, served()?.documents ?? Infinity) };
+  }
+
+  function discoverBody({ q, mode, k, strategy, rel, max_k, gap_ratio, temperature, cutoff, min_score }) {
+    const floor = min_score > 0 || strategy === "abs_threshold" ? { min_score } : {};
+    return { query: q, mode, k, strategy, rel, max_k, gap_ratio, temperature, cutoff, ...floor };
+  }
+
+  function show() {
+    const outcome = answer.look === "softmax" ? softmaxOutcome(answer.given, state) : discoverOutcome(answer.given, answer.asked);
+    const { kept, candidates, reason, rows } = outcome;
+    const took = `${answer.ms < 10 ? answer.ms.toFixed(1) : Math.round(answer.ms)} ms`;
+    results.show(outcome);
+    blank.replaceChildren();
+    if (kept) say("kept", "check", `${counted(kept, "document")} selected`, reason, took);
+    else say("none", "none", "Nothing fits", reason, took);
+    if (!rows.length) blank.replaceChildren(nothingFound());
+    live.textContent = kept ? `${kept} of ${candidates} selected.` : `Nothing fits. ${reason}`;
+    if (!rows.some((row) => row.id === panel.asked)) panel.reset();
+    results.mark(panel.asked);
+  }
+
+  function nothingFound() {
+    const one = known.find((other) => other.name === state.corpus);
+    if (one.documents === 0) return empty("documents", "This corpus is empty", one.served ? "Add a first document in the tab Documents." : "Build it with: shortlist build.");
+    return empty("search", "No candidates", "No document shares a word with the query. Try other words, or the look Discover, which also goes by meaning.");
+  }
+
+  function rest() {
+    results.clear();
+    panel.reset();
+    live.textContent = "";
+    const one = known.find((other) => other.name === state.corpus);
+    say("rest", "search", counted(one.documents, "document"), one.documents ? "Type a query: results appear as you type." : "There is nothing to find in this corpus yet.");
+    blank.replaceChildren(one.documents ? hints() : nothingFound());
+  }
+
+  function say(tone, name, title, reason, took = "") {
+    verdict.className = `verdict ${tone}`;
+    verdict.replaceChildren(icon(name), h("p", { class: "verdict-title" }, title), h("p", { class: "verdict-took" }, took), h("p", { class: "verdict-reason", title: reason }, reason));
+  }
+
+  function read(row, focus) {
+    if (!focus && !panel.isOpen) return;
+    results.mark(row.id);
+    panel.open(row, () => service.disclose(state.corpus, row.id), { focus });
+  }
+
+  function fromField(event) {
+    if (event.key === "ArrowDown") { event.preventDefault(); results.focusFirst(); }
+    if (event.key === "Enter") results.openFirst();
+    if (event.key === "Escape" && panel.isOpen) { event.preventDefault(); panel.reset(); results.mark(null); }
+  }
+
+  function shortcuts(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+    if (event.key === "/" && !event.target.closest("input, textarea, select")) {
+      event.preventDefault();
+      field.focus();
+      field.select();
+    }
+    if (event.key === "Escape" && event.target !== field) {
+      if (panel.isOpen) panel.close();
+      else field.focus();
+    }
+  }
+}
+
+const KEYS = [["/", "to the query"], ["↓ ↑", "through the results"], ["Enter", "read one"], ["Esc", "close it, and back to the query"]];
+
+function hints() {
+  return h("div", { class: "hints" }, h("p", {}, "Ask as an agent would: say what is to be done, not how it is called."),
+    h("dl", { class: "keys", "aria-label": "Keys" }, KEYS.map(([keys, text]) => h("div", {}, h("dt", {}, keys.split(" ").map((key) => h("kbd", {}, key))), h("dd", {}, text)))));
+}

@@ -1,0 +1,38 @@
+// What the service offers, and the shape in which the page wants it.
+
+import { get, path, post, remove } from "./api.js";
+
+// The corpus behind POST /retrieve: the one that can be changed over HTTP.
+const SERVED = "catalog";
+
+/** The corpora that can be searched; `served` marks the catalog. */
+export async function corpora() {
+  const { corpora: rows } = await get("/v1/corpora");
+  return rows.map((row) => ({ ...row, served: row.name === SERVED }));
+}
+
+export const retrieve = (body, signal) => post("/retrieve", body, { signal });
+export const discover = (corpus, body, signal) => post(path("v1", "corpora", corpus, "discover"), body, { signal });
+export const disclose = async (corpus, id) => (await post(path("v1", "corpora", corpus, "disclose"), { ids: [id], level: "bundled" })).documents[0];
+
+export const documents = (corpus, { offset, limit, q }) => get(`${path("v1", "corpora", corpus, "documents")}?${new URLSearchParams({ offset, limit, q })}`);
+export const keep = (document) => post("/documents", document);
+export const drop = (id) => remove(path("documents", id));
+
+export const settings = () => get("/settings");
+
+/** Each setting in force, and where it comes from. */
+export async function settingsWithOrigins() {
+  const { settings: inForce, configuration } = await get("/status");
+  const origins = Object.fromEntries(Object.entries(inForce).map(([name, value]) => {
+    const { value: configured, origin } = configuration.find((row) => row.key === `bm25s.${name}`);
+    return [name, value === configured ? origin : `changed here; ${origin} says ${configured}`];
+  }));
+  return { inForce, origins };
+}
+
+export const change = (partial) => post("/settings", partial);
+export const files = () => get("/document-files");
+export const switchTo = (file) => post("/switch-document-file", { file });
+export const reload = () => post("/documents/reload");
+export const status = () => get("/status");
