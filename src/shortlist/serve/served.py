@@ -1,0 +1,262 @@
+"""What does the service serve, and what of it survives? A catalog on disk, beside a file that is only ever read."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from shortlist.errors import CorpusNotFound, InputError, SourceError
+from shortlist.index.atomic import locked, replace_text
+from shortlist.index.corpus import create_corpus
+from shortlist.index.places import data_dir
+from shortlist.index.records import to_record
+from shortlist.index.store import DATABASE
+from shortlist.kits.retriever import ANALYZER, SCORING, BM25SRetriever, BM25SSettings, read_catalog
+from shortlist.serve.settings import Settings
+from shortlist.sources.parsed import SUFFIXES
+from shortlist.types import Changes, Document, Problem
+
+log = logging.getLogger("shortlist.serve")
+
+NAME = "catalog"
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """The documents of one file, as they lie on disk with what was changed since, and their retriever."""
+
+    file: Path
+    folder: Path
+    retriever: BM25SRetriever
+
+
+class Served:
+    """The catalog of a service. Reading never waits; of methods that change something, one runs at a time.
+
+    The file is taken in three ways: what it changed, added or removed since it was last read is applied; what was
+    changed over HTTP stays otherwise.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._configured = settings
+        self._one_change = threading.Lock()
+        self._home = _folder_of(Path(settings.documents.source))
+        self.problem = ""  # why the file could not be read when that was last tried
+        self.stamp_read: tuple[int, ...] | None = None  # of the file when it was last read
+        state = _read_json(self._home / "state.json")
+        self._kept: dict[str, dict[str, Any]] = state.get("settings", {})
+        switched = state.get("document_file")
+        file = Path(switched) if switched else Path(settings.documents.source).expanduser().resolve()
+        self._catalog = self._opened(file, BM25SSettings(**self._in_force()))
+        self._read_at_start()
+
+    def _opened(self, file: Path, settings: BM25SSettings) -> Catalog:
+        folder = _folder_of(file)
+        path, embedder = folder / "corpus", self._configured.documents.embedder
+        is_there = (path / DATABASE).exists()
+        corpus = create_corpus(
+            NAME, path=path, embedder=None if is_there else embedder, analyzer=ANALYZER, scoring=SCORING
+        )
+        return Catalog(file, folder, BM25SRetriever(settings, file, corpus=corpus))
+
+    def _read_at_start(self) -> None:
+        """A file that nobody named need not be there; a broken one is an error unless there is something to keep."""
+        file = self._catalog.file
+        is_named = "documents.source" in self._configured.origins
+        if not is_named and not file.exists():
+            return
+        try:
+            self.reload()
+        except SourceError as error:
+            if self.corpus.is_empty:
+                raise
+            log.warning("%s", error)
+
+    # Reading
+
+    @property
+    def retriever(self) -> BM25SRetriever:
+        return self._catalog.retriever
+
+    @property
+    def corpus(self) -> Any:
+        return self._catalog.retriever.corpus
+
+    @property
+    def document_file(self) -> Path:
+        return self._catalog.file
+
+    def stamp(self) -> tuple[int, ...] | None:
+        """What changes with the file; None while it is not there."""
+        try:
+            status = self.document_file.stat()
+        except OSError:
+            return None
+        return status.st_mtime_ns, status.st_size, status.st_ino
+
+    def settings(self) -> dict[str, Any]:
+        return asdict(self.retriever.get_settings())
+
+    def document_files(self) -> dict[str, Any]:
+        """The catalogs that may be switched to: those in the folder, and nothing that only seems to lie there."""
+        folder = self._configured.folder.expanduser().resolve()
+        files = []
+        for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+            place = path.resolve()
+            if path.suffix.lower() in SUFFIXES and place.is_relative_to(folder) and place.is_file():
+                status, is_current = path.stat(), place == self.document_file
+                files.append(
+                    {"file": path.name, "bytes": status.st_size, "modified": status.st_mtime, "current": is_current}
+                )
+        return {"folder": str(folder), "current": str(self.document_file), "files": files}
+
+    # Changing
+
+    def add(self, documents: Iterable[Document]) -> Changes:
+        with self._one_change:
+            self.retriever.add_documents(documents)
+            return self._changes()
+
+    def delete(self, id: str) -> Changes:
+        with self._one_change:
+            removed = self.retriever.delete_documents(id)
+        if not removed:
+            raise CorpusNotFound(f"There is no document {id!r}. GET /documents lists those that there are.")
+        return Changes(removed=removed)
+
+    def index(self, documents: Iterable[Document] | None, *, from_file: bool = False) -> Changes:
+        """Replace all by these, or by what the file holds; without either, index the present ones again."""
+        with self._one_change:
+            if from_file:
+                return self._import_file(keep_changes=False)
+            self.retriever.rebuild_index(documents)
+            return self._changes() if documents is not None else Changes(unchanged=len(self.corpus))
+
+    def reload(self) -> Changes:
+        """Read the file again; if it is broken, everything stays and the error says so."""
+        with self._one_change:
+            return self._import_file(keep_changes=True)
+
+    def switch(self, name: str) -> Changes:
+        """Serve another file of the folder from now on, with what was ever changed of its documents."""
+        with self._one_change:
+            file = self._inside(name)
+            before = self._catalog
+            self._catalog = self._opened(file, self.retriever.get_settings())
+            try:
+                changes = self._import_file(keep_changes=True)
+                self._keep(document_file=str(file))
+            except BaseException:
+                self._catalog = before
+                raise
+            return changes
+
+    def update_settings(self, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """Change what is named, for good: until the configuration itself says something new about it."""
+        with self._one_change:
+            settings = replace(self.retriever.get_settings(), **changes)
+            configured = self._configured.bm25s.model_dump()
+            now = {key: {"value": getattr(settings, key), "instead_of": configured[key]} for key in changes}
+            self._kept = {**self._kept, **now}
+            self._keep()
+            self.retriever.update_settings(settings)
+            return asdict(settings)
+
+    def close(self) -> None:
+        with self._one_change:
+            self.corpus.close()
+
+    def _in_force(self) -> dict[str, Any]:
+        """What was configured, but for what was changed over HTTP while the same was configured as now."""
+        values = self._configured.bm25s.model_dump()
+        kept = {key: item["value"] for key, item in self._kept.items() if values.get(key) == item["instead_of"]}
+        return values | kept
+
+    def _keep(self, **changes: Any) -> None:
+        file = self._home / "state.json"
+        with locked(self._home / "state.lock"):
+            state = _read_json(file) | {"settings": self._kept} | changes
+            replace_text(file, json.dumps(state | {"format": FORMAT}, indent=2) + "\n")
+
+    def _import_file(self, *, keep_changes: bool) -> Changes:
+        """The corpus first, then what was imported: a process that dies between them imports the same once more."""
+        catalog, corpus = self._catalog, self.corpus
+        self.stamp_read = self.stamp()
+        with locked(catalog.folder / "imported.lock"):
+            try:
+                documents = read_catalog(catalog.file, self._configured.documents.encoding)
+            except SourceError as error:
+                count = len(corpus)
+                self.problem = (
+                    f"{error} The {count} documents that were indexed before are kept." if count else str(error)
+                )
+                raise SourceError(self.problem) from None
+            known = _read_json(catalog.folder / "imported.json").get("hashes", {}) if keep_changes else {}
+            hashes = {document.id: _hash(document) for document in documents}
+            if keep_changes:
+                changed = [document for document in documents if known.get(document.id) != hashes[document.id]]
+                changes = corpus.add(changed)
+                gone = [id for id in known if id not in hashes]
+                changes = replace(changes, removed=corpus.remove(gone) if gone else 0)
+            else:
+                changes = corpus.sync(documents)
+            if hashes != known:
+                text = json.dumps({"format": FORMAT, "file": str(catalog.file), "hashes": hashes})
+                replace_text(catalog.folder / "imported.json", text)
+            self.problem = ""
+            total = len(corpus)
+            return replace(changes, unchanged=total - changes.added - changes.changed)
+
+    def _inside(self, name: str) -> Path:
+        """The file of that name in the folder; whatever leads out of it is refused."""
+        folder = self._configured.folder.expanduser().resolve()
+        refused = InputError(f"{name!r} is no file inside {folder}: only those that GET /document-files lists.")
+        if not name or "\0" in name or "\\" in name or Path(name).is_absolute() or ".." in Path(name).parts:
+            raise refused
+        try:
+            place = (folder / name).resolve()
+        except (OSError, ValueError, RuntimeError):  # a ring of links
+            raise refused from None
+        if not place.is_relative_to(folder) or place.suffix.lower() not in SUFFIXES:
+            raise refused
+        if not place.is_file():
+            raise CorpusNotFound(f"There is no file {name!r} in {folder}. GET /document-files lists those that are.")
+        return place
+
+    def _changes(self) -> Changes:
+        changes: Changes = self.corpus.changes
+        return changes
+
+
+def _folder_of(file: Path) -> Path:
+    """Where the catalog of a file is kept."""
+    place = str(file.expanduser().resolve())
+    return (
+        data_dir() / "served" / f"{file.stem[:40]}-{blake2b(place.encode(errors='replace'), digest_size=8).hexdigest()}"
+    )
+
+
+def _hash(document: Document) -> str:
+    record = to_record(document)
+    if isinstance(record, Problem):
+        raise SourceError(record.reason)
+    return record.hash.hex()
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(path.read_bytes())
+        if data["format"] != FORMAT:
+            raise ValueError(f"its format is {data['format']!r}, and this version of shortlist reads {FORMAT}")
+        return dict(data)
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise SourceError(f"{path} cannot be read ({error}). Mend it, or move it away and start again.") from None
