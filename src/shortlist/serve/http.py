@@ -21,7 +21,7 @@ from starlette.staticfiles import StaticFiles
 import shortlist
 from shortlist.errors import InputError, SourceError
 from shortlist.search.corpora import size_of
-from shortlist.serve import shapes
+from shortlist.serve import page, shapes
 from shortlist.serve.guard import Guard
 from shortlist.serve.metrics import Metrics
 from shortlist.serve.problems import responses, tell_problems
@@ -32,14 +32,13 @@ from shortlist.serve.watch import Watch, log_to_stderr
 from shortlist.serve.workers import Workers, as_text
 from shortlist.types import Changes
 
-PAGE = Path(__file__).parent / "page"
 API_DOCS = Path(__file__).parent / "api_docs"
 TIMED = ("/retrieve", SEARCH, DISCOVER)
 
 # How often the document file is looked at; it is read again once it has not changed between two looks.
 LOOK_SECONDS = 0.5
 
-# Everything that a page of ours may load comes from here.
+# Everything that the pages of /docs load comes from here.
 POLICY = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; "
     "frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
@@ -239,16 +238,13 @@ async def _follow(served: Served, workers: Workers) -> None:
 
 
 def _add_pages(app: FastAPI) -> None:
-    @app.get("/", include_in_schema=False)
-    async def page() -> Response:
-        return FileResponse(PAGE / "index.html", headers=POLICY)
+    app.include_router(page.router)
 
     @app.get("/docs", include_in_schema=False)
     async def docs() -> Response:
         return FileResponse(API_DOCS / "index.html", headers=POLICY)
 
     app.mount("/docs", StaticFiles(directory=API_DOCS), name="docs")
-    app.mount("/page", StaticFiles(directory=PAGE, check_dir=False), name="page")
 
 
 def serve(settings: Settings) -> None:
