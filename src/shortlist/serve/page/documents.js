@@ -17,6 +17,7 @@ export function mount(root, params) {
   const corpus = h("select", { "aria-label": "Corpus", onchange: () => change({ corpus: corpus.value, page: 1 }) });
   const filter = h("input", { type: "search", placeholder: "Filter by words", "aria-label": "Filter", autocomplete: "off", spellcheck: "false", value: state.q, oninput: () => typed() });
   const add = h("button", { type: "button", class: "primary", onclick: () => edit(null, { corpus: state.corpus, saved }) }, icon("plus"), "Add document");
+  const fixed = h("p", { class: "muted fixed", hidden: true }, "Read only: this corpus follows its source. Change it there, and build it again.");
   const range = h("p", { class: "muted count", role: "status", "aria-live": "polite" });
   const list = h("ul", { class: "documents-list" });
   const blank = h("div");
@@ -28,6 +29,7 @@ export function mount(root, params) {
 
   root.append(
     h("div", { class: "head" }, h("h1", {}, "Documents"), h("div", { class: "head-tools" }, corpus, filter, add)),
+    fixed,
     h("section", { class: "card flush", "aria-label": "Documents" }, list, blank, paging),
     panel.element);
 
@@ -44,10 +46,8 @@ export function mount(root, params) {
     } catch (error) {
       return blank.replaceChildren(failure(error, begin));
     }
-    corpus.replaceChildren(...known.map((one) => h("option", { value: one.name }, one.name)));
-    const first = known.find((one) => one.name === state.corpus) ?? known.find((one) => one.served) ?? known[0];
-    if (!first) return blank.replaceChildren(empty("documents", "There is no corpus yet", "Build one with: shortlist build."));
-    state.corpus = corpus.value = first.name;
+    corpus.replaceChildren(...service.choices(known));
+    state.corpus = corpus.value = service.preferred(known, state.corpus).name;
     return load();
   }
 
@@ -63,6 +63,7 @@ export function mount(root, params) {
     const mine = (newest += 1);
     const one = known.find((other) => other.name === state.corpus);
     add.hidden = !one.served;
+    fixed.hidden = one.served;
     list.setAttribute("aria-busy", "true");
     try {
       const found = await service.documents(state.corpus, { offset: (state.page - 1) * A_PAGE, limit: A_PAGE, q: state.q.trim() });

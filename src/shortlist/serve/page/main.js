@@ -20,6 +20,7 @@ async function show() {
     if (name === tab.id) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
+  if (tab.id === id) links.get(id).setAttribute("href", location.hash); // found again as it was left
   document.title = `${tab.title} · shortlist`;
   try {
     const module = await tab.load();
@@ -35,7 +36,6 @@ async function show() {
 
 document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
 addEventListener("hashchange", show);
-// A tab is left with what was looked at in it, and found again so.
 addEventListener("remembered", () => links.get(here().tab)?.setAttribute("href", (shown = location.hash)));
 
 const button = document.getElementById("theme");

@@ -82,3 +82,4 @@ export function ceiling(value) {
 export const number = (value, digits = 2) => Number(value).toLocaleString("en", { maximumFractionDigits: digits });
 export const percent = (share) => (share > 0 && share < 0.0005 ? "< 0.1 %" : `${(share * 100).toLocaleString("en", { minimumFractionDigits: share < 0.9995 ? 1 : 0, maximumFractionDigits: 1 })} %`);
 export const counted = (count, noun) => `${Number(count).toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+export const size = (bytes) => (bytes < 1024 ? `${bytes} B` : bytes < 1024 ** 2 ? `${number(bytes / 1024, 1)} KB` : `${number(bytes / 1024 ** 2, 1)} MB`);

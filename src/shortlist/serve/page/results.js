@@ -29,13 +29,13 @@ export class Results {
     const before = this.rows;
     this.rows = new Map(rows.map((row) => [row.id, Object.assign(before.get(row.id) ?? this.#make(), { row })]));
     for (const [id, { element }] of before) if (!this.rows.has(id)) element.remove();
-    const line = lines.find((one) => !one.floor) ?? lines[0];
-    const main = line ? Math.min(line.at / scale, 1) : -1;
-    const floor = lines.find((one) => one.floor && one !== line);
+    const share = (line) => (line ? Math.min(line.at / scale, 1) : -1);
+    const main = share(lines.find((line) => !line.floor));
+    const floor = share(lines.find((line) => line.floor));
     const border = rows.findIndex((row) => !row.kept);
     let at = 0;
     for (const entry of this.rows.values()) {
-      this.#fill(entry, at, { scale, main, floor: floor ? floor.at / scale : -1, border });
+      this.#fill(entry, at, { scale, main, floor, border });
       const wanted = this.list.children[at];
       if (wanted !== entry.element) move(this.list, entry.element, wanted ?? null);
       at += 1;

@@ -16,6 +16,8 @@ export function mount(root, params) {
   let state = { corpus: "", q: "" };
   let answer = null;
   let underWay = null;
+  const current = () => known.find((one) => one.name === state.corpus);
+  const soon = debounced(ask, PAUSE);
 
   const field = h("input", { id: "query", type: "search", autocomplete: "off", spellcheck: "false", enterkeyhint: "search", placeholder: "What should be found?", "aria-label": "Query", "aria-controls": "found", oninput: () => change({ q: field.value }), onkeydown: fromField });
   const corpus = h("select", { id: "corpus", "aria-label": "Corpus", onchange: () => chosen(corpus.value) });
@@ -48,10 +50,10 @@ export function mount(root, params) {
     } catch (error) {
       return blank.replaceChildren(failure(error, begin));
     }
-    corpus.replaceChildren(...known.map((one) => h("option", { value: one.name }, `${one.name} (${one.documents === null ? "not built" : one.documents.toLocaleString("en")})`)));
-    const first = known.find((one) => one.name === params.corpus) ?? served() ?? known[0];
-    if (!first) return blank.replaceChildren(empty("documents", "There is no corpus yet", "Add a document in the tab Documents, or build a corpus with: shortlist build."));
-    state = { ...defaults, look: first.served ? "softmax" : "discover", corpus: first.name, q: "", ...typed(params) };
+    corpus.replaceChildren(...service.choices(known));
+    const first = service.preferred(known, params.corpus);
+    defaults = { ...defaults, look: first.served ? "softmax" : "discover", corpus: first.name, q: "" };
+    state = { ...defaults, ...typed(params), corpus: first.name };
     if (!first.served) state.look = "discover";
     corpus.value = state.corpus;
     field.value = state.q;
@@ -60,14 +62,10 @@ export function mount(root, params) {
     return ask();
   }
 
-  function served() {
-    return known.find((one) => one.served);
-  }
-
   /** What stands in the address, as values of the right type. */
   function typed(given) {
     const one = (name, value) => (typeof defaults[name] === "number" ? Number(value) : typeof defaults[name] === "boolean" ? value === "true" : value);
-    return Object.fromEntries(Object.entries(given).filter(([name]) => name in state || name in defaults).map(([name, value]) => [name, one(name, value)]));
+    return Object.fromEntries(Object.entries(given).filter(([name]) => name in defaults).map(([name, value]) => [name, one(name, value)]));
   }
 
   function chosen(name) {
@@ -78,22 +76,17 @@ export function mount(root, params) {
   }
 
   function change(partial) {
-    const one = () => known.find((other) => other.name === state.corpus);
     state = { ...state, ...partial };
-    controls.show(state, one()?.served);
+    controls.show(state, current().served);
     if (answer?.look === "softmax" && state.look === "softmax" && "cutoff" in partial) show();
+    note();
     soon();
   }
 
-  const soonAsk = debounced(ask, PAUSE);
-  function soon() {
-    note();
-    soonAsk();
-  }
-
   function note() {
-    const other = Object.entries(state).filter(([name, value]) => value !== defaults[name]);
-    remember("search", Object.fromEntries(other));
+    const kept = { corpus: current().served ? "" : state.corpus, q: state.q };
+    const tuned = Object.entries(state).filter(([name, value]) => !(name in kept) && value !== defaults[name]);
+    remember("search", { ...kept, ...Object.fromEntries(tuned) });
   }
 
   /** Asks for the state of now; what is still under way for an older one is given up. */
@@ -122,7 +115,7 @@ export function mount(root, params) {
   }
 
   function softmaxBody({ q, temperature, cutoff, ignore_zero }) {
-    return { query: q, temperature, ignore_zero, llm_tools_cutoff: askedCutoff(cutoff, served()?.documents ?? Infinity) };
+    return { query: q, temperature, ignore_zero, llm_tools_cutoff: askedCutoff(cutoff, current().documents) };
   }
 
   function discoverBody({ q, mode, k, strategy, rel, max_k, gap_ratio, temperature, cutoff, min_score }) {
@@ -145,7 +138,7 @@ export function mount(root, params) {
   }
 
   function nothingFound() {
-    const one = known.find((other) => other.name === state.corpus);
+    const one = current();
     if (one.documents === 0) return empty("documents", "This corpus is empty", one.served ? "Add a first document in the tab Documents." : "Build it with: shortlist build.");
     return empty("search", "No candidates", "No document shares a word with the query. Try other words, or the look Discover, which also goes by meaning.");
   }
@@ -154,7 +147,7 @@ export function mount(root, params) {
     results.clear();
     panel.reset();
     live.textContent = "";
-    const one = known.find((other) => other.name === state.corpus);
+    const one = current();
     say("rest", "search", counted(one.documents, "document"), one.documents ? "Type a query: results appear as you type." : "There is nothing to find in this corpus yet.");
     blank.replaceChildren(one.documents ? hints() : nothingFound());
   }

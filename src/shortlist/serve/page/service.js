@@ -1,11 +1,12 @@
 // What the service offers, and the shape in which the page wants it.
 
 import { get, path, post, remove } from "./api.js";
+import { h } from "./dom.js";
 
 // The corpus behind POST /retrieve: the one that can be changed over HTTP.
 const SERVED = "catalog";
 
-/** The corpora that can be searched; `served` marks the catalog. */
+/** The corpora that are known; `served` marks the catalog, and `documents` is null where one was never built. */
 export async function corpora() {
   const { corpora: rows } = await get("/v1/corpora");
   return rows.map((row) => ({ ...row, served: row.name === SERVED }));
@@ -36,3 +37,11 @@ export const files = () => get("/document-files");
 export const switchTo = (file) => post("/switch-document-file", { file });
 export const reload = () => post("/documents/reload");
 export const status = () => get("/status");
+
+/** The corpora to choose from: one that was never built is named, but cannot be taken. */
+export function choices(rows) {
+  return rows.map((row) => h("option", { value: row.name, disabled: row.documents === null }, `${row.name} (${row.documents === null ? "not built" : row.documents.toLocaleString("en")})`));
+}
+
+/** The one that was asked for, or else the catalog. */
+export const preferred = (rows, name) => rows.find((row) => row.name === name && row.documents !== null) ?? rows.find((row) => row.served);

@@ -2,7 +2,7 @@
 
 import { TEMPERATURES, slider, toggle } from "./controls.js";
 import { failure, h, icon, note } from "./dom.js";
-import { counted } from "./outcome.js";
+import { counted, size } from "./outcome.js";
 import * as service from "./service.js";
 
 const NAMES = ["temperature", "llm_tools_cutoff", "ignore_zero"];
@@ -100,5 +100,3 @@ async function showFiles(card) {
 }
 
 const changes = ({ message, count }) => `${message} There ${count === 1 ? "is" : "are"} ${counted(count, "document")} now.`;
-
-const size = (bytes) => (bytes < 1024 ? `${bytes} B` : bytes < 1024 ** 2 ? `${(bytes / 1024).toFixed(1)} KB` : `${(bytes / 1024 ** 2).toFixed(1)} MB`);

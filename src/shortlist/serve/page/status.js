@@ -1,7 +1,7 @@
 // How the service does: what it serves, since when, and how fast.
 
-import { empty, failure, h } from "./dom.js";
-import { number } from "./outcome.js";
+import { empty, failure, h, icon } from "./dom.js";
+import { number, size } from "./outcome.js";
 import { asTable, legend, plot } from "./plot.js";
 import * as service from "./service.js";
 
@@ -27,7 +27,7 @@ export function mount(root) {
       if (!document.hidden) {
         const [status, known] = await Promise.all([service.status(), service.corpora()]);
         if (ended) return;
-        wrong.replaceChildren();
+        wrong.replaceChildren(...(status.problem ? [h("p", { class: "notice" }, icon("warn"), status.problem)] : []));
         show(status, known);
       }
     } catch (error) {
@@ -50,12 +50,12 @@ export function mount(root) {
       table);
     corpora.replaceChildren(h("div", { class: "card-head" }, h("h2", {}, "Corpora"), h("p", { class: "muted" }, `${known.length} known`)),
       h("div", { class: "wide" }, h("table", {}, h("caption", { class: "unseen" }, "Corpora"),
-        h("thead", {}, h("tr", {}, ["Name", "Documents", "Passages", "Model"].map((name) => h("th", { scope: "col" }, name)))),
-        h("tbody", {}, known.map((one) => h("tr", {}, h("th", { scope: "row" }, one.name, one.served && h("span", { class: "badge" }, "Served")), h("td", {}, sized(one.documents)), h("td", {}, sized(one.passages)), h("td", {}, h("code", {}, one.embedder ?? "–"))))))));
+        h("thead", {}, h("tr", {}, ["Name", "Documents", "Passages", "Size", "Model"].map((name) => h("th", { scope: "col" }, name)))),
+        h("tbody", {}, known.map((one) => h("tr", {}, h("th", { scope: "row" }, one.name, one.served && h("span", { class: "badge" }, "Served")), h("td", {}, sized(one.documents)), h("td", {}, sized(one.passages)), h("td", {}, size(one.bytes)), h("td", {}, one.embedder ? h("code", {}, one.embedder) : h("span", { class: "muted" }, one.problem ?? "not built"))))))));
   }
 }
 
-const sized = (count) => (count === null ? "not built" : number(count));
+const sized = (count) => (count === null ? "–" : number(count));
 const ms = (value) => (value === null || value === undefined ? "–" : `${number(value, value < 10 ? 2 : 0)} ms`);
 
 function duration(seconds) {

@@ -53,6 +53,7 @@ export function tuning({ change, reset }) {
 
   function show(state, softmax) {
     const used = state.look === "softmax" ? ["temperature", "cutoff", "ignore_zero"] : ["mode", "k", "strategy", ...USES[state.strategy], "min_score"];
+    element.hidden = false;
     controls.min_score.reach(...(state.mode === "lexical" ? [50, 0.5] : [1, 0.01]));
     for (const [name, control] of Object.entries(controls)) {
       control.set(state[name]);
@@ -60,7 +61,7 @@ export function tuning({ change, reset }) {
     }
   }
 
-  const element = h("div", { class: "controls" }, Object.values(controls).map((control) => control.element),
+  const element = h("div", { class: "controls", hidden: true }, Object.values(controls).map((control) => control.element),
     h("button", { type: "button", class: "quiet reset", onclick: reset }, "Reset to defaults"));
   return { element, show };
 }
