@@ -7,6 +7,7 @@ retrieve  search
 select    select, make_llm_selector
 disclose  disclose
 all       discover
+kits      BM25SRetriever, get_retriever, retrieve_documents
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from shortlist.index.corpus import Corpus, create_corpus, delete_corpus, open_corpus
     from shortlist.index.embed import load_embedder
     from shortlist.index.formulas import Scoring
+    from shortlist.kits.retriever import BM25SRetriever, BM25SSettings, get_retriever, retrieve_documents
     from shortlist.search.corpora import build
     from shortlist.search.disclose import disclose
     from shortlist.search.discover import discover
@@ -57,6 +59,8 @@ __version__ = "0.1.0"
 
 # Loaded on first use: importing the package costs no numpy.
 _LAZY = {
+    "BM25SRetriever": "shortlist.kits.retriever",
+    "BM25SSettings": "shortlist.kits.retriever",
     "Corpus": "shortlist.index.corpus",
     "CorpusSource": "shortlist.sources",
     "Scoring": "shortlist.index.formulas",
@@ -65,11 +69,13 @@ _LAZY = {
     "delete_corpus": "shortlist.index.corpus",
     "disclose": "shortlist.search.disclose",
     "discover": "shortlist.search.discover",
+    "get_retriever": "shortlist.kits.retriever",
     "load_embedder": "shortlist.index.embed",
     "make_llm_selector": "shortlist.search.select",
     "open_corpus": "shortlist.index.corpus",
     "register": "shortlist.search.registry",
     "registered": "shortlist.search.registry",
+    "retrieve_documents": "shortlist.kits.retriever",
     "search": "shortlist.search.retrieve",
     "select": "shortlist.search.select",
     "unregister": "shortlist.search.registry",
@@ -79,6 +85,8 @@ importlib.import_module("shortlist.search")
 globals().pop("search")
 
 __all__ = [
+    "BM25SRetriever",
+    "BM25SSettings",
     "Changes",
     "Corpus",
     "CorpusBusy",
@@ -109,11 +117,13 @@ __all__ = [
     "delete_corpus",
     "disclose",
     "discover",
+    "get_retriever",
     "load_embedder",
     "make_llm_selector",
     "open_corpus",
     "register",
     "registered",
+    "retrieve_documents",
     "search",
     "select",
     "unregister",

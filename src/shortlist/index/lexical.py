@@ -439,7 +439,7 @@ class Lexical:
         base, scale = self._norm
         docs, tfs = part.postings.docs, part.postings.tfs
         _, starts, ends = terms
-        if int((ends - starts).sum()) >= COMPILED_FROM:
+        if _kernel() or int((ends - starts).sum()) >= COMPILED_FROM:
             from shortlist.index import kernel  # noqa: PLC0415  # numba: only when there is work for it
 
             kernel.accumulate(
@@ -448,6 +448,8 @@ class Lexical:
             )  # fmt: skip
             return
         for start, end, weight in zip(starts.tolist(), ends.tolist(), weights.tolist(), strict=True):
+            if start == end:
+                continue
             at = docs[start:end]
             tf = weighted_tf(tfs[start:end], scoring.weights)
             if not tf.all():

@@ -213,6 +213,18 @@ def _bm25s_word(word: str) -> tuple[str, ...]:
     return () if word in STOP_WORDS else (stemmer().stemWord(word),)
 
 
+def _named_word(word: str) -> tuple[str, ...]:
+    """As bm25s has it; and of an identifier its parts, of CJK the bigrams."""
+    if not word.isascii() and _CJK_CHAR.search(word):
+        runs = _CJK_RUNS.findall(word)
+        return tuple(term for run in runs for term in (_bigrams(run) if _CJK_CHAR.match(run) else _named_word(run)))
+    terms = _bm25s_word(word.lower())
+    parts = subwords(word.strip("_")) if len(word) <= LONG_WORD else []
+    if len(parts) > 1:
+        terms += tuple(term for part in parts if len(part) > 1 for term in _bm25s_word(part.lower()))
+    return terms
+
+
 def _kept_word(word: str) -> tuple[str, ...]:
     return () if word in STOP_WORDS else (word,)
 
@@ -228,6 +240,8 @@ def _make(name: str) -> Analyzer:
             return Analyzer(name, words, _english_word, rescue=True)
         case "bm25s-english-1":  # the tokens of bm25s.tokenize(text, stopwords="en", stemmer=Stemmer("english"))
             return Analyzer(name, _lowered(r"(?u)\b\w\w+\b"), _bm25s_word)
+        case "bm25s-names-1":  # the same of plain words; identifiers and CJK can be found by their parts
+            return Analyzer(name, re.compile(r"(?u)\b\w\w+\b").findall, _named_word)
         case "words-1":  # words of two characters and more, stop words out, nothing stemmed
             return Analyzer(name, _lowered(r"(?u)\w\w+"), _kept_word)
         case "alphanumeric-1":  # [a-z0-9]+ and nothing else
@@ -235,7 +249,7 @@ def _make(name: str) -> Analyzer:
     raise InputError(f"There is no analyzer {name!r}; the known ones are {', '.join(ANALYZERS)}.")
 
 
-ANALYZERS = ("english-1", "bm25s-english-1", "words-1", "alphanumeric-1")
+ANALYZERS = ("english-1", "bm25s-english-1", "bm25s-names-1", "words-1", "alphanumeric-1")
 _made: dict[str, Analyzer] = {}
 
 

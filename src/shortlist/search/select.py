@@ -12,12 +12,15 @@ import re
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shortlist.errors import InputError
 from shortlist.types import LLM, Hit, Selection, Selector
+
+if TYPE_CHECKING:
+    from shortlist.types import Floats
 
 MAX_K = 3
 REL = 0.9
@@ -139,11 +142,15 @@ def _softmax(hits: list[Hit], numbers: _Numbers) -> Kept:
 
 def softmax(scores: list[float], temperature: float) -> list[float]:
     """Shares that sum to 1; a lower temperature gives more to the best."""
-    if not scores:
-        return []
-    scaled = np.array(scores, dtype=np.float64) / temperature
+    return softmax_of(np.array(scores, dtype=np.float64), temperature).tolist() if scores else []
+
+
+def softmax_of(scores: Floats, temperature: float) -> Floats:
+    """The same of an array, which must not be empty."""
+    scaled = scores / temperature
     powers = np.exp(scaled - scaled.max())
-    return [float(share) for share in powers / powers.sum()]
+    shares: Floats = powers / powers.sum()
+    return shares
 
 
 def _near(hits: list[Hit], rel: float) -> list[Hit]:

@@ -17,13 +17,13 @@ _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\n\r]*")
 
 
-def load(path: Path) -> tuple[Any, str | None]:
+def load(path: Path, encoding: str = "utf-8") -> tuple[Any, str | None]:
     """The data of a file and, if it is JSON, its text, so that entries can be shown as they stand in it."""
     import yaml  # noqa: PLC0415  # only where such a file is read
 
     try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+        text = path.read_bytes().decode(encoding).removeprefix("\ufeff")
+    except (OSError, UnicodeError, LookupError) as error:
         raise SourceError(f"{path} cannot be read: {error}.") from None
     must_be_json = path.suffix.lower() == ".json"
     if must_be_json or text.lstrip()[:1] in ("{", "["):
