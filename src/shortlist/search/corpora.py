@@ -149,7 +149,7 @@ def _row(name: str, folder: Path | None) -> dict[str, Any]:
         "documents": None,
         "passages": None,
         "embedder": None,
-        "bytes": size_of(folder) if folder else 0,
+        "bytes": size_of(folder),
         "problem": None,
     }
     if folder is not None:
@@ -162,10 +162,10 @@ def _row(name: str, folder: Path | None) -> dict[str, Any]:
     return row
 
 
-def size_of(folder: Path) -> int:
+def size_of(folder: Path | None) -> int:
     """The bytes of all files in a folder; those that vanish meanwhile do not count."""
     total = 0
-    for path in folder.rglob("*"):
+    for path in folder.rglob("*") if folder else ():
         with contextlib.suppress(OSError):
             total += path.stat().st_size if path.is_file() else 0
     return total

@@ -13,7 +13,7 @@ from typing import Any
 
 from shortlist.errors import CorpusNotFound, InputError, SourceError
 from shortlist.index.atomic import locked, replace_text
-from shortlist.index.corpus import create_corpus
+from shortlist.index.corpus import Corpus, create_corpus
 from shortlist.index.places import data_dir
 from shortlist.index.records import to_record
 from shortlist.index.store import DATABASE
@@ -86,7 +86,7 @@ class Served:
         return self._catalog.retriever
 
     @property
-    def corpus(self) -> Any:
+    def corpus(self) -> Corpus:
         return self._catalog.retriever.corpus
 
     @property
@@ -231,8 +231,7 @@ class Served:
         return place
 
     def _changes(self) -> Changes:
-        changes: Changes = self.corpus.changes
-        return changes
+        return self.corpus.changes
 
 
 def _folder_of(file: Path) -> Path:

@@ -39,19 +39,19 @@ class Section(BaseModel):
 class Bm25s(Section):
     """How /retrieve cuts."""
 
-    temperature: float = Field(0.5, ge=0.1, le=10)
+    temperature: float = Field(default=0.5, ge=0.1, le=10)
     ignore_zero: bool = True
-    llm_tools_cutoff: float = Field(10.0, ge=0, le=100)
+    llm_tools_cutoff: float = Field(default=10.0, ge=0, le=100)
 
 
 class Documents(Section):
     """Where the catalog comes from."""
 
-    source: str = Field(SOURCE, min_length=1)
-    folder: str | None = Field(None, min_length=1)
+    source: str = Field(default=SOURCE, min_length=1)
+    folder: str | None = Field(default=None, min_length=1)
     auto_reload: bool = True
     encoding: str = "utf-8"
-    embedder: str = Field("default", min_length=1)
+    embedder: str = Field(default="default", min_length=1)
 
     @field_validator("encoding")
     @classmethod
@@ -66,8 +66,8 @@ class Documents(Section):
 class Server(Section):
     """Where the service listens, and to whom."""
 
-    host: str = Field("127.0.0.1", min_length=1)
-    port: int = Field(9200, ge=0, le=65535)
+    host: str = Field(default="127.0.0.1", min_length=1)
+    port: int = Field(default=9200, ge=0, le=65535)
     reload: bool = False
     log_level: Literal["critical", "error", "warning", "info", "debug"] = "info"
     token: SecretStr | None = None
@@ -93,8 +93,8 @@ class Server(Section):
 class Limits(Section):
     """What a single request may cost."""
 
-    max_body_bytes: int = Field(16 << 20, ge=1 << 10, le=1 << 30)
-    request_seconds: float = Field(30.0, ge=0.1, le=3600)
+    max_body_bytes: int = Field(default=16 << 20, ge=1 << 10, le=1 << 30)
+    request_seconds: float = Field(default=30.0, ge=0.1, le=3600)
 
 
 SECTIONS: dict[str, type[Section]] = {"bm25s": Bm25s, "documents": Documents, "server": Server, "limits": Limits}
@@ -199,7 +199,7 @@ def _of_file(path: Path) -> dict[str, Any]:
         return {}
     if not isinstance(data, dict):
         raise InputError(f"The settings file {path} must hold sections ({', '.join(SECTIONS)}), not {data!r}.")
-    values = {}
+    values: dict[str, Any] = {}
     for section, content in data.items():
         if section not in SECTIONS:
             known = ", ".join(SECTIONS)

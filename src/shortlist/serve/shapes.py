@@ -108,7 +108,7 @@ class SearchBody(Body):
 
     query: str
     mode: Mode = "auto"
-    k: int = Field(10, ge=0, le=MOST_HITS)
+    k: int = Field(default=10, ge=0, le=MOST_HITS)
     filter: dict[str, Any] | None = None
 
 
@@ -120,11 +120,11 @@ class DiscoverBody(SearchBody):
     strategy: Literal["conservative", "top_k", "rel_threshold", "abs_threshold", "score_gap", "softmax"] = (
         "conservative"
     )
-    max_k: int = Field(MAX_K, ge=1, le=MOST_HITS)
+    max_k: int = Field(default=MAX_K, ge=1, le=MOST_HITS)
     rel: Share = REL
     gap_ratio: Share = GAP_RATIO
     min_score: float | Literal["auto"] | None = None
-    temperature: float = Field(TEMPERATURE, gt=0)
+    temperature: float = Field(default=TEMPERATURE, gt=0)
     cutoff: Percentage = CUTOFF
     level: Level = "metadata"
 

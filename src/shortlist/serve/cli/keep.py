@@ -132,8 +132,7 @@ def info(out: Output, name: Name) -> int:
 
     (corpus,) = opened(out, [name])
     entry = registry.find(name)
-    size = size_of(corpus.path) if corpus.path else 0
-    data = corpus.info() | {"bytes": size, "source": entry.to_dict() if entry else None}
+    data = corpus.info() | {"bytes": size_of(corpus.path), "source": entry.to_dict() if entry else None}
     out.show(data, lambda screen: screen.facts(corpus.name, data), [str(corpus.path)])
     return OK
 
