@@ -48,11 +48,11 @@ export function edit(document_, { corpus, saved }) {
     event.preventDefault();
     general.textContent = "";
     const { given, problems } = read();
-    if (!wasThere && !problems.id && (await isTaken(given.id))) problems.id = "There is already a document with this id. Edit that one, or choose another id.";
-    say(problems);
-    if (Object.keys(problems).length) return;
     save.disabled = true;
     try {
+      if (!wasThere && !problems.id && (await service.has(corpus, given.id))) problems.id = "There is already a document with this id. Edit that one, or choose another id.";
+      say(problems);
+      if (Object.keys(problems).length) return;
       await service.keep(given);
       dialog.close();
       saved(given, wasThere);
@@ -78,15 +78,6 @@ export function edit(document_, { corpus, saved }) {
       problems.metadata = `This is not JSON: ${error.message}.`;
     }
     return { given, problems };
-  }
-
-  async function isTaken(id) {
-    try {
-      await service.disclose(corpus, id);
-      return true;
-    } catch {
-      return false;
-    }
   }
 }
 

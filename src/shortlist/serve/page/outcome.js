@@ -48,7 +48,7 @@ export function discoverOutcome(found, asked) {
   }));
   const floor = found.signals.min_score;
   const lines = [];
-  if (found.line !== null && found.line !== floor) lines.push({ at: found.line, name: LINES[asked.strategy](asked) });
+  if (found.line > 0 && found.line !== floor) lines.push({ at: found.line, name: LINES[asked.strategy](asked) });
   if (typeof floor === "number") lines.push({ at: floor, name: `floor ${number(floor, 3)}`, floor: true });
   return {
     rows,

@@ -54,6 +54,7 @@ export function mount(root, params) {
     const first = service.preferred(known, params.corpus);
     defaults = { ...defaults, look: first.served ? "softmax" : "discover", corpus: first.name, q: "" };
     state = { ...defaults, ...typed(params), corpus: first.name };
+    if (field.value) state.q = field.value; // typed while this was loading
     if (!first.served) state.look = "discover";
     corpus.value = state.corpus;
     field.value = state.q;
@@ -76,6 +77,7 @@ export function mount(root, params) {
   }
 
   function change(partial) {
+    if (!current()) return;
     state = { ...state, ...partial };
     controls.show(state, current().served);
     if (answer?.look === "softmax" && state.look === "softmax" && "cutoff" in partial) show();

@@ -17,6 +17,7 @@ export const discover = (corpus, body, signal) => post(path("v1", "corpora", cor
 export const disclose = async (corpus, id) => (await post(path("v1", "corpora", corpus, "disclose"), { ids: [id], level: "bundled" })).documents[0];
 
 export const documents = (corpus, { offset, limit, q }) => get(`${path("v1", "corpora", corpus, "documents")}?${new URLSearchParams({ offset, limit, q })}`);
+export const has = async (corpus, id) => (await documents(corpus, { offset: 0, limit: 10_000, q: id })).documents.some((one) => one.id === id);
 export const keep = (document) => post("/documents", document);
 export const drop = (id) => remove(path("documents", id));
 
