@@ -23,9 +23,14 @@ ROOT = Path(__file__).parents[3]
 COMMAND = re.findall(r"^```sh\n(.*?)^```$", (ROOT / "docs" / "page.md").read_text("utf-8"), re.MULTILINE | re.DOTALL)[0]
 DESKTOP: ViewportSize = {"width": 1440, "height": 900}
 FLAGS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-).split()
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
 
 # Counts every shift of the layout, also those right after a key was pressed, which browsers forgive.
 COUNT_SHIFTS = """

@@ -10,13 +10,16 @@ from playwright.sync_api import Page, expect
 
 from tests.serve.page.conftest import Opened, Service
 
-SMALL = {"documents": [{"id": f"tool_{n}", "title": f"Tool {n}", "content": f"Does thing number {n}."} for n in range(60)]}
+TOOLS = [{"id": f"tool_{n}", "title": f"Tool {n}", "content": f"Does thing number {n}."} for n in range(60)]
 HOSTILE = {
     "id": "<b>hostile</b>",
     "title": "<img src=x onerror=alert(1)> quagga",
     "content": "<script>alert(2)</script> quagga <a href='javascript:alert(3)'>x</a> <svg onload=alert(4)>",
     "keywords": ["<iframe src=javascript:alert(5)>"],
-    "metadata": {"<img src=y onerror=alert(6)>": "javascript:alert(7)", "link": {"href": "<style>*{display:none}</style>"}},
+    "metadata": {
+        "<img src=y onerror=alert(6)>": "javascript:alert(7)",
+        "link": {"href": "<style>*{display:none}</style>"},
+    },
 }
 
 
@@ -104,7 +107,7 @@ def test_what_is_wrong_stands_beside_its_field(service: Service, visit: Opened) 
 
 
 def test_documents_are_browsed_by_page_and_filtered(start: Callable[..., Service], visit: Opened) -> None:
-    service = start(catalog=json.dumps(SMALL))
+    service = start(catalog=json.dumps({"documents": TOOLS}))
     page = visit(service.url, "#/documents")
     titles = page.locator(".document-title")
     expect(page.get_by_text("1–25 of 60 documents")).to_be_visible()
@@ -146,7 +149,7 @@ def test_what_documents_say_is_text_and_never_html(service: Service, visit: Open
 
 
 def test_a_saved_setting_is_in_force_alone_and_after_a_reload(start: Callable[..., Service], visit: Opened) -> None:
-    service = start(catalog=json.dumps(SMALL))
+    service = start(catalog=json.dumps({"documents": TOOLS}))
     page = visit(service.url, "#/settings")
     save = page.get_by_role("button", name="Save")
     expect(save).to_be_disabled()
@@ -170,8 +173,8 @@ def test_a_saved_setting_is_in_force_alone_and_after_a_reload(start: Callable[..
 
 
 def test_the_document_file_is_read_again_and_switched(start: Callable[..., Service], visit: Opened) -> None:
-    service = start(catalog=json.dumps({"documents": SMALL["documents"][:2]}))
-    (service.folder / "other.json").write_text(json.dumps({"documents": SMALL["documents"][:5]}))
+    service = start(catalog=json.dumps({"documents": TOOLS[:2]}))
+    (service.folder / "other.json").write_text(json.dumps({"documents": TOOLS[:5]}))
     (service.folder / "broken.yaml").write_text("documents: [{id: 1")
     page = visit(service.url, "#/settings")
     page.get_by_role("button", name="Read it again").click()

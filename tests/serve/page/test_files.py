@@ -58,4 +58,6 @@ def test_every_imported_module_is_there_and_every_module_is_imported() -> None:
 def test_no_module_turns_text_into_html() -> None:
     for name in FILES:
         text = (FOLDER / name).read_text("utf-8")
-        assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function", text), name
+        assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function", text), (
+            name
+        )

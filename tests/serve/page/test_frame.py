@@ -17,7 +17,12 @@ TABS = {
     "Settings": "#/settings",
     "Status": "#/status",
 }
-READY = {"Search": ".hits .kept", "Documents": ".document-title", "Settings": ".choose-file", "Status": ".wide tbody tr"}
+READY = {
+    "Search": ".hits .kept",
+    "Documents": ".document-title",
+    "Settings": ".choose-file",
+    "Status": ".wide tbody tr",
+}
 CONTROLS = {
     "button", "checkbox", "combobox", "link", "radio", "searchbox", "slider", "spinbutton", "switch", "textbox",
     "DisclosureTriangle", "dialog", "complementary", "navigation", "region", "table", "image", "heading",
@@ -108,7 +113,7 @@ def test_texts_stand_out_from_their_ground(service: Service, visit: Opened, sche
     def light_of(name: str) -> float:
         parts = [part / 255 for part in colours[name]]
         linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+        return float(0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2])
 
     def contrast(one: str, other: str) -> float:
         low, high = sorted((light_of(one), light_of(other)))
@@ -125,7 +130,9 @@ def test_status_shows_the_same_latencies_as_a_plot_and_as_a_table(service: Servi
         service.ask("POST", "/retrieve", {"query": "refund"})
     page = open_tab(visit, service, "Status")
     latency = page.get_by_role("region", name="Latency")
-    expect(latency.get_by_role("img", name=re.compile(r"^Latency over the last ten minutes: p50 [\d.]+ ms"))).to_be_visible()
+    expect(
+        latency.get_by_role("img", name=re.compile(r"^Latency over the last ten minutes: p50 [\d.]+ ms"))
+    ).to_be_visible()
     latency.get_by_text("Show as a table").click()
     rows = latency.get_by_role("row")
     points = latency.locator("circle.p50_ms")

@@ -36,10 +36,10 @@ def test_typing_shows_what_retrieve_selects_and_what_it_rejects(service: Service
     best = answer["documents"][0]
     first = page.locator(".hits .kept").first
     assert first.locator(".value").inner_text() == f"{100 * best['softmax_score']:.1f} %"
-    assert first.locator(".detail").inner_text() == f"BM25 {best['bm25_score']:.2f}".rstrip("0")
-    expect(page.locator(".verdict-reason")).to_have_text(
-        re.compile(rf"Kept {len(answer['documents'])} of {answer['total_retrieved']} candidates: each holds at least 10 %")
-    )
+    assert first.locator(".detail").inner_text() == f"BM25 {best['bm25_score']:.2f}"
+    counts = f"Kept {len(answer['documents'])} of {answer['total_retrieved']} candidates"
+    rule = "each holds at least 10 % of the softmax at temperature 0.5."
+    expect(page.locator(".verdict-reason")).to_have_text(f"{counts}: {rule}")
 
 
 def test_bars_are_as_long_as_their_scores_and_the_line_stands_at_the_cutoff(service: Service, visit: Opened) -> None:
@@ -91,8 +91,8 @@ def test_discover_shows_the_choice_of_the_service_and_its_reason(service: Servic
     assert rows(page) == [item["name"] for item in found["results"]]
     assert rows(page) + rows(page, "rejected") == [hit["name"] for hit in found["candidates"]]
     best = found["candidates"][0]
-    assert page.locator(".axis-line").inner_text() == "50 % of the best"
-    assert page.locator(".hits .value").first.inner_text() == f"{best['score']:.3f}".rstrip("0")
+    assert page.locator(".axis-line").inner_text() == "50 % of best"
+    assert page.locator(".hits .value").first.inner_text() == f"{best['score']:.3f}"
 
 
 def test_an_abstention_is_told_with_its_reason_and_near_misses(service: Service, visit: Opened) -> None:
@@ -179,7 +179,7 @@ def test_a_late_answer_to_an_older_query_is_dropped(service: Service, visit: Ope
     page.route("**/retrieve", hold_the_first)
     type_query(page, "parcel")
     page.wait_for_timeout(300)
-    assert held[0].request.post_data_json["query"].startswith("p")
+    assert '"query":"p' in (held[0].request.post_data or "")
     page.get_by_role("searchbox", name="Query").fill("refund payment")
     expect(page.locator(".hits .kept .hit-title").first).to_have_text("refund_payment")
     held[0].continue_()

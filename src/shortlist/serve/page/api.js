@@ -29,15 +29,26 @@ async function call(method, where, { body, signal } = {}) {
     if (sent) headers.authorization = `Bearer ${sent}`;
     let response;
     try {
-      response = await fetch(where, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body) });
+      response = await fetch(where, {
+        method,
+        headers,
+        signal,
+        body: body === undefined ? undefined : JSON.stringify(body),
+      });
     } catch (error) {
       if (error.name === "AbortError") throw error;
       linked(false);
-      throw new ServiceError("The service does not answer. It may have been stopped; start it again with: shortlist serve.", { title: "No connection" });
+      throw new ServiceError(
+        "The service does not answer. It may have been stopped; start it again with: shortlist serve.",
+        { title: "No connection" },
+      );
     }
     linked(true);
     if (response.status === 401) {
-      if (sent === sessionStorage.getItem(TOKEN)) await (asking ??= askForToken(Boolean(sent)).finally(() => { asking = null; }));
+      if (sent === sessionStorage.getItem(TOKEN))
+        await (asking ??= askForToken(Boolean(sent)).finally(() => {
+          asking = null;
+        }));
       continue;
     }
     const answer = await answered(response);
@@ -56,8 +67,14 @@ async function answered(response) {
 }
 
 function problem(response, answer) {
-  const fields = Object.fromEntries((answer?.errors ?? []).map(({ where, message }) => [where.split(".").at(-1), message]));
-  return new ServiceError(answer?.detail || `The service answered ${response.status}.`, { status: response.status, title: answer?.title, fields });
+  const fields = Object.fromEntries(
+    (answer?.errors ?? []).map(({ where, message }) => [where.split(".").at(-1), message]),
+  );
+  return new ServiceError(answer?.detail || `The service answered ${response.status}.`, {
+    status: response.status,
+    title: answer?.title,
+    fields,
+  });
 }
 
 function linked(fine) {
@@ -70,19 +87,43 @@ function linked(fine) {
 /** Resolves once a token was given; it is kept for this browser tab only. */
 function askForToken(wasWrong) {
   return new Promise((resolve) => {
-    const input = h("input", { id: "token", name: "token", type: "password", autocomplete: "off", required: true, spellcheck: "false" });
+    const input = h("input", {
+      id: "token",
+      name: "token",
+      type: "password",
+      autocomplete: "off",
+      required: true,
+      spellcheck: "false",
+    });
     const give = (event) => {
       event.preventDefault();
       sessionStorage.setItem(TOKEN, input.value.trim());
       dialog.remove();
       resolve();
     };
-    const dialog = h("dialog", { class: "dialog small", "aria-labelledby": "token-title", oncancel: (event) => event.preventDefault() },
-      h("form", { onsubmit: give },
+    const dialog = h(
+      "dialog",
+      {
+        class: "dialog small",
+        "aria-labelledby": "token-title",
+        oncancel: (event) => event.preventDefault(),
+      },
+      h(
+        "form",
+        { onsubmit: give },
         h("h2", { id: "token-title" }, "This service asks for a token"),
-        h("p", { class: "muted" }, wasWrong ? "The token was not accepted. Try another one." : "It is the token that the service was started with. It is kept until you close this browser tab."),
-        h("label", { for: "token" }, "Token"), input,
-        h("div", { class: "actions" }, h("button", { class: "primary" }, "Continue"))));
+        h(
+          "p",
+          { class: "muted" },
+          wasWrong
+            ? "The token was not accepted. Try another one."
+            : "It is the token that the service was started with. It is kept until you close this browser tab.",
+        ),
+        h("label", { for: "token" }, "Token"),
+        input,
+        h("div", { class: "actions" }, h("button", { class: "primary" }, "Continue")),
+      ),
+    );
     document.body.append(dialog);
     dialog.showModal();
   });

@@ -3,7 +3,9 @@
 import { h } from "./dom.js";
 
 /** Stops for a temperature: finer where it matters more. */
-export const TEMPERATURES = [0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10];
+export const TEMPERATURES = [
+  0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10,
+];
 
 let made = 0;
 const unique = (name) => `${name}-${(made += 1)}`;
@@ -13,8 +15,23 @@ const describes = (id, hint) => (hint ? `${id}-hint` : null);
 /** A range and a number field for one value. `stops` gives uneven steps; `change` hears every valid value. */
 export function slider({ label, hint = "", min, max, step, stops = null, unit = "", value, change }) {
   const id = unique("slider");
-  const range = h("input", { type: "range", "aria-label": label, min: stops ? 0 : min, max: stops ? stops.length - 1 : max, step: stops ? 1 : step, "aria-describedby": describes(id, hint) });
-  const field = h("input", { type: "number", id, min, max, step: "any", inputmode: "decimal", "aria-describedby": `${id}-wrong` });
+  const range = h("input", {
+    type: "range",
+    "aria-label": label,
+    min: stops ? 0 : min,
+    max: stops ? stops.length - 1 : max,
+    step: stops ? 1 : step,
+    "aria-describedby": describes(id, hint),
+  });
+  const field = h("input", {
+    type: "number",
+    id,
+    min,
+    max,
+    step: "any",
+    inputmode: "decimal",
+    "aria-describedby": `${id}-wrong`,
+  });
   const wrong = h("p", { class: "wrong-field", id: `${id}-wrong`, role: "alert" });
 
   const point = (given) => {
@@ -32,7 +49,8 @@ export function slider({ label, hint = "", min, max, step, stops = null, unit = 
     say("");
   };
   const heard = (given) => {
-    const low = Number(field.min), high = Number(field.max);
+    const low = Number(field.min),
+      high = Number(field.max);
     if (!(given >= low && given <= high)) return say(`A number from ${low} to ${high}.`);
     if (step === 1 && !Number.isInteger(given)) return say("A whole number.");
     say("");
@@ -50,33 +68,91 @@ export function slider({ label, hint = "", min, max, step, stops = null, unit = 
   });
   field.addEventListener("input", () => heard(field.valueAsNumber));
   set(value);
-  const element = h("div", { class: "control" },
-    h("label", { for: id }, label), h("span", { class: "with-unit" }, field, unit && h("span", { class: "unit" }, unit)), range, hinted(id, hint), wrong);
+  const element = h(
+    "div",
+    { class: "control" },
+    h("label", { for: id }, label),
+    h("span", { class: "with-unit" }, field, unit && h("span", { class: "unit" }, unit)),
+    range,
+    hinted(id, hint),
+    wrong,
+  );
   return { element, set, say, reach };
 }
 
-const nearest = (stops, value) => stops.reduce((best, stop, at) => (Math.abs(Math.log(stop / value)) < Math.abs(Math.log(stops[best] / value)) ? at : best), 0);
+const nearest = (stops, value) =>
+  stops.reduce(
+    (best, stop, at) =>
+      Math.abs(Math.log(stop / value)) < Math.abs(Math.log(stops[best] / value)) ? at : best,
+    0,
+  );
 
 /** One of several options, each with a name and a sentence about it. */
 export function choice({ label, options, change }) {
   const id = unique("choice");
   const hint = h("p", { class: "hint", id: `${id}-hint` });
-  const tell = () => { hint.textContent = options.find(([value]) => value === select.value)?.[2] ?? ""; };
-  const select = h("select", { id, "aria-describedby": `${id}-hint`, onchange: () => { tell(); change(select.value); } }, options.map(([value, text]) => h("option", { value }, text)));
-  return { element: h("div", { class: "control" }, h("label", { for: id }, label), select, hint), set: (value) => { select.value = value; tell(); } };
+  const tell = () => {
+    hint.textContent = options.find(([value]) => value === select.value)?.[2] ?? "";
+  };
+  const select = h(
+    "select",
+    {
+      id,
+      "aria-describedby": `${id}-hint`,
+      onchange: () => {
+        tell();
+        change(select.value);
+      },
+    },
+    options.map(([value, text]) => h("option", { value }, text)),
+  );
+  return {
+    element: h("div", { class: "control" }, h("label", { for: id }, label), select, hint),
+    set: (value) => {
+      select.value = value;
+      tell();
+    },
+  };
 }
 
 export function toggle({ label, hint = "", change }) {
   const id = unique("toggle");
-  const input = h("input", { type: "checkbox", role: "switch", id, onchange: () => change(input.checked), "aria-describedby": describes(id, hint) });
-  return { element: h("div", { class: "control switch" }, h("label", { for: id }, label), input, hinted(id, hint)), set: (on) => { input.checked = on; } };
+  const input = h("input", {
+    type: "checkbox",
+    role: "switch",
+    id,
+    onchange: () => change(input.checked),
+    "aria-describedby": describes(id, hint),
+  });
+  return {
+    element: h("div", { class: "control switch" }, h("label", { for: id }, label), input, hinted(id, hint)),
+    set: (on) => {
+      input.checked = on;
+    },
+  };
 }
 
 /** A few options of which one is taken, side by side. */
 export function segments({ label, options, change }) {
   const name = unique("segments");
-  const inputs = options.map(([value]) => h("input", { type: "radio", name, value, onchange: () => change(value) }));
-  const element = h("fieldset", { class: "segments" }, h("legend", {}, label),
-    h("div", {}, options.map(([, text], at) => h("label", {}, inputs[at], h("span", {}, text)))));
-  return { element, set: (value) => inputs.forEach((input) => { input.checked = input.value === value; }) };
+  const inputs = options.map(([value]) =>
+    h("input", { type: "radio", name, value, onchange: () => change(value) }),
+  );
+  const element = h(
+    "fieldset",
+    { class: "segments" },
+    h("legend", {}, label),
+    h(
+      "div",
+      {},
+      options.map(([, text], at) => h("label", {}, inputs[at], h("span", {}, text))),
+    ),
+  );
+  return {
+    element,
+    set: (value) =>
+      inputs.forEach((input) => {
+        input.checked = input.value === value;
+      }),
+  };
 }

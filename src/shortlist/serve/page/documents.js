@@ -11,34 +11,85 @@ const A_PAGE = 25;
 
 export function mount(root, params) {
   let known = [];
-  let state = { corpus: params.corpus ?? "", q: params.q ?? "", page: Math.max(1, Number.parseInt(params.page, 10) || 1) };
+  let state = {
+    corpus: params.corpus ?? "",
+    q: params.q ?? "",
+    page: Math.max(1, Number.parseInt(params.page, 10) || 1),
+  };
   let newest = 0;
 
-  const corpus = h("select", { "aria-label": "Corpus", onchange: () => change({ corpus: corpus.value, page: 1 }) });
-  const filter = h("input", { type: "search", placeholder: "Filter by words", "aria-label": "Filter", autocomplete: "off", spellcheck: "false", value: state.q, oninput: () => typed() });
-  const add = h("button", { type: "button", class: "primary", onclick: () => edit(null, { corpus: state.corpus, saved }) }, icon("plus"), "Add document");
-  const fixed = h("p", { class: "muted fixed", hidden: true }, "Read only: this corpus follows its source. Change it there, and build it again.");
+  const corpus = h("select", {
+    "aria-label": "Corpus",
+    onchange: () => change({ corpus: corpus.value, page: 1 }),
+  });
+  const filter = h("input", {
+    type: "search",
+    placeholder: "Filter by words",
+    "aria-label": "Filter",
+    autocomplete: "off",
+    spellcheck: "false",
+    value: state.q,
+    oninput: () => typed(),
+  });
+  const add = h(
+    "button",
+    { type: "button", class: "primary", onclick: () => edit(null, { corpus: state.corpus, saved }) },
+    icon("plus"),
+    "Add document",
+  );
+  const fixed = h(
+    "p",
+    { class: "muted fixed", hidden: true },
+    "Read only: this corpus follows its source. Change it there, and build it again.",
+  );
   const range = h("p", { class: "muted count", role: "status", "aria-live": "polite" });
   const list = h("ul", { class: "documents-list" });
   const blank = h("div");
-  const previous = h("button", { type: "button", onclick: () => change({ page: state.page - 1 }) }, "Previous");
+  const previous = h(
+    "button",
+    { type: "button", onclick: () => change({ page: state.page - 1 }) },
+    "Previous",
+  );
   const next = h("button", { type: "button", onclick: () => change({ page: state.page + 1 }) }, "Next");
-  const panel = new Panel({ closed: (id) => list.querySelector(`[data-id="${CSS.escape(id)}"] .document-open`)?.focus() });
+  const panel = new Panel({
+    closed: (id) => list.querySelector(`[data-id="${CSS.escape(id)}"] .document-open`)?.focus(),
+  });
   const typed = debounced(() => change({ q: filter.value, page: 1 }), 150);
   const paging = h("nav", { class: "paging", "aria-label": "Pages of documents" }, previous, range, next);
 
   root.append(
-    h("div", { class: "head" }, h("h1", {}, "Documents"), h("div", { class: "head-tools" }, corpus, filter, add)),
+    h(
+      "div",
+      { class: "head" },
+      h("h1", {}, "Documents"),
+      h("div", { class: "head-tools" }, corpus, filter, add),
+    ),
     fixed,
     h("section", { class: "card flush", "aria-label": "Documents" }, list, blank, paging),
-    panel.element);
+    panel.element,
+  );
 
-  const escape = (event) => { if (event.key === "Escape" && panel.isOpen && !document.querySelector("dialog[open]")) panel.close(); };
-  const slash = (event) => { if (event.key === "/" && !event.target.closest("input, textarea, select") && !document.querySelector("dialog[open]")) { event.preventDefault(); filter.focus(); } };
+  const escape = (event) => {
+    if (event.key === "Escape" && panel.isOpen && !document.querySelector("dialog[open]")) panel.close();
+  };
+  const slash = (event) => {
+    if (
+      event.key === "/" &&
+      !event.target.closest("input, textarea, select") &&
+      !document.querySelector("dialog[open]")
+    ) {
+      event.preventDefault();
+      filter.focus();
+    }
+  };
   addEventListener("keydown", escape);
   addEventListener("keydown", slash);
   begin();
-  return () => { removeEventListener("keydown", escape); removeEventListener("keydown", slash); newest += 1; };
+  return () => {
+    removeEventListener("keydown", escape);
+    removeEventListener("keydown", slash);
+    newest += 1;
+  };
 
   async function begin() {
     try {
@@ -66,9 +117,14 @@ export function mount(root, params) {
     fixed.hidden = one.served;
     list.setAttribute("aria-busy", "true");
     try {
-      const found = await service.documents(state.corpus, { offset: (state.page - 1) * A_PAGE, limit: A_PAGE, q: state.q.trim() });
+      const found = await service.documents(state.corpus, {
+        offset: (state.page - 1) * A_PAGE,
+        limit: A_PAGE,
+        q: state.q.trim(),
+      });
       if (mine !== newest) return;
-      if (!found.documents.length && state.page > 1) return change({ page: Math.max(1, Math.ceil(found.count / A_PAGE)) });
+      if (!found.documents.length && state.page > 1)
+        return change({ page: Math.max(1, Math.ceil(found.count / A_PAGE)) });
       show(found, one);
     } catch (error) {
       if (mine !== newest) return;
@@ -85,28 +141,86 @@ export function mount(root, params) {
     list.replaceChildren(...documents.map((document) => row(document, one.served)));
     blank.replaceChildren();
     paging.hidden = !total;
-    range.textContent = total ? `${(from + 1).toLocaleString("en")}–${(from + documents.length).toLocaleString("en")} of ${counted(total, "document")}` : "No documents";
+    range.textContent = total
+      ? `${(from + 1).toLocaleString("en")}–${(from + documents.length).toLocaleString("en")} of ${counted(total, "document")}`
+      : "No documents";
     previous.disabled = from === 0;
     next.disabled = from + documents.length >= total;
-    if (!total && state.q) blank.replaceChildren(empty("search", "No document fits the filter", "The filter looks for words in id, title, content and keywords."));
-    else if (!total) blank.replaceChildren(empty("documents", "This corpus is empty", one.served ? h("button", { type: "button", onclick: () => add.click() }, icon("plus"), "Add the first document") : "Build it with: shortlist build."));
+    if (!total && state.q)
+      blank.replaceChildren(
+        empty(
+          "search",
+          "No document fits the filter",
+          "The filter looks for words in id, title, content and keywords.",
+        ),
+      );
+    else if (!total)
+      blank.replaceChildren(
+        empty(
+          "documents",
+          "This corpus is empty",
+          one.served
+            ? h(
+                "button",
+                { type: "button", onclick: () => add.click() },
+                icon("plus"),
+                "Add the first document",
+              )
+            : "Build it with: shortlist build.",
+        ),
+      );
   }
 
   function row(document, writable) {
     const { id, title, content, keywords = [] } = document;
     const name = title || id;
-    return h("li", { "data-id": id },
-      h("button", { type: "button", class: "document-open", onclick: () => read(document) },
-        h("span", { class: "document-title" }, name), id !== name && h("code", { class: "document-id" }, id),
-        h("span", { class: "document-text" }, content),
-        keywords.length > 0 && h("span", { class: "document-keywords" }, keywords.join(" · "))),
-      writable && h("div", { class: "document-acts" },
-        h("button", { type: "button", class: "quiet icon-button", "aria-label": `Edit ${name}`, title: "Edit", onclick: () => edit(document, { corpus: state.corpus, saved }) }, icon("edit")),
-        h("button", { type: "button", class: "quiet icon-button danger", "aria-label": `Delete ${name}`, title: "Delete", onclick: () => discard(document) }, icon("trash"))));
+    return h(
+      "li",
+      { "data-id": id },
+      h(
+        "button",
+        { type: "button", class: "document-open", onclick: () => read(document) },
+        h("span", { class: "document-title", dir: "auto" }, name),
+        id !== name && h("code", { class: "document-id" }, id),
+        h("span", { class: "document-text", dir: "auto" }, content),
+        keywords.length > 0 && h("span", { class: "document-keywords" }, keywords.join(" · ")),
+      ),
+      writable &&
+        h(
+          "div",
+          { class: "document-acts" },
+          h(
+            "button",
+            {
+              type: "button",
+              class: "quiet icon-button",
+              "aria-label": `Edit ${name}`,
+              title: "Edit",
+              onclick: () => edit(document, { corpus: state.corpus, saved }),
+            },
+            icon("edit"),
+          ),
+          h(
+            "button",
+            {
+              type: "button",
+              class: "quiet icon-button danger",
+              "aria-label": `Delete ${name}`,
+              title: "Delete",
+              onclick: () => discard(document),
+            },
+            icon("trash"),
+          ),
+        ),
+    );
   }
 
   function read(document) {
-    panel.open({ id: document.id, title: document.title || document.id }, () => service.disclose(state.corpus, document.id), { focus: true });
+    panel.open(
+      { id: document.id, title: document.title || document.id },
+      () => service.disclose(state.corpus, document.id),
+      { focus: true },
+    );
   }
 
   async function discard(document) {

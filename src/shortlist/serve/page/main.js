@@ -6,7 +6,9 @@ import { tabs } from "./tabs.js";
 
 const main = document.getElementById("main");
 const nav = document.getElementById("tabs");
-const links = new Map(tabs.map((tab) => [tab.id, h("a", { href: `#/${tab.id}` }, icon(tab.icon), h("span", {}, tab.title))]));
+const links = new Map(
+  tabs.map((tab) => [tab.id, h("a", { href: `#/${tab.id}` }, icon(tab.icon), h("span", {}, tab.title))]),
+);
 nav.append(...links.values());
 
 let unmount = null;
@@ -34,7 +36,10 @@ async function show() {
   }
 }
 
-document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  main.focus();
+});
 addEventListener("hashchange", show);
 addEventListener("remembered", () => links.get(here().tab)?.setAttribute("href", (shown = location.hash)));
 

@@ -16,7 +16,7 @@ export function softmaxOutcome(answer, { cutoff, temperature }) {
     snippet: document.content,
     score: document.softmax_score,
     label: percent(document.softmax_score),
-    detail: `BM25 ${number(document.bm25_score)}`,
+    detail: `BM25 ${document.bm25_score.toFixed(2)}`,
     kept: document.softmax_score >= cutoff / 100,
   }));
   const kept = rows.filter((row) => row.kept).length;
@@ -27,11 +27,13 @@ export function softmaxOutcome(answer, { cutoff, temperature }) {
     kept,
     candidates: all,
     scale: ceiling(Math.max(rows[0]?.score ?? 0, (cutoff / 100) * 1.1)),
-    tick: percent,
+    tick: (share) => `${number(share * 100)} %`,
     lines: [{ at: cutoff / 100, name: `cutoff ${number(cutoff)} %` }],
     reason: kept
       ? `Kept ${kept} of ${counted(all, "candidate")}: each holds at least ${rule}.`
-      : all ? `None of ${counted(all, "candidate")} holds ${rule}; the best, ${rows[0]?.title ?? "of them"}, has ${rows[0]?.label ?? "less"}.` : "No document has a word of the query.",
+      : all
+        ? `None of ${counted(all, "candidate")} holds ${rule}; the best, ${rows[0]?.title ?? "of them"}, has ${rows[0]?.label ?? "less"}.`
+        : "No document has a word of the query.",
   };
 }
 
@@ -42,13 +44,16 @@ export function discoverOutcome(found, asked) {
     title: hit.name,
     snippet: hit.text,
     score: hit.score,
-    label: number(hit.score, 3),
-    detail: Object.entries(hit.signals).map(([name, value]) => `${name} ${number(value)}`).join("\n"),
+    label: hit.score.toFixed(3),
+    detail: Object.entries(hit.signals)
+      .map(([name, value]) => `${name} ${value.toFixed(2)}`)
+      .join("\n"),
     kept: hit.selected,
   }));
   const floor = found.signals.min_score;
   const lines = [];
-  if (found.line > 0 && found.line !== floor) lines.push({ at: found.line, name: LINES[asked.strategy](asked) });
+  if (found.line > 0 && found.line !== floor)
+    lines.push({ at: found.line, name: LINES[asked.strategy](asked) });
   if (typeof floor === "number") lines.push({ at: floor, name: `floor ${number(floor, 3)}`, floor: true });
   return {
     rows,
@@ -62,15 +67,15 @@ export function discoverOutcome(found, asked) {
 }
 
 const LINES = {
-  conservative: ({ rel }) => `${number(rel * 100)} % of the best`,
-  rel_threshold: ({ rel }) => `${number(rel * 100)} % of the best`,
+  conservative: ({ rel }) => `${number(rel * 100)} % of best`,
+  rel_threshold: ({ rel }) => `${number(rel * 100)} % of best`,
   abs_threshold: ({ min_score }) => `from ${number(min_score, 3)}`,
   score_gap: ({ gap_ratio }) => `gap ${number(gap_ratio)}`,
   softmax: ({ cutoff }) => `cutoff ${number(cutoff)} %`,
   top_k: ({ max_k }) => `first ${max_k}`,
 };
 
-const nothing = (reason) => ({ rows: [], kept: 0, candidates: 0, scale: 1, tick: percent, lines: [], reason });
+const nothing = (reason) => ({ rows: [], kept: 0, candidates: 0, scale: 1, tick: number, lines: [], reason });
 
 /** The next round number, so that the scale stays as it is while scores change a little. */
 export function ceiling(value) {
@@ -79,7 +84,17 @@ export function ceiling(value) {
   return power * [1, 1.5, 2, 3, 4, 5, 6, 8, 10].find((step) => step * power >= value * 0.999_999);
 }
 
-export const number = (value, digits = 2) => Number(value).toLocaleString("en", { maximumFractionDigits: digits });
-export const percent = (share) => (share > 0 && share < 0.0005 ? "< 0.1 %" : `${(share * 100).toLocaleString("en", { minimumFractionDigits: share < 0.9995 ? 1 : 0, maximumFractionDigits: 1 })} %`);
-export const counted = (count, noun) => `${Number(count).toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
-export const size = (bytes) => (bytes < 1024 ? `${bytes} B` : bytes < 1024 ** 2 ? `${number(bytes / 1024, 1)} KB` : `${number(bytes / 1024 ** 2, 1)} MB`);
+export const number = (value, digits = 2) =>
+  Number(value).toLocaleString("en", { maximumFractionDigits: digits });
+export const percent = (share) =>
+  share > 0 && share < 0.0005
+    ? "< 0.1 %"
+    : `${(share * 100).toLocaleString("en", { minimumFractionDigits: share < 0.9995 ? 1 : 0, maximumFractionDigits: 1 })} %`;
+export const counted = (count, noun) =>
+  `${Number(count).toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+export const size = (bytes) =>
+  bytes < 1024
+    ? `${bytes} B`
+    : bytes < 1024 ** 2
+      ? `${number(bytes / 1024, 1)} KB`
+      : `${number(bytes / 1024 ** 2, 1)} MB`;

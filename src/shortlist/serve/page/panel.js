@@ -8,12 +8,37 @@ export class Panel {
   constructor({ closed }) {
     this.asked = null;
     this.closed = closed;
-    this.heading = h("h2", { tabindex: "-1" }, "Document");
+    this.heading = h("h2", { tabindex: "-1", dir: "auto" }, "Document");
     this.body = h("div", { class: "panel-body" });
-    this.element = h("aside", { class: "panel", "aria-label": "Document", onkeydown: (event) => { if (event.key === "Escape") { event.stopPropagation(); this.close(); } } },
-      h("div", { class: "panel-head" }, this.heading,
-        h("button", { type: "button", class: "quiet icon-button", "aria-label": "Close the document", onclick: () => this.close() }, icon("close"))),
-      this.body);
+    this.element = h(
+      "aside",
+      {
+        class: "panel",
+        "aria-label": "Document",
+        onkeydown: (event) => {
+          if (event.key === "Escape") {
+            event.stopPropagation();
+            this.close();
+          }
+        },
+      },
+      h(
+        "div",
+        { class: "panel-head" },
+        this.heading,
+        h(
+          "button",
+          {
+            type: "button",
+            class: "quiet icon-button",
+            "aria-label": "Close the document",
+            onclick: () => this.close(),
+          },
+          icon("close"),
+        ),
+      ),
+      this.body,
+    );
     this.#rest();
   }
 
@@ -25,7 +50,13 @@ export class Panel {
     this.asked = null;
     this.element.classList.remove("open");
     this.heading.textContent = "Document";
-    this.body.replaceChildren(empty("documents", "Nothing is open", "Choose a result to read it here: what an agent sees once it has decided."));
+    this.body.replaceChildren(
+      empty(
+        "documents",
+        "Nothing is open",
+        "Choose a result to read it here: what an agent sees once it has decided.",
+      ),
+    );
   }
 
   close() {
@@ -60,16 +91,53 @@ export class Panel {
 }
 
 /** A document as the panel shows it. */
-function document_({ id, kind, source, locator, body, keywords = [], metadata = {}, files = [], note = "", corpus = "" }) {
+function document_({
+  id,
+  kind,
+  source,
+  locator,
+  body,
+  keywords = [],
+  metadata = {},
+  files = [],
+  note = "",
+  corpus = "",
+}) {
   const place = [source, locator && locator !== "whole" ? locator : ""].filter(Boolean).join(" · ");
   return [
-    h("dl", { class: "facts" }, fact("Id", h("code", {}, id)), fact("Corpus", corpus), fact("Kind", kind), fact("From", place)),
+    h(
+      "dl",
+      { class: "facts" },
+      fact("Id", h("code", {}, id)),
+      fact("Corpus", corpus),
+      fact("Kind", kind),
+      fact("From", place),
+    ),
     note && h("p", { class: "notice" }, icon("warn"), note),
-    keywords.length > 0 && h("ul", { class: "tags", "aria-label": "Keywords" }, keywords.map((word) => h("li", {}, word))),
-    h("h3", {}, "Body"), h("pre", { class: "text", tabindex: "0", "aria-label": "Body" }, body || "(empty)"),
+    keywords.length > 0 &&
+      h(
+        "ul",
+        { class: "tags", "aria-label": "Keywords" },
+        keywords.map((word) => h("li", {}, word)),
+      ),
+    h("h3", {}, "Body"),
+    h(
+      "pre",
+      { class: "text", dir: "auto", tabindex: "0", role: "region", "aria-label": "Body" },
+      body || "(empty)",
+    ),
     Object.keys(metadata).length > 0 && [h("h3", {}, "Metadata"), tree(metadata)],
-    files.length > 0 && [h("h3", {}, `Files beside it (${files.length})`), h("ul", { class: "files" }, files.map((file) => h("li", {}, icon("file"), h("code", {}, file))))],
-  ].flat().filter(Boolean);
+    files.length > 0 && [
+      h("h3", {}, `Files beside it (${files.length})`),
+      h(
+        "ul",
+        { class: "files" },
+        files.map((file) => h("li", {}, icon("file"), h("code", {}, file))),
+      ),
+    ],
+  ]
+    .flat()
+    .filter(Boolean);
 }
 
 const fact = (name, value) => value && h("div", {}, h("dt", {}, name), h("dd", {}, value));
@@ -77,6 +145,11 @@ const fact = (name, value) => value && h("div", {}, h("dt", {}, name), h("dd", {
 /** Metadata, nested as it is. */
 function tree(value) {
   if (value === null || typeof value !== "object") return h("span", { class: "leaf" }, String(value));
-  if (Array.isArray(value) && value.every((one) => one === null || typeof one !== "object")) return h("span", { class: "leaf" }, value.join(", "));
-  return h("dl", { class: "tree" }, Object.entries(value).map(([name, inner]) => h("div", {}, h("dt", {}, name), h("dd", {}, tree(inner)))));
+  if (Array.isArray(value) && value.every((one) => one === null || typeof one !== "object"))
+    return h("span", { class: "leaf" }, value.join(", "));
+  return h(
+    "dl",
+    { class: "tree" },
+    Object.entries(value).map(([name, inner]) => h("div", {}, h("dt", {}, name), h("dd", {}, tree(inner)))),
+  );
 }

@@ -2,7 +2,10 @@
 
 import { h } from "./dom.js";
 
-const move = (list, element, before) => (list.moveBefore && element.parentNode === list ? list.moveBefore(element, before) : list.insertBefore(element, before));
+const move = (list, element, before) =>
+  list.moveBefore && element.parentNode === list
+    ? list.moveBefore(element, before)
+    : list.insertBefore(element, before);
 
 export class Results {
   /** `open(row, focus)` is called for the row that is to be read; with `focus` the reader wants to go there. */
@@ -27,7 +30,9 @@ export class Results {
     this.#drawAxis(outcome);
     this.divider?.remove();
     const before = this.rows;
-    this.rows = new Map(rows.map((row) => [row.id, Object.assign(before.get(row.id) ?? this.#make(), { row })]));
+    this.rows = new Map(
+      rows.map((row) => [row.id, Object.assign(before.get(row.id) ?? this.#make(), { row })]),
+    );
     for (const [id, { element }] of before) if (!this.rows.has(id)) element.remove();
     const share = (line) => (line ? Math.min(line.at / scale, 1) : -1);
     const main = share(lines.find((line) => !line.floor));
@@ -40,7 +45,14 @@ export class Results {
       if (wanted !== entry.element) move(this.list, entry.element, wanted ?? null);
       at += 1;
     }
-    this.divider = border < 0 ? null : h("li", { class: "divide", "--at": border }, border ? "Not selected" : "Near misses, none of them selected");
+    this.divider =
+      border < 0
+        ? null
+        : h(
+            "li",
+            { class: "divide", "--at": border },
+            border ? "Not selected" : "Near misses, none of them selected",
+          );
     if (this.divider) this.list.insertBefore(this.divider, this.list.children[border]);
     this.list.style.setProperty("--rows", rows.length);
     this.list.style.setProperty("--dividers", border < 0 ? 0 : 1);
@@ -66,14 +78,27 @@ export class Results {
 
   #make() {
     const rank = h("span", { class: "rank" });
-    const title = h("span", { class: "hit-title" });
-    const snippet = h("span", { class: "hit-snippet" });
+    const title = h("span", { class: "hit-title", dir: "auto" });
+    const snippet = h("span", { class: "hit-snippet", dir: "auto" });
     const value = h("span", { class: "value" });
     const detail = h("span", { class: "detail" });
-    const button = h("button", { type: "button", class: "hit", tabindex: "-1" }, rank, h("span", { class: "hit-text" }, title, snippet),
-      h("span", { class: "hit-score" }, h("span", { class: "track" }, h("span", { class: "fill" })), h("span", { class: "numbers" }, value, detail)));
+    const button = h(
+      "button",
+      { type: "button", class: "hit", tabindex: "-1" },
+      rank,
+      h("span", { class: "hit-text" }, title, snippet),
+      h(
+        "span",
+        { class: "hit-score" },
+        h("span", { class: "track" }, h("span", { class: "fill" })),
+        h("span", { class: "numbers" }, value, detail),
+      ),
+    );
     const entry = { button, rank, title, snippet, value, detail, element: h("li", {}, button) };
-    button.addEventListener("click", () => { this.#rove(button); this.open(entry.row, true); });
+    button.addEventListener("click", () => {
+      this.#rove(button);
+      this.open(entry.row, true);
+    });
     button.addEventListener("focus", () => this.open(entry.row, false));
     return entry;
   }
@@ -81,20 +106,49 @@ export class Results {
   #fill({ element, button, rank, title, snippet, value, detail, row }, at, { scale, main, floor, border }) {
     const below = border >= 0 && at >= border;
     element.className = `${row.kept ? "kept" : "rejected"}${main < 0 ? " no-line" : ""}${floor < 0 ? " no-floor" : ""}`;
-    for (const [name, number] of Object.entries({ at, below: below ? 1 : 0, share: Math.max(0, Math.min(row.score / scale, 1)), line: main, floor })) element.style.setProperty(`--${name}`, number);
+    for (const [name, number] of Object.entries({
+      at,
+      below: below ? 1 : 0,
+      share: Math.max(0, Math.min(row.score / scale, 1)),
+      line: main,
+      floor,
+    }))
+      element.style.setProperty(`--${name}`, number);
     rank.textContent = at + 1;
     title.textContent = row.title;
     snippet.textContent = row.snippet;
     value.textContent = row.label;
     detail.textContent = row.detail;
-    button.setAttribute("aria-label", `${at + 1}. ${row.title}, ${row.label}, ${row.kept ? "selected" : "not selected"}`);
+    button.setAttribute(
+      "aria-label",
+      `${at + 1}. ${row.title}, ${row.label}, ${row.kept ? "selected" : "not selected"}`,
+    );
   }
 
   #drawAxis({ scale, tick, lines }) {
     this.axis.replaceChildren(
-      h("span", { class: "axis-scale" },
-        h("span", { class: "axis-zero" }, "0"), h("span", { class: "axis-top" }, tick(scale)),
-        lines.map((line) => h("span", { class: `axis-line${line.floor ? " floor" : ""}${line.at / scale > 0.5 ? " left" : ""}`, "--line": Math.min(line.at / scale, 1) }, line.name))));
+      h(
+        "span",
+        { class: "axis-scale" },
+        h("span", { class: "axis-zero" }, "0"),
+        h("span", { class: "axis-top" }, tick(scale)),
+        lines.map((line) =>
+          h(
+            "span",
+            {
+              class: `axis-line${line.floor ? " floor" : ""}${isLeft(line) ? " left" : ""}`,
+              "--line": Math.min(line.at / scale, 1),
+            },
+            line.name,
+          ),
+        ),
+      ),
+    );
+
+    /** One name stands where there is more room; of two, the lower line's to the left and the other's to the right. */
+    function isLeft(line) {
+      return lines.length > 1 ? line.at === Math.min(...lines.map((one) => one.at)) : line.at / scale > 0.5;
+    }
   }
 
   #buttons() {

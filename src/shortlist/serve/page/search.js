@@ -19,26 +19,63 @@ export function mount(root, params) {
   const current = () => known.find((one) => one.name === state.corpus);
   const soon = debounced(ask, PAUSE);
 
-  const field = h("input", { id: "query", type: "search", autocomplete: "off", spellcheck: "false", enterkeyhint: "search", placeholder: "What should be found?", "aria-label": "Query", "aria-controls": "found", oninput: () => change({ q: field.value }), onkeydown: fromField });
+  const field = h("input", {
+    id: "query",
+    type: "search",
+    autocomplete: "off",
+    spellcheck: "false",
+    enterkeyhint: "search",
+    placeholder: "What should be found?",
+    "aria-label": "Query",
+    "aria-controls": "found",
+    oninput: () => change({ q: field.value }),
+    onkeydown: fromField,
+  });
   const corpus = h("select", { id: "corpus", "aria-label": "Corpus", onchange: () => chosen(corpus.value) });
   const verdict = h("div", { class: "verdict" });
   const live = h("p", { class: "unseen", role: "status", "aria-live": "polite" });
   const blank = h("div", { class: "blank" });
-  const panel = new Panel({ closed: (id) => { results.mark(null); results.focus(id); } });
+  const panel = new Panel({
+    closed: (id) => {
+      results.mark(null);
+      results.focus(id);
+    },
+  });
   const results = new Results({ open: read, leave: () => field.focus() });
   const controls = tuning({ change, reset: () => change({ ...defaults, look: state.look }) });
-  const fold = h("details", { class: "tuning", open: matchMedia("(min-width: 60rem)").matches }, h("summary", {}, icon("settings"), "Tuning"), controls.element);
+  const fold = h(
+    "details",
+    { class: "tuning", open: matchMedia("(min-width: 60rem)").matches },
+    h("summary", {}, icon("settings"), "Tuning"),
+    controls.element,
+  );
 
   root.append(
     h("h1", { class: "unseen" }, "Search"),
-    h("div", { class: "ask" }, h("div", { class: "query" }, icon("search"), field, h("kbd", { "aria-hidden": "true" }, "/")), corpus),
+    h(
+      "div",
+      { class: "ask" },
+      h("div", { class: "query" }, icon("search"), field, h("kbd", { "aria-hidden": "true" }, "/")),
+      corpus,
+    ),
     fold,
-    h("section", { class: "found", id: "found", "aria-label": "Results" }, live, verdict, blank, results.element),
-    panel.element);
+    h(
+      "section",
+      { class: "found", id: "found", "aria-label": "Results" },
+      live,
+      verdict,
+      blank,
+      results.element,
+    ),
+    panel.element,
+  );
 
   addEventListener("keydown", shortcuts);
   begin();
-  return () => { removeEventListener("keydown", shortcuts); underWay?.abort(); };
+  return () => {
+    removeEventListener("keydown", shortcuts);
+    underWay?.abort();
+  };
 
   async function begin() {
     verdict.replaceChildren();
@@ -46,7 +83,11 @@ export function mount(root, params) {
     try {
       const [found, inForce] = await Promise.all([service.corpora(), service.settings()]);
       known = found;
-      Object.assign(defaults, { temperature: inForce.temperature, cutoff: inForce.llm_tools_cutoff, ignore_zero: inForce.ignore_zero });
+      Object.assign(defaults, {
+        temperature: inForce.temperature,
+        cutoff: inForce.llm_tools_cutoff,
+        ignore_zero: inForce.ignore_zero,
+      });
     } catch (error) {
       return blank.replaceChildren(failure(error, begin));
     }
@@ -65,8 +106,17 @@ export function mount(root, params) {
 
   /** What stands in the address, as values of the right type. */
   function typed(given) {
-    const one = (name, value) => (typeof defaults[name] === "number" ? Number(value) : typeof defaults[name] === "boolean" ? value === "true" : value);
-    return Object.fromEntries(Object.entries(given).filter(([name]) => name in defaults).map(([name, value]) => [name, one(name, value)]));
+    const one = (name, value) =>
+      typeof defaults[name] === "number"
+        ? Number(value)
+        : typeof defaults[name] === "boolean"
+          ? value === "true"
+          : value;
+    return Object.fromEntries(
+      Object.entries(given)
+        .filter(([name]) => name in defaults)
+        .map(([name, value]) => [name, one(name, value)]),
+    );
   }
 
   function chosen(name) {
@@ -87,7 +137,9 @@ export function mount(root, params) {
 
   function note() {
     const kept = { corpus: current().served ? "" : state.corpus, q: state.q };
-    const tuned = Object.entries(state).filter(([name, value]) => !(name in kept) && value !== defaults[name]);
+    const tuned = Object.entries(state).filter(
+      ([name, value]) => !(name in kept) && value !== defaults[name],
+    );
     remember("search", { ...kept, ...Object.fromEntries(tuned) });
   }
 
@@ -102,7 +154,10 @@ export function mount(root, params) {
     const mine = (underWay = new AbortController());
     const begun = performance.now();
     try {
-      const given = asked.look === "softmax" ? await service.retrieve(softmaxBody(asked), mine.signal) : await service.discover(asked.corpus, discoverBody(asked), mine.signal);
+      const given =
+        asked.look === "softmax"
+          ? await service.retrieve(softmaxBody(asked), mine.signal)
+          : await service.discover(asked.corpus, discoverBody(asked), mine.signal);
       if (mine !== underWay) return undefined;
       answer = { look: asked.look, given, asked, ms: performance.now() - begun };
       return show();
@@ -126,7 +181,10 @@ export function mount(root, params) {
   }
 
   function show() {
-    const outcome = answer.look === "softmax" ? softmaxOutcome(answer.given, state) : discoverOutcome(answer.given, answer.asked);
+    const outcome =
+      answer.look === "softmax"
+        ? softmaxOutcome(answer.given, state)
+        : discoverOutcome(answer.given, answer.asked);
     const { kept, candidates, reason, rows } = outcome;
     const took = `${answer.ms < 10 ? answer.ms.toFixed(1) : Math.round(answer.ms)} ms`;
     results.show(outcome);
@@ -141,8 +199,17 @@ export function mount(root, params) {
 
   function nothingFound() {
     const one = current();
-    if (one.documents === 0) return empty("documents", "This corpus is empty", one.served ? "Add a first document in the tab Documents." : "Build it with: shortlist build.");
-    return empty("search", "No candidates", "No document shares a word with the query. Try other words, or the look Discover, which also goes by meaning.");
+    if (one.documents === 0)
+      return empty(
+        "documents",
+        "This corpus is empty",
+        one.served ? "Add a first document in the tab Documents." : "Build it with: shortlist build.",
+      );
+    return empty(
+      "search",
+      "No candidates",
+      "No document shares a word with the query. Try other words, or the look Discover, which also goes by meaning.",
+    );
   }
 
   function rest() {
@@ -150,13 +217,25 @@ export function mount(root, params) {
     panel.reset();
     live.textContent = "";
     const one = current();
-    say("rest", "search", counted(one.documents, "document"), one.documents ? "Type a query: results appear as you type." : "There is nothing to find in this corpus yet.");
+    say(
+      "rest",
+      "search",
+      counted(one.documents, "document"),
+      one.documents
+        ? "Type a query: results appear as you type."
+        : "There is nothing to find in this corpus yet.",
+    );
     blank.replaceChildren(one.documents ? hints() : nothingFound());
   }
 
   function say(tone, name, title, reason, took = "") {
     verdict.className = `verdict ${tone}`;
-    verdict.replaceChildren(icon(name), h("p", { class: "verdict-title" }, title), h("p", { class: "verdict-took" }, took), h("p", { class: "verdict-reason", title: reason }, reason));
+    verdict.replaceChildren(
+      icon(name),
+      h("p", { class: "verdict-title" }, title),
+      h("p", { class: "verdict-took" }, took),
+      h("p", { class: "verdict-reason", title: reason }, reason),
+    );
   }
 
   function read(row, focus) {
@@ -166,9 +245,16 @@ export function mount(root, params) {
   }
 
   function fromField(event) {
-    if (event.key === "ArrowDown") { event.preventDefault(); results.focusFirst(); }
+    if (event.key === "ArrowDown") {
+      event.preventDefault();
+      results.focusFirst();
+    }
     if (event.key === "Enter") results.openFirst();
-    if (event.key === "Escape" && panel.isOpen) { event.preventDefault(); panel.reset(); results.mark(null); }
+    if (event.key === "Escape" && panel.isOpen) {
+      event.preventDefault();
+      panel.reset();
+      results.mark(null);
+    }
   }
 
   function shortcuts(event) {
@@ -185,9 +271,33 @@ export function mount(root, params) {
   }
 }
 
-const KEYS = [["/", "to the query"], ["↓ ↑", "through the results"], ["Enter", "read one"], ["Esc", "close it, and back to the query"]];
+const KEYS = [
+  ["/", "to the query"],
+  ["↓ ↑", "through the results"],
+  ["Enter", "read one"],
+  ["Esc", "close it, and back to the query"],
+];
 
 function hints() {
-  return h("div", { class: "hints" }, h("p", {}, "Ask as an agent would: say what is to be done, not how it is called."),
-    h("dl", { class: "keys", "aria-label": "Keys" }, KEYS.map(([keys, text]) => h("div", {}, h("dt", {}, keys.split(" ").map((key) => h("kbd", {}, key))), h("dd", {}, text)))));
+  return h(
+    "div",
+    { class: "hints" },
+    h("p", {}, "Ask as an agent would: say what is to be done, not how it is called."),
+    h(
+      "dl",
+      { class: "keys", "aria-label": "Keys" },
+      KEYS.map(([keys, text]) =>
+        h(
+          "div",
+          {},
+          h(
+            "dt",
+            {},
+            keys.split(" ").map((key) => h("kbd", {}, key)),
+          ),
+          h("dd", {}, text),
+        ),
+      ),
+    ),
+  );
 }

@@ -13,11 +13,15 @@ export async function corpora() {
 }
 
 export const retrieve = (body, signal) => post("/retrieve", body, { signal });
-export const discover = (corpus, body, signal) => post(path("v1", "corpora", corpus, "discover"), body, { signal });
-export const disclose = async (corpus, id) => (await post(path("v1", "corpora", corpus, "disclose"), { ids: [id], level: "bundled" })).documents[0];
+export const discover = (corpus, body, signal) =>
+  post(path("v1", "corpora", corpus, "discover"), body, { signal });
+export const disclose = async (corpus, id) =>
+  (await post(path("v1", "corpora", corpus, "disclose"), { ids: [id], level: "bundled" })).documents[0];
 
-export const documents = (corpus, { offset, limit, q }) => get(`${path("v1", "corpora", corpus, "documents")}?${new URLSearchParams({ offset, limit, q })}`);
-export const has = async (corpus, id) => (await documents(corpus, { offset: 0, limit: 10_000, q: id })).documents.some((one) => one.id === id);
+export const documents = (corpus, { offset, limit, q }) =>
+  get(`${path("v1", "corpora", corpus, "documents")}?${new URLSearchParams({ offset, limit, q })}`);
+export const has = async (corpus, id) =>
+  (await documents(corpus, { offset: 0, limit: 10_000, q: id })).documents.some((one) => one.id === id);
 export const keep = (document) => post("/documents", document);
 export const drop = (id) => remove(path("documents", id));
 
@@ -26,10 +30,12 @@ export const settings = () => get("/settings");
 /** Each setting in force, and where it comes from. */
 export async function settingsWithOrigins() {
   const { settings: inForce, configuration } = await get("/status");
-  const origins = Object.fromEntries(Object.entries(inForce).map(([name, value]) => {
-    const { value: configured, origin } = configuration.find((row) => row.key === `bm25s.${name}`);
-    return [name, value === configured ? origin : `changed here; ${origin} says ${configured}`];
-  }));
+  const origins = Object.fromEntries(
+    Object.entries(inForce).map(([name, value]) => {
+      const { value: configured, origin } = configuration.find((row) => row.key === `bm25s.${name}`);
+      return [name, value === configured ? origin : `changed here; ${origin} says ${configured}`];
+    }),
+  );
   return { inForce, origins };
 }
 
@@ -41,8 +47,15 @@ export const status = () => get("/status");
 
 /** The corpora to choose from: one that was never built is named, but cannot be taken. */
 export function choices(rows) {
-  return rows.map((row) => h("option", { value: row.name, disabled: row.documents === null }, `${row.name} (${row.documents === null ? "not built" : row.documents.toLocaleString("en")})`));
+  return rows.map((row) =>
+    h(
+      "option",
+      { value: row.name, disabled: row.documents === null },
+      `${row.name} (${row.documents === null ? "not built" : row.documents.toLocaleString("en")})`,
+    ),
+  );
 }
 
 /** The one that was asked for, or else the catalog. */
-export const preferred = (rows, name) => rows.find((row) => row.name === name && row.documents !== null) ?? rows.find((row) => row.served);
+export const preferred = (rows, name) =>
+  rows.find((row) => row.name === name && row.documents !== null) ?? rows.find((row) => row.served);

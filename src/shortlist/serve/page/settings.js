@@ -10,7 +10,10 @@ const NAMES = ["temperature", "llm_tools_cutoff", "ignore_zero"];
 export function mount(root) {
   const retrieval = h("section", { class: "card", "aria-label": "Retrieval" });
   const catalog = h("section", { class: "card", "aria-label": "Document file" });
-  root.append(h("div", { class: "head" }, h("h1", {}, "Settings")), h("div", { class: "columns" }, retrieval, catalog));
+  root.append(
+    h("div", { class: "head" }, h("h1", {}, "Settings")),
+    h("div", { class: "columns" }, retrieval, catalog),
+  );
   showRetrieval(retrieval);
   showFiles(catalog);
 }
@@ -25,16 +28,61 @@ async function showRetrieval(card) {
   const wanted = Object.fromEntries(NAMES.map((name) => [name, inForce[name]]));
   const general = h("p", { class: "wrong-field", role: "alert" });
   const save = h("button", { class: "primary", disabled: true }, "Save");
-  const undo = h("button", { type: "button", disabled: true, onclick: () => { NAMES.forEach((name) => controls[name].set(inForce[name])); want(Object.fromEntries(NAMES.map((name) => [name, inForce[name]]))); } }, "Discard");
+  const undo = h(
+    "button",
+    {
+      type: "button",
+      disabled: true,
+      onclick: () => {
+        NAMES.forEach((name) => controls[name].set(inForce[name]));
+        want(Object.fromEntries(NAMES.map((name) => [name, inForce[name]])));
+      },
+    },
+    "Discard",
+  );
   const origins = Object.fromEntries(NAMES.map((name) => [name, h("p", { class: "origin" })]));
   const controls = {
-    temperature: slider({ label: "Temperature", hint: "Lower: the best takes all. Higher: shares even out. From 0.1 to 10.", min: 0.1, max: 10, stops: TEMPERATURES, value: wanted.temperature, change: (temperature) => want({ temperature }) }),
-    llm_tools_cutoff: slider({ label: "Cutoff", hint: "The least share of the softmax that is kept. From 0 to 100 %.", min: 0, max: 100, step: 0.5, unit: "%", value: wanted.llm_tools_cutoff, change: (value) => want({ llm_tools_cutoff: value }) }),
-    ignore_zero: toggle({ label: "Ignore zero scores", hint: "Leave out documents that share no word with the query.", change: (ignore_zero) => want({ ignore_zero }) }),
+    temperature: slider({
+      label: "Temperature",
+      hint: "Lower: the best takes all. Higher: shares even out. From 0.1 to 10.",
+      min: 0.1,
+      max: 10,
+      stops: TEMPERATURES,
+      value: wanted.temperature,
+      change: (temperature) => want({ temperature }),
+    }),
+    llm_tools_cutoff: slider({
+      label: "Cutoff",
+      hint: "The least share of the softmax that is kept. From 0 to 100 %.",
+      min: 0,
+      max: 100,
+      step: 0.5,
+      unit: "%",
+      value: wanted.llm_tools_cutoff,
+      change: (value) => want({ llm_tools_cutoff: value }),
+    }),
+    ignore_zero: toggle({
+      label: "Ignore zero scores",
+      hint: "Leave out documents that share no word with the query.",
+      change: (ignore_zero) => want({ ignore_zero }),
+    }),
   };
   controls.ignore_zero.set(wanted.ignore_zero);
-  card.replaceChildren(h("h2", {}, "Retrieval"), h("p", { class: "muted" }, "Holds for every POST /retrieve that does not say otherwise, from the next request on."),
-    h("form", { class: "stack", novalidate: true, onsubmit: submit }, NAMES.map((name) => h("div", { class: "setting" }, controls[name].element, origins[name])), general, h("div", { class: "actions" }, undo, save)));
+  card.replaceChildren(
+    h("h2", {}, "Retrieval"),
+    h(
+      "p",
+      { class: "muted" },
+      "Holds for every POST /retrieve that does not say otherwise, from the next request on.",
+    ),
+    h(
+      "form",
+      { class: "stack", novalidate: true, onsubmit: submit },
+      NAMES.map((name) => h("div", { class: "setting" }, controls[name].element, origins[name])),
+      general,
+      h("div", { class: "actions" }, undo, save),
+    ),
+  );
   tell();
   return undefined;
 
@@ -45,14 +93,20 @@ async function showRetrieval(card) {
 
   function tell() {
     for (const name of NAMES) {
-      origins[name].replaceChildren("In force: ", h("strong", {}, said(name, inForce[name])), h("span", { class: "from" }, from[name]));
+      origins[name].replaceChildren(
+        "In force: ",
+        h("strong", {}, said(name, inForce[name])),
+        h("span", { class: "from" }, from[name]),
+      );
     }
   }
 
   async function submit(event) {
     event.preventDefault();
     general.textContent = "";
-    const changed = Object.fromEntries(NAMES.filter((name) => wanted[name] !== inForce[name]).map((name) => [name, wanted[name]]));
+    const changed = Object.fromEntries(
+      NAMES.filter((name) => wanted[name] !== inForce[name]).map((name) => [name, wanted[name]]),
+    );
     try {
       await service.change(changed);
       ({ inForce, origins: from } = await service.settingsWithOrigins());
@@ -66,7 +120,14 @@ async function showRetrieval(card) {
   }
 }
 
-const said = (name, value) => (name === "ignore_zero" ? (value ? "on" : "off") : name === "llm_tools_cutoff" ? `${value} %` : String(value));
+const said = (name, value) =>
+  name === "ignore_zero"
+    ? value
+      ? "on"
+      : "off"
+    : name === "llm_tools_cutoff"
+      ? `${value} %`
+      : String(value);
 
 async function showFiles(card) {
   let found;
@@ -85,18 +146,59 @@ async function showFiles(card) {
     }
     await again();
   };
-  const reload = h("button", { type: "button", onclick: () => act(reload, service.reload, changes) }, icon("reload"), "Read it again");
-  card.replaceChildren(h("h2", {}, "Document file"), h("p", { class: "muted" }, "The file that the catalog is read from. What was changed over HTTP stays when it is read again."),
-    h("dl", { class: "facts" }, h("div", {}, h("dt", {}, "Now"), h("dd", {}, h("code", {}, found.current))), h("div", {}, h("dt", {}, "Folder"), h("dd", {}, h("code", {}, found.folder)))),
+  const reload = h(
+    "button",
+    { type: "button", onclick: () => act(reload, service.reload, changes) },
+    icon("reload"),
+    "Read it again",
+  );
+  card.replaceChildren(
+    h("h2", {}, "Document file"),
+    h(
+      "p",
+      { class: "muted" },
+      "The file that the catalog is read from. What was changed over HTTP stays when it is read again.",
+    ),
+    h(
+      "dl",
+      { class: "facts" },
+      h("div", {}, h("dt", {}, "Now"), h("dd", {}, h("code", {}, found.current))),
+      h("div", {}, h("dt", {}, "Folder"), h("dd", {}, h("code", {}, found.folder))),
+    ),
     h("div", {}, reload),
     h("h3", {}, "Files in the folder"),
     found.files.length
-      ? h("ul", { class: "choose-file" }, found.files.map((file) => {
-        const use = h("button", { type: "button", "aria-label": `Use ${file.file}`, onclick: () => act(use, () => service.switchTo(file.file), (answer) => `Serving ${file.file}. ${changes(answer)}`) }, "Use");
-        return h("li", {}, icon("file"), h("span", {}, h("code", {}, file.file), h("span", { class: "muted" }, size(file.bytes))), file.current ? h("span", { class: "badge" }, "In use") : use);
-      }))
-      : h("p", { class: "muted" }, "There is no YAML or JSON file in it."));
+      ? h(
+          "ul",
+          { class: "choose-file" },
+          found.files.map((file) => {
+            const use = h(
+              "button",
+              {
+                type: "button",
+                "aria-label": `Use ${file.file}`,
+                onclick: () =>
+                  act(
+                    use,
+                    () => service.switchTo(file.file),
+                    (answer) => `Serving ${file.file}. ${changes(answer)}`,
+                  ),
+              },
+              "Use",
+            );
+            return h(
+              "li",
+              {},
+              icon("file"),
+              h("span", {}, h("code", {}, file.file), h("span", { class: "muted" }, size(file.bytes))),
+              file.current ? h("span", { class: "badge" }, "In use") : use,
+            );
+          }),
+        )
+      : h("p", { class: "muted" }, "There is no YAML or JSON file in it."),
+  );
   return undefined;
 }
 
-const changes = ({ message, count }) => `${message} There ${count === 1 ? "is" : "are"} ${counted(count, "document")} now.`;
+const changes = ({ message, count }) =>
+  `${message} There ${count === 1 ? "is" : "are"} ${counted(count, "document")} now.`;

@@ -3,7 +3,19 @@
 import { TEMPERATURES, choice, segments, slider, toggle } from "./controls.js";
 import { h } from "./dom.js";
 
-export const DEFAULTS = { look: "discover", mode: "auto", k: 10, strategy: "conservative", rel: 0.9, max_k: 3, gap_ratio: 0.5, min_score: 0, temperature: 0.5, cutoff: 10, ignore_zero: true };
+export const DEFAULTS = {
+  look: "discover",
+  mode: "auto",
+  k: 10,
+  strategy: "conservative",
+  rel: 0.9,
+  max_k: 3,
+  gap_ratio: 0.5,
+  min_score: 0,
+  temperature: 0.5,
+  cutoff: 10,
+  ignore_zero: true,
+};
 
 const MODES = [
   ["auto", "Auto", "Words and meaning, blended as measured best."],
@@ -19,22 +31,60 @@ const STRATEGIES = [
   ["score_gap", "Score gap", "All before the first large drop."],
   ["softmax", "Softmax", "All that hold enough of the whole."],
 ];
-const USES = { conservative: ["rel", "max_k"], top_k: ["max_k"], rel_threshold: ["rel"], abs_threshold: [], score_gap: ["gap_ratio"], softmax: ["temperature", "cutoff"] };
+const USES = {
+  conservative: ["rel", "max_k"],
+  top_k: ["max_k"],
+  rel_threshold: ["rel"],
+  abs_threshold: [],
+  score_gap: ["gap_ratio"],
+  softmax: ["temperature", "cutoff"],
+};
 
 const SLIDERS = {
   k: { label: "Candidates (k)", min: 1, max: 100, step: 1, hint: "How many are looked at." },
-  rel: { label: "Relative threshold", min: 0, max: 1, step: 0.01, hint: "Kept from this share of the best score on." },
+  rel: {
+    label: "Relative threshold",
+    min: 0,
+    max: 1,
+    step: 0.01,
+    hint: "Kept from this share of the best score on.",
+  },
   max_k: { label: "At most", min: 1, max: 20, step: 1, hint: "The most that an agent is shown." },
-  gap_ratio: { label: "Gap ratio", min: 0, max: 1, step: 0.01, hint: "A drop below this share of the score before ends the list." },
-  min_score: { label: "Floor (min_score)", min: 0, max: 1, step: 0.01, hint: "Nothing fits if the best score is below it. 0: no floor." },
-  temperature: { label: "Temperature", min: 0.1, max: 10, stops: TEMPERATURES, hint: "Lower: the best takes all. Higher: shares even out." },
+  gap_ratio: {
+    label: "Gap ratio",
+    min: 0,
+    max: 1,
+    step: 0.01,
+    hint: "A drop below this share of the score before ends the list.",
+  },
+  min_score: {
+    label: "Floor (min_score)",
+    min: 0,
+    max: 1,
+    step: 0.01,
+    hint: "Nothing fits if the best score is below it. 0: no floor.",
+  },
+  temperature: {
+    label: "Temperature",
+    min: 0.1,
+    max: 10,
+    stops: TEMPERATURES,
+    hint: "Lower: the best takes all. Higher: shares even out.",
+  },
   cutoff: { label: "Cutoff", min: 0, max: 100, step: 0.5, unit: "%", hint: "The least share that is kept." },
 };
 
 /** All controls, made once; `show(state, softmax)` brings out those that mean something now. `change` hears the rest. */
 export function tuning({ change, reset }) {
   const controls = {
-    look: segments({ label: "Look", options: [["softmax", "Softmax"], ["discover", "Discover"]], change: (look) => change({ look }) }),
+    look: segments({
+      label: "Look",
+      options: [
+        ["softmax", "Softmax"],
+        ["discover", "Discover"],
+      ],
+      change: (look) => change({ look }),
+    }),
     mode: choice({ label: "Mode", options: MODES, change: (mode) => change({ mode }) }),
     k: ranged("k"),
     strategy: choice({ label: "Strategy", options: STRATEGIES, change: (strategy) => change({ strategy }) }),
@@ -43,7 +93,11 @@ export function tuning({ change, reset }) {
     gap_ratio: ranged("gap_ratio"),
     temperature: ranged("temperature"),
     cutoff: ranged("cutoff"),
-    ignore_zero: toggle({ label: "Ignore zero scores", hint: "Leave out what shares no word with the query.", change: (ignore_zero) => change({ ignore_zero }) }),
+    ignore_zero: toggle({
+      label: "Ignore zero scores",
+      hint: "Leave out what shares no word with the query.",
+      change: (ignore_zero) => change({ ignore_zero }),
+    }),
     min_score: ranged("min_score"),
   };
 
@@ -52,7 +106,10 @@ export function tuning({ change, reset }) {
   }
 
   function show(state, softmax) {
-    const used = state.look === "softmax" ? ["temperature", "cutoff", "ignore_zero"] : ["mode", "k", "strategy", ...USES[state.strategy], "min_score"];
+    const used =
+      state.look === "softmax"
+        ? ["temperature", "cutoff", "ignore_zero"]
+        : ["mode", "k", "strategy", ...USES[state.strategy], "min_score"];
     element.hidden = false;
     controls.min_score.reach(...(state.mode === "lexical" ? [50, 0.5] : [1, 0.01]));
     for (const [name, control] of Object.entries(controls)) {
@@ -61,7 +118,11 @@ export function tuning({ change, reset }) {
     }
   }
 
-  const element = h("div", { class: "controls", hidden: true }, Object.values(controls).map((control) => control.element),
-    h("button", { type: "button", class: "quiet reset", onclick: reset }, "Reset to defaults"));
+  const element = h(
+    "div",
+    { class: "controls", hidden: true },
+    Object.values(controls).map((control) => control.element),
+    h("button", { type: "button", class: "quiet reset", onclick: reset }, "Reset to defaults"),
+  );
   return { element, show };
 }
