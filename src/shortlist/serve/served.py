@@ -27,6 +27,9 @@ log = logging.getLogger("shortlist.serve")
 NAME = "catalog"
 FORMAT = 1
 
+# With fewer documents numpy is as quick.
+COMPILED_FROM = 1_000
+
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
@@ -56,6 +59,7 @@ class Served:
         file = Path(switched) if switched else Path(settings.documents.source).expanduser().resolve()
         self._catalog = self._opened(file, BM25SSettings(**self._in_force()))
         self._read_at_start()
+        self._warm()
 
     def _opened(self, file: Path, settings: BM25SSettings) -> Catalog:
         folder = _folder_of(file)
@@ -78,6 +82,13 @@ class Served:
             if self.corpus.is_empty:
                 raise
             log.warning("%s", error)
+
+    def _warm(self) -> None:
+        """Load the compiled loops now, where they pay: a service lives long, and no request should wait for them."""
+        if len(self.corpus) >= COMPILED_FROM:
+            import shortlist.index.kernel  # noqa: F401, PLC0415  # numba: only when there is work for it
+
+            self.retriever.retrieve_documents("one text")
 
     # Reading
 
