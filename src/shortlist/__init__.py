@@ -25,6 +25,7 @@ from shortlist.errors import (
     InputError,
     MissingExtra,
     RegistryDamaged,
+    ServiceError,
     ShortlistError,
     SourceError,
 )
@@ -53,12 +54,14 @@ if TYPE_CHECKING:
     from shortlist.search.registry import register, registered, unregister
     from shortlist.search.retrieve import search
     from shortlist.search.select import make_llm_selector, select
+    from shortlist.serve.client import BM25SClient
     from shortlist.sources import CorpusSource
 
 __version__ = "0.1.0"
 
 # Loaded on first use: importing the package costs no numpy.
 _LAZY = {
+    "BM25SClient": "shortlist.serve.client",
     "BM25SRetriever": "shortlist.kits.retriever",
     "BM25SSettings": "shortlist.kits.retriever",
     "Corpus": "shortlist.index.corpus",
@@ -85,6 +88,7 @@ importlib.import_module("shortlist.search")
 globals().pop("search")
 
 __all__ = [
+    "BM25SClient",
     "BM25SRetriever",
     "BM25SSettings",
     "Changes",
@@ -110,6 +114,7 @@ __all__ = [
     "RegistryDamaged",
     "Scoring",
     "Selection",
+    "ServiceError",
     "ShortlistError",
     "SourceError",
     "build",

@@ -82,7 +82,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     tell_problems(app)
     _add_catalog(app, served, workers)
-    _add_care(app, settings, served, workers, metrics)
+    _add_care(app, served, workers, metrics)
     add_corpora(app, served, workers, settings.server.corpora)
     _add_pages(app)
     return app
@@ -178,7 +178,7 @@ def _add_catalog(app: FastAPI, served: Served, workers: Workers) -> None:
         return await workers.write(lambda: changed(served.switch(body.file)))
 
 
-def _add_care(app: FastAPI, settings: Settings, served: Served, workers: Workers, metrics: Metrics) -> None:
+def _add_care(app: FastAPI, served: Served, workers: Workers, metrics: Metrics) -> None:
     began = time.monotonic()
 
     def status_now() -> dict[str, Any]:
@@ -192,7 +192,7 @@ def _add_care(app: FastAPI, settings: Settings, served: Served, workers: Workers
             "problem": served.problem,
             "index": index,
             "settings": served.settings(),
-            "configuration": settings.rows(),
+            "configuration": served.configuration(),
             "latency": metrics.latencies.summary(),
         }
 
