@@ -6,8 +6,8 @@ index     build, open_corpus, create_corpus, Corpus
 retrieve  search
 select    select, make_llm_selector
 disclose  disclose
-all       discover
-kits      BM25SRetriever, get_retriever, retrieve_documents
+all       discover, as_tool
+kits      BM25SRetriever, get_retriever, retrieve_documents; ToolIndex; InMemoryDocs
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ from shortlist.errors import (
     InputError,
     MissingExtra,
     RegistryDamaged,
+    ServiceError,
     ShortlistError,
     SourceError,
 )
 from shortlist.types import (
+    AgentTool,
     Changes,
     Disclosure,
     Discovery,
@@ -46,24 +48,44 @@ if TYPE_CHECKING:
     from shortlist.index.corpus import Corpus, create_corpus, delete_corpus, open_corpus
     from shortlist.index.embed import load_embedder
     from shortlist.index.formulas import Scoring
+    from shortlist.kits.in_memory_docs import InMemoryDocs
     from shortlist.kits.retriever import BM25SRetriever, BM25SSettings, get_retriever, retrieve_documents
+    from shortlist.kits.tool_index import (
+        CosineSimilarity,
+        SearchQuery,
+        SearchResult,
+        SimpleEmbedder,
+        ToolIndex,
+        ToolRecord,
+    )
     from shortlist.search.corpora import build
     from shortlist.search.disclose import disclose
     from shortlist.search.discover import discover
     from shortlist.search.registry import register, registered, unregister
     from shortlist.search.retrieve import search
     from shortlist.search.select import make_llm_selector, select
+    from shortlist.search.tool import as_tool
+    from shortlist.serve.client import BM25SClient
     from shortlist.sources import CorpusSource
 
 __version__ = "0.1.0"
 
 # Loaded on first use: importing the package costs no numpy.
 _LAZY = {
+    "BM25SClient": "shortlist.serve.client",
     "BM25SRetriever": "shortlist.kits.retriever",
     "BM25SSettings": "shortlist.kits.retriever",
     "Corpus": "shortlist.index.corpus",
     "CorpusSource": "shortlist.sources",
+    "CosineSimilarity": "shortlist.kits.tool_index",
+    "InMemoryDocs": "shortlist.kits.in_memory_docs",
     "Scoring": "shortlist.index.formulas",
+    "SearchQuery": "shortlist.kits.tool_index",
+    "SearchResult": "shortlist.kits.tool_index",
+    "SimpleEmbedder": "shortlist.kits.tool_index",
+    "ToolIndex": "shortlist.kits.tool_index",
+    "ToolRecord": "shortlist.kits.tool_index",
+    "as_tool": "shortlist.search.tool",
     "build": "shortlist.search.corpora",
     "create_corpus": "shortlist.index.corpus",
     "delete_corpus": "shortlist.index.corpus",
@@ -85,6 +107,8 @@ importlib.import_module("shortlist.search")
 globals().pop("search")
 
 __all__ = [
+    "AgentTool",
+    "BM25SClient",
     "BM25SRetriever",
     "BM25SSettings",
     "Changes",
@@ -95,6 +119,7 @@ __all__ = [
     "CorpusMismatch",
     "CorpusNotFound",
     "CorpusSource",
+    "CosineSimilarity",
     "Disclosure",
     "Discovery",
     "Document",
@@ -102,6 +127,7 @@ __all__ = [
     "EmbedderError",
     "Hit",
     "Hits",
+    "InMemoryDocs",
     "InputError",
     "MissingExtra",
     "Passage",
@@ -109,9 +135,16 @@ __all__ = [
     "Ranking",
     "RegistryDamaged",
     "Scoring",
+    "SearchQuery",
+    "SearchResult",
     "Selection",
+    "ServiceError",
     "ShortlistError",
+    "SimpleEmbedder",
     "SourceError",
+    "ToolIndex",
+    "ToolRecord",
+    "as_tool",
     "build",
     "create_corpus",
     "delete_corpus",

@@ -28,7 +28,7 @@ from shortlist.index.snapshot import Snapshot
 from shortlist.index.store import DATABASE, Config, Store, read_config, read_segments, write_config
 from shortlist.index.sync import BATCH, Progress, compare, sync
 from shortlist.index.view import Views
-from shortlist.types import Changes, Document, Embedder, Problem
+from shortlist.types import AgentTool, Changes, Document, Embedder, Problem
 
 ONLY_IN_A_PROGRAM = "object:"
 EmbedderSpec = str | Embedder | Callable[[list[str]], Any] | None
@@ -180,6 +180,12 @@ class Corpus:
         with self._store.reading() as connection:
             return not connection.execute("SELECT EXISTS (SELECT 1 FROM documents)").fetchone()[0]
 
+    def kinds(self) -> dict[str, int]:
+        """How many documents there are of each kind, the most frequent first."""
+        with self._store.reading() as connection:
+            query = "SELECT kind, count(*) FROM documents GROUP BY kind ORDER BY count(*) DESC, kind"
+            return dict(connection.execute(query).fetchall())
+
     def __contains__(self, id: object) -> bool:
         return isinstance(id, str) and self.get(id) is not None
 
@@ -235,6 +241,12 @@ class Corpus:
             "dim": config.dim,
             "floors": dict(config.floors),
         }
+
+    def as_tool(self, **options: Any) -> AgentTool:
+        """The corpus as a tool that an agent can call: `shortlist.as_tool` with its options."""
+        from shortlist.search.tool import as_tool  # noqa: PLC0415  # from the floor above: see tests/test_floors.py
+
+        return as_tool(self, **options)
 
     def close(self) -> None:
         self._finalizer()

@@ -9,12 +9,13 @@ import math
 import signal
 import socket
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import Body, FastAPI, Query
+from fastapi import Body, FastAPI, Query, Request
 from fastapi.middleware import Middleware
+from fastapi.routing import APIRoute
 from starlette.responses import FileResponse, Response
 from starlette.staticfiles import StaticFiles
 
@@ -24,7 +25,7 @@ from shortlist.search.corpora import size_of
 from shortlist.serve import page, shapes
 from shortlist.serve.guard import Guard
 from shortlist.serve.metrics import Metrics
-from shortlist.serve.problems import responses, tell_problems
+from shortlist.serve.problems import checked, responses, tell_problems
 from shortlist.serve.served import Served, log
 from shortlist.serve.settings import Settings
 from shortlist.serve.v1 import DISCOVER, SEARCH, Contained, Offset, add_corpora, listed, told
@@ -80,30 +81,44 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     tell_problems(app)
     _add_catalog(app, served, workers)
-    _add_care(app, settings, served, workers, metrics)
+    _add_care(app, served, workers, metrics)
     add_corpora(app, served, workers, settings.server.corpora)
     _add_pages(app)
     return app
+
+
+class Direct(APIRoute):
+    """A route that is handed its request as it is: the way through FastAPI's models costs as much as a search."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handler: Callable[[Request], Coroutine[Any, Any, Response]] = self.endpoint
+        return handler
 
 
 def _add_catalog(app: FastAPI, served: Served, workers: Workers) -> None:
     def changed(changes: Changes) -> dict[str, Any]:
         return told(changes, served.corpus)
 
-    @app.post("/retrieve", response_model=shapes.Retrieval, tags=["catalog"])
-    async def retrieve(body: shapes.RetrieveBody) -> Response:
+    async def retrieve(request: Request) -> Response:
         """The documents that the model should see: BM25 over all, a softmax of the scores, a cut by percentage.
 
         Where nothing can be retrieved (an empty catalog, a query without a searchable word), `success` is false.
         """
-        return await workers.read(
-            lambda: served.retriever.retrieve_documents(
-                body.query,
-                temperature=body.temperature,
-                ignore_zero=body.ignore_zero,
-                llm_tools_cutoff=body.llm_tools_cutoff,
-            )
-        )
+        body = await request.body()
+        kind = request.headers.get("content-type", "")
+
+        def retrieved() -> dict[str, Any]:
+            wanted = checked(body, kind, shapes.RetrieveBody)
+            return served.retriever.retrieve_documents(**wanted.model_dump())
+
+        return await workers.read(retrieved)
+
+    schema = {"application/json": {"schema": shapes.RetrieveBody.model_json_schema()}}
+    app.router.add_api_route(
+        "/retrieve", retrieve, methods=["POST"], response_model=shapes.Retrieval, responses=responses(),
+        tags=["catalog"], route_class_override=Direct,
+        openapi_extra={"requestBody": {"required": True, "content": schema}},
+    )  # fmt: skip
 
     @app.post("/index", response_model=shapes.Changed, responses=responses(409), tags=["catalog"])
     async def index(body: shapes.IndexBody | None = None) -> Response:
@@ -162,7 +177,7 @@ def _add_catalog(app: FastAPI, served: Served, workers: Workers) -> None:
         return await workers.write(lambda: changed(served.switch(body.file)))
 
 
-def _add_care(app: FastAPI, settings: Settings, served: Served, workers: Workers, metrics: Metrics) -> None:
+def _add_care(app: FastAPI, served: Served, workers: Workers, metrics: Metrics) -> None:
     began = time.monotonic()
 
     def status_now() -> dict[str, Any]:
@@ -176,7 +191,7 @@ def _add_care(app: FastAPI, settings: Settings, served: Served, workers: Workers
             "problem": served.problem,
             "index": index,
             "settings": served.settings(),
-            "configuration": settings.rows(),
+            "configuration": served.configuration(),
             "latency": metrics.latencies.summary(),
         }
 

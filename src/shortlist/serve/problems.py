@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from shortlist.errors import CorpusBusy, CorpusError, CorpusNotFound, InputError, ShortlistError, SourceError
+
+Model = TypeVar("Model", bound=BaseModel)
 
 MEDIA_TYPE = "application/problem+json"
 REQUEST_ID = "shortlist.request_id"  # where a scope holds it
@@ -37,7 +40,7 @@ def problem(
     errors: Sequence[Mapping[str, str]] = (),
 ) -> Response:
     """The answer to a request that failed."""
-    title = HTTPStatus(status).phrase
+    title = _title(status)
     content: dict[str, Any] = {
         "type": f"urn:shortlist:{title.lower().replace(' ', '-')}",
         "title": title,
@@ -52,10 +55,26 @@ def problem(
     return Response(body, status, headers, MEDIA_TYPE)
 
 
+def _title(status: int) -> str:
+    """As RFC 9110 has it; older versions of Python have older words."""
+    return {413: "Content Too Large", 422: "Unprocessable Content"}.get(status) or HTTPStatus(status).phrase
+
+
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """What an operation may answer instead, for the OpenAPI document."""
     content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
-    return {status: {"description": HTTPStatus(status).phrase, "content": content} for status in statuses}
+    return {status: {"description": _title(status), "content": content} for status in statuses}
+
+
+def checked(body: bytes, content_type: str, model: type[Model]) -> Model:
+    """A body as its model, or the error that FastAPI would raise."""
+    if "json" not in content_type:
+        raise RequestValidationError([{"type": "dict_type", "loc": ("body",), "msg": "", "input": None}])
+    try:
+        return model.model_validate_json(body)
+    except ValidationError as error:
+        details = error.errors(include_url=False, include_input=False)
+        raise RequestValidationError([{**item, "loc": ("body", *item["loc"])} for item in details]) from None
 
 
 def tell_problems(app: FastAPI) -> None:

@@ -6,26 +6,27 @@ import json
 import logging
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
-from hashlib import blake2b
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from shortlist.errors import CorpusNotFound, InputError, SourceError
 from shortlist.index.atomic import locked, replace_text
 from shortlist.index.corpus import Corpus, create_corpus
-from shortlist.index.places import data_dir
 from shortlist.index.records import to_record
 from shortlist.index.store import DATABASE
 from shortlist.kits.retriever import ANALYZER, SCORING, BM25SRetriever, BM25SSettings, read_catalog
 from shortlist.serve.settings import Settings
+from shortlist.serve.state import FORMAT, State, folder_of, read_json
 from shortlist.sources.parsed import SUFFIXES
 from shortlist.types import Changes, Document, Problem
 
 log = logging.getLogger("shortlist.serve")
 
 NAME = "catalog"
-FORMAT = 1
+
+# With fewer documents numpy is as quick.
+COMPILED_FROM = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,24 +47,24 @@ class Served:
 
     def __init__(self, settings: Settings) -> None:
         self._configured = settings
+        self._state = State(settings)
         self._one_change = threading.Lock()
-        self._home = _folder_of(Path(settings.documents.source))
         self.problem = ""  # why the file could not be read when that was last tried
         self.stamp_read: tuple[int, ...] | None = None  # of the file when it was last read
-        state = _read_json(self._home / "state.json")
-        self._kept: dict[str, dict[str, Any]] = state.get("settings", {})
-        switched = state.get("document_file")
-        file = Path(switched) if switched else Path(settings.documents.source).expanduser().resolve()
-        self._catalog = self._opened(file, BM25SSettings(**self._in_force()))
+        self._catalog = self._opened(self._state.document_file, BM25SSettings(**self._state.settings()))
         self._read_at_start()
+        self._warm()
 
     def _opened(self, file: Path, settings: BM25SSettings) -> Catalog:
-        folder = _folder_of(file)
-        path, embedder = folder / "corpus", self._configured.documents.embedder
-        is_there = (path / DATABASE).exists()
-        corpus = create_corpus(
-            NAME, path=path, embedder=None if is_there else embedder, analyzer=ANALYZER, scoring=SCORING
-        )
+        folder = folder_of(file)
+        path = folder / "corpus"
+        if (path / DATABASE).exists():
+            corpus = create_corpus(NAME, path=path)
+            if (corpus.config.analyzer, corpus.config.scoring) != (ANALYZER, SCORING):  # an older version built it
+                corpus.reindex(analyzer=ANALYZER, scoring=SCORING)
+        else:
+            embedder = self._configured.documents.embedder
+            corpus = create_corpus(NAME, path=path, embedder=embedder, analyzer=ANALYZER, scoring=SCORING)
         return Catalog(file, folder, BM25SRetriever(settings, file, corpus=corpus))
 
     def _read_at_start(self) -> None:
@@ -78,6 +79,13 @@ class Served:
             if self.corpus.is_empty:
                 raise
             log.warning("%s", error)
+
+    def _warm(self) -> None:
+        """Load the compiled loops now, where they pay: a service lives long, and no request should wait for them."""
+        if len(self.corpus) >= COMPILED_FROM:
+            import shortlist.index.kernel  # noqa: F401, PLC0415  # numba: only when there is work for it
+
+            self.retriever.retrieve_documents("one text")
 
     # Reading
 
@@ -102,7 +110,11 @@ class Served:
         return status.st_mtime_ns, status.st_size, status.st_ino
 
     def settings(self) -> dict[str, Any]:
-        return asdict(self.retriever.get_settings())
+        return self.retriever.get_settings().to_dict()
+
+    def configuration(self) -> list[dict[str, Any]]:
+        """Every setting in force, and where it came from."""
+        return self._state.rows()
 
     def document_files(self) -> dict[str, Any]:
         """The catalogs that may be switched to: those in the folder, and nothing that only seems to lie there."""
@@ -152,7 +164,7 @@ class Served:
             self._catalog = self._opened(file, self.retriever.get_settings())
             try:
                 changes = self._import_file(keep_changes=True)
-                self._keep(document_file=str(file))
+                self._state.keep(document_file=file)
             except BaseException:
                 self._catalog = before
                 raise
@@ -162,28 +174,13 @@ class Served:
         """Change what is named, for good: until the configuration itself says something new about it."""
         with self._one_change:
             settings = replace(self.retriever.get_settings(), **changes)
-            configured = self._configured.bm25s.model_dump()
-            now = {key: {"value": getattr(settings, key), "instead_of": configured[key]} for key in changes}
-            self._kept = {**self._kept, **now}
-            self._keep()
+            self._state.keep(settings=changes)
             self.retriever.update_settings(settings)
-            return asdict(settings)
+            return settings.to_dict()
 
     def close(self) -> None:
         with self._one_change:
             self.corpus.close()
-
-    def _in_force(self) -> dict[str, Any]:
-        """What was configured, but for what was changed over HTTP while the same was configured as now."""
-        values = self._configured.bm25s.model_dump()
-        kept = {key: item["value"] for key, item in self._kept.items() if values.get(key) == item["instead_of"]}
-        return values | kept
-
-    def _keep(self, **changes: Any) -> None:
-        file = self._home / "state.json"
-        with locked(self._home / "state.lock"):
-            state = _read_json(file) | {"settings": self._kept} | changes
-            replace_text(file, json.dumps(state | {"format": FORMAT}, indent=2) + "\n")
 
     def _import_file(self, *, keep_changes: bool) -> Changes:
         """The corpus first, then what was imported: a process that dies between them imports the same once more."""
@@ -198,7 +195,7 @@ class Served:
                     f"{error} The {count} documents that were indexed before are kept." if count else str(error)
                 )
                 raise SourceError(self.problem) from None
-            known = _read_json(catalog.folder / "imported.json").get("hashes", {}) if keep_changes else {}
+            known = read_json(catalog.folder / "imported.json").get("hashes", {}) if keep_changes else {}
             hashes = {document.id: _hash(document) for document in documents}
             if keep_changes:
                 changed = [document for document in documents if known.get(document.id) != hashes[document.id]]
@@ -234,28 +231,8 @@ class Served:
         return self.corpus.changes
 
 
-def _folder_of(file: Path) -> Path:
-    """Where the catalog of a file is kept."""
-    place = str(file.expanduser().resolve())
-    return (
-        data_dir() / "served" / f"{file.stem[:40]}-{blake2b(place.encode(errors='replace'), digest_size=8).hexdigest()}"
-    )
-
-
 def _hash(document: Document) -> str:
     record = to_record(document)
     if isinstance(record, Problem):
         raise SourceError(record.reason)
     return record.hash.hex()
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        data = json.loads(path.read_bytes())
-        if data["format"] != FORMAT:
-            raise ValueError(f"its format is {data['format']!r}, and this version of shortlist reads {FORMAT}")
-        return dict(data)
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise SourceError(f"{path} cannot be read ({error}). Mend it, or move it away and start again.") from None

@@ -27,6 +27,14 @@ VARIABLES = {
     "BM25S_LOG_LEVEL": "server.log_level",
     "SHORTLIST_TOKEN": "server.token",
 }
+OPTIONS = {
+    "server.host": "--host",
+    "server.port": "--port",
+    "server.token": "--token",
+    "server.allow_anonymous": "--allow-anonymous",
+    "server.corpora": "--corpus",
+    "documents.source": "--documents",
+}
 PATHS = ("documents.source", "documents.folder")
 
 
@@ -146,7 +154,7 @@ def load_settings(
         if environment.get(variable, "").strip():
             values[key], origins[key] = environment[variable].strip(), variable
     for key, value in (given or {}).items():
-        values[key], origins[key] = value, f"--{key.rpartition('.')[2].replace('_', '-')}"
+        values[key], origins[key] = value, OPTIONS.get(key, "the program")
     sections, wrong = {}, []
     for name, kind in SECTIONS.items():
         own = {key.partition(".")[2]: value for key, value in values.items() if key.startswith(f"{name}.")}
