@@ -131,7 +131,7 @@ def test_status_shows_the_same_latencies_as_a_plot_and_as_a_table(service: Servi
     page = open_tab(visit, service, "Status")
     latency = page.get_by_role("region", name="Latency")
     expect(
-        latency.get_by_role("img", name=re.compile(r"^Latency over the last ten minutes: p50 [\d.]+ ms"))
+        latency.get_by_role("img", name=re.compile(r"^Latency over ten minutes\. Last minute: p50 [\d.]+ ms"))
     ).to_be_visible()
     latency.get_by_text("Show as a table").click()
     rows = latency.get_by_role("row")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 from playwright.sync_api import Page, Route, expect
@@ -76,6 +78,7 @@ def test_the_sliders_change_the_query_and_not_the_settings(service: Service, vis
     assert service.ask("GET", "/settings") == {"temperature": 0.5, "ignore_zero": True, "llm_tools_cutoff": 10.0}
     page.get_by_role("button", name="Reset to defaults").click()
     expect(page.get_by_role("spinbutton", name="Temperature")).to_have_value("0.5")
+    expect(page).to_have_url(f"{service.url}/#/search?q=refund+payment")
 
 
 def test_discover_shows_the_choice_of_the_service_and_its_reason(service: Service, visit: Opened) -> None:
@@ -219,3 +222,27 @@ def test_reload_and_back_keep_the_place(service: Service, visit: Opened) -> None
     expect(page.get_by_role("heading", name="Documents")).to_be_visible()
     page.get_by_role("link", name="Search").click()
     expect(page.get_by_role("searchbox", name="Query")).to_have_value("refund payment")
+
+
+def test_what_means_nothing_in_the_address_is_left_out(service: Service, visit: Opened) -> None:
+    place = "#/search?q=refund+payment&corpus=nowhere&look=x&mode=x&strategy=x&k=x&rel=7&temperature=1e9&cutoff=-1&y=1"
+    page = visit(service.url, place)
+    expect(page.locator(".hits .kept .hit-title").first).to_have_text("refund_payment")
+    expect(page.get_by_role("spinbutton", name="Temperature")).to_have_value("0.5")
+    expect(page.get_by_role("combobox", name="Corpus")).to_have_value("catalog")
+
+
+def test_of_a_large_catalog_near_misses_are_bounded_and_always_some(
+    start: Callable[..., Service], visit: Opened
+) -> None:
+    tools = [{"id": f"{n}", "title": f"zebra {n}", "content": "stripe" if n < 5 else ""} for n in range(300)]
+    service = start(catalog=json.dumps({"documents": tools}))
+    page = visit(service.url, "#/search?q=zebra+stripe&temperature=1")
+    expect(page.locator(".hits .rejected")).to_have_count(5)  # of 300, those with half a percent
+    expect(page.locator(".verdict-reason")).to_contain_text("None of 300 candidates holds 10 % of the softmax")
+    page.get_by_role("searchbox", name="Query").fill("zebra")
+    expect(page.locator(".hits .rejected").nth(10)).to_be_visible()  # each has a third of a percent
+    page.get_by_role("slider", name="Cutoff").press("Home")
+    expect(verdict(page)).to_have_text("300 documents selected")
+    expect(page.locator(".hits .kept")).to_have_count(200)
+    expect(page.get_by_text("100 more are not drawn")).to_be_attached()

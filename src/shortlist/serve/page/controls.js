@@ -1,4 +1,4 @@
-// Controls with a label, a value in plain sight and room for what is wrong with it. Each has `element` and `set(value)`.
+// Controls with a label, a value in plain sight and room for what is wrong. Each has `element` and `set(value)`.
 
 import { h } from "./dom.js";
 
@@ -82,8 +82,7 @@ export function slider({ label, hint = "", min, max, step, stops = null, unit = 
 
 const nearest = (stops, value) =>
   stops.reduce(
-    (best, stop, at) =>
-      Math.abs(Math.log(stop / value)) < Math.abs(Math.log(stops[best] / value)) ? at : best,
+    (best, stop, at) => (Math.abs(Math.log(stop / value)) < Math.abs(Math.log(stops[best] / value)) ? at : best),
     0,
   );
 
@@ -135,9 +134,7 @@ export function toggle({ label, hint = "", change }) {
 /** A few options of which one is taken, side by side. */
 export function segments({ label, options, change }) {
   const name = unique("segments");
-  const inputs = options.map(([value]) =>
-    h("input", { type: "radio", name, value, onchange: () => change(value) }),
-  );
+  const inputs = options.map(([value]) => h("input", { type: "radio", name, value, onchange: () => change(value) }));
   const element = h(
     "fieldset",
     { class: "segments" },

@@ -2,7 +2,7 @@
 
 import { debounced, empty, failure, h, icon, note } from "./dom.js";
 import { edit } from "./editor.js";
-import { counted } from "./outcome.js";
+import { counted, number } from "./outcome.js";
 import { Panel } from "./panel.js";
 import { remember } from "./route.js";
 import * as service from "./service.js";
@@ -29,7 +29,10 @@ export function mount(root, params) {
     autocomplete: "off",
     spellcheck: "false",
     value: state.q,
-    oninput: () => typed(),
+    oninput: () => {
+      placed({ q: filter.value, page: 1 });
+      soon();
+    },
   });
   const add = h(
     "button",
@@ -45,49 +48,25 @@ export function mount(root, params) {
   const range = h("p", { class: "muted count", role: "status", "aria-live": "polite" });
   const list = h("ul", { class: "documents-list" });
   const blank = h("div");
-  const previous = h(
-    "button",
-    { type: "button", onclick: () => change({ page: state.page - 1 }) },
-    "Previous",
-  );
+  const previous = h("button", { type: "button", onclick: () => change({ page: state.page - 1 }) }, "Previous");
   const next = h("button", { type: "button", onclick: () => change({ page: state.page + 1 }) }, "Next");
   const panel = new Panel({
     closed: (id) => list.querySelector(`[data-id="${CSS.escape(id)}"] .document-open`)?.focus(),
   });
-  const typed = debounced(() => change({ q: filter.value, page: 1 }), 150);
+  const soon = debounced(load, 150);
   const paging = h("nav", { class: "paging", "aria-label": "Pages of documents" }, previous, range, next);
 
   root.append(
-    h(
-      "div",
-      { class: "head" },
-      h("h1", {}, "Documents"),
-      h("div", { class: "head-tools" }, corpus, filter, add),
-    ),
+    h("div", { class: "head" }, h("h1", {}, "Documents"), h("div", { class: "head-tools" }, corpus, filter, add)),
     fixed,
     h("section", { class: "card flush", "aria-label": "Documents" }, list, blank, paging),
     panel.element,
   );
 
-  const escape = (event) => {
-    if (event.key === "Escape" && panel.isOpen && !document.querySelector("dialog[open]")) panel.close();
-  };
-  const slash = (event) => {
-    if (
-      event.key === "/" &&
-      !event.target.closest("input, textarea, select") &&
-      !document.querySelector("dialog[open]")
-    ) {
-      event.preventDefault();
-      filter.focus();
-    }
-  };
-  addEventListener("keydown", escape);
-  addEventListener("keydown", slash);
+  addEventListener("keydown", shortcuts);
   begin();
   return () => {
-    removeEventListener("keydown", escape);
-    removeEventListener("keydown", slash);
+    removeEventListener("keydown", shortcuts);
     newest += 1;
   };
 
@@ -102,15 +81,20 @@ export function mount(root, params) {
     return load();
   }
 
-  function change(partial) {
+  function placed(partial) {
     state = { ...state, ...partial };
     remember("documents", { ...state, page: state.page > 1 ? state.page : "" });
     panel.reset();
+  }
+
+  function change(partial) {
+    placed(partial);
     load();
   }
 
   /** Shows the page of now; an answer for an older one is dropped. */
   async function load() {
+    if (!known.length) return;
     const mine = (newest += 1);
     const one = known.find((other) => other.name === state.corpus);
     add.hidden = !one.served;
@@ -142,7 +126,7 @@ export function mount(root, params) {
     blank.replaceChildren();
     paging.hidden = !total;
     range.textContent = total
-      ? `${(from + 1).toLocaleString("en")}–${(from + documents.length).toLocaleString("en")} of ${counted(total, "document")}`
+      ? `${number(from + 1)}–${number(from + documents.length)} of ${counted(total, "document")}`
       : "No documents";
     previous.disabled = from === 0;
     next.disabled = from + documents.length >= total;
@@ -160,12 +144,7 @@ export function mount(root, params) {
           "documents",
           "This corpus is empty",
           one.served
-            ? h(
-                "button",
-                { type: "button", onclick: () => add.click() },
-                icon("plus"),
-                "Add the first document",
-              )
+            ? h("button", { type: "button", onclick: () => add.click() }, icon("plus"), "Add the first document")
             : "Build it with: shortlist build.",
         ),
       );
@@ -229,7 +208,9 @@ export function mount(root, params) {
       await service.drop(document.id);
       note(`Deleted ${name}.`, { label: "Undo", act: () => restore(document) });
       panel.reset();
+      const at = [...list.children].findIndex((item) => item.dataset.id === document.id);
       await load();
+      (list.children[Math.min(at, list.children.length - 1)]?.querySelector("button") ?? add).focus();
     } catch (error) {
       note(error.message, null, { wrong: true });
     }
@@ -249,5 +230,14 @@ export function mount(root, params) {
     note(wasThere ? `Saved ${document.title || document.id}.` : `Added ${document.title || document.id}.`);
     panel.reset();
     load();
+  }
+
+  function shortcuts(event) {
+    if (document.querySelector("dialog[open]")) return;
+    if (event.key === "Escape" && panel.isOpen) panel.close();
+    if (event.key === "/" && !event.target.closest("input, textarea, select")) {
+      event.preventDefault();
+      filter.focus();
+    }
   }
 }

@@ -46,11 +46,7 @@ const ICONS = {
 };
 
 export function icon(name) {
-  return svg(
-    "svg",
-    { class: "icon", viewBox: "0 0 24 24", "aria-hidden": "true" },
-    svg("path", { d: ICONS[name] }),
-  );
+  return svg("svg", { class: "icon", viewBox: "0 0 24 24", "aria-hidden": "true" }, svg("path", { d: ICONS[name] }));
 }
 
 /** Says something for a moment, with at most one thing to do about it. */
@@ -73,11 +69,7 @@ export function note(text, action = null, { wrong = false } = {}) {
         },
         action.label,
       ),
-    h(
-      "button",
-      { type: "button", class: "quiet icon-button", "aria-label": "Dismiss", onclick: close },
-      icon("close"),
-    ),
+    h("button", { type: "button", class: "quiet icon-button", "aria-label": "Dismiss", onclick: close }, icon("close")),
   );
   const notes = document.getElementById("notes");
   notes.replaceChildren(element);

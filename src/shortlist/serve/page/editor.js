@@ -33,12 +33,7 @@ export function edit(document_, { corpus, saved }) {
       h("h2", { id: "editor-title" }, wasThere ? "Edit the document" : "Add a document"),
       FIELDS.map(field),
       general,
-      h(
-        "div",
-        { class: "actions" },
-        h("button", { type: "button", onclick: () => dialog.close() }, "Cancel"),
-        save,
-      ),
+      h("div", { class: "actions" }, h("button", { type: "button", onclick: () => dialog.close() }, "Cancel"), save),
     ),
   );
   document.body.append(dialog);

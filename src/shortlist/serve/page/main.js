@@ -1,6 +1,6 @@
 // The frame around the tabs: which one is shown, and in which theme.
 
-import { failure, h, icon } from "./dom.js";
+import { h, icon } from "./dom.js";
 import { here } from "./route.js";
 import { tabs } from "./tabs.js";
 
@@ -11,29 +11,26 @@ const links = new Map(
 );
 nav.append(...links.values());
 
-let unmount = null;
-let shown = "";
+let leave = null;
 
-async function show() {
+function show() {
   const { tab: id, params } = here();
   const tab = tabs.find((one) => one.id === id) ?? tabs[0];
-  const asked = (shown = location.hash);
   for (const [name, link] of links) {
     if (name === tab.id) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  if (tab.id === id) links.get(id).setAttribute("href", location.hash); // found again as it was left
+  keep();
   document.title = `${tab.title} · shortlist`;
-  try {
-    const module = await tab.load();
-    if (shown !== asked) return;
-    unmount?.();
-    const root = h("div", { class: `tab ${tab.id}` });
-    main.replaceChildren(root);
-    unmount = module.mount(root, params) ?? null;
-  } catch (error) {
-    main.replaceChildren(failure(error, () => location.reload()));
-  }
+  leave?.();
+  const root = h("div", { class: `tab ${tab.id}` });
+  main.replaceChildren(root);
+  leave = tab.mount(root, params) ?? null;
+}
+
+/** A tab is found again as it was left. */
+function keep() {
+  links.get(here().tab)?.setAttribute("href", location.hash);
 }
 
 document.querySelector(".skip").addEventListener("click", (event) => {
@@ -41,7 +38,7 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   main.focus();
 });
 addEventListener("hashchange", show);
-addEventListener("remembered", () => links.get(here().tab)?.setAttribute("href", (shown = location.hash)));
+addEventListener("remembered", keep);
 
 const button = document.getElementById("theme");
 const THEMES = { auto: "the system's", light: "light", dark: "dark" };

@@ -1,4 +1,4 @@
-// What an answer means: rows to draw, the line that parts them, and the verdict in words. Nothing here touches the page.
+// What an answer means: rows to draw, the line that parts them, the verdict in words. Nothing here touches the page.
 
 // Shares sum to 1, so at most 100 / SHOWN_FROM documents hold SHOWN_FROM percent: that bounds what is asked for.
 const SHOWN_FROM = 0.5;
@@ -32,7 +32,7 @@ export function softmaxOutcome(answer, { cutoff, temperature }) {
     reason: kept
       ? `Kept ${kept} of ${counted(all, "candidate")}: each holds at least ${rule}.`
       : all
-        ? `None of ${counted(all, "candidate")} holds ${rule}; the best, ${rows[0]?.title ?? "of them"}, has ${rows[0]?.label ?? "less"}.`
+        ? `None of ${counted(all, "candidate")} holds ${rule}${rows.length ? `; ${rows[0].title} has ${rows[0].label}` : ""}.`
         : "No document has a word of the query.",
   };
 }
@@ -52,8 +52,7 @@ export function discoverOutcome(found, asked) {
   }));
   const floor = found.signals.min_score;
   const lines = [];
-  if (found.line > 0 && found.line !== floor)
-    lines.push({ at: found.line, name: LINES[asked.strategy](asked) });
+  if (found.line > 0 && found.line !== floor) lines.push({ at: found.line, name: LINES[asked.strategy](asked) });
   if (typeof floor === "number") lines.push({ at: floor, name: `floor ${number(floor, 3)}`, floor: true });
   return {
     rows,
@@ -84,14 +83,10 @@ export function ceiling(value) {
   return power * [1, 1.5, 2, 3, 4, 5, 6, 8, 10].find((step) => step * power >= value * 0.999_999);
 }
 
-export const number = (value, digits = 2) =>
-  Number(value).toLocaleString("en", { maximumFractionDigits: digits });
+export const number = (value, digits = 2) => Number(value).toLocaleString("en", { maximumFractionDigits: digits });
 export const percent = (share) =>
-  share > 0 && share < 0.0005
-    ? "< 0.1 %"
-    : `${(share * 100).toLocaleString("en", { minimumFractionDigits: share < 0.9995 ? 1 : 0, maximumFractionDigits: 1 })} %`;
-export const counted = (count, noun) =>
-  `${Number(count).toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+  share > 0 && share < 0.0005 ? "< 0.1 %" : `${(share * 100).toFixed(share < 0.9995 ? 1 : 0)} %`;
+export const counted = (count, noun) => `${Number(count).toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 export const size = (bytes) =>
   bytes < 1024
     ? `${bytes} B`

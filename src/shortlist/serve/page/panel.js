@@ -39,34 +39,27 @@ export class Panel {
       ),
       this.body,
     );
-    this.#rest();
+    this.reset();
   }
 
   get isOpen() {
     return this.element.classList.contains("open");
   }
 
-  #rest() {
+  /** Back to rest, without a word to anybody. */
+  reset() {
     this.asked = null;
     this.element.classList.remove("open");
     this.heading.textContent = "Document";
     this.body.replaceChildren(
-      empty(
-        "documents",
-        "Nothing is open",
-        "Choose a result to read it here: what an agent sees once it has decided.",
-      ),
+      empty("documents", "Nothing is open", "Choose a result to read it here: what an agent sees once it has decided."),
     );
   }
 
   close() {
     const was = this.asked;
-    this.#rest();
+    this.reset();
     this.closed(was);
-  }
-
-  reset() {
-    this.#rest();
   }
 
   /** Shows what `load()` gives; an answer that comes after another was asked for is dropped. */
@@ -80,7 +73,7 @@ export class Panel {
     this.body.setAttribute("aria-busy", "true");
     try {
       const found = await load();
-      if (this.asked === id) this.body.replaceChildren(...document_(found));
+      if (this.asked === id) this.body.replaceChildren(...parts(found));
     } catch (error) {
       if (this.asked === id) this.body.replaceChildren(failure(error));
     } finally {
@@ -90,19 +83,8 @@ export class Panel {
   }
 }
 
-/** A document as the panel shows it. */
-function document_({
-  id,
-  kind,
-  source,
-  locator,
-  body,
-  keywords = [],
-  metadata = {},
-  files = [],
-  note = "",
-  corpus = "",
-}) {
+/** A disclosed document as the panel shows it. */
+function parts({ id, kind, source, locator, body, metadata, files, note, corpus }) {
   const place = [source, locator && locator !== "whole" ? locator : ""].filter(Boolean).join(" · ");
   return [
     h(
@@ -114,18 +96,8 @@ function document_({
       fact("From", place),
     ),
     note && h("p", { class: "notice" }, icon("warn"), note),
-    keywords.length > 0 &&
-      h(
-        "ul",
-        { class: "tags", "aria-label": "Keywords" },
-        keywords.map((word) => h("li", {}, word)),
-      ),
     h("h3", {}, "Body"),
-    h(
-      "pre",
-      { class: "text", dir: "auto", tabindex: "0", role: "region", "aria-label": "Body" },
-      body || "(empty)",
-    ),
+    h("pre", { class: "text", dir: "auto", tabindex: "0", role: "region", "aria-label": "Body" }, body || "(empty)"),
     Object.keys(metadata).length > 0 && [h("h3", {}, "Metadata"), tree(metadata)],
     files.length > 0 && [
       h("h3", {}, `Files beside it (${files.length})`),

@@ -12,7 +12,9 @@ const WIDTH = 720,
 
 /** `series`: rows with `time` in seconds; `lines`: [{key, name}]; a value may be missing. */
 export function plot(series, lines, { span, unit, label, gap }) {
-  const until = series.at(-1)?.time ?? 0;
+  const last = series.at(-1).time;
+  const now = Date.now() / 1000;
+  const until = now > last && now - last < span ? now : last; // another clock may differ
   const most = ceiling(Math.max(0, ...series.flatMap((row) => lines.map(({ key }) => row[key] ?? 0))));
   const x = (time) => LEFT + (1 - (until - time) / span) * (WIDTH - LEFT - RIGHT);
   const y = (value) => TOP + (1 - value / most) * (HEIGHT - TOP - BOTTOM);
@@ -73,9 +75,7 @@ export function legend(lines) {
   return h(
     "ul",
     { class: "legend" },
-    lines.map(({ key, name }) =>
-      h("li", {}, h("span", { class: `swatch ${key}`, "aria-hidden": "true" }), name),
-    ),
+    lines.map(({ key, name }) => h("li", {}, h("span", { class: `swatch ${key}`, "aria-hidden": "true" }), name)),
   );
 }
 

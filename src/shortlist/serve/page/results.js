@@ -2,6 +2,9 @@
 
 import { h } from "./dom.js";
 
+// More rows than anybody reads; the rest is counted.
+const MOST = 200;
+
 const move = (list, element, before) =>
   list.moveBefore && element.parentNode === list
     ? list.moveBefore(element, before)
@@ -25,14 +28,14 @@ export class Results {
   }
 
   show(outcome) {
-    const { rows, scale, lines } = outcome;
+    const { scale, lines } = outcome;
+    const rows = outcome.rows.slice(0, MOST);
     this.element.hidden = !rows.length;
     this.#drawAxis(outcome);
     this.divider?.remove();
+    this.rest?.remove();
     const before = this.rows;
-    this.rows = new Map(
-      rows.map((row) => [row.id, Object.assign(before.get(row.id) ?? this.#make(), { row })]),
-    );
+    this.rows = new Map(rows.map((row) => [row.id, Object.assign(before.get(row.id) ?? this.#make(), { row })]));
     for (const [id, { element }] of before) if (!this.rows.has(id)) element.remove();
     const share = (line) => (line ? Math.min(line.at / scale, 1) : -1);
     const main = share(lines.find((line) => !line.floor));
@@ -50,12 +53,21 @@ export class Results {
         ? null
         : h(
             "li",
-            { class: "divide", "--at": border },
+            { class: "divide", "--at": border, "--below": 0 },
             border ? "Not selected" : "Near misses, none of them selected",
           );
     if (this.divider) this.list.insertBefore(this.divider, this.list.children[border]);
+    const left = outcome.rows.length - rows.length;
+    this.rest = left
+      ? h(
+          "li",
+          { class: "divide", "--at": MOST, "--below": border < 0 ? 0 : 1 },
+          `${left.toLocaleString("en")} more are not drawn`,
+        )
+      : null;
+    if (this.rest) this.list.append(this.rest);
     this.list.style.setProperty("--rows", rows.length);
-    this.list.style.setProperty("--dividers", border < 0 ? 0 : 1);
+    this.list.style.setProperty("--dividers", (border < 0 ? 0 : 1) + (left ? 1 : 0));
     this.#rove(this.list.querySelector("[tabindex='0']") ?? this.#buttons()[0]);
   }
 
@@ -73,7 +85,10 @@ export class Results {
   }
 
   mark(id) {
-    for (const [key, { button }] of this.rows) button.toggleAttribute("aria-current", key === id);
+    for (const [key, { button }] of this.rows) {
+      if (key === id) button.setAttribute("aria-current", "true");
+      else button.removeAttribute("aria-current");
+    }
   }
 
   #make() {

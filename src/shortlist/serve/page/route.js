@@ -6,9 +6,7 @@ export function here() {
 }
 
 export function address(tab, params = {}) {
-  const kept = Object.entries(params).filter(
-    ([, value]) => value !== undefined && value !== null && value !== "",
-  );
+  const kept = Object.entries(params).filter(([, value]) => value !== undefined && value !== null && value !== "");
   const query = new URLSearchParams(kept).toString();
   return `#/${tab}${query ? `?${query}` : ""}`;
 }

@@ -6,13 +6,13 @@ import { Panel } from "./panel.js";
 import { Results } from "./results.js";
 import { remember } from "./route.js";
 import * as service from "./service.js";
-import { DEFAULTS, tuning } from "./tuning.js";
+import { DEFAULTS, read as fromAddress, tuning } from "./tuning.js";
 
 const PAUSE = 120;
 
 export function mount(root, params) {
   let known = [];
-  let defaults = { ...DEFAULTS };
+  const defaults = { ...DEFAULTS };
   let state = { corpus: "", q: "" };
   let answer = null;
   let underWay = null;
@@ -59,14 +59,7 @@ export function mount(root, params) {
       corpus,
     ),
     fold,
-    h(
-      "section",
-      { class: "found", id: "found", "aria-label": "Results" },
-      live,
-      verdict,
-      blank,
-      results.element,
-    ),
+    h("section", { class: "found", id: "found", "aria-label": "Results" }, live, verdict, blank, results.element),
     panel.element,
   );
 
@@ -93,30 +86,14 @@ export function mount(root, params) {
     }
     corpus.replaceChildren(...service.choices(known));
     const first = service.preferred(known, params.corpus);
-    defaults = { ...defaults, look: first.served ? "softmax" : "discover", corpus: first.name, q: "" };
-    state = { ...defaults, ...typed(params), corpus: first.name };
-    if (field.value) state.q = field.value; // typed while this was loading
+    defaults.look = first.served ? "softmax" : "discover";
+    state = { ...defaults, ...fromAddress(params), corpus: first.name, q: field.value || (params.q ?? "") };
     if (!first.served) state.look = "discover";
     corpus.value = state.corpus;
     field.value = state.q;
     controls.show(state, first.served);
     if (!matchMedia("(pointer: coarse)").matches) field.focus();
     return ask();
-  }
-
-  /** What stands in the address, as values of the right type. */
-  function typed(given) {
-    const one = (name, value) =>
-      typeof defaults[name] === "number"
-        ? Number(value)
-        : typeof defaults[name] === "boolean"
-          ? value === "true"
-          : value;
-    return Object.fromEntries(
-      Object.entries(given)
-        .filter(([name]) => name in defaults)
-        .map(([name, value]) => [name, one(name, value)]),
-    );
   }
 
   function chosen(name) {
@@ -137,9 +114,7 @@ export function mount(root, params) {
 
   function note() {
     const kept = { corpus: current().served ? "" : state.corpus, q: state.q };
-    const tuned = Object.entries(state).filter(
-      ([name, value]) => !(name in kept) && value !== defaults[name],
-    );
+    const tuned = Object.entries(state).filter(([name, value]) => !(name in kept) && value !== defaults[name]);
     remember("search", { ...kept, ...Object.fromEntries(tuned) });
   }
 
@@ -156,7 +131,7 @@ export function mount(root, params) {
     try {
       const given =
         asked.look === "softmax"
-          ? await service.retrieve(softmaxBody(asked), mine.signal)
+          ? await retrieved(asked, mine.signal)
           : await service.discover(asked.corpus, discoverBody(asked), mine.signal);
       if (mine !== underWay) return undefined;
       answer = { look: asked.look, given, asked, ms: performance.now() - begun };
@@ -171,8 +146,13 @@ export function mount(root, params) {
     }
   }
 
-  function softmaxBody({ q, temperature, cutoff, ignore_zero }) {
-    return { query: q, temperature, ignore_zero, llm_tools_cutoff: askedCutoff(cutoff, current().documents) };
+  async function retrieved({ q, temperature, cutoff, ignore_zero }, signal) {
+    const body = { query: q, temperature, ignore_zero };
+    const documents = current().documents;
+    const found = await service.retrieve({ ...body, llm_tools_cutoff: askedCutoff(cutoff, documents) }, signal);
+    if (found.documents.length || !found.total_retrieved) return found;
+    // So many share it that none has much; the best has at least the mean.
+    return service.retrieve({ ...body, llm_tools_cutoff: 99 / found.total_retrieved }, signal);
   }
 
   function discoverBody({ q, mode, k, strategy, rel, max_k, gap_ratio, temperature, cutoff, min_score }) {
@@ -182,9 +162,7 @@ export function mount(root, params) {
 
   function show() {
     const outcome =
-      answer.look === "softmax"
-        ? softmaxOutcome(answer.given, state)
-        : discoverOutcome(answer.given, answer.asked);
+      answer.look === "softmax" ? softmaxOutcome(answer.given, state) : discoverOutcome(answer.given, answer.asked);
     const { kept, candidates, reason, rows } = outcome;
     const took = `${answer.ms < 10 ? answer.ms.toFixed(1) : Math.round(answer.ms)} ms`;
     results.show(outcome);
@@ -221,9 +199,7 @@ export function mount(root, params) {
       "rest",
       "search",
       counted(one.documents, "document"),
-      one.documents
-        ? "Type a query: results appear as you type."
-        : "There is nothing to find in this corpus yet.",
+      one.documents ? "Type a query: results appear as you type." : "There is nothing to find in this corpus yet.",
     );
     blank.replaceChildren(one.documents ? hints() : nothingFound());
   }
@@ -245,6 +221,7 @@ export function mount(root, params) {
   }
 
   function fromField(event) {
+    if (event.isComposing) return;
     if (event.key === "ArrowDown") {
       event.preventDefault();
       results.focusFirst();

@@ -13,8 +13,7 @@ export async function corpora() {
 }
 
 export const retrieve = (body, signal) => post("/retrieve", body, { signal });
-export const discover = (corpus, body, signal) =>
-  post(path("v1", "corpora", corpus, "discover"), body, { signal });
+export const discover = (corpus, body, signal) => post(path("v1", "corpora", corpus, "discover"), body, { signal });
 export const disclose = async (corpus, id) =>
   (await post(path("v1", "corpora", corpus, "disclose"), { ids: [id], level: "bundled" })).documents[0];
 
@@ -30,13 +29,8 @@ export const settings = () => get("/settings");
 /** Each setting in force, and where it comes from. */
 export async function settingsWithOrigins() {
   const { settings: inForce, configuration } = await get("/status");
-  const origins = Object.fromEntries(
-    Object.entries(inForce).map(([name, value]) => {
-      const { value: configured, origin } = configuration.find((row) => row.key === `bm25s.${name}`);
-      return [name, value === configured ? origin : `changed here; ${origin} says ${configured}`];
-    }),
-  );
-  return { inForce, origins };
+  const rows = configuration.map(({ key, origin }) => [key.replace("bm25s.", ""), origin]);
+  return { inForce, origins: Object.fromEntries(rows) };
 }
 
 export const change = (partial) => post("/settings", partial);

@@ -10,10 +10,7 @@ const NAMES = ["temperature", "llm_tools_cutoff", "ignore_zero"];
 export function mount(root) {
   const retrieval = h("section", { class: "card", "aria-label": "Retrieval" });
   const catalog = h("section", { class: "card", "aria-label": "Document file" });
-  root.append(
-    h("div", { class: "head" }, h("h1", {}, "Settings")),
-    h("div", { class: "columns" }, retrieval, catalog),
-  );
+  root.append(h("div", { class: "head" }, h("h1", {}, "Settings")), h("div", { class: "columns" }, retrieval, catalog));
   showRetrieval(retrieval);
   showFiles(catalog);
 }
@@ -70,11 +67,7 @@ async function showRetrieval(card) {
   controls.ignore_zero.set(wanted.ignore_zero);
   card.replaceChildren(
     h("h2", {}, "Retrieval"),
-    h(
-      "p",
-      { class: "muted" },
-      "Holds for every POST /retrieve that does not say otherwise, from the next request on.",
-    ),
+    h("p", { class: "muted" }, "Holds for every POST /retrieve that does not say otherwise, from the next request on."),
     h(
       "form",
       { class: "stack", novalidate: true, onsubmit: submit },
@@ -104,6 +97,8 @@ async function showRetrieval(card) {
   async function submit(event) {
     event.preventDefault();
     general.textContent = "";
+    const wrong = card.querySelector("[aria-invalid]");
+    if (wrong) return wrong.focus();
     const changed = Object.fromEntries(
       NAMES.filter((name) => wanted[name] !== inForce[name]).map((name) => [name, wanted[name]]),
     );
@@ -121,13 +116,7 @@ async function showRetrieval(card) {
 }
 
 const said = (name, value) =>
-  name === "ignore_zero"
-    ? value
-      ? "on"
-      : "off"
-    : name === "llm_tools_cutoff"
-      ? `${value} %`
-      : String(value);
+  name === "ignore_zero" ? (value ? "on" : "off") : name === "llm_tools_cutoff" ? `${value} %` : String(value);
 
 async function showFiles(card) {
   let found;
@@ -136,7 +125,6 @@ async function showFiles(card) {
   } catch (error) {
     return card.replaceChildren(failure(error, () => showFiles(card)));
   }
-  const again = () => showFiles(card);
   const act = async (button, what, done) => {
     button.disabled = true;
     try {
@@ -144,7 +132,7 @@ async function showFiles(card) {
     } catch (error) {
       note(error.message, null, { wrong: true });
     }
-    await again();
+    await showFiles(card);
   };
   const reload = h(
     "button",

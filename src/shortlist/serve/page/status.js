@@ -34,9 +34,7 @@ export function mount(root) {
       if (!document.hidden) {
         const [status, known] = await Promise.all([service.status(), service.corpora()]);
         if (ended) return;
-        wrong.replaceChildren(
-          ...(status.problem ? [h("p", { class: "notice" }, icon("warn"), status.problem)] : []),
-        );
+        wrong.replaceChildren(...(status.problem ? [h("p", { class: "notice" }, icon("warn"), status.problem)] : []));
         show(status, known);
       }
     } catch (error) {
@@ -55,9 +53,7 @@ export function mount(root) {
       ["p50, last minute", ms(now.p50_ms)],
       ["p99, last minute", ms(now.p99_ms)],
     ];
-    facts.replaceChildren(
-      ...tiles.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
-    );
+    facts.replaceChildren(...tiles.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
     const caption = `Percentiles of the last ten minutes, in steps of ${now.bucket_seconds} seconds`;
     table.querySelector("table")?.remove();
     table.append(asTable(now.series, LINES, { unit: "ms", caption }));
@@ -68,18 +64,13 @@ export function mount(root) {
             span: SPAN,
             unit: "ms",
             gap: now.bucket_seconds * 3,
-            label: `Latency over the last ten minutes: p50 ${ms(now.p50_ms)}, p95 ${ms(now.p95_ms)}, p99 ${ms(now.p99_ms)} in the last minute.`,
+            label: `Latency over ten minutes. Last minute: ${LINES.map(({ key, name }) => `${name} ${ms(now[key])}`).join(", ")}.`,
           })
         : empty("status", "No requests yet", "Search for something, and its latency appears here."),
       table,
     );
     corpora.replaceChildren(
-      h(
-        "div",
-        { class: "card-head" },
-        h("h2", {}, "Corpora"),
-        h("p", { class: "muted" }, `${known.length} known`),
-      ),
+      h("div", { class: "card-head" }, h("h2", {}, "Corpora"), h("p", { class: "muted" }, `${known.length} known`)),
       h(
         "div",
         { class: "wide" },
@@ -93,9 +84,7 @@ export function mount(root) {
             h(
               "tr",
               {},
-              ["Name", "Documents", "Passages", "Size", "Model"].map((name) =>
-                h("th", { scope: "col" }, name),
-              ),
+              ["Name", "Documents", "Passages", "Size", "Model"].map((name) => h("th", { scope: "col" }, name)),
             ),
           ),
           h(
@@ -126,8 +115,7 @@ export function mount(root) {
 }
 
 const sized = (count) => (count === null ? "–" : number(count));
-const ms = (value) =>
-  value === null || value === undefined ? "–" : `${number(value, value < 10 ? 2 : 0)} ms`;
+const ms = (value) => (value === null || value === undefined ? "–" : `${number(value, value < 10 ? 2 : 0)} ms`);
 
 function duration(seconds) {
   const parts = [
@@ -140,9 +128,6 @@ function duration(seconds) {
   if (first < 0) return "0 s";
   return parts
     .slice(first, first + 2)
-    .map(
-      ([unit, length], at) =>
-        `${Math.floor(at ? (seconds % parts[first][1]) / length : seconds / length)} ${unit}`,
-    )
+    .map(([unit, length], at) => `${Math.floor(at ? (seconds % parts[first][1]) / length : seconds / length)} ${unit}`)
     .join(" ");
 }

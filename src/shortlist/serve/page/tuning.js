@@ -17,6 +17,9 @@ export const DEFAULTS = {
   ignore_zero: true,
 };
 
+// Cosines and blends end at 1; BM25 has no end, but rarely comes here.
+const MOST_LEXICAL = 50;
+
 const MODES = [
   ["auto", "Auto", "Words and meaning, blended as measured best."],
   ["lexical", "Lexical", "Words alone: BM25."],
@@ -74,7 +77,26 @@ const SLIDERS = {
   cutoff: { label: "Cutoff", min: 0, max: 100, step: 0.5, unit: "%", hint: "The least share that is kept." },
 };
 
-/** All controls, made once; `show(state, softmax)` brings out those that mean something now. `change` hears the rest. */
+const KNOWN = {
+  look: ["softmax", "discover"],
+  mode: MODES.map(([value]) => value),
+  strategy: STRATEGIES.map(([value]) => value),
+  ignore_zero: ["true", "false"],
+};
+
+/** Of what stands in an address, the values that mean something. */
+export function read(params) {
+  const values = {};
+  for (const [name, text] of Object.entries(params)) {
+    if (KNOWN[name]?.includes(text)) values[name] = name === "ignore_zero" ? text === "true" : text;
+    const range = SLIDERS[name];
+    const value = Number(text);
+    if (range && value >= range.min && value <= (name === "min_score" ? MOST_LEXICAL : range.max)) values[name] = value;
+  }
+  return values;
+}
+
+/** All controls, made once; `show(state, softmax)` brings out those that mean something now. */
 export function tuning({ change, reset }) {
   const controls = {
     look: segments({
@@ -111,7 +133,7 @@ export function tuning({ change, reset }) {
         ? ["temperature", "cutoff", "ignore_zero"]
         : ["mode", "k", "strategy", ...USES[state.strategy], "min_score"];
     element.hidden = false;
-    controls.min_score.reach(...(state.mode === "lexical" ? [50, 0.5] : [1, 0.01]));
+    controls.min_score.reach(...(state.mode === "lexical" ? [MOST_LEXICAL, 0.5] : [1, 0.01]));
     for (const [name, control] of Object.entries(controls)) {
       control.set(state[name]);
       control.element.hidden = name === "look" ? !softmax : !used.includes(name);
