@@ -166,7 +166,10 @@ def test_a_service_with_a_token_is_asked_with_it(start: Callable[..., Service], 
     service.stop()
     page.get_by_role("searchbox", name="Filter").fill("x")
     expect(page.get_by_role("alert").filter(has_text="The service does not answer.")).to_be_visible()
-    expect(page.get_by_text("No connection").first).to_be_visible()
+    expect(page.locator("#link")).to_have_text("No connection")
+    page.get_by_role("link", name="Search").click()
+    expect(page.locator(".verdict.wrong")).to_contain_text("No connection")
+    expect(page.get_by_role("button", name="Try again")).to_be_visible()
     assert [text for text in visit.complaints if "401" not in text and "ERR_CONNECTION" not in text] == []
     visit.complaints.clear()
 

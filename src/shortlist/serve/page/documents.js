@@ -1,6 +1,6 @@
 // Browse, filter, add, edit and delete. Only the served catalog can be changed here; the others are read.
 
-import { debounced, empty, failure, h, icon, note } from "./dom.js";
+import { debounced, empty, failure, h, icon, loading, note } from "./dom.js";
 import { edit } from "./editor.js";
 import { counted, number } from "./outcome.js";
 import { Panel } from "./panel.js";
@@ -47,14 +47,14 @@ export function mount(root, params) {
   );
   const range = h("p", { class: "muted count", role: "status", "aria-live": "polite" });
   const list = h("ul", { class: "documents-list" });
-  const blank = h("div");
+  const blank = h("div", {}, loading());
   const previous = h("button", { type: "button", onclick: () => change({ page: state.page - 1 }) }, "Previous");
   const next = h("button", { type: "button", onclick: () => change({ page: state.page + 1 }) }, "Next");
   const panel = new Panel({
     closed: (id) => list.querySelector(`[data-id="${CSS.escape(id)}"] .document-open`)?.focus(),
   });
   const soon = debounced(load, 150);
-  const paging = h("nav", { class: "paging", "aria-label": "Pages of documents" }, previous, range, next);
+  const paging = h("nav", { class: "paging", "aria-label": "Pages of documents", hidden: true }, previous, range, next);
 
   root.append(
     h("div", { class: "head" }, h("h1", {}, "Documents"), h("div", { class: "head-tools" }, corpus, filter, add)),

@@ -87,6 +87,9 @@ export function empty(name, title, ...more) {
   );
 }
 
+/** What stands where something will be in a moment. */
+export const loading = () => h("p", { class: "loading" }, "One moment…");
+
 /** What went wrong, with a way to try again. */
 export function failure(error, again = null) {
   return h(

@@ -1,6 +1,6 @@
 // Type, and see at once what an agent would be given, and what not.
 
-import { debounced, empty, failure, h, icon } from "./dom.js";
+import { debounced, empty, h, icon } from "./dom.js";
 import { askedCutoff, counted, discoverOutcome, softmaxOutcome } from "./outcome.js";
 import { Panel } from "./panel.js";
 import { Results } from "./results.js";
@@ -49,6 +49,14 @@ export function mount(root, params) {
     h("summary", {}, icon("settings"), "Tuning"),
     controls.element,
   );
+  const found = h(
+    "section",
+    { class: "found", id: "found", "aria-label": "Results" },
+    live,
+    verdict,
+    blank,
+    results.element,
+  );
 
   root.append(
     h("h1", { class: "unseen" }, "Search"),
@@ -59,7 +67,7 @@ export function mount(root, params) {
       corpus,
     ),
     fold,
-    h("section", { class: "found", id: "found", "aria-label": "Results" }, live, verdict, blank, results.element),
+    found,
     panel.element,
   );
 
@@ -71,18 +79,18 @@ export function mount(root, params) {
   };
 
   async function begin() {
-    verdict.replaceChildren();
-    blank.replaceChildren(h("p", { class: "muted loading" }, "Looking for corpora…"));
+    say("rest", "search", "One moment", "Looking for corpora…");
+    blank.replaceChildren();
     try {
-      const [found, inForce] = await Promise.all([service.corpora(), service.settings()]);
-      known = found;
+      const [rows, inForce] = await Promise.all([service.corpora(), service.settings()]);
+      known = rows;
       Object.assign(defaults, {
         temperature: inForce.temperature,
         cutoff: inForce.llm_tools_cutoff,
         ignore_zero: inForce.ignore_zero,
       });
     } catch (error) {
-      return blank.replaceChildren(failure(error, begin));
+      return fail(error, begin);
     }
     corpus.replaceChildren(...service.choices(known));
     const first = service.preferred(known, params.corpus);
@@ -128,6 +136,7 @@ export function mount(root, params) {
     }
     const mine = (underWay = new AbortController());
     const begun = performance.now();
+    found.setAttribute("aria-busy", "true");
     try {
       const given =
         asked.look === "softmax"
@@ -140,19 +149,19 @@ export function mount(root, params) {
       if (error.name === "AbortError" || mine !== underWay) return undefined;
       answer = null;
       results.clear();
-      say("wrong", "warn", "That did not work", error.message);
-      blank.replaceChildren(failure(error, ask));
-      return undefined;
+      return fail(error, ask);
+    } finally {
+      if (mine === underWay) found.removeAttribute("aria-busy");
     }
   }
 
   async function retrieved({ q, temperature, cutoff, ignore_zero }, signal) {
     const body = { query: q, temperature, ignore_zero };
     const documents = current().documents;
-    const found = await service.retrieve({ ...body, llm_tools_cutoff: askedCutoff(cutoff, documents) }, signal);
-    if (found.documents.length || !found.total_retrieved) return found;
+    const first = await service.retrieve({ ...body, llm_tools_cutoff: askedCutoff(cutoff, documents) }, signal);
+    if (first.documents.length || !first.total_retrieved) return first;
     // So many share it that none has much; the best has at least the mean.
-    return service.retrieve({ ...body, llm_tools_cutoff: 99 / found.total_retrieved }, signal);
+    return service.retrieve({ ...body, llm_tools_cutoff: 99 / first.total_retrieved }, signal);
   }
 
   function discoverBody({ q, mode, k, strategy, rel, max_k, gap_ratio, temperature, cutoff, min_score }) {
@@ -212,6 +221,13 @@ export function mount(root, params) {
       h("p", { class: "verdict-took" }, took),
       h("p", { class: "verdict-reason", title: reason }, reason),
     );
+  }
+
+  function fail(error, again) {
+    say("wrong", "warn", error.title || "That did not work", error.message);
+    live.textContent = error.message;
+    const button = h("button", { type: "button", onclick: again }, icon("reload"), "Try again");
+    blank.replaceChildren(h("div", { class: "again" }, button));
   }
 
   function read(row, focus) {

@@ -1,15 +1,15 @@
 // What is in force, from where, and how to change it.
 
 import { TEMPERATURES, slider, toggle } from "./controls.js";
-import { failure, h, icon, note } from "./dom.js";
+import { failure, h, icon, loading, note } from "./dom.js";
 import { counted, size } from "./outcome.js";
 import * as service from "./service.js";
 
 const NAMES = ["temperature", "llm_tools_cutoff", "ignore_zero"];
 
 export function mount(root) {
-  const retrieval = h("section", { class: "card", "aria-label": "Retrieval" });
-  const catalog = h("section", { class: "card", "aria-label": "Document file" });
+  const retrieval = h("section", { class: "card", "aria-label": "Retrieval" }, loading());
+  const catalog = h("section", { class: "card", "aria-label": "Document file" }, loading());
   root.append(h("div", { class: "head" }, h("h1", {}, "Settings")), h("div", { class: "columns" }, retrieval, catalog));
   showRetrieval(retrieval);
   showFiles(catalog);

@@ -1,6 +1,6 @@
 // How the service does: what it serves, since when, and how fast.
 
-import { empty, failure, h, icon } from "./dom.js";
+import { empty, failure, h, icon, loading } from "./dom.js";
 import { number, size } from "./outcome.js";
 import { asTable, legend, plot } from "./plot.js";
 import * as service from "./service.js";
@@ -17,7 +17,7 @@ export function mount(root) {
   let timer = null;
   let ended = false;
   const facts = h("dl", { class: "tiles" });
-  const latency = h("section", { class: "card", "aria-label": "Latency" });
+  const latency = h("section", { class: "card", "aria-label": "Latency" }, loading());
   const corpora = h("section", { class: "card flush", "aria-label": "Corpora" });
   const wrong = h("div");
   const table = h("details", { class: "as-table" }, h("summary", {}, "Show as a table"));
