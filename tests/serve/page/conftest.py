@@ -17,7 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect, sync_playwright
+
+import shortlist
+from shortlist import CorpusSource
 
 ROOT = Path(__file__).parents[3]
 COMMAND = re.findall(r"^```sh\n(.*?)^```$", (ROOT / "docs" / "page.md").read_text("utf-8"), re.MULTILINE | re.DOTALL)[0]
@@ -31,6 +34,8 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
+
+expect.set_options(timeout=20_000)
 
 # Counts every shift of the layout, also those right after a key was pressed, which browsers forgive.
 COUNT_SHIFTS = """
@@ -84,7 +89,12 @@ class Service:
 
 @pytest.fixture(scope="package")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """The service of all tests that leave it as it was, with a corpus of skills beside the catalog."""
     service = Service(tmp_path_factory.mktemp("service"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SHORTLIST_DATA_DIR", str(service.folder / "data"))
+        patch.setenv("SHORTLIST_CONFIG_DIR", str(service.folder / "config"))
+        shortlist.build(CorpusSource.from_skills(ROOT / "examples" / "data" / "skills"), name="runbooks").close()
     yield service
     service.stop()
 
@@ -123,7 +133,7 @@ class Opened:
 
     def __call__(self, url: str, place: str = "", **options: Any) -> Page:
         context = self._browser.new_context(**{"viewport": DESKTOP, **options})
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(20_000)
         context.add_init_script(COUNT_SHIFTS)
         self._contexts.append(context)
         page = context.new_page()

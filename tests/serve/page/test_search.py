@@ -125,9 +125,22 @@ def test_every_corpus_can_be_asked_and_none_that_was_never_built(service: Servic
     expect(chooser).to_have_value("catalog")
     known = service.ask("GET", "/v1/corpora")["corpora"]
     usable = [row["name"] for row in known if row["documents"] is not None]
-    assert "packages" not in usable
+    assert usable == ["catalog", "runbooks"]
     assert chooser.locator("option:enabled").evaluate_all("all => all.map((one) => one.value)") == usable
     assert chooser.locator("option:disabled").count() == len(known) - len(usable)
+    chooser.select_option("runbooks")
+    page.get_by_role("searchbox", name="Query").fill("roll back a bad release")
+    page.get_by_role("button", name="1. deploy-to-production").click()
+    panel = page.get_by_role("complementary", name="Document")
+    expect(panel.get_by_text("scripts/rollback.sh", exact=True)).to_be_visible()
+    expect(panel.locator("pre")).to_contain_text("# Deploy to production")
+    page.reload()
+    expect(chooser).to_have_value("runbooks")
+    page.get_by_role("link", name="Documents").click()
+    page.get_by_role("combobox", name="Corpus").select_option("runbooks")
+    expect(page.locator(".document-title")).to_have_count(6)
+    expect(page.get_by_text("Read only")).to_be_visible()
+    assert page.get_by_role("button", name=re.compile("Add document|Edit|Delete")).count() == 0
 
 
 def test_a_result_is_read_by_click(service: Service, visit: Opened) -> None:

@@ -104,6 +104,7 @@ export function edit(document_, { corpus, saved }) {
     const text = Object.fromEntries(FIELDS.map(({ name }) => [name, inputs[name].value]));
     const problems = {};
     if (!text.id.trim()) problems.id = "A document needs an id.";
+    if (/^\.{1,2}$/.test(text.id.trim())) problems.id = "An id of dots alone cannot stand in an address.";
     if (!text.content.trim() && !text.title.trim())
       problems.content = "A document needs a title or a content: there would be nothing to find.";
     const given = {
