@@ -49,9 +49,11 @@ def test_every_control_has_a_name_and_a_phone_need_not_scroll_sideways(
 ) -> None:
     page = open_tab(visit, service, tab)
     assert nameless(page) == []
-    page.set_viewport_size({"width": 360, "height": 740})
-    page.wait_for_timeout(100)
-    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    for width, bar in ((768, 56), (360, 96)):
+        page.set_viewport_size({"width": width, "height": 740})
+        page.wait_for_timeout(100)
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        assert page.evaluate("document.querySelector('.bar').scrollHeight") <= bar
     too_small = page.locator(":is(button, select, input:not([type=radio])):visible").evaluate_all(
         "all => all.filter((one) => one.getBoundingClientRect().height < 20).map((one) => one.outerHTML)"
     )

@@ -30,7 +30,7 @@ export function softmaxOutcome(answer, { cutoff, temperature }) {
     tick: (share) => `${number(share * 100)} %`,
     lines: [{ at: cutoff / 100, name: `cutoff ${number(cutoff)} %` }],
     reason: kept
-      ? `Kept ${kept} of ${counted(all, "candidate")}: each holds at least ${rule}.`
+      ? `Kept ${number(kept)} of ${counted(all, "candidate")}: each holds at least ${rule}.`
       : all
         ? `None of ${counted(all, "candidate")} holds ${rule}${rows.length ? `; ${rows[0].title} has ${rows[0].label}` : ""}.`
         : "No document has a word of the query.",
@@ -77,10 +77,10 @@ const LINES = {
 const nothing = (reason) => ({ rows: [], kept: 0, candidates: 0, scale: 1, tick: number, lines: [], reason });
 
 /** The next round number, so that the scale stays as it is while scores change a little. */
-export function ceiling(value) {
+export function ceiling(value, steps = [1, 1.5, 2, 3, 4, 5, 6, 8, 10]) {
   if (!(value > 0)) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
-  return power * [1, 1.5, 2, 3, 4, 5, 6, 8, 10].find((step) => step * power >= value * 0.999_999);
+  return power * steps.find((step) => step * power >= value * 0.999_999);
 }
 
 export const number = (value, digits = 2) => Number(value).toLocaleString("en", { maximumFractionDigits: digits });

@@ -15,7 +15,8 @@ export function plot(series, lines, { span, unit, label, gap }) {
   const last = series.at(-1).time;
   const now = Date.now() / 1000;
   const until = now > last && now - last < span ? now : last; // another clock may differ
-  const most = ceiling(Math.max(0, ...series.flatMap((row) => lines.map(({ key }) => row[key] ?? 0))));
+  const highest = Math.max(0, ...series.flatMap((row) => lines.map(({ key }) => row[key] ?? 0)));
+  const most = 4 * ceiling(highest / 4, [1, 2, 2.5, 5, 10]); // four steps, each a round number
   const x = (time) => LEFT + (1 - (until - time) / span) * (WIDTH - LEFT - RIGHT);
   const y = (value) => TOP + (1 - value / most) * (HEIGHT - TOP - BOTTOM);
   const shown = series.filter((row) => until - row.time <= span);
