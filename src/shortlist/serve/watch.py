@@ -46,6 +46,7 @@ class Watch:
                 message["headers"] = [*message.get("headers", ()), (b"x-request-id", id.encode())]
             await send(message)
 
+        self._metrics.in_progress += 1
         try:
             await self._app(scope, receive, send_with_id)
         except Exception:
@@ -54,6 +55,7 @@ class Watch:
                 detail = f"Something unexpected went wrong. The log of the service tells more about the request {id}."
                 await problem(scope, 500, detail)(scope, receive, send_with_id)
         finally:
+            self._metrics.in_progress -= 1
             self._note(scope, id, status or 499, time.perf_counter() - began)  # 499: the caller went away
 
     def _note(self, scope: Scope, id: str, status: int, seconds: float) -> None:
