@@ -97,7 +97,8 @@ class Service:
 
     def wait_for(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """The first line of the log that is wanted."""
-        return until(lambda: next((line for line in self.lines if wanted(line)), None), self.process)
+        found: dict[str, Any] = until(lambda: next(filter(wanted, self.lines), None), self.process)
+        return found
 
     def end(self, how: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
         """Stop it; its exit code and what it wrote to stdout."""

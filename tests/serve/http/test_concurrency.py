@@ -18,7 +18,7 @@ def test_no_read_fails_while_documents_are_added_deleted_and_indexed_again(start
     ended = threading.Event()
 
     def read() -> list[int]:
-        statuses = []
+        statuses: list[int] = []
         with httpx2.Client(base_url=service.url, timeout=60, trust_env=False) as http:
             while not ended.is_set() or not statuses:
                 answer = http.post("/retrieve", json={"query": "track a parcel"})

@@ -51,7 +51,7 @@ def test_every_request_is_answered_as_shown_and_every_program_runs(start: Start,
             assert fits(json.loads(block), answered), f"{head}\n{json.dumps(answered, indent=2)}"
         elif language == "python":
             exec(compile(block.replace("http://localhost:9200", service.url), "docs/http.md", "exec"), {})
-    assert asked == sum(language == "json" for language, _ in BLOCKS) == 13
+    assert asked == sum(language == "json" for language, _ in BLOCKS) == 14
 
 
 def test_the_settings_file_that_is_shown_holds_every_key_and_the_defaults(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_its_own_page_and_allowed_ones_do(make: Make) -> None:
 )
 def test_without_the_token_nothing_is_told(make: Make, header: str | None) -> None:
     client = make(server__token=TOKEN)
-    headers = {} if header is None else {"Authorization": header.encode("latin-1")}
+    headers = {} if header is None else {b"Authorization": header.encode("latin-1")}
     for path in ("/documents", "/metrics", "/status", "/v1/corpora", "/nothing"):
         answer = client.get(path, headers=headers)
         assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
@@ -103,7 +103,7 @@ def test_what_takes_too_long_is_ended(make: Make, monkeypatch: pytest.MonkeyPatc
     [("abc-123", True), ("a" * 101, False), ("a b", False), ('x"y', False), ("é", False), ("", False)],
 )
 def test_a_request_id_is_echoed_if_it_can_do_no_harm(make: Make, given: str, is_taken: bool) -> None:
-    answer = make().get("/health", headers={"X-Request-ID": given.encode()})
+    answer = make().get("/health", headers={b"X-Request-ID": given.encode()})
     assert (answer.headers["x-request-id"] == given) == is_taken
     assert answer.headers["x-request-id"]
 

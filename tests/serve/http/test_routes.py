@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from pydantic import BaseModel
 
 from tests.serve.http.conftest import TOOLS, Make, ids, write_catalog
 
@@ -234,8 +235,8 @@ def test_the_page_of_the_api_needs_nothing_from_elsewhere(client: TestClient) ->
 def test_every_example_of_the_openapi_document_is_one(client: TestClient) -> None:
     from shortlist.serve import shapes
 
-    models = [model for model in vars(shapes).values() if isinstance(model, type) and hasattr(model, "model_config")]
-    given = [(model, (model.model_config.get("json_schema_extra") or {}).get("examples", [])) for model in models]
+    models = [model for model in vars(shapes).values() if isinstance(model, type) and issubclass(model, BaseModel)]
+    given = [(model, model.model_json_schema().get("examples", [])) for model in models]
     assert sum(len(examples) for _, examples in given) >= 15
     for model, examples in given:
         for example in examples:
