@@ -309,7 +309,7 @@ class Reply:
     usage: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AgentTool:
     """Something that an agent may call: it is described to a model, and called with the arguments that come back.
 

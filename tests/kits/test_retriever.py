@@ -445,6 +445,12 @@ def test_a_reload_makes_it_hold_what_the_file_has_and_may_go_over_to_another(tmp
         of().reload_documents()
 
 
+def test_what_no_file_can_hold_is_replaced_and_all_else_of_its_entry_stays(tmp_path: Path) -> None:
+    (tmp_path / "tools.json").write_text(json.dumps([entry("a", "apple \ud800", metadata={"x": 1})]))
+    (found,) = BM25SRetriever(document_file=tmp_path / "tools.json").retrieve_documents("apple")["documents"]
+    assert (found["content"], found["metadata"]) == ("apple ?", {"x": 1})
+
+
 def test_an_empty_catalog_is_an_empty_retriever(tmp_path: Path) -> None:
     made = BM25SRetriever(document_file=catalog(tmp_path / "tools.yaml"))
     assert made.retrieve_documents("apple")["message"] == "No documents indexed"

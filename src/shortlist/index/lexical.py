@@ -27,6 +27,9 @@ COMPILED_FROM = 200_000
 # After this many altogether numba is loaded all the same: it would have been quicker.
 COMPILED_AFTER = 20 * COMPILED_FROM
 
+# So many gains are kept from query to query: 12 bytes each.
+REMEMBERED_GAINS = 2_000_000
+
 # More hits than this are found by scoring everything exactly.
 COARSE_UP_TO = 1_000
 
@@ -218,6 +221,8 @@ class Lexical:
         self._is_one_part = len(parts) == 1 and parts[0].dead is None
         self._by_size = sorted(range(len(parts)), key=lambda at: -parts[at].postings.size)
         self._of_parts: list[tuple[Any, ...] | None] = [None] * len(parts)
+        self._known_gains: dict[tuple[int, int], tuple[NDArray[np.int32], Floats]] = {}
+        self._room_for_gains = REMEMBERED_GAINS
 
     def rank(self, query: str, k: int, allowed: Mask | None = None) -> Ranking:
         keys = self.analyzer.keys(query)
@@ -450,8 +455,19 @@ class Lexical:
         for start, end, weight in zip(starts.tolist(), ends.tolist(), weights.tolist(), strict=True):
             if start == end:
                 continue
-            at = docs[start:end]
-            tf = weighted_tf(tfs[start:end], scoring.weights)
-            if not tf.all():
-                at, tf = at[tf > 0], tf[tf > 0]
-            scores[at] += weight * formula.gain(tf, base + scale * lengths[at], scoring.k1, formula.delta)
+            known = self._known_gains.get((part.offset, start))
+            if known is None:
+                at = docs[start:end]
+                tf = weighted_tf(tfs[start:end], scoring.weights)
+                if not tf.all():
+                    at, tf = at[tf > 0], tf[tf > 0]
+                known = at, formula.gain(tf, base + scale * lengths[at], scoring.k1, formula.delta)
+                self._remember((part.offset, start), known)
+            at, gains = known
+            scores[at] += weight * gains
+
+    def _remember(self, term: tuple[int, int], gains: tuple[NDArray[np.int32], Floats]) -> None:
+        """Keep what a term gains, the same for every query to this state, as long as there is room."""
+        if len(gains[1]) <= self._room_for_gains:
+            self._room_for_gains -= len(gains[1])
+            self._known_gains[term] = gains

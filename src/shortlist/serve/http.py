@@ -9,7 +9,7 @@ import math
 import signal
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +18,7 @@ from fastapi.middleware import Middleware
 from fastapi.routing import APIRoute
 from starlette.responses import FileResponse, Response
 from starlette.staticfiles import StaticFiles
+from starlette.types import Receive, Scope, Send
 
 import shortlist
 from shortlist.errors import InputError, SourceError
@@ -88,11 +89,14 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
 
 class Direct(APIRoute):
-    """A route that is handed its request as it is: the way through FastAPI's models costs as much as a search."""
+    """A route that hands over its request as it is: the way through FastAPI's models costs as much as a search."""
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handler: Callable[[Request], Coroutine[Any, Any, Response]] = self.endpoint
-        return handler
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] not in (self.methods or ()):
+            await super().handle(scope, receive, send)
+            return
+        response = await self.endpoint(Request(scope, receive))
+        await response(scope, receive, send)
 
 
 def _add_catalog(app: FastAPI, served: Served, workers: Workers) -> None:
@@ -274,6 +278,7 @@ def serve(settings: Settings) -> None:
             log_config=None,
             access_log=False,
             server_header=False,
+            proxy_headers=False,
             lifespan="on",
             timeout_graceful_shutdown=math.ceil(settings.limits.request_seconds),
         )

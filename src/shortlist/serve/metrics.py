@@ -28,6 +28,7 @@ class Metrics:
 
     def __init__(self, facts: Facts) -> None:
         self.latencies = Latencies()
+        self.in_progress = 0
         self._registry = CollectorRegistry()
         self._requests = Counter(
             "shortlist_requests", "Requests by route, method and status.", ("route", "method", "status"),
@@ -36,7 +37,7 @@ class Metrics:
         self._seconds = Histogram(
             "shortlist_request_seconds", "How long requests took.", ("route",), buckets=BOUNDS, registry=self._registry
         )
-        self._registry.register(_Facts(facts))
+        self._registry.register(_Facts(lambda: {**facts(), "requests_in_progress": self.in_progress}))
         self._known: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
 
     def count(self, route: str, method: str, status: int, seconds: float) -> None:

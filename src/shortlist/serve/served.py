@@ -120,12 +120,12 @@ class Served:
         """The catalogs that may be switched to: those in the folder, and nothing that only seems to lie there."""
         folder = self._configured.folder.expanduser().resolve()
         files = []
-        for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-            place = path.resolve()
-            if path.suffix.lower() in SUFFIXES and place.is_relative_to(folder) and place.is_file():
-                status, is_current = path.stat(), place == self.document_file
+        for name in sorted(path.name for path in folder.iterdir()) if folder.is_dir() else ():
+            place = _catalog_in(folder, name)
+            if place is not None and place.is_file():
+                status, is_current = place.stat(), place == self.document_file
                 files.append(
-                    {"file": path.name, "bytes": status.st_size, "modified": status.st_mtime, "current": is_current}
+                    {"file": name, "bytes": status.st_size, "modified": status.st_mtime, "current": is_current}
                 )
         return {"folder": str(folder), "current": str(self.document_file), "files": files}
 
@@ -214,21 +214,28 @@ class Served:
     def _inside(self, name: str) -> Path:
         """The file of that name in the folder; whatever leads out of it is refused."""
         folder = self._configured.folder.expanduser().resolve()
-        refused = InputError(f"{name!r} is no file inside {folder}: only those that GET /document-files lists.")
-        if not name or "\0" in name or "\\" in name or Path(name).is_absolute() or ".." in Path(name).parts:
-            raise refused
-        try:
-            place = (folder / name).resolve()
-        except (OSError, ValueError, RuntimeError):  # a ring of links
-            raise refused from None
-        if not place.is_relative_to(folder) or place.suffix.lower() not in SUFFIXES:
-            raise refused
+        place = _catalog_in(folder, name)
+        if place is None:
+            raise InputError(f"{name!r} is no catalog inside {folder}: only those that GET /document-files lists.")
         if not place.is_file():
             raise CorpusNotFound(f"There is no file {name!r} in {folder}. GET /document-files lists those that are.")
         return place
 
     def _changes(self) -> Changes:
         return self.corpus.changes
+
+
+def _catalog_in(folder: Path, name: str) -> Path | None:
+    """Where a catalog of that name in a folder really lies; None if that is not in the folder, or can be no catalog."""
+    parts = Path(name).parts
+    if "\0" in name or "\\" in name or ".." in parts or Path(name).is_absolute():
+        return None
+    try:
+        place = (folder / name).resolve()
+        place.exists()  # which says whether a name is too long
+    except (OSError, RuntimeError):  # or a ring of links
+        return None
+    return place if place.is_relative_to(folder) and place.suffix.lower() in SUFFIXES else None
 
 
 def _hash(document: Document) -> str:

@@ -9,6 +9,7 @@ import secrets
 import sys
 import time
 from collections.abc import Collection
+from functools import lru_cache
 from typing import Any
 
 from starlette.datastructures import Headers
@@ -46,6 +47,7 @@ class Watch:
                 message["headers"] = [*message.get("headers", ()), (b"x-request-id", id.encode())]
             await send(message)
 
+        self._metrics.in_progress += 1
         try:
             await self._app(scope, receive, send_with_id)
         except Exception:
@@ -54,6 +56,7 @@ class Watch:
                 detail = f"Something unexpected went wrong. The log of the service tells more about the request {id}."
                 await problem(scope, 500, detail)(scope, receive, send_with_id)
         finally:
+            self._metrics.in_progress -= 1
             self._note(scope, id, status or 499, time.perf_counter() - began)  # 499: the caller went away
 
     def _note(self, scope: Scope, id: str, status: int, seconds: float) -> None:
@@ -77,14 +80,22 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
-            "time": f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(record.created))}.{int(record.msecs):03}Z",
+            "time": f"{_second(int(record.created))}.{int(record.msecs):03}Z",
             "level": record.levelname.lower(),
             "message": record.getMessage(),
             **getattr(record, "fields", {}),
         }
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=True, default=str)
+        return _to_json(line)
+
+
+_to_json = json.JSONEncoder(default=str).encode
+
+
+@lru_cache(1)
+def _second(seconds: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
 
 
 def log_to_stderr(level: str) -> None:
