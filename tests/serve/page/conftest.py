@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Dialog, Page, ViewportSize, expect, sync_playwright
 
 import shortlist
 from shortlist import CorpusSource
 
 ROOT = Path(__file__).parents[3]
-COMMAND = re.findall(r"^```sh\n(.*?)^```$", (ROOT / "docs" / "page.md").read_text("utf-8"), re.MULTILINE | re.DOTALL)[0]
+DOCUMENT = (ROOT / "docs" / "page.md").read_text("utf-8")
+(COMMAND,) = re.findall(r"^```sh\n(.*?)^```$", DOCUMENT, re.MULTILINE | re.DOTALL)
 DESKTOP: ViewportSize = {"width": 1440, "height": 900}
 FLAGS = (
     "--no-sandbox",
@@ -59,7 +60,8 @@ class Service:
         tools = (ROOT / "examples" / "data" / "tools.yaml").read_text("utf-8")
         (folder / "tools.yaml").write_text(tools if catalog is None else catalog, "utf-8")
         places = {f"SHORTLIST_{kind}_DIR": str(folder / kind.lower()) for kind in ("DATA", "CONFIG", "CACHE")}
-        environment = {**os.environ, **places, **({"SHORTLIST_TOKEN": token} if token else {})}
+        others = {name: value for name, value in os.environ.items() if not name.startswith(("BM25S_", "SHORTLIST_"))}
+        environment = {**others, **places, **({"SHORTLIST_TOKEN": token} if token else {})}
         program, *arguments = shlex.split(COMMAND)
         assert program == "shortlist"
         command = [sys.executable, "-m", "shortlist", *arguments, "--port", "0"]
@@ -90,11 +92,12 @@ class Service:
 @pytest.fixture(scope="package")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """The service of all tests that leave it as it was, with a corpus of skills beside the catalog."""
-    service = Service(tmp_path_factory.mktemp("service"))
+    folder = tmp_path_factory.mktemp("service")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SHORTLIST_DATA_DIR", str(service.folder / "data"))
-        patch.setenv("SHORTLIST_CONFIG_DIR", str(service.folder / "config"))
+        patch.setenv("SHORTLIST_DATA_DIR", str(folder / "data"))
+        patch.setenv("SHORTLIST_CONFIG_DIR", str(folder / "config"))
         shortlist.build(CorpusSource.from_skills(ROOT / "examples" / "data" / "skills"), name="runbooks").close()
+    service = Service(folder)
     yield service
     service.stop()
 
@@ -139,7 +142,7 @@ class Opened:
         page = context.new_page()
         page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
         page.on("console", lambda message: self._heard(message.type, message.text))
-        page.on("dialog", lambda dialog: self.complaints.append(f"dialog: {dialog.message}"))
+        page.on("dialog", self._interrupted)
         page.on("request", lambda request: self._asked(request.url, url))
         page.goto(f"{url}/{place}")
         return page
@@ -147,6 +150,10 @@ class Opened:
     def _heard(self, kind: str, text: str) -> None:
         if kind in ("error", "warning"):
             self.complaints.append(f"{kind}: {text}")
+
+    def _interrupted(self, dialog: Dialog) -> None:
+        self.complaints.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
 
     def _asked(self, address: str, origin: str) -> None:
         if not address.startswith(f"{origin}/"):
