@@ -49,6 +49,7 @@ def test_every_control_has_a_name_and_a_phone_need_not_scroll_sideways(
 ) -> None:
     page = open_tab(visit, service, tab)
     assert nameless(page) == []
+    assert page.evaluate("window.shifts") == []
     for width, bar in ((768, 56), (360, 96)):
         page.set_viewport_size({"width": width, "height": 740})
         page.wait_for_timeout(100)

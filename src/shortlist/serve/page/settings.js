@@ -8,11 +8,14 @@ import * as service from "./service.js";
 const NAMES = ["temperature", "llm_tools_cutoff", "ignore_zero"];
 
 export function mount(root) {
-  const retrieval = h("section", { class: "card", "aria-label": "Retrieval" }, loading());
-  const catalog = h("section", { class: "card", "aria-label": "Document file" }, loading());
-  root.append(h("div", { class: "head" }, h("h1", {}, "Settings")), h("div", { class: "columns" }, retrieval, catalog));
-  showRetrieval(retrieval);
-  showFiles(catalog);
+  const retrieval = h("section", { class: "card", "aria-label": "Retrieval" });
+  const catalog = h("section", { class: "card", "aria-label": "Document file" });
+  const others = h("section", { class: "card flush", "aria-label": "Other settings" });
+  const wait = loading();
+  root.append(h("div", { class: "head" }, h("h1", {}, "Settings")), wait);
+  Promise.all([showRetrieval(retrieval), showFiles(catalog), showOthers(others)]).then(() =>
+    wait.replaceWith(h("div", { class: "parts" }, h("div", { class: "columns" }, retrieval, catalog), others)),
+  );
 }
 
 async function showRetrieval(card) {
@@ -138,7 +141,7 @@ async function showFiles(card) {
     "button",
     { type: "button", onclick: () => act(reload, service.reload, changes) },
     icon("reload"),
-    "Read it again",
+    "Reload the file",
   );
   card.replaceChildren(
     h("h2", {}, "Document file"),
@@ -190,3 +193,40 @@ async function showFiles(card) {
 
 const changes = ({ message, count }) =>
   `${message} There ${count === 1 ? "is" : "are"} ${counted(count, "document")} now.`;
+
+/** What the service was started with. */
+async function showOthers(card) {
+  let rows;
+  try {
+    ({ configuration: rows } = await service.status());
+  } catch (error) {
+    return card.replaceChildren(failure(error, () => showOthers(card)));
+  }
+  const line = ({ key, value, origin }) =>
+    h("tr", {}, h("th", { scope: "row" }, h("code", {}, key)), h("td", {}, plain(value)), h("td", {}, origin));
+  card.replaceChildren(
+    h("div", { class: "card-head" }, h("h2", {}, "Other settings"), h("p", { class: "muted" }, "Given at the start")),
+    h(
+      "div",
+      { class: "wide" },
+      h(
+        "table",
+        { class: "texts" },
+        h("caption", { class: "unseen" }, "Other settings"),
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            ["Setting", "Value", "From"].map((name) => h("th", { scope: "col" }, name)),
+          ),
+        ),
+        h("tbody", {}, rows.filter(({ key }) => !key.startsWith("bm25s.")).map(line)),
+      ),
+    ),
+  );
+  return undefined;
+}
+
+const plain = (value) => (value === null || value.length === 0 ? "–" : String(value));

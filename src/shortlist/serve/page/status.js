@@ -17,11 +17,12 @@ export function mount(root) {
   let timer = null;
   let ended = false;
   const facts = h("dl", { class: "tiles" });
-  const latency = h("section", { class: "card", "aria-label": "Latency" }, loading());
+  const latency = h("section", { class: "card", "aria-label": "Latency" });
   const corpora = h("section", { class: "card flush", "aria-label": "Corpora" });
-  const wrong = h("div");
+  const parts = h("div", { class: "parts", hidden: true }, facts, latency, corpora);
+  const said = h("div", {}, loading());
   const table = h("details", { class: "as-table" }, h("summary", {}, "Show as a table"));
-  root.append(h("div", { class: "head" }, h("h1", {}, "Status")), wrong, facts, latency, corpora);
+  root.append(h("div", { class: "head" }, h("h1", {}, "Status")), said, parts);
   look();
   return () => {
     ended = true;
@@ -34,11 +35,12 @@ export function mount(root) {
       if (!document.hidden) {
         const [status, known] = await Promise.all([service.status(), service.corpora()]);
         if (ended) return;
-        wrong.replaceChildren(...(status.problem ? [h("p", { class: "notice" }, icon("warn"), status.problem)] : []));
+        said.replaceChildren(...(status.problem ? [h("p", { class: "notice" }, icon("warn"), status.problem)] : []));
         show(status, known);
+        parts.hidden = false;
       }
     } catch (error) {
-      if (!ended) wrong.replaceChildren(failure(error, look));
+      if (!ended) said.replaceChildren(failure(error, look));
     }
     if (!ended) timer = setTimeout(look, EVERY);
   }
