@@ -29,12 +29,15 @@ export function softmaxOutcome(answer, { cutoff, temperature }) {
     scale: ceiling(Math.max(rows[0]?.score ?? 0, (cutoff / 100) * 1.1)),
     tick: (share) => `${number(share * 100)} %`,
     lines: [{ at: cutoff / 100, name: `cutoff ${number(cutoff)} %` }],
-    reason: kept
-      ? `Kept ${number(kept)} of ${counted(all, "candidate")}: each holds at least ${rule}.`
-      : all
-        ? `None of ${counted(all, "candidate")} holds ${rule}${rows.length ? `; ${rows[0].title} has ${rows[0].label}` : ""}.`
-        : "No document has a word of the query.",
+    reason: softmaxReason(kept, all, rule, rows[0]),
   };
+}
+
+function softmaxReason(kept, all, rule, best) {
+  if (!all) return "No document has a word of the query.";
+  if (kept) return `Kept ${number(kept)} of ${counted(all, "candidate")}: each holds at least ${rule}.`;
+  const most = best ? `; the best, ${best.title}, has ${best.label}` : "";
+  return `None of ${counted(all, "candidate")} holds ${rule}${most}.`;
 }
 
 /** An answer of discover: candidates, best first, some of them selected, and the score at which they part. */

@@ -57,6 +57,7 @@ export function mount(root) {
     ];
     facts.replaceChildren(...tiles.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
     const caption = `Percentiles of the last ten minutes, in steps of ${now.bucket_seconds} seconds`;
+    const inWords = LINES.map(({ key, name }) => `${name} ${ms(now[key])}`).join(", ");
     table.querySelector("table")?.remove();
     table.append(asTable(now.series, LINES, { unit: "ms", caption }));
     latency.replaceChildren(
@@ -66,7 +67,7 @@ export function mount(root) {
             span: SPAN,
             unit: "ms",
             gap: now.bucket_seconds * 3,
-            label: `Latency over ten minutes. Last minute: ${LINES.map(({ key, name }) => `${name} ${ms(now[key])}`).join(", ")}.`,
+            label: `Latency over ten minutes. Last minute: ${inWords}.`,
           })
         : empty("status", "No requests yet", "Search for something, and its latency appears here."),
       table,
