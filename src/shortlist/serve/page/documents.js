@@ -45,7 +45,7 @@ export function mount(root, params) {
     { class: "muted fixed", hidden: true },
     "Read only: this corpus follows its source. Change it there, and build it again.",
   );
-  const range = h("p", { class: "muted count", role: "status", "aria-live": "polite" });
+  const range = h("p", { class: "muted", role: "status", "aria-live": "polite" });
   const list = h("ul", { class: "documents-list" });
   const blank = h("div", {}, loading());
   const previous = h("button", { type: "button", onclick: () => change({ page: state.page - 1 }) }, "Previous");

@@ -116,9 +116,9 @@ const fact = (name, value) => value && h("div", {}, h("dt", {}, name), h("dd", {
 
 /** Metadata, nested as it is. */
 function tree(value) {
-  if (value === null || typeof value !== "object") return h("span", { class: "leaf" }, String(value));
+  if (value === null || typeof value !== "object") return h("span", {}, String(value));
   if (Array.isArray(value) && value.every((one) => one === null || typeof one !== "object"))
-    return h("span", { class: "leaf" }, value.join(", "));
+    return h("span", {}, value.join(", "));
   return h(
     "dl",
     { class: "tree" },

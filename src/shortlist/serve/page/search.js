@@ -34,7 +34,7 @@ export function mount(root, params) {
   const corpus = h("select", { id: "corpus", "aria-label": "Corpus", onchange: () => chosen(corpus.value) });
   const verdict = h("div", { class: "verdict" });
   const live = h("p", { class: "unseen", role: "status", "aria-live": "polite" });
-  const blank = h("div", { class: "blank" });
+  const blank = h("div");
   const panel = new Panel({
     closed: (id) => {
       results.mark(null);
