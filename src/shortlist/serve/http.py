@@ -27,6 +27,7 @@ from shortlist.serve import shapes
 from shortlist.serve.guard import Guard
 from shortlist.serve.metrics import Metrics
 from shortlist.serve.problems import checked, responses, tell_problems
+from shortlist.serve.restart import Restart
 from shortlist.serve.served import Served, log
 from shortlist.serve.settings import Settings
 from shortlist.serve.v1 import DISCOVER, SEARCH, Contained, Offset, add_corpora, listed, told
@@ -288,8 +289,14 @@ def serve(settings: Settings) -> None:
         )
         host, port = listener.getsockname()[:2]
         log.info("Serving on http://%s:%s.", f"[{host}]" if ":" in host else host, port)
+        server = uvicorn.Server(config)
+        restart = (
+            Restart(settings.file, lambda: setattr(server, "should_exit", True)) if settings.server.reload else None
+        )
         with _quiet_signals():
-            uvicorn.Server(config).run(sockets=[listener])
+            server.run(sockets=[listener])
+    if restart:
+        restart.end()
 
 
 def _listen(host: str, port: int) -> socket.socket:
