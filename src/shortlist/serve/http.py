@@ -117,7 +117,7 @@ def _add_catalog(app: FastAPI, served: Served, workers: Workers) -> None:
             wanted = checked(body, kind, shapes.RetrieveBody)
             return served.retriever.retrieve_documents(**wanted.model_dump())
 
-        return await workers.read(retrieved)
+        return await workers.retrieve(retrieved)
 
     schema = {"application/json": {"schema": shapes.RetrieveBody.model_json_schema()}}
     app.router.add_api_route(
