@@ -13,7 +13,8 @@ from typing import Any
 from starlette.responses import Response
 
 # More threads than this take turns at the interpreter more than they work.
-READERS = 2
+RETRIEVERS = 2
+READERS = 4
 
 Work = Callable[[], Any]
 Render = Callable[[Any], Response]
@@ -74,11 +75,15 @@ class Pool:
 
 
 class Workers:
-    """Threads that read, and one that changes."""
+    """Threads that retrieve, threads for whatever else reads and may take longer, and one that changes."""
 
     def __init__(self) -> None:
+        self._retrievers = Pool(RETRIEVERS, "shortlist-retrieve")
         self._readers = Pool(READERS, "shortlist-read")
         self._writer = Pool(1, "shortlist-write")
+
+    async def retrieve(self, work: Work) -> Response:
+        return await self._answered(self._retrievers, work, answer)
 
     async def read(self, work: Work, render: Render | None = None) -> Response:
         """The answer with what the work returns, as JSON unless it is rendered otherwise."""
@@ -93,8 +98,8 @@ class Workers:
 
     def close(self) -> None:
         """Wait for what is under way."""
-        self._writer.close()
-        self._readers.close()
+        for pool in (self._writer, self._readers, self._retrievers):
+            pool.close()
 
 
 def answer(data: Any) -> Response:

@@ -57,6 +57,24 @@ def test_a_reader_does_not_wait_for_a_change(make: Make, monkeypatch: pytest.Mon
         assert {future.result().status_code for future in writing} == {200}
 
 
+def test_retrieving_does_not_wait_for_other_readers(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = make()
+    release = threading.Event()
+
+    def slow(*_: object) -> dict[str, object]:
+        assert release.wait(60)
+        return {"folder": "", "current": "", "files": []}
+
+    monkeypatch.setattr("shortlist.serve.served.Served.document_files", slow)
+    with ThreadPoolExecutor(12) as pool:
+        reading = [pool.submit(client.get, "/document-files") for _ in range(10)]
+        assert ids(client.post("/retrieve", json={"query": "parcel"})) == ["track"]
+        assert client.post("/documents", json=TOOLS[0]).status_code == 200
+        assert not any(future.done() for future in reading)
+        release.set()
+        assert {future.result().status_code for future in reading} == {200}
+
+
 def test_two_services_on_one_catalog_see_each_other(start: Start, catalog: Path) -> None:
     first, second = start("--documents", str(catalog)), start("--documents", str(catalog))
     first.http.delete("/documents/track")

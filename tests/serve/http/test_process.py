@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -95,6 +96,28 @@ def test_settings_of_file_environment_and_command_line_reach_the_retriever(start
     assert origins["bm25s.llm_tools_cutoff"] == "BM25S_CUTOFF"
     assert origins["server.port"] == "--port"
     assert origins["server.host"] == "default"
+
+
+def test_with_reload_it_begins_anew_when_the_settings_file_changes(start: Start, catalog: Path) -> None:
+    file = catalog.parent.parent / "settings.yaml"
+    text = "server: {reload: true}\ndocuments: {source: catalogs/tools.json, embedder: none}\n"
+    file.write_text(text)
+    service = start()
+    service.http.post("/documents", json=TOOLS[0] | {"id": "kept"})
+    file.write_text(text + "bm25s: {temperature: 7}\n")
+    serving = until(lambda: [line for line in service.lines if "Serving on" in line["message"]][1:], service.process)
+    url = serving[0]["message"].split()[-1].rstrip(".")
+    settings = until(lambda: asked(f"{url}/settings"), service.process)
+    assert settings["temperature"] == 7.0
+    assert asked(f"{url}/documents?limit=0")["count"] == 4
+    assert service.end() == (0, "")
+
+
+def asked(url: str) -> Any:
+    try:
+        return httpx2.get(url, trust_env=False).json()
+    except httpx2.TransportError:
+        return {}
 
 
 def test_the_log_has_a_line_for_each_request_and_never_the_token(start: Start, catalog: Path) -> None:

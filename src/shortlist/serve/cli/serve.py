@@ -47,7 +47,7 @@ def serve(
         out.note(f"shortlist: {sentence}")
     opened(out, loaded.server.corpora or ())
 
-    from shortlist.serve import http
+    from shortlist.serve import listen
 
-    http.serve(loaded)
+    listen.serve(loaded)
     return OK
