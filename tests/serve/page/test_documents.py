@@ -69,6 +69,26 @@ def test_a_document_is_added_found_edited_and_deleted(service: Service, visit: O
     expect(page.locator(".verdict-title")).to_have_text("Nothing fits")
 
 
+def test_what_is_not_edited_stays_as_it_is(service: Service, visit: Opened) -> None:
+    odd = {
+        "id": " odd id ",
+        "title": " Two\nlines ",
+        "content": "wombat\r\n\n ",
+        "keywords": ["a, b", ""],
+        "metadata": {},
+    }
+    service.ask("POST", "/documents", odd)
+    (before,) = service.ask("GET", "/documents?q=wombat")["documents"]
+    page = visit(service.url, "#/documents?q=wombat")
+    page.get_by_role("button", name="Edit").click()
+    fill(page, metadata='{"seen": true}')
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert service.ask("GET", "/documents?q=wombat")["documents"] == [before | {"metadata": {"seen": True}}]
+    page.get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("No document fits the filter")).to_be_visible()
+
+
 def test_a_delete_can_be_undone(service: Service, visit: Opened) -> None:
     page = visit(service.url, "#/documents?q=get_customer_profile")
     (before,) = [one for one in service.ask("GET", "/documents")["documents"] if one["id"] == "get_customer_profile"]

@@ -5,7 +5,7 @@ import { h } from "./dom.js";
 const TOKEN = "shortlist-token";
 let asking = null;
 
-export class ServiceError extends Error {
+class ServiceError extends Error {
   constructor(message, { status = 0, title = "", fields = {} } = {}) {
     super(message);
     this.status = status;

@@ -6,13 +6,7 @@ import * as service from "./service.js";
 const FIELDS = [
   { name: "id", label: "Id", hint: "What programs call it. It cannot be changed later.", required: true },
   { name: "title", label: "Title", hint: "Searched. Often the name of the tool." },
-  {
-    name: "content",
-    label: "Content",
-    hint: "Searched. What it does and when to use it.",
-    rows: 6,
-    required: true,
-  },
+  { name: "content", label: "Content", hint: "Searched. What it does and when to use it.", rows: 6 },
   { name: "keywords", label: "Keywords", hint: "Searched. Separated by commas." },
   { name: "metadata", label: "Metadata", hint: "Not searched. A JSON object.", rows: 5, code: true },
 ];
@@ -20,8 +14,9 @@ const FIELDS = [
 /** Opens the form, empty for a new document. `saved(document, wasThere)` is called once the service has it. */
 export function edit(document_, { corpus, saved }) {
   const wasThere = document_ !== null;
-  const inputs = {},
-    wrongs = {};
+  const inputs = {};
+  const wrongs = {};
+  const before = {};
   const general = h("p", { class: "wrong-field", role: "alert" });
   const save = h("button", { class: "primary" }, wasThere ? "Save" : "Add document");
   const dialog = h(
@@ -54,6 +49,7 @@ export function edit(document_, { corpus, saved }) {
     };
     inputs[name] = rows ? h("textarea", { ...common, rows }) : h("input", { ...common, type: "text" });
     if (wasThere) inputs[name].value = shown(name, document_[name]);
+    before[name] = inputs[name].value; // a field may not take every character
     wrongs[name] = h("p", { class: "wrong-field", id: `${id}-wrong`, role: "alert" });
     return h(
       "div",
@@ -107,15 +103,12 @@ export function edit(document_, { corpus, saved }) {
     if (/^\.{1,2}$/.test(text.id.trim())) problems.id = "An id of dots alone cannot stand in an address.";
     if (!text.content.trim() && !text.title.trim())
       problems.content = "A document needs a title or a content: there would be nothing to find.";
+    const words = text.keywords.split(",").map((word) => word.trim());
     const given = {
-      id: wasThere ? text.id : text.id.trim(),
+      id: text.id.trim(),
       title: text.title.trim(),
       content: text.content,
-      keywords: text.keywords
-        .split(",")
-        .map((word) => word.trim())
-        .filter(Boolean),
-      metadata: {},
+      keywords: words.filter(Boolean),
     };
     try {
       given.metadata = text.metadata.trim() ? JSON.parse(text.metadata) : {};
@@ -124,15 +117,14 @@ export function edit(document_, { corpus, saved }) {
     } catch (error) {
       problems.metadata = `This is not JSON: ${error.message}.`;
     }
+    for (const { name } of FIELDS) if (wasThere && text[name] === before[name]) given[name] = document_[name];
     return { given, problems };
   }
 }
 
-const shown = (name, value) =>
-  name === "keywords"
-    ? (value ?? []).join(", ")
-    : name === "metadata"
-      ? Object.keys(value ?? {}).length
-        ? JSON.stringify(value, null, 2)
-        : ""
-      : (value ?? "");
+/** A value as its field shows it. */
+function shown(name, value) {
+  if (name === "keywords") return value.join(", ");
+  if (name === "metadata") return Object.keys(value).length ? JSON.stringify(value, null, 2) : "";
+  return value;
+}

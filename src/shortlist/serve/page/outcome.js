@@ -87,7 +87,7 @@ export function ceiling(value, steps = [1, 1.5, 2, 3, 4, 5, 6, 8, 10]) {
 }
 
 export const number = (value, digits = 2) => Number(value).toLocaleString("en", { maximumFractionDigits: digits });
-export const percent = (share) =>
+const percent = (share) =>
   share > 0 && share < 0.0005 ? "< 0.1 %" : `${(share * 100).toFixed(share < 0.9995 ? 1 : 0)} %`;
 export const counted = (count, noun) => `${Number(count).toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 export const size = (bytes) =>

@@ -113,7 +113,7 @@ export function asTable(series, lines, { unit, caption }) {
   );
 }
 
-export const clock = (seconds) =>
+const clock = (seconds) =>
   new Date(seconds * 1000).toLocaleTimeString("en-GB", {
     hour: "2-digit",
     minute: "2-digit",
