@@ -99,12 +99,7 @@ class BM25SClient:
         waits = iter(BACK_OFF if is_read else ())
         while True:
             try:
-                response = (
-                    self._http.request(method, path, json=body)
-                    if body is not None
-                    else self._http.request(method, path)
-                )
-                break
+                return _answer(self._http.request(method, path, **({} if body is None else {"json": body})))
             except (httpx2.NetworkError, httpx2.RemoteProtocolError, httpx2.ConnectTimeout) as error:
                 wait = next(waits, None)
                 if wait is None:
@@ -112,10 +107,8 @@ class BM25SClient:
                     raise ServiceError(reason) from error
                 time.sleep(wait)
             except httpx2.HTTPError as error:
-                raise ServiceError(
-                    f"{method} {self.base_url}{path} failed: {str(error) or type(error).__name__}."
-                ) from error
-        return _answer(response)
+                reason = f"{method} {self.base_url}{path} failed: {str(error) or type(error).__name__}."
+                raise ServiceError(reason) from error
 
 
 def _answer(response: httpx2.Response) -> dict[str, Any]:
@@ -126,7 +119,5 @@ def _answer(response: httpx2.Response) -> dict[str, Any]:
     if response.is_success and isinstance(data, dict):
         return data
     said = data.get("detail") if isinstance(data, dict) else None
-    raise ServiceError(
-        str(said or f"{response.url} answered {response.status_code}, and no service of ours does so."),
-        response.status_code,
-    )
+    strange = f"{response.url} answered {response.status_code}, as no service of ours does."
+    raise ServiceError(str(said or strange), response.status_code)

@@ -6,7 +6,6 @@ import asyncio
 import hmac
 import ipaddress
 from functools import lru_cache
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
@@ -51,16 +50,10 @@ class Guard:
         host = headers.get("host", "")
         name = _name_of(host)
         if not self._answers_to(name):
-            return (
-                421,
-                f"This service does not answer to the host {name!r}. Add it to server.allowed_hosts if it should.",
-            )
+            return 421, f"This service does not answer to the host {name!r}; server.allowed_hosts may name it."
         origin = headers.get("origin")
         if origin is not None and scope["method"] in CHANGING and not self._is_ours(origin, host):
-            return (
-                403,
-                f"A page of {origin!r} may not change anything here. Add it to server.allowed_origins if it may.",
-            )
+            return 403, f"A page of {origin!r} may change nothing here; server.allowed_origins may name it."
         if self._token is not None and not _is_open(scope["path"]):
             kind, _, given = headers.get("authorization", "").partition(" ")
             if kind.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), self._token):
@@ -75,20 +68,22 @@ class Guard:
         return name in self._hosts or "*" in self._hosts or _is_address(name)
 
     def _is_ours(self, origin: str, host: str) -> bool:
-        return origin.lower() in self._origins or urlsplit(origin).netloc.lower() == host.lower()
+        given = origin.lower()
+        return given in self._origins or given in (f"http://{host.lower()}", f"https://{host.lower()}")
 
     def _too_large(self) -> str:
         return f"The body has more than {self._most_bytes} bytes (limits.max_body_bytes). Send it in parts."
 
     async def _within_limits(self, scope: Scope, receive: Receive, send: Send) -> None:
-        taken, ended, started = 0, False, False
+        taken, is_waiting, started = 0, False, False
 
         async def receive_counted() -> Message:
-            nonlocal taken, ended
+            nonlocal taken, is_waiting
+            is_waiting = True
             message = await receive()
+            is_waiting = False
             if message["type"] == "http.request":
                 taken += len(message.get("body", b""))
-                ended = not message.get("more_body", False)
                 if taken > self._most_bytes:
                     raise HTTPException(413, self._too_large(), {"Connection": "close"})
             return message
@@ -103,10 +98,10 @@ class Guard:
                 await self._app(scope, receive_counted, send_noted)
         except TimeoutError:
             seconds = f"{self._most_seconds:g} seconds (limits.request_seconds)"
-            if ended or scope["method"] not in CHANGING:
-                answer = problem(scope, 503, f"This took longer than {seconds}. A change may still be carried out.")
-            else:
+            if is_waiting:
                 answer = problem(scope, 408, f"The body did not arrive within {seconds}.")
+            else:
+                answer = problem(scope, 503, f"This took longer than {seconds}. A change may still be carried out.")
         else:
             return
         if started:

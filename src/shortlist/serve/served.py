@@ -29,6 +29,9 @@ NAME = "catalog"
 COMPILED_FROM = 1_000
 
 
+Stamp = tuple[int, ...] | None  # what changes with a file; None while it is not there
+
+
 @dataclass(frozen=True, slots=True)
 class Catalog:
     """The documents of one file, as they lie on disk with what was changed since, and their retriever."""
@@ -50,7 +53,7 @@ class Served:
         self._state = State(settings)
         self._one_change = threading.Lock()
         self.problem = ""  # why the file could not be read when that was last tried
-        self.stamp_read: tuple[int, ...] | None = None  # of the file when it was last read
+        self.stamp_read: Stamp = None  # of the file when it was last read
         self._catalog = self._opened(self._state.document_file, BM25SSettings(**self._state.settings()))
         self._read_at_start()
         self._warm()
@@ -101,13 +104,8 @@ class Served:
     def document_file(self) -> Path:
         return self._catalog.file
 
-    def stamp(self) -> tuple[int, ...] | None:
-        """What changes with the file; None while it is not there."""
-        try:
-            status = self.document_file.stat()
-        except OSError:
-            return None
-        return status.st_mtime_ns, status.st_size, status.st_ino
+    def stamp(self) -> Stamp:
+        return _stamp(self.document_file)
 
     def settings(self) -> dict[str, Any]:
         return self.retriever.get_settings().to_dict()
@@ -134,7 +132,7 @@ class Served:
     def add(self, documents: Iterable[Document]) -> Changes:
         with self._one_change:
             self.retriever.add_documents(documents)
-            return self._changes()
+            return self.corpus.changes
 
     def delete(self, id: str) -> Changes:
         with self._one_change:
@@ -147,27 +145,23 @@ class Served:
         """Replace all by these, or by what the file holds; without either, index the present ones again."""
         with self._one_change:
             if from_file:
-                return self._import_file(keep_changes=False)
+                return self._read_file(keep_changes=False)
             self.retriever.rebuild_index(documents)
-            return self._changes() if documents is not None else Changes(unchanged=len(self.corpus))
+            return self.corpus.changes if documents is not None else Changes(unchanged=len(self.corpus))
 
     def reload(self) -> Changes:
         """Read the file again; if it is broken, everything stays and the error says so."""
         with self._one_change:
-            return self._import_file(keep_changes=True)
+            return self._read_file(keep_changes=True)
 
     def switch(self, name: str) -> Changes:
         """Serve another file of the folder from now on, with what was ever changed of its documents."""
         with self._one_change:
-            file = self._inside(name)
-            before = self._catalog
-            self._catalog = self._opened(file, self.retriever.get_settings())
-            try:
-                changes = self._import_file(keep_changes=True)
-                self._state.keep(document_file=file)
-            except BaseException:
-                self._catalog = before
-                raise
+            catalog = self._opened(self._inside(name), self.retriever.get_settings())
+            stamp = _stamp(catalog.file)
+            changes = self._imported(catalog, keep_changes=True)
+            self._state.keep(document_file=catalog.file)
+            self._catalog, self.stamp_read, self.problem = catalog, stamp, ""
             return changes
 
     def update_settings(self, changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -182,34 +176,34 @@ class Served:
         with self._one_change:
             self.corpus.close()
 
-    def _import_file(self, *, keep_changes: bool) -> Changes:
-        """The corpus first, then what was imported: a process that dies between them imports the same once more."""
-        catalog, corpus = self._catalog, self.corpus
+    def _read_file(self, *, keep_changes: bool) -> Changes:
         self.stamp_read = self.stamp()
-        with locked(catalog.folder / "imported.lock"):
-            try:
-                documents = read_catalog(catalog.file, self._configured.documents.encoding)
-            except SourceError as error:
-                count = len(corpus)
-                self.problem = (
-                    f"{error} The {count} documents that were indexed before are kept." if count else str(error)
-                )
-                raise SourceError(self.problem) from None
-            known = read_json(catalog.folder / "imported.json").get("hashes", {}) if keep_changes else {}
+        try:
+            changes = self._imported(self._catalog, keep_changes=keep_changes)
+        except SourceError as error:
+            count = len(self.corpus)
+            kept = f" The {count} documents that were indexed before are kept." if count else ""
+            self.problem = f"{error}{kept}"
+            raise SourceError(self.problem) from None
+        self.problem = ""
+        return changes
+
+    def _imported(self, catalog: Catalog, *, keep_changes: bool) -> Changes:
+        """The corpus first, then what was imported: a process that dies between them imports the same once more."""
+        corpus, memory = catalog.retriever.corpus, catalog.folder / "imported.json"
+        with locked(memory.with_suffix(".lock")):
+            documents = read_catalog(catalog.file, self._configured.documents.encoding)
             hashes = {document.id: _hash(document) for document in documents}
+            known = read_json(memory).get("hashes", {})
             if keep_changes:
-                changed = [document for document in documents if known.get(document.id) != hashes[document.id]]
-                changes = corpus.add(changed)
+                changes = corpus.add([one for one in documents if known.get(one.id) != hashes[one.id]])
                 gone = [id for id in known if id not in hashes]
                 changes = replace(changes, removed=corpus.remove(gone) if gone else 0)
             else:
                 changes = corpus.sync(documents)
             if hashes != known:
-                text = json.dumps({"format": FORMAT, "file": str(catalog.file), "hashes": hashes})
-                replace_text(catalog.folder / "imported.json", text)
-            self.problem = ""
-            total = len(corpus)
-            return replace(changes, unchanged=total - changes.added - changes.changed)
+                replace_text(memory, json.dumps({"format": FORMAT, "file": str(catalog.file), "hashes": hashes}))
+            return replace(changes, unchanged=len(corpus) - changes.added - changes.changed)
 
     def _inside(self, name: str) -> Path:
         """The file of that name in the folder; whatever leads out of it is refused."""
@@ -221,8 +215,13 @@ class Served:
             raise CorpusNotFound(f"There is no file {name!r} in {folder}. GET /document-files lists those that are.")
         return place
 
-    def _changes(self) -> Changes:
-        return self.corpus.changes
+
+def _stamp(file: Path) -> Stamp:
+    try:
+        status = file.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def _catalog_in(folder: Path, name: str) -> Path | None:

@@ -136,6 +136,7 @@ def test_a_switch_to_a_broken_file_changes_nothing(make: Make, catalog: Path) ->
     assert client.post("/switch-document-file", json={"file": "broken.yaml"}).status_code == 409
     assert client.get("/documents").json()["count"] == 3
     assert client.get("/document-files").json()["current"] == str(catalog.resolve())
+    assert client.get("/status").json()["status"] == "ok"
     assert make().get("/documents").json()["count"] == 3
 
 

@@ -120,6 +120,18 @@ def asked(url: str) -> Any:
         return {}
 
 
+def test_a_body_that_does_not_arrive_is_not_waited_for_without_end(start: Start, catalog: Path) -> None:
+    (catalog.parent.parent / "settings.yaml").write_text("limits: {request_seconds: 0.2}\n")
+    service = start("--documents", str(catalog))
+    port = int(service.url.rsplit(":", 1)[1])
+    for path in ("/retrieve", "/documents"):
+        with socket.create_connection(("127.0.0.1", port), 60) as half:
+            head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            half.sendall(f"{head}Content-Length: 100\r\n\r\n{{".encode())
+            assert half.recv(10_000).startswith(b"HTTP/1.1 408 ")
+    assert service.http.get("/health").status_code == 200
+
+
 def test_the_log_has_a_line_for_each_request_and_never_the_token(start: Start, catalog: Path) -> None:
     service = start("--documents", str(catalog), SHORTLIST_TOKEN="hidden-word")
     headers = {"Authorization": "Bearer hidden-word", "X-Request-ID": "mine"}
