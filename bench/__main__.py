@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from bench import dense, lexical, page, quality, update
+from bench import dense, lexical, load, page, quality, update
 
-BENCHMARKS = {"quality": quality, "lexical": lexical, "dense": dense, "update": update, "page": page}
+BENCHMARKS = {"quality": quality, "lexical": lexical, "dense": dense, "update": update, "load": load, "page": page}
 
 
 def main(arguments: list[str]) -> int:

@@ -25,6 +25,7 @@ from shortlist.errors import (
     InputError,
     MissingExtra,
     RegistryDamaged,
+    ServiceError,
     ShortlistError,
     SourceError,
 )
@@ -64,12 +65,14 @@ if TYPE_CHECKING:
     from shortlist.search.retrieve import search
     from shortlist.search.select import make_llm_selector, select
     from shortlist.search.tool import as_tool
+    from shortlist.serve.client import BM25SClient
     from shortlist.sources import CorpusSource
 
 __version__ = "0.1.0"
 
 # Loaded on first use: importing the package costs no numpy.
 _LAZY = {
+    "BM25SClient": "shortlist.serve.client",
     "BM25SRetriever": "shortlist.kits.retriever",
     "BM25SSettings": "shortlist.kits.retriever",
     "Corpus": "shortlist.index.corpus",
@@ -105,6 +108,7 @@ globals().pop("search")
 
 __all__ = [
     "AgentTool",
+    "BM25SClient",
     "BM25SRetriever",
     "BM25SSettings",
     "Changes",
@@ -134,6 +138,7 @@ __all__ = [
     "SearchQuery",
     "SearchResult",
     "Selection",
+    "ServiceError",
     "ShortlistError",
     "SimpleEmbedder",
     "SourceError",

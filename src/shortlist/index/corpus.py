@@ -14,7 +14,15 @@ from shortlist.errors import CorpusBusy, CorpusMismatch, CorpusNotFound, Embedde
 from shortlist.index.change import Change
 from shortlist.index.embed import lasting_name, load_embedder
 from shortlist.index.places import OF_A_PATH, corpus_dir, corpus_dir_of_path
-from shortlist.index.records import DOCUMENT_COLUMNS, batched, clean, find_stored, read_document, to_document
+from shortlist.index.records import (
+    DOCUMENT_COLUMNS,
+    batched,
+    browse_documents,
+    clean,
+    find_stored,
+    read_document,
+    to_document,
+)
 from shortlist.index.segment import SegmentDamaged
 from shortlist.index.snapshot import Snapshot
 from shortlist.index.store import DATABASE, Config, Store, read_config, read_segments, write_config
@@ -154,6 +162,11 @@ class Corpus:
     def get(self, id: str) -> Document | None:
         with self._store.reading() as connection:
             return read_document(connection, clean(id))
+
+    def browse(self, text: str = "", offset: int = 0, limit: int | None = None) -> tuple[list[Document], int]:
+        """Documents that hold a text, in the order in which they were first added, and how many there are of them."""
+        with self._store.reading() as connection:
+            return browse_documents(connection, text, offset, limit)
 
     def ids(self) -> list[str]:
         with self._store.reading() as connection:

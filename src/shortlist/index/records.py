@@ -149,6 +149,26 @@ def read_document(connection: sqlite3.Connection, id: str) -> Document | None:
     return to_document(row) if row else None
 
 
+def browse_documents(
+    connection: sqlite3.Connection, text: str, offset: int, limit: int | None
+) -> tuple[list[Document], int]:
+    """Some of the documents that hold a text, whatever its case, and how many there are of them."""
+    connection.create_function("folded", 1, _folded, deterministic=True)
+    columns = ("id", "title", "content", "keywords")
+    condition = " OR ".join(f"instr(folded({column}), :text)" for column in columns) if text else "TRUE"
+    given = {"text": _folded(clean(text)), "offset": offset, "limit": -1 if limit is None else limit}
+    (count,) = connection.execute(f"SELECT count(*) FROM documents WHERE {condition}", given).fetchone()
+    rows = connection.execute(
+        f"SELECT {DOCUMENT_COLUMNS}, hash FROM documents WHERE {condition} ORDER BY num LIMIT :limit OFFSET :offset",
+        given,
+    )
+    return [to_document(row) for row in rows], count
+
+
+def _folded(text: str) -> str:
+    return text.casefold()
+
+
 def to_document(row: Sequence[Any]) -> Document:
     """The document of a row with DOCUMENT_COLUMNS and hash."""
     *columns, hash = row

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from shortlist.serve.cli import care, find, keep, tools
+from shortlist.serve.cli import care, find, keep, serve, tools
 from shortlist.serve.cli.declare import command
 
 PANELS: dict[str, tuple[Callable[..., int], ...]] = {
     "Find": (find.search, find.discover, find.read),
     "Corpora": (keep.build, keep.ls, keep.info, keep.status, keep.register, keep.rm),
+    "Serve": (serve.serve,),
     "Care": (care.doctor, care.warm, care.download),
 }
 COMMANDS = {function.__name__: command(function) for functions in PANELS.values() for function in functions}

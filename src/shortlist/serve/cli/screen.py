@@ -185,6 +185,13 @@ class Screen:
         self._pairs({**folders, "registry": data["registry"]})
         self._print()
         self._pairs({name: value or f"not set: {meanings[name]}" for name, value in data["variables"].items()})
+        self._print()
+        table = _table("setting", "value", "from")
+        for row in data["settings"]:
+            table.add_row(
+                row["key"], "-" if row["value"] is None else Text(str(row["value"])), Text(row["origin"], "dim")
+            )
+        self._print(table)
 
     def checks(self, checks: Sequence[Check]) -> None:
         marks = {"ok": "ok", "note": "--", "broken": "!!"} if self._plain else {"ok": "✓", "note": "·", "broken": "✗"}
