@@ -120,7 +120,7 @@ def opened(name: str | Path, progress: Progress | None = None) -> Corpus:
             found = _built_at_first_use(name, progress)
     _open[key] = found
     while len(_open) > OPEN_AT_ONCE:
-        del _open[next(iter(_open))]
+        _open.pop(next(iter(_open)), None)  # another thread may have been quicker
     return found
 
 

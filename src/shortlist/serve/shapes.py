@@ -43,9 +43,9 @@ def _example(example: Any) -> ConfigDict:
 
 
 class Body(BaseModel):
-    """What is sent. What it does not know is an error."""
+    """What is sent. What it does not know is an error, and nothing is taken for what it is not."""
 
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
 class DocumentBody(Body):
