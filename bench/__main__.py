@@ -5,9 +5,17 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from bench import dense, lexical, load, page, quality, update
+from bench import dense, hybrid, lexical, load, page, quality, update
 
-BENCHMARKS = {"quality": quality, "lexical": lexical, "dense": dense, "update": update, "load": load, "page": page}
+BENCHMARKS = {
+    "quality": quality,
+    "lexical": lexical,
+    "dense": dense,
+    "hybrid": hybrid,
+    "update": update,
+    "load": load,
+    "page": page,
+}
 
 
 def main(arguments: list[str]) -> int:

@@ -9,7 +9,8 @@ from typing import Any
 from bench.report import RESULTS
 
 DOCS = Path(__file__).parent.parent / "docs"
-OURS = ("shortlist", "shortlist-disk")
+OURS = ("shortlist", "shortlist-disk", "shortlist auto")
+TITLES = {"lexical": "Words", "dense": "Vectors", "hybrid": "Words and vectors"}
 
 # What is worth comparing, and whether less is better.
 COLUMNS = {
@@ -29,9 +30,9 @@ COLUMNS = {
 
 INTRODUCTION = """# Benchmarks
 
-Made by `python -m bench page` from `bench/results/`, which `python -m bench lexical FOLDER...` and
-`python -m bench dense FOLDER...` write. Every engine runs on the same machine, one after the other, each in a process
-of its own and with one thread (a batch has two), on the same text, title first. Machines differ: read the ratios. A
+Made by `python -m bench page` from `bench/results/`, which `python -m bench lexical FOLDER...`, `dense FOLDER...` and
+`hybrid FOLDER...` write. Every engine runs on the same machine, one after the other, those for words each in a process
+of its own and with one thread (a batch has two, as has a build that stores text), on the same text, title first. Machines differ: read the ratios. A
 ratio above 1 says that shortlist is so many times as fast, or as small, or as right, as the best rival in that column.
 
 `index` is from strings in memory to the first answer; engines named `-disk` store the text as well. `upsert` is from
@@ -42,7 +43,7 @@ one more document until it is found. `cold start` is from the start of a process
 def run(folders: list[Path]) -> None:
     DOCS.mkdir(exist_ok=True)
     parts = [INTRODUCTION]
-    for name in ("lexical", "dense"):
+    for name, heading in TITLES.items():
         path = RESULTS / f"{name}.json"
         if not path.exists():
             continue
@@ -50,7 +51,7 @@ def run(folders: list[Path]) -> None:
         versions = ", ".join(f"{package} {version}" for package, version in result["versions"].items())
         machine = result["machine"]
         parts.append(
-            f"## {'Words' if name == 'lexical' else 'Vectors'}\n\n{result['date']}, commit {result['commit']}, "
+            f"## {heading}\n\n{result['date']}, commit {result['commit']}, "
             f"{machine['architecture']}, {machine['cores']} cores, Python {machine['python']}; {versions}.\n"
         )
         for title, rows in result["figures"].items():
