@@ -74,7 +74,7 @@ def _shortlist(mode: Any) -> Callable[[beir.Set, Path], Ask]:
 
 
 def _lancedb(data: beir.Set, folder: Path) -> Ask:
-    os.environ["LANCE_LOG"] = "error"
+    os.environ["LANCEDB_LOG"] = "error"  # it warns at every query
     import lancedb
     from lancedb.index import FTS
 

@@ -31,9 +31,10 @@ COLUMNS = {
 INTRODUCTION = """# Benchmarks
 
 Made by `python -m bench page` from `bench/results/`, which `python -m bench lexical FOLDER...`, `dense FOLDER...` and
-`hybrid FOLDER...` write. Every engine runs on the same machine, one after the other, those for words each in a process
-of its own and with one thread (a batch has two, as has a build that stores text), on the same text, title first. Machines differ: read the ratios. A
-ratio above 1 says that shortlist is so many times as fast, or as small, or as right, as the best rival in that column.
+`hybrid FOLDER...` write. Every engine runs on the same machine, one after the other, those for words each in a
+process of its own and with one thread (a batch has two, as has a build that stores text), on the same text, title
+first. Machines differ: read the ratios. A ratio above 1 says that shortlist is so many times as fast, or as small, or
+as right, as the best rival in that column.
 
 `index` is from strings in memory to the first answer; engines named `-disk` store the text as well. `upsert` is from
 one more document until it is found. `cold start` is from the start of a process to its first answer.
