@@ -203,6 +203,17 @@ def test_nothing_changes_by_saving_and_loading(tmp_path: Path) -> None:
         assert "d3" not in corpus
 
 
+def test_strictly_one_document_that_cannot_be_taken_stops_them_all() -> None:
+    with shortlist.create_corpus(in_memory=True, embedder="none") as corpus:
+        corpus.add([doc("a", "text")])
+        broken = Document("b", "", "", metadata={"what": object()})
+        with pytest.raises(InputError, match="The document 'b' was not taken, nor any other"):
+            corpus.sync([doc("c", "text"), broken], strict=True)
+        assert corpus.ids() == ["a"]
+        assert corpus.add([doc("c", "text"), broken]).failed[0].id == "b"
+        assert corpus.ids() == ["a", "c"]
+
+
 def test_segments_stay_few_and_the_dead_are_dropped(tmp_path: Path) -> None:
     with shortlist.create_corpus(path=tmp_path / "c", embedder="none") as corpus:
         corpus.sync([doc(str(number), "text") for number in range(100)])

@@ -77,15 +77,21 @@ class Corpus:
     # Writing
 
     def sync(
-        self, documents: Iterable[Document | Problem], prune: bool = True, progress: Progress | None = None
+        self,
+        documents: Iterable[Document | Problem],
+        prune: bool = True,
+        progress: Progress | None = None,
+        *,
+        strict: bool = False,
     ) -> Changes:
         """Make the corpus hold these documents, in one transaction: all of it happens or nothing.
 
         Unchanged documents cost a comparison. With `prune`, stored documents that did not come are removed, except
-        those that a Problem speaks of. A document that cannot be taken is reported and does not stop the others.
+        those that a Problem speaks of. A document that cannot be taken is reported and does not stop the others; with
+        `strict` it is an error, and nothing is changed.
         `progress` is called with how many documents were seen, and of how many if that is known.
         """
-        self.changes = sync(self._store, self._change, documents, prune, progress)
+        self.changes = sync(self._store, self._change, documents, prune, progress, strict)
         self._store.sweep()
         return self.changes
 
@@ -93,9 +99,11 @@ class Corpus:
         """What a sync with these documents would do; nothing is changed."""
         return compare(self._store, documents, progress)
 
-    def add(self, documents: Iterable[Document | Problem], progress: Progress | None = None) -> Changes:
+    def add(
+        self, documents: Iterable[Document | Problem], progress: Progress | None = None, *, strict: bool = False
+    ) -> Changes:
         """Store these documents beside the others; the same id replaces."""
-        return self.sync(documents, prune=False, progress=progress)
+        return self.sync(documents, prune=False, progress=progress, strict=strict)
 
     def remove(self, ids: str | Iterable[str]) -> int:
         """Remove documents by id; how many there were."""

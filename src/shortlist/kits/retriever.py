@@ -153,7 +153,7 @@ class BM25SRetriever:
 
     def add_documents(self, documents: Iterable[Document]) -> None:
         """Index these beside the others, at the cost of these; the same id replaces. All of them, or none."""
-        self.corpus.add(_taken(documents))
+        self.corpus.add(_taken(documents), strict=True)
 
     def delete_documents(self, ids: str | Iterable[str]) -> int:
         """Remove documents by id; how many there were."""
@@ -164,7 +164,7 @@ class BM25SRetriever:
         if documents is None:
             self.corpus.reindex()
         else:
-            self.corpus.sync(_taken(documents))
+            self.corpus.sync(_taken(documents), strict=True)
 
     def reload_documents(self, document_file: str | Path | None = None) -> int:
         """Replace all documents by those of the file, or of another one from now on; how many there are.
@@ -246,16 +246,17 @@ def _is_to_be_read(file: str | Path | None) -> bool:
 
 
 def _taken(documents: Iterable[Document]) -> list[Document]:
-    """Documents that can be stored, each to be indexed whole, of one id the last; or an error about the first other."""
+    """Documents, each to be indexed whole, of one id the last; or an error about the first thing that is none."""
     if isinstance(documents, Document | str | Mapping) or not isinstance(documents, Iterable):
         raise InputError(f"A list of Documents is wanted, not {type(documents).__name__}.")
     taken: dict[str, Document] = {}
     for number, document in enumerate(documents, 1):
-        record = to_record(document)
-        if isinstance(record, Problem):
-            raise InputError(f"Document {number} ({record.id}) was not taken, nor any other: {record.reason}")
+        if not isinstance(document, Document):
+            raise InputError(
+                f"Document {number} was not taken, nor any other: {type(document).__name__} is no Document."
+            )
         is_split = document.kind in CHUNKED_KINDS or document.kind in LED_KINDS
-        taken[clean(document.id)] = replace(document, kind="text") if is_split else document
+        taken[clean(str(document.id))] = replace(document, kind="text") if is_split else document
     return list(taken.values())
 
 
