@@ -253,7 +253,7 @@ def _taken(documents: Iterable[Document]) -> list[Document]:
     for number, document in enumerate(documents, 1):
         if not isinstance(document, Document):
             raise InputError(
-                f"Document {number} was not taken, nor any other: {type(document).__name__} is no Document."
+                f"Document {number} was not taken, nor any other: {type(document).__name__} is not a Document."
             )
         is_split = document.kind in CHUNKED_KINDS or document.kind in LED_KINDS
         taken[clean(str(document.id))] = replace(document, kind="text") if is_split else document
