@@ -17,7 +17,7 @@ from shortlist.index.corpus import Corpus, create_corpus
 from shortlist.index.formulas import Scoring
 from shortlist.index.records import clean, to_record
 from shortlist.index.split import CHUNKED_KINDS, LED_KINDS
-from shortlist.search.select import softmax_of
+from shortlist.search.select import large_shares
 from shortlist.sources.tools import tools_in_catalog
 from shortlist.types import Document, Problem
 
@@ -131,22 +131,21 @@ class BM25SRetriever:
                 return _failure("The query has no searchable word", settings)
             scores = lexical.scores(terms)
             if settings.ignore_zero:
-                found = np.flatnonzero(scores > 0)
+                scores[scores <= 0] = -np.inf
             else:
-                found = np.flatnonzero(lexical.is_alive(np.arange(lexical.size)))
-            values = scores[found]
-            shares = softmax_of(values, settings.temperature) if len(found) else values
-            kept = np.flatnonzero(shares >= settings.llm_tools_cutoff / 100)
-            kept = kept[np.argsort(-values[kept], kind="stable")]
-            documents = snapshot.stored(found[kept])
+                scores[~lexical.is_alive(np.arange(lexical.size))] = -np.inf
+            kept, shares, total = large_shares(scores, settings.temperature, settings.llm_tools_cutoff / 100)
+            order = np.argsort(-scores[kept], kind="stable")
+            kept, shares = kept[order], shares[order]
+            documents = snapshot.stored(kept)
         return {
             "success": True,
-            "message": f"Retrieved {len(kept)} of {len(found)} documents",
+            "message": f"Retrieved {len(kept)} of {total} documents",
             "documents": [
                 _found(document, score, share)
-                for document, score, share in zip(documents, values[kept].tolist(), shares[kept].tolist(), strict=True)
+                for document, score, share in zip(documents, scores[kept].tolist(), shares.tolist(), strict=True)
             ],
-            "total_retrieved": len(found),
+            "total_retrieved": total,
             "cutoff_percentage": settings.llm_tools_cutoff,
             "settings": settings.to_dict(),
         }
