@@ -17,7 +17,7 @@ from shortlist.index.sync import Progress
 from shortlist.search.corpora import Searchable, resolve
 from shortlist.search.filter import Filter, allowed
 from shortlist.search.fuse import blend, reciprocal_rank
-from shortlist.types import Hit, Hits, Mode
+from shortlist.types import Hit, Hits, Mode, Passage
 
 if TYPE_CHECKING:
     from shortlist.index.snapshot import Snapshot
@@ -94,23 +94,37 @@ def retrieve(
             f"Cosines of different embedders ({', '.join(sorted(models))}) cannot be compared: search these corpora "
             f"with the mode 'auto' or 'hybrid', or one by one."
         )
-    return [_retrieve(one, query, mode, k, filter, beside_others=len(corpora) > 1) for one in corpora]
+    found = []
+    for one in corpora:
+        with one.snapshot() as snapshot:
+            mask = None if filter is None else allowed(snapshot, filter)
+            found.append(look(one, snapshot, query, mode, k, mask, beside_others=len(corpora) > 1))
+    return found
 
 
-def _retrieve(corpus: Corpus, query: str, mode: Mode, k: int, filter: Filter | None, *, beside_others: bool) -> Found:
-    with corpus.snapshot() as snapshot:
-        mask = None if filter is None else allowed(snapshot, filter)
-        parts, scores = _score(snapshot, query, mode, mask)
-        named = snapshot.lexical.named(query)
-        positions = _best(snapshot, scores, k, named if mask is None else named[mask[named]])
-        passages = snapshot.passages(positions)
-        values = scores.at(positions)
-        signals = {name: part.at(positions) for name, part in parts.items()}
-        names, perfect = frozenset[str](), 1.0
-        if beside_others:
-            names = frozenset(snapshot.ids(named))
-            if list(parts) == ["lexical"]:
-                perfect = snapshot.lexical.ideal(snapshot.lexical.analyzer.terms(query)) or 1.0
+def look(
+    corpus: Corpus,
+    snapshot: Snapshot,
+    query: str,
+    mode: Mode,
+    k: int,
+    mask: Mask | None,
+    *,
+    beside_others: bool,
+    read: Callable[[Positions], list[Passage]] | None = None,
+) -> Found:
+    """What one state of a corpus has for a query; `read` may know passages without asking the database."""
+    parts, scores = _score(snapshot, query, mode, mask)
+    named = snapshot.lexical.named(query)
+    positions = _best(snapshot, scores, k, named if mask is None else named[mask[named]])
+    passages = (read or snapshot.passages)(positions)
+    values = scores.at(positions)
+    signals = {name: part.at(positions) for name, part in parts.items()}
+    names, perfect = frozenset[str](), 1.0
+    if beside_others:
+        names = frozenset(snapshot.ids(named))
+        if list(parts) == ["lexical"]:
+            perfect = snapshot.lexical.ideal(snapshot.lexical.analyzer.terms(query)) or 1.0
     hits = [
         Hit(
             passage,
