@@ -352,11 +352,10 @@ def test_a_floor_is_doubted_once_a_fifth_of_the_corpus_has_changed(tmp_path: Pat
         corpus.add([Document("0", "tea 0", "black")])
         assert corpus.floor("lexical") == (0.4, "")
         assert corpus.config.calibrations["lexical"]["cases"] == 12
-        corpus.remove("1")
         assert corpus.info()["doubts"] == {}
-        corpus.remove("2")
+        corpus.remove("1")
         says = (
-            "The floor was set when the corpus had 10 documents, and 30% of it has changed since: calibrate it again."
+            "The floor was set when the corpus had 10 documents, and 20% of it has changed since: calibrate it again."
         )
         assert corpus.floor("lexical") == (0.4, says)
         corpus.compact()
