@@ -7,6 +7,7 @@ retrieve  search
 select    select, make_llm_selector
 disclose  disclose
 all       discover
+judge     eval, eval_gen (modules)
 """
 
 from __future__ import annotations
@@ -120,7 +121,14 @@ __all__ = [
 ]
 
 
+# Houses and rooms that are known by a short name.
+_MODULES = {"eval": "shortlist.eval", "eval_gen": "shortlist.eval.generate"}
+
+
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        module = globals()[name] = importlib.import_module(_MODULES[name])
+        return module
     if name not in _LAZY:
         raise AttributeError(f"module 'shortlist' has no attribute {name!r}")
     value = globals()[name] = getattr(importlib.import_module(_LAZY[name]), name)

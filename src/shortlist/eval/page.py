@@ -29,14 +29,17 @@ h1 { font-size: 24px; margin: 0; } h2 { font-size: 18px; margin: 34px 0 10px; } 
 figure { margin: 0; padding: 14px; background: var(--card); border: 1px solid var(--edge); border-radius: 8px; }
 figcaption { font-weight: 600; margin-bottom: 6px; }
 svg { width: 100%; height: auto; display: block; } svg text { fill: var(--soft); font-size: 12px; }
-.grid { stroke: var(--edge); } .axis { stroke: var(--soft); } .mark { stroke: var(--bad); stroke-dasharray: 5 4; stroke-width: 2; }
+.grid { stroke: var(--edge); } .axis { stroke: var(--soft); }
+.mark { stroke: var(--bad); stroke-dasharray: 5 4; stroke-width: 2; }
 .line { fill: none; stroke-width: 2; } .band { opacity: .15; } .bar { opacity: .6; }
-.line.s1 { stroke: var(--s1); } .line.s2 { stroke: var(--s2); } .line.s3 { stroke: var(--s3); } .line.s4 { stroke: var(--s4); }
+.line.s1 { stroke: var(--s1); } .line.s2 { stroke: var(--s2); }
+.line.s3 { stroke: var(--s3); } .line.s4 { stroke: var(--s4); }
 .dot.s1, .bar.s1, .band.s1 { fill: var(--s1); } .dot.s2, .bar.s2, .band.s2 { fill: var(--s2); }
 .dot.s3, .bar.s3, .band.s3 { fill: var(--s3); } .dot.s4, .bar.s4, .band.s4 { fill: var(--s4); }
 .keys { display: flex; flex-wrap: wrap; gap: 4px 16px; margin-top: 4px; font-size: 13px; color: var(--soft); }
 .key i { display: inline-block; width: 10px; height: 10px; border-radius: 2px; margin-right: 6px; }
-i.s1 { background: var(--s1); } i.s2 { background: var(--s2); } i.s3 { background: var(--s3); } i.s4 { background: var(--s4); }
+i.s1 { background: var(--s1); } i.s2 { background: var(--s2); }
+i.s3 { background: var(--s3); } i.s4 { background: var(--s4); }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: 4px 14px 4px 0; text-align: left; border-bottom: 1px solid var(--edge); vertical-align: top; }
@@ -112,9 +115,8 @@ def _plots(
     comparison: Comparison | None,
 ) -> Iterable[str]:
     reports = [comparison.first, comparison.second] if comparison else [report]
-    names = (
-        [one.mode for one in reports] if len({one.corpus for one in reports}) == 1 else [one.corpus for one in reports]
-    )
+    same = len({one.corpus for one in reports}) == 1
+    names = [one.mode if same else one.corpus for one in reports]
     recall = [plots.Series(name, one.recall_curve()) for name, one in zip(names, reports, strict=True)]
     yield plots.lines("Recall against k", "k", "recall", recall, logarithmic=True)
     if sweep:

@@ -80,9 +80,8 @@ def lines(
             back = [f"{x(at)},{y(below)}" for (at, _), (below, _) in zip(one.points, one.band, strict=True)]
             parts.append(f'<polygon class="band s{number}" points="{" ".join([*there, *reversed(back)])}"/>')
         if one.joined:
-            parts.append(
-                f'<polyline class="line s{number}" points="{" ".join(f"{x(a)},{y(b)}" for a, b in one.points)}"/>'
-            )
+            places = " ".join(f"{x(a)},{y(b)}" for a, b in one.points)
+            parts.append(f'<polyline class="line s{number}" points="{places}"/>')
         labels = one.labels or [f"{one.name}: {across} {_number(a)}, {up} {_number(b)}" for a, b in one.points]
         if len(one.points) <= 60:
             parts += [
@@ -130,7 +129,7 @@ def histogram(
 
 
 def bars(title: str, values: Sequence[tuple[str, float]], ours: Sequence[str] = ()) -> str:
-    """Bars that lie, each with its name and its value; those that are `ours` stand out. Stands alone: white, no styles."""
+    """Lying bars, each with its name and value; `ours` stand out. It stands alone: white, and without styles."""
     longest = max((value for _, value in values), default=1.0)
     parts = []
     for number, (name, value) in enumerate(values):
