@@ -39,8 +39,7 @@ Below is the description of one thing that an assistant can use; its name is hid
 
 {description}
 
-Write {number} different requests that a person might make, in their own everyday words, for which this is the right
-thing to use. Do not describe the thing, do not guess its name, do not copy phrases from the description, and say enough
+Write {number} that a person might make, in everyday words of their own, for which this is the right thing to use. Do not describe the thing, do not guess its name, do not copy phrases from the description, and say enough
 that nothing else would do. Reply with a JSON list of strings and nothing else."""
 
 OUT_OF_SCOPE_PROMPT = """\
@@ -48,8 +47,8 @@ An assistant has these things to use, and only these:
 
 {things}
 
-Write {number} different requests that a person might plausibly make of such an assistant, in everyday words, that none
-of these things can serve: near in subject, but out of reach. Reply with a JSON list of strings and nothing else."""
+Write {number} that a person might plausibly make of such an assistant, in everyday words, that none of these things
+can serve: near in subject, but out of reach. Reply with a JSON list of strings and nothing else."""
 
 CHECK_PROMPT = """\
 A person asks: {query}
@@ -166,7 +165,7 @@ def plan(
     chosen = drawn.sample(ids, min(len(ids), -(-n // per_document)))
     requests = [
         Request(
-            IN_SCOPE_PROMPT.format(mask=MASK, description=masked(documents[id]), number=per_document),
+            IN_SCOPE_PROMPT.format(mask=MASK, description=masked(documents[id]), number=_requests(per_document)),
             per_document,
             documents[id],
         )
@@ -176,9 +175,13 @@ def plan(
     while wanted > 0:
         number = min(5, wanted)
         sample = [documents[id] for id in drawn.sample(ids, min(len(ids), _SAMPLED))]
-        requests.append(Request(OUT_OF_SCOPE_PROMPT.format(things=_listed(sample), number=number), number))
+        requests.append(Request(OUT_OF_SCOPE_PROMPT.format(things=_listed(sample), number=_requests(number)), number))
         wanted -= number
     return requests
+
+
+def _requests(number: int) -> str:
+    return "one request" if number == 1 else f"{number} different requests"
 
 
 def masked(document: Document) -> str:

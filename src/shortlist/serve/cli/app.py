@@ -11,7 +11,7 @@ import typer
 
 import shortlist
 from shortlist.serve.cli.commands import COMMANDS, CONFIG_COMMANDS, PANELS
-from shortlist.serve.cli.declare import Option, with_parameters
+from shortlist.serve.cli.declare import Option, command_name, with_parameters
 from shortlist.serve.cli.output import write
 
 app = typer.Typer(
@@ -62,7 +62,7 @@ def _translated(annotation: Any) -> Any:
 
 for panel, functions in PANELS.items():
     for function in functions:
-        app.command(rich_help_panel=panel)(_for_typer(COMMANDS[function.__name__]))
+        app.command(rich_help_panel=panel)(_for_typer(COMMANDS[command_name(function)]))
 app.add_typer(config, name="config", rich_help_panel="Care")
 for function in CONFIG_COMMANDS.values():
     config.command()(_for_typer(function))

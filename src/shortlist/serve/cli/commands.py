@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from shortlist.serve.cli import care, find, keep
-from shortlist.serve.cli.declare import command
+from shortlist.serve.cli import care, find, judge, keep
+from shortlist.serve.cli.declare import command, command_name
 
 PANELS = {
     "Find": (find.search, find.discover, find.read),
     "Corpora": (keep.build, keep.ls, keep.info, keep.status, keep.register, keep.rm),
+    "Judge": (
+        judge.eval,
+        judge.eval_gen,
+        judge.eval_select,
+        judge.sweep_select,
+        judge.calibrate_min_score,
+        judge.distractors,
+        judge.lint,
+    ),
     "Care": (care.doctor, care.warm, care.download),
 }
-COMMANDS = {function.__name__: command(function) for functions in PANELS.values() for function in functions}
+COMMANDS = {command_name(function): command(function) for functions in PANELS.values() for function in functions}
 CONFIG_COMMANDS = {"show": command(care.show)}
