@@ -39,8 +39,9 @@ Below is the description of one thing that an assistant can use; its name is hid
 
 {description}
 
-Write {number} that a person might make, in everyday words of their own, for which this is the right thing to use. Do not describe the thing, do not guess its name, do not copy phrases from the description, and say enough
-that nothing else would do. Reply with a JSON list of strings and nothing else."""
+Write {number} that a person might make, in everyday words of their own, for which this is the right thing to use.
+Do not describe the thing, do not guess its name, do not copy phrases from the description, and say enough that nothing
+else would do. Reply with a JSON list of strings and nothing else."""
 
 OUT_OF_SCOPE_PROMPT = """\
 An assistant has these things to use, and only these:
