@@ -109,10 +109,11 @@ def nothing_known(found: Found) -> Selection | None:
         return None
     with corpus.snapshot() as snapshot:
         lexical = snapshot.lexical
-        named = len(lexical.named(hits.query)) > 0
+        says_something = lexical.analyzer.says_something(hits.query)
         known = lexical.knows(lexical.analyzer.terms(hits.query))
+        named = not (says_something and known) and len(lexical.named(hits.query)) > 0
     signals = {"candidates": len(hits)}
-    if not lexical.analyzer.says_something(hits.query) and not named:
+    if not says_something and not named:
         return Selection([], "There is nothing in the query to search for.", signals)
     noise = _noise(corpus, lexical.live)
     nearest = max(hit.signals.get("dense", 0.0) for hit in hits)
