@@ -212,17 +212,21 @@ def _problem(query: str, document: Document | None, seen: Sequence[frozenset[str
 
 
 def leaked_name(query: str, document: Document) -> str:
-    """The name or id of the document, if its words stand in the query in a row.
+    """The name or id of the document, if its words stand in the query in a row, stop words aside.
 
     A name of one word that the description uses as well is a word, not a leak.
     """
-    asked = f" {' '.join(name_words(query))} "
+    asked = f" {' '.join(_telling(query))} "
     for name in dict.fromkeys((document.title, document.id)):
-        parts = name_words(name)
+        parts = _telling(name)
         common = len(parts) == 1 and parts[0] in name_words(document.content)
         if parts and not common and f" {' '.join(parts)} " in asked:
             return name
     return ""
+
+
+def _telling(text: str) -> list[str]:
+    return [word for word in name_words(text) if word not in STOP_WORDS]
 
 
 def copied_run(query: str, text: str) -> str:

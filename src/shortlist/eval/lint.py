@@ -126,7 +126,7 @@ def _written(document: Document) -> Iterator[Finding]:
     """What is wrong with the text itself."""
     ids = (document.id,)
     text = document.content.strip()
-    count = len(get_analyzer().words(text))
+    count = max(len(get_analyzer().words(text)), len(get_analyzer().terms(text)))  # words, or pairs of signs
     description = str(document.metadata.get("description") or text)
     if not count:
         yield Finding("empty", ids, f"{document.name} has no description.")
