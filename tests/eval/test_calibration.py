@@ -80,7 +80,7 @@ def test_a_persisted_floor_is_used_by_discover_until_the_corpus_is_another(shop:
 def test_a_floor_belongs_to_a_mode_and_goes_with_the_embedder() -> None:
     with shortlist.build(SHOP, in_memory=True, embedder="light") as corpus:
         for mode in ("lexical", "dense"):
-            calibrate_min_score(corpus, IN_SCOPE + OUT_OF_SCOPE, mode=mode, persist=True)  # type: ignore[arg-type]
+            calibrate_min_score(corpus, IN_SCOPE + OUT_OF_SCOPE, mode=mode, persist=True)
         assert set(corpus.info()["floors"]) == {"lexical", "dense"}
         corpus.reindex("none")
         assert corpus.info()["floors"] == {}

@@ -16,9 +16,9 @@ def tool(id: str, content: str, title: str = "", **rest: object) -> Document:
     return Document(id, title or id, content, kind="tool", **rest)  # type: ignore[arg-type]
 
 
-def linted(*documents: Document, embedder: str = "none", **options: int) -> list[Finding]:
+def linted(*documents: Document, embedder: str = "none", k: int = 10) -> list[Finding]:
     with shortlist.build(list(documents), "catalog", in_memory=True, embedder=embedder) as corpus:
-        return list(lint_corpus(corpus, **options).findings)
+        return list(lint_corpus(corpus, k=k).findings)
 
 
 def rules(findings: list[Finding]) -> list[tuple[str, tuple[str, ...]]]:

@@ -17,7 +17,7 @@ from shortlist.index.sync import Progress
 from shortlist.search.corpora import Searchable, resolve
 from shortlist.search.discover import choose
 from shortlist.search.retrieve import merge
-from shortlist.sources import documents_of
+from shortlist.sources import CorpusSource, documents_of
 from shortlist.types import Document, Mode, Selector
 
 SMALLEST = 10
@@ -76,7 +76,7 @@ class Curve:
 
 
 def distractor_robustness_curve(
-    scope: Searchable,
+    scope: Searchable | CorpusSource,
     probes: Probes,
     sizes: Sequence[int] | None = None,
     mode: Mode = "auto",
