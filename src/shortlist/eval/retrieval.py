@@ -11,14 +11,14 @@ from shortlist.errors import InputError
 from shortlist.eval.asking import Reader, reading, told
 from shortlist.eval.cases import Case
 from shortlist.eval.certainty import CONFIDENCE, PERMUTATIONS, RESAMPLES, SEED, Estimate, Paired, estimates, paired
-from shortlist.eval.metrics import depth_of, first_rank, metric
+from shortlist.eval.metrics import Metric, depth_of, first_rank, metric
 from shortlist.eval.why import Explainer, Why
 from shortlist.index.sync import Progress
 from shortlist.search.corpora import Searchable, resolve
 from shortlist.search.discover import choose
 from shortlist.search.filter import Filter
 from shortlist.search.retrieve import merge
-from shortlist.types import Hits, Mode, Selection, Selector
+from shortlist.types import Hit, Hits, Mode, Selection, Selector
 
 # How far down a gold is looked for that is not among the first; as deep as the runs that trec_eval is given.
 DEPTH = 1000
@@ -167,12 +167,11 @@ def evaluate_discovery(
     corpora = resolve(corpus, needs_vectors=mode != "lexical")
     began = time.perf_counter()
     known = {id for one in corpora for id in one.ids()}
+    measures = {name: metric(name) for name in names}
     with reading(corpora, mode, filter) as reader:
         explain = Explainer(reader, corpora)
-        outcomes = [
-            _judge(reader, explain, case, known, mode, k, deepest, names, strategy, min_score, selection)
-            for case in told(cases, progress)
-        ]
+        judge = _Judge(reader, explain, known, mode, k, deepest, measures, strategy, min_score, selection)
+        outcomes = [judge(case) for case in told(cases, progress)]
     counted = [one for one in outcomes if one.case.in_scope]
     columns = {name: [one.values[name] for one in counted] for name in names}
     return DiscoveryReport(
@@ -188,43 +187,50 @@ def evaluate_discovery(
     )
 
 
-def _judge(
-    reader: Reader,
-    explain: Explainer,
-    case: Case,
-    known: set[str],
-    mode: Mode,
-    k: int,
-    deepest: int,
-    names: Sequence[str],
-    strategy: str | Selector,
-    min_score: float | Literal["auto"] | None,
-    selection: Mapping[str, Any],
-) -> Outcome:
-    found = reader.look(case.query, deepest)
-    hits = merge(found, case.query, mode, deepest)
-    chosen = choose(found, case.query, mode, k, strategy, min_score, **selection)
-    shown = Hits(hits[:k], query=case.query, mode=mode)
-    wanted = case.relevance
-    complete, every_hit = [hit.id for hit in hits], list(hits)
-    if wanted.keys() & known - set(complete) and len(hits) == deepest:
-        deep = merge(reader.look_deep(case.query, max(DEPTH, deepest)), case.query, mode, max(DEPTH, deepest))
-        every_hit += [hit for hit in deep if hit.id not in set(complete)]
-        complete = [hit.id for hit in every_hit]
-    rank = first_rank(complete, wanted)
-    outcome = _outcome(case, rank, k, chosen, known)
-    return Outcome(
-        case,
-        outcome,
-        tuple(hit.id for hit in shown),
-        tuple(hit.id for hit in chosen.selected),
-        rank,
-        hits[0].score if hits else None,
-        chosen.reason,
-        {name: metric(name)(complete, wanted) for name in names} if case.in_scope else {},
-        tuple(at for at, id in enumerate(complete, 1) if id in wanted),
-        explain(case, every_hit, rank, chosen, known) if outcome in MISSES else None,
-    )
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """Asks one case after the other, and judges what comes back."""
+
+    reader: Reader
+    explain: Explainer
+    known: set[str]
+    mode: Mode
+    k: int
+    deepest: int
+    measures: Mapping[str, Metric]
+    strategy: str | Selector
+    min_score: float | Literal["auto"] | None
+    selection: Mapping[str, Any]
+
+    def __call__(self, case: Case) -> Outcome:
+        found = self.reader.look(case.query, self.deepest)
+        hits = merge(found, case.query, self.mode, self.deepest)
+        chosen = choose(found, case.query, self.mode, self.k, self.strategy, self.min_score, **self.selection)
+        everything = self._looked_for(case, hits)
+        ranked, wanted = [hit.id for hit in everything], case.relevance
+        rank = first_rank(ranked, wanted)
+        outcome = _outcome(case, rank, self.k, chosen, self.known)
+        return Outcome(
+            case,
+            outcome,
+            tuple(ranked[: min(self.k, len(hits))]),
+            tuple(hit.id for hit in chosen.selected),
+            rank,
+            hits[0].score if hits else None,
+            chosen.reason,
+            {name: measure(ranked, wanted) for name, measure in self.measures.items()} if wanted else {},
+            tuple(at for at, id in enumerate(ranked, 1) if id in wanted),
+            self.explain(case, everything, rank, chosen, self.known) if outcome in MISSES else None,
+        )
+
+    def _looked_for(self, case: Case, hits: Hits) -> list[Hit]:
+        """The hits and, if something that should be found may stand further down, those as well."""
+        shown = {hit.id for hit in hits}
+        if len(hits) < self.deepest or self.known.intersection(case.gold) <= shown:
+            return list(hits)
+        depth = max(DEPTH, self.deepest)
+        deep = merge(self.reader.look_deep(case.query, depth), case.query, self.mode, depth)
+        return [*hits, *(hit for hit in deep if hit.id not in shown)]
 
 
 def _outcome(case: Case, rank: int | None, k: int, chosen: Selection, known: set[str]) -> str:

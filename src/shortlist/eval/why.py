@@ -38,9 +38,12 @@ class Rival:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """What speaks for and against `id`, which should be found or, where nothing applies, was returned."""
+    """What speaks for and against `id`, which is `wanted` or, where nothing applies, was returned."""
 
     id: str
+    wanted: bool
+    exists: bool
+    looked_at: int  # how many hits there were to find it among
     rank: int | None
     score: float | None
     signals: Mapping[str, float]
@@ -49,7 +52,28 @@ class Why:
     unknown: tuple[str, ...]  # words that occur nowhere
     above: tuple[Rival, ...]
     cut: str  # what the floor or the rule of the selection did to it; empty if nothing
-    says: str
+
+    @property
+    def says(self) -> str:
+        """All of it in sentences."""
+        if not self.exists:
+            return f"The corpus has no document {self.id!r}."
+        parts = [self._place()]
+        parts.append(f"It holds {_listed(self.matched)}." if self.matched else "It holds no word of the query.")
+        if self.elsewhere:
+            parts.append(f"It does not hold {_listed(self.elsewhere)}.")
+        if self.unknown:
+            parts.append(f"Nowhere in the corpus: {_listed(self.unknown)}.")
+        if self.above:
+            parts.append(f"Above it: {'; '.join(map(_rival, self.above))}.")
+        return " ".join([*parts, self.cut] if self.cut else parts)
+
+    def _place(self) -> str:
+        if not self.wanted:
+            return f"Nothing applies, but {self.id} was returned."
+        if self.rank:
+            return f"{self.id} has rank {self.rank}."
+        return f"{self.id} is not among the {self.looked_at} that were found."
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -91,19 +115,19 @@ class Explainer:
             Rival(other.id, at, other.score, dict(other.signals), tuple(self._held(other.id, words)))
             for at, other in enumerate(hits[: rank - 1 if rank else None][:ABOVE], 1)
         ]
-        elsewhere = [word for word in missing if word not in unknown]
-        cut = _cut(hit, hits, chosen)
         return Why(
-            id,
-            rank,
-            hit.score if hit else None,
-            dict(hit.signals) if hit else {},
-            tuple(held),
-            tuple(elsewhere),
-            tuple(unknown),
-            tuple(above),
-            cut,
-            _sentences(case, id, id in known, rank, len(hits), held, elsewhere, unknown, above, cut),
+            id=id,
+            wanted=case.in_scope,
+            exists=id in known,
+            looked_at=len(hits),
+            rank=rank,
+            score=hit.score if hit else None,
+            signals=dict(hit.signals) if hit else {},
+            matched=tuple(held),
+            elsewhere=tuple(word for word in missing if word not in unknown),
+            unknown=tuple(unknown),
+            above=tuple(above),
+            cut=_cut(hit, hits, chosen),
         )
 
     def _words(self, query: str) -> list[str]:
@@ -144,42 +168,6 @@ def _cut(hit: Hit | None, hits: Sequence[Hit], chosen: Selection) -> str:
         return chosen.reason
     share = f"{hit.score / hits[0].score:.2f} of the best score" if hits[0].score > 0 else f"a score of {hit.score:.4g}"
     return f"It has {share}. {chosen.reason}"
-
-
-def _sentences(
-    case: Case,
-    id: str,
-    exists: bool,
-    rank: int | None,
-    looked_at: int,
-    held: Sequence[str],
-    elsewhere: Sequence[str],
-    unknown: Sequence[str],
-    above: Sequence[Rival],
-    cut: str,
-) -> str:
-    if not exists:
-        return f"The corpus has no document {id!r}."
-    if not case.in_scope:
-        first = f"Nothing applies, but {id} was returned."
-    elif rank:
-        first = f"{id} has rank {rank}."
-    else:
-        first = f"{id} is not among the {looked_at} that were found."
-    parts = [first]
-    if held:
-        parts.append(f"It holds {_listed(held)}.")
-    else:
-        parts.append("It holds no word of the query.")
-    if elsewhere:
-        parts.append(f"It does not hold {_listed(elsewhere)}.")
-    if unknown:
-        parts.append(f"Nowhere in the corpus: {_listed(unknown)}.")
-    if above:
-        parts.append("Above it: " + "; ".join(_rival(rival) for rival in above) + ".")
-    if cut:
-        parts.append(cut)
-    return " ".join(parts)
 
 
 def _rival(rival: Rival) -> str:
