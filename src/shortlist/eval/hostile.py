@@ -16,9 +16,9 @@ INSTRUCTIONS = {
     r"|notifying|reveal|revealing|alert|alerting|warn|warning|ask|asking)\b[^.\n]{0,25}\bthe (?:user|human|person)\b": (
         "tells the model to hide something from the user"
     ),
-    r"<\s*/?\s*(?:important|system|instructions?|secret|hidden|assistant|prompt|admin)\s*>|\[/?(?:INST|SYSTEM)\]"
+    r"(?-i:</?IMPORTANT>|\[/?(?:INST|SYSTEM)\])|<\s*/?\s*(?:system|instructions?|secret|hidden|assistant|prompt)\s*>"
     r"|<\|[a-z_]+\|>|^\s*(?:system|assistant)\s*:": "imitates the marks of a system message",
-    r"\b(?:you are now|from now on,? you|act as (?:an?|the)|pretend (?:to be|that you)|new instructions?\s*:)": (
+    r"\b(?:you are now|from now on,? you|you (?:must |should |will )?act as|pretend (?:to be|that you)|new instructions?\s*:)": (
         "gives the model another role"
     ),
     r"\b(?:always|must|first)\b[^.\n]{0,40}\b(?:call|use|invoke|run|prefer|choose)\b[^.\n]{0,20}\bthis (?:tool|function"
@@ -27,13 +27,13 @@ INSTRUCTIONS = {
     ),
     r"\b(?:before|whenever|when)\b[^.\n]{0,40}\b(?:using|calling|invoking|you (?:use|call|invoke))\b[^.\n]{0,30}\b"
     r"(?:any|other|another|all)\b[^.\n]{0,15}\b(?:tools?|functions?)\b": "says what to do with other tools",
-    r"(?:~/|/home/|\$HOME/|/root/)?\.(?:ssh/|aws/|netrc|env\b(?!ironment)|cursor/mcp\.json)|\bid_rsa\b|/etc/passwd": (
-        "points to files with secrets"
+    r"\.ssh/|\.aws/credentials|\.cursor/mcp\.json|\bid_rsa\b|/etc/(?:passwd|shadow)\b": "points to files with secrets",
+    r"\b(?:send|upload|exfiltrate|forward|leak|include|append|e-?mail)\b[^.\n]{0,40}\b(?:your|the user's|any|all)\b"
+    r"[^.\n]{0,20}\b(?:api[ _-]?keys?|credentials|passwords?|secrets?|private keys?|system prompt|instructions)\b": (
+        "asks to hand over secrets"
     ),
-    r"\b(?:send|post|upload|exfiltrate|forward|pass|include|append)\b[^.\n]{0,60}\b(?:conversation|chat history|system "
-    r"prompt|api[ _-]?keys?|credentials|passwords?|secrets?|private keys?)\b[^.\n]{0,60}\b(?:to|as|in|into)\b": (
-        "asks to send secrets or the conversation somewhere"
-    ),
+    r"\b(?:send|post|upload|exfiltrate|forward|leak|e-?mail)\b[^.\n]{0,30}\b(?:conversation|chat history|messages"
+    r"|context|prompt)\b[^.\n]{0,30}(?:https?://|\w@\w)": "asks to send the conversation somewhere",
 }
 _COMPILED = [(re.compile(pattern, re.IGNORECASE | re.MULTILINE), what) for pattern, what in INSTRUCTIONS.items()]
 _HIDDEN = re.compile(r"<!--.*?-->|\x1b\[[0-9;]*[A-Za-z]|<[^>]+style\s*=\s*[\"'][^\"']*display\s*:\s*none", re.DOTALL)
