@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 import shortlist
-from shortlist import Document
+from shortlist import Document, InputError
 from shortlist.eval import lint_corpus
 from shortlist.eval.hostile import instructions, invisible, mixed_scripts
 from shortlist.eval.lint import RULES, Finding
@@ -174,3 +174,12 @@ def test_findings_come_worst_first_and_can_be_counted() -> None:
 def test_an_empty_catalog_and_one_in_another_script_are_looked_at() -> None:
     assert lint_corpus({}).documents == 0
     assert linted(tool("天気", "町の天気を七日分、時間ごとに知らせる。")) == []
+
+
+def test_several_catalogs_are_looked_at_one_by_one() -> None:
+    with (
+        shortlist.build({"a": "tea"}, "one", in_memory=True, embedder="none") as one,
+        shortlist.build({"b": "tea"}, "two", in_memory=True, embedder="none") as two,
+        pytest.raises(InputError, match="one catalog at a time, not at 2"),
+    ):
+        lint_corpus([one, two])

@@ -208,3 +208,18 @@ def test_reports_about_other_cases_cannot_be_compared(shop: Corpus) -> None:
     nothing = evaluate_discovery(shop, [Case("jazz")], mode="lexical")
     with pytest.raises(InputError, match="no case has gold"):
         compare(nothing, nothing)
+
+
+def test_a_mode_that_does_not_exist_or_cannot_be_compared_is_a_sentence(shop: Corpus) -> None:
+    with pytest.raises(InputError, match="There is no mode 'best'"):
+        evaluate_discovery(shop, CASES, mode="best")  # type: ignore[arg-type]
+    with (
+        shortlist.build({"a": "tea"}, "light", in_memory=True, embedder="light") as light,
+        pytest.raises(InputError, match="Cosines of different embedders"),
+    ):
+        evaluate_discovery([shop, light], CASES, mode="dense")
+
+
+def test_a_case_without_a_query_finds_nothing(shop: Corpus) -> None:
+    report = evaluate_discovery(shop, [Case("", ("track",)), Case("  ")], mode="lexical")
+    assert [one.outcome for one in report.outcomes] == ["retrieval_miss", "abstention_ok"]

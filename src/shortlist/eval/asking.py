@@ -13,7 +13,7 @@ from shortlist.index.corpus import Corpus
 from shortlist.index.snapshot import Snapshot
 from shortlist.index.sync import Progress
 from shortlist.search.filter import Filter, allowed
-from shortlist.search.retrieve import Found, look
+from shortlist.search.retrieve import Found, check_comparable, check_mode, look
 from shortlist.types import Mode, Passage
 
 if TYPE_CHECKING:
@@ -60,6 +60,8 @@ class Reader:
 @contextmanager
 def reading(corpora: Sequence[Corpus], mode: Mode, filter: Filter | None = None) -> Iterator[Reader]:
     """A reader of what the corpora hold now."""
+    check_mode(mode)
+    check_comparable(corpora, mode)
     with ExitStack() as stack:
         states: list[State] = []
         for corpus in corpora:

@@ -18,9 +18,8 @@ INSTRUCTIONS = {
     ),
     r"(?-i:</?IMPORTANT>|\[/?(?:INST|SYSTEM)\])|<\s*/?\s*(?:system|instructions?|secret|hidden|assistant|prompt)\s*>"
     r"|<\|[a-z_]+\|>|^\s*(?:system|assistant)\s*:": "imitates the marks of a system message",
-    r"\b(?:you are now|from now on,? you|you (?:must |should |will )?act as|pretend (?:to be|that you)|new instructions?\s*:)": (
-        "gives the model another role"
-    ),
+    r"\b(?:you are now|from now on,? you|you (?:must |should |will )?act as|pretend (?:to be|that you)"
+    r"|new instructions?\s*:)": "gives the model another role",
     r"\b(?:always|must|first)\b[^.\n]{0,40}\b(?:call|use|invoke|run|prefer|choose)\b[^.\n]{0,20}\bthis (?:tool|function"
     r"|skill|server)\b[^.\n]{0,60}\b(?:before|first|instead|regardless|no matter|over|for (?:every|all|any))\b": (
         "asks to be called before or instead of others"

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from shortlist.errors import InputError
 from shortlist.eval.asking import Reader, reading, told
 from shortlist.eval.hostile import instructions, invisible, mixed_scripts, visible
-from shortlist.index.corpus import Corpus
 from shortlist.index.sync import Progress
 from shortlist.index.tokens import get_analyzer, name_words
 from shortlist.search.corpora import Searchable, resolve
@@ -105,7 +105,10 @@ def lint_corpus(corpus: Searchable, *, k: int = K, progress: Progress | None = N
     Two are twins if the description of either finds the other with nearly its own score, by words and, where the corpus
     has vectors, by meaning.
     """
-    (only,) = resolve([corpus] if isinstance(corpus, Corpus) else corpus, needs_vectors=True)
+    corpora = resolve(corpus, needs_vectors=True)
+    if len(corpora) != 1:
+        raise InputError(f"Look at one catalog at a time, not at {len(corpora)}.")
+    (only,) = corpora
     documents = list(only)
     findings = [finding for document in documents for finding in _written(document)]
     findings += _names(documents)

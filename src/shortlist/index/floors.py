@@ -24,9 +24,7 @@ def origin(connection: sqlite3.Connection, config: Config) -> dict[str, Any]:
     """What a floor that is set now belongs to."""
     (documents,) = connection.execute("SELECT count(*) FROM documents").fetchone()
     return {
-        "embedder": config.embedder_name,
-        "analyzer": config.analyzer,
-        "scoring": {**asdict(config.scoring), "weights": list(config.scoring.weights)},
+        **_made_of(config),
         "documents": documents,
         "passages": _live(connection),
         "last_passage": read_last_numbers(connection)[1],
@@ -39,12 +37,7 @@ def floor_of(connection: sqlite3.Connection, config: Config, mode: str) -> Floor
 
 
 def _doubt(connection: sqlite3.Connection, config: Config, then: Mapping[str, Any]) -> str:
-    now = {
-        "embedder": config.embedder_name,
-        "analyzer": config.analyzer,
-        "scoring": {**asdict(config.scoring), "weights": list(config.scoring.weights)},
-    }
-    other = [name for name, value in now.items() if then.get(name, value) != value]
+    other = [name for name, value in _made_of(config).items() if then.get(name, value) != value]
     if other:
         return f"The floor was set for another {' and '.join(other)}: calibrate it again."
     added = read_last_numbers(connection)[1] - then["last_passage"]
@@ -56,6 +49,12 @@ def _doubt(connection: sqlite3.Connection, config: Config, then: Mapping[str, An
         f"The floor was set when the corpus had {then['documents']} documents, and {changed:.0%} of it has changed "
         f"since: calibrate it again."
     )
+
+
+def _made_of(config: Config) -> dict[str, Any]:
+    """What scores depend on besides the documents, as JSON gives it back."""
+    scoring = {**asdict(config.scoring), "weights": list(config.scoring.weights)}
+    return {"embedder": config.embedder_name, "analyzer": config.analyzer, "scoring": scoring}
 
 
 def _live(connection: sqlite3.Connection) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, get_args
@@ -82,24 +82,32 @@ def retrieve(
     corpus: Searchable, query: str, mode: Mode, k: int, filter: Filter | None, progress: Progress | None = None
 ) -> list[Found]:
     """What each of the corpora has for the query."""
-    if mode not in get_args(Mode):
-        raise InputError(f"There is no mode {mode!r}; the known ones are {', '.join(get_args(Mode))}.")
+    check_mode(mode)
     if isinstance(k, bool) or not isinstance(k, int) or k < 0:
         raise InputError(f"k is how many hits are wanted, 0 or more, not {k!r}.")
     if not isinstance(query, str):
         raise InputError(f"A query is a string, not {type(query).__name__}.")
     corpora = resolve(corpus, needs_vectors=mode != "lexical", progress=progress)
-    if mode == "dense" and len(models := {one.config.embedder_name for one in corpora}) > 1:
-        raise InputError(
-            f"Cosines of different embedders ({', '.join(sorted(models))}) cannot be compared: search these corpora "
-            f"with the mode 'auto' or 'hybrid', or one by one."
-        )
+    check_comparable(corpora, mode)
     found = []
     for one in corpora:
         with one.snapshot() as snapshot:
             mask = None if filter is None else allowed(snapshot, filter)
             found.append(look(one, snapshot, query, mode, k, mask, beside_others=len(corpora) > 1))
     return found
+
+
+def check_mode(mode: str) -> None:
+    if mode not in get_args(Mode):
+        raise InputError(f"There is no mode {mode!r}; the known ones are {', '.join(get_args(Mode))}.")
+
+
+def check_comparable(corpora: Sequence[Corpus], mode: Mode) -> None:
+    if mode == "dense" and len(models := {one.config.embedder_name for one in corpora}) > 1:
+        raise InputError(
+            f"Cosines of different embedders ({', '.join(sorted(models))}) cannot be compared: search these corpora "
+            f"with the mode 'auto' or 'hybrid', or one by one."
+        )
 
 
 def look(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shortlist.serve.cli import care, find, judge, keep
+from shortlist.serve.cli import care, find, judge, keep, tune
 from shortlist.serve.cli.declare import command, command_name
 
 PANELS = {
@@ -11,10 +11,10 @@ PANELS = {
     "Judge": (
         judge.eval,
         judge.eval_gen,
-        judge.eval_select,
-        judge.sweep_select,
-        judge.calibrate_min_score,
-        judge.distractors,
+        tune.eval_select,
+        tune.sweep_select,
+        tune.calibrate_min_score,
+        tune.distractors,
         judge.lint,
     ),
     "Care": (care.doctor, care.warm, care.download),
