@@ -117,3 +117,14 @@ def test_both_kinds_of_cases_and_one_corpus_are_needed(shop: Corpus) -> None:
         pytest.raises(InputError, match="one by one"),
     ):
         calibrate_min_score([shop, other], IN_SCOPE, mode="lexical")
+
+
+def test_the_best_score_is_that_of_discover_even_if_a_name_stands_in_the_question() -> None:
+    """The name brings a thing among the hits that does not score best; the floor is about the best."""
+    texts = {"tea": "nothing but leaves " * 9, "kettle": "boil water for a cup of tea, the tea of the day"}
+    with shortlist.build(texts, in_memory=True, embedder="none") as corpus:
+        query = "boil water for tea"
+        found = calibrate_min_score(corpus, [Case(query, ("kettle",)), Case("leaves")], mode="lexical")
+        best = shortlist.discover(corpus, query, mode="lexical").candidates[0]
+    assert best.id == "kettle"
+    assert found.in_scope[0] == best.score

@@ -76,5 +76,13 @@ def test_what_makes_no_sense_is_a_sentence() -> None:
         distractor_robustness_curve(RIGHT, [Case("zebra")])
     with pytest.raises(InputError, match="The catalog has no document 'gone', which 'x' should find"):
         distractor_robustness_curve(RIGHT, [Case("x", ("gone",))])
+    with pytest.raises(InputError, match="A catalog of 2 is too small for the gold of any question"):
+        distractor_robustness_curve(RIGHT, [Case("x", ("right0", "right1", "right2"))], [2, 4], mode="lexical")
     with pytest.raises(InputError, match="Sizes of catalogs are between 1 and 4"):
         distractor_robustness_curve(RIGHT, PROBES, [4, 5])
+
+
+def test_a_question_with_much_gold_begins_with_a_catalog_that_holds_it() -> None:
+    wanted = tuple(document.id for document in OTHERS[:12])
+    curve = distractor_robustness_curve(RIGHT + OTHERS, [Case("something", wanted)], mode="lexical")
+    assert [point.size for point in curve.points] == [12, 20]

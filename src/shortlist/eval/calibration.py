@@ -85,6 +85,7 @@ def calibrate_min_score(
     corpus: Searchable,
     cases: Sequence[Case],
     mode: Mode = "auto",
+    k: int = 10,
     filter: Filter | None = None,
     *,
     persist: bool = False,
@@ -103,7 +104,7 @@ def calibrate_min_score(
     scores: dict[bool, list[float]] = {True: [], False: []}
     with reading(corpora, mode, filter) as reader:
         for case in told(cases, progress):
-            (found,) = reader.look(case.query, 1)
+            (found,) = reader.look(case.query, k)
             refused = not found.hits or nothing_known(found)
             scores[case.in_scope].append(0.0 if refused else max(found.hits[0].score, 0.0))
     inside, outside = np.array(scores[True]), np.array(scores[False])

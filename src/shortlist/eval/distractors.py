@@ -92,7 +92,8 @@ def distractor_robustness_curve(
 ) -> Curve:
     """Ask the same questions of catalogs that hold what should be found and ever more of everything else.
 
-    `scope` is a corpus or documents, `probes` are cases or (query, gold) pairs; `sizes` double from 10 to all. Each
+    `scope` is a corpus or documents, `probes` are cases or (query, gold) pairs; `sizes` double from 10 (or the
+    fewest ids that a case has) to all. Each
     repeat draws the gold that fits into the smallest catalog, asks all questions about it, and draws the order in which
     the others join; catalogs of one repeat are nested. All draws come from `seed`.
     """
@@ -105,7 +106,7 @@ def distractor_robustness_curve(
     for case in answerable:
         if missing := [id for id in case.gold if id not in by_id]:
             raise InputError(f"The catalog has no document {missing[0]!r}, which {case.query!r} should find.")
-    steps = _sizes(sizes, len(by_id))
+    steps = _sizes(sizes, len(by_id), min(len(case.gold) for case in answerable))
     chosen_embedder = embedder if embedder is not None else own if own is not None else "default"
     rows: dict[int, dict[str, list[float]]] = {size: {name: [] for name in _MEASURES} for size in steps}
     for repeat in range(repeats):
@@ -163,14 +164,16 @@ def _draw(cases: Sequence[Case], most: int, drawn: random.Random) -> tuple[set[s
     """Gold that fits into the smallest catalog, and all questions that are about nothing else."""
     gold: set[str] = set()
     for case in drawn.sample(cases, len(cases)):
-        if len(gold | set(case.gold)) <= most or not gold:
+        if len(gold | set(case.gold)) <= most:
             gold |= set(case.gold)
+    if not gold:
+        raise InputError(f"A catalog of {most} is too small for the gold of any question.")
     return gold, [case for case in cases if gold.issuperset(case.gold)]
 
 
-def _sizes(given: Sequence[int] | None, total: int) -> list[int]:
+def _sizes(given: Sequence[int] | None, total: int, least: int) -> list[int]:
     if given is None:
-        sizes = [min(SMALLEST, total)]
+        sizes = [min(max(SMALLEST, least), total)]
         while sizes[-1] < total:
             sizes.append(min(2 * sizes[-1], total))
         return sizes

@@ -117,9 +117,9 @@ def generate_cases(
     hidden from the model; a question that holds it all the same, copies the description or repeats another is dropped.
     With `verify` the model also looks whether something serves a question that nothing should serve.
     """
-    requests = plan(corpus, n, per_document=per_document, out_of_scope=out_of_scope, seed=seed)
-    (only,) = resolve(corpus, needs_vectors=False)
     ask = _asker(llm)
+    corpora = resolve(corpus, needs_vectors=False)
+    requests = plan(corpora, n, per_document=per_document, out_of_scope=out_of_scope, seed=seed)
     with ThreadPoolExecutor(max(1, workers)) as pool:
         replies = list(_told(pool.map(lambda request: _reply(ask, request), requests), len(requests), progress))
     kept: list[Case] = []
@@ -131,7 +131,7 @@ def generate_cases(
         for query in queries[: request.number]:
             problem = _problem(query, request.document, seen)
             if problem is None and request.document is None and verify:
-                problem = _served(ask, only, query)
+                problem = _served(ask, corpora[0], query)
             if problem:
                 gold = request.document.id if request.document else ""
                 dropped.append(Dropped(problem[0], query, gold, problem[1]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, Literal
@@ -77,7 +77,7 @@ def _f1(choice: Choice) -> float:
 
 
 # Of each measure: which cases it speaks of, and what one of them adds to the mean.
-MEASURES: dict[str, tuple[Any, Any]] = {
+MEASURES: dict[str, tuple[Callable[[Choice], bool], Callable[[Choice], float]]] = {
     "conditional_commit_rate": (lambda one: one.surfaced, lambda one: float(one.right > 0)),
     "precision": (lambda one: one.case.in_scope, lambda one: one.right / max(len(one.selected), 1)),
     "recall": (lambda one: one.case.in_scope, lambda one: one.right / len(one.case.gold)),

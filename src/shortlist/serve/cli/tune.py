@@ -96,7 +96,7 @@ def calibrate_min_score(
     where, asked = corpus_and_cases(out, corpus, cases, qrels)
     with out.progress(f"asking {where.name}") as progress:
         found = calibration.calibrate_min_score(
-            where, asked, mode, conditions(filter), persist=persist, seed=seed, progress=progress
+            where, asked, mode, filter=conditions(filter), persist=persist, seed=seed, progress=progress
         )
     out.show(found.to_dict(), lambda screen: judged.calibration(screen, found), [f"{found.floor:.6g}"])
     return OK
