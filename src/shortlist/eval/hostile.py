@@ -55,21 +55,17 @@ def invisible(text: str) -> list[str]:
     """
     found = {}
     for at, char in enumerate(text):
-        if char.isascii() and char not in "\x00\x07\x08\x0b\x1b\x7f":
+        if char in "\t\n\r" or unicodedata.category(char) not in ("Cf", "Cc", "Co"):
             continue
-        category = unicodedata.category(char)
-        if char in _JOINERS and at and not text[at - 1].isascii():
-            continue
-        if (category in ("Cf", "Cc", "Co", "Cn") and char not in "\u00ad") or ord(char) in _TAGS or char == "\u00ad":
+        if char not in _JOINERS or not at or text[at - 1].isascii():
             found[char] = unicodedata.name(char, f"U+{ord(char):04X}")
-    names = list(found.values())
-    return [*names, *(["hidden markup"] if _HIDDEN.search(text) else [])]
+    return [*found.values(), *(["hidden markup"] if _HIDDEN.search(text) else [])]
 
 
 def visible(text: str) -> str:
     """The text without what cannot be seen, in its compatible form: what a reader, or a model, takes it for."""
     hidden = "".join(chr(ord(char) - 0xE0000) for char in text if ord(char) in _TAGS)
-    kept = "".join(char for char in text if unicodedata.category(char) not in ("Cf", "Co") or char in _JOINERS)
+    kept = "".join(char for char in text if unicodedata.category(char) not in ("Cf", "Co"))
     return unicodedata.normalize("NFKC", f"{kept}\n{hidden}" if hidden else kept)
 
 
