@@ -22,7 +22,7 @@ from shortlist.types import Hit, Hits, Mode, Selection, Selector
 
 # How far down a gold is looked for that is not among the first; as deep as the runs that trec_eval is given.
 DEPTH = 1000
-KS = (1, 3, 5, 10)
+KS = (1, 3, 5)
 
 # What can become of a case, and what it means.
 OUTCOMES = {
@@ -37,7 +37,9 @@ OUTCOMES = {
 MISSES = ("surfaced_low_rank", "retrieval_miss", "false_abstention", "gold_missing", "false_action")
 
 
-def default_metrics(ks: Sequence[int] = KS) -> tuple[str, ...]:
+def default_metrics(k: int = 10) -> tuple[str, ...]:
+    """What is measured unless something else is asked for, down to k."""
+    ks = [*(each for each in KS if each < k), k]
     return (*(f"{name}@{k}" for name in ("recall", "precision", "ndcg", "hit") for k in ks), "mrr", "map")
 
 
@@ -162,7 +164,7 @@ def evaluate_discovery(
         raise InputError("There are no cases to evaluate.")
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
         raise InputError(f"k is how many hits are looked at, 1 or more, not {k!r}.")
-    names = tuple(metrics or default_metrics([*(each for each in KS if each < k), k]))
+    names = tuple(metrics or default_metrics(k))
     deepest = max([k, *(depth_of(name) or 0 for name in names)])
     corpora = resolve(corpus, needs_vectors=mode != "lexical")
     began = time.perf_counter()

@@ -55,7 +55,7 @@ def test_fail_under_ends_with_code_1_and_a_sentence_and_still_prints_the_report(
     assert "ndcg@7\t" in kept.out
 
 
-@pytest.mark.parametrize("limit", ["ndcg@10", "ndcg@10=much", "bleu=0.5", "ndcg=0.5"])
+@pytest.mark.parametrize("limit", ["ndcg@10", "ndcg@10=much", "ndcg@10=nan", "bleu=0.5", "ndcg=0.5"])
 def test_a_limit_that_makes_no_sense_is_wrong_usage(shop: Shell, limit: str) -> None:
     done = shop("eval", "shop", "cases.jsonl", "--fail-under", limit)
     assert done.code == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
@@ -64,7 +65,7 @@ def eval(
 
     limits = dict(_limit(text) for text in fail_under or ())
     where, asked = corpus_and_cases(out, corpus, cases, qrels)
-    names = tuple(dict.fromkeys((*default_metrics([*(each for each in (1, 3, 5) if each < k), k]), *limits)))
+    names = tuple(dict.fromkeys((*default_metrics(k), *limits)))
     wrong = flaws(out, where, asked)
 
     def evaluated(one: Corpus, how: Mode) -> DiscoveryReport:
@@ -101,10 +102,13 @@ def _limit(text: str) -> tuple[str, float]:
     name, _, value = text.partition("=")
     try:
         metric(name)
-        return name, float(value)
+        limit = float(value)
+        if math.isfinite(limit):
+            return name, limit
+        said = f"{value!r} is no limit."
     except ValueError as error:
         said = str(error) if isinstance(error, InputError) else f"{value!r} is not a number."
-        raise WrongUsage(f"--fail-under takes a measure and a number, as in ndcg@10=0.6: {said}") from None
+    raise WrongUsage(f"--fail-under takes a measure and a number, as in ndcg@10=0.6: {said}")
 
 
 def _side(out: Output, corpus: Corpus, mode: Mode, name: str) -> tuple[Corpus, Mode]:
