@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from bench.report import RESULTS
+from shortlist.eval import plots
 
 DOCS = Path(__file__).parent.parent / "docs"
 OURS = ("shortlist", "shortlist-disk", "shortlist auto")
@@ -57,7 +57,8 @@ def run(folders: list[Path]) -> None:
         )
         for title, rows in result["figures"].items():
             plot = f"{name}-{title.replace(' ', '-')}.svg"
-            (DOCS / plot).write_text(_plot(title, {engine: row["p50 ms"] for engine, row in rows.items()}))
+            medians = sorted(((engine, row["p50 ms"]) for engine, row in rows.items()), key=lambda pair: pair[1])
+            (DOCS / plot).write_text(plots.bars(f"Milliseconds a query (median), {title}", medians, OURS))
             parts.append(f"### {title}\n\n{_table(rows)}\n\n![Milliseconds a query, {title}]({plot})\n")
     (DOCS / "benchmarks.md").write_text("\n".join(parts))
     print(f"written to {DOCS / 'benchmarks.md'}")
@@ -84,24 +85,3 @@ def _ratio(rows: dict[str, dict[str, float]], ours: str, column: str) -> str:
     less = COLUMNS[column]
     ratio = min(rivals) / rows[ours][column] if less else rows[ours][column] / max(rivals)
     return f"**{ratio:.2f}**"
-
-
-def _plot(title: str, values: dict[str, Any]) -> str:
-    """Bars, the shortest at the top."""
-    ordered = sorted(values.items(), key=lambda item: item[1])
-    longest = max(values.values())
-    bars = []
-    for number, (engine, value) in enumerate(ordered):
-        top, width = 34 + 26 * number, max(2.0, 420 * value / longest)
-        colour = "#0b7285" if engine in OURS else "#adb5bd"
-        bars.append(
-            f'<text x="150" y="{top + 14}" text-anchor="end">{engine}</text>'
-            f'<rect x="158" y="{top}" width="{width:.1f}" height="18" fill="{colour}"/>'
-            f'<text x="{164 + width:.1f}" y="{top + 14}">{value:g}</text>'
-        )
-    height = 44 + 26 * len(ordered)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 660 {height}" font-family="sans-serif" font-size="13">'
-        f'<rect width="660" height="{height}" fill="white"/>'
-        f'<text x="12" y="20" font-weight="bold">Milliseconds a query (median), {title}</text>{"".join(bars)}</svg>\n'
-    )

@@ -3,6 +3,7 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -355,3 +356,38 @@ def test_vectors_are_unit_and_in_step_with_the_passages(tmp_path: Path) -> None:
             vectors = snapshot.view.loaded[0].segment.vectors
             assert vectors is not None
             assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(5))
+
+
+def test_a_floor_is_doubted_once_a_fifth_of_the_corpus_has_changed(tmp_path: Path) -> None:
+    with shortlist.create_corpus("tea", path=tmp_path, embedder="none") as corpus:
+        corpus.add(Document(str(number), f"tea {number}", "green") for number in range(10))
+        corpus.set_floor("lexical", 0.4, cases=12)
+        corpus.add([Document("0", "tea 0", "black")])
+        assert corpus.floor("lexical") == (0.4, "")
+        assert corpus.config.calibrations["lexical"]["cases"] == 12
+        assert corpus.info()["doubts"] == {}
+        corpus.remove("1")
+        says = (
+            "The floor was set when the corpus had 10 documents, and 20% of it has changed since: calibrate it again."
+        )
+        assert corpus.floor("lexical") == (0.4, says)
+        corpus.compact()
+        assert corpus.info()["doubts"] == {"lexical": says}
+        corpus.set_floor("lexical", 0.5)
+        assert corpus.floor("lexical") == (0.5, "")
+        corpus.set_floor("lexical", None)
+        assert corpus.floor("lexical") == (None, "")
+        assert corpus.config.calibrations == {}
+
+
+def test_a_configuration_written_before_floors_had_an_origin_is_read(tmp_path: Path) -> None:
+    with shortlist.create_corpus("tea", path=tmp_path, embedder="none") as corpus:
+        corpus.add([Document("0", "tea", "green")])
+        corpus.set_floor("lexical", 0.4)
+    with sqlite3.connect(tmp_path / "corpus.db") as connection:
+        (text,) = connection.execute("SELECT value FROM meta WHERE key = 'config'").fetchone()
+        old = {key: value for key, value in json.loads(text).items() if key != "calibrations"}
+        connection.execute("UPDATE meta SET value = ? WHERE key = 'config'", (json.dumps(old),))
+    connection.close()
+    with shortlist.open_corpus(tmp_path) as corpus:
+        assert corpus.floor("lexical") == (0.4, "")

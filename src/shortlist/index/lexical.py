@@ -14,7 +14,7 @@ import numpy as np
 from shortlist.index.formulas import FIELDS, FORMULAS, Scoring, gain_linear
 from shortlist.index.impacts import Impacts, norm
 from shortlist.index.postings import NAME_WORDS, Postings, weighted_length, weighted_tf
-from shortlist.index.tokens import STOP_WORDS, Analyzer, name_words, term_key
+from shortlist.index.tokens import STOP_WORDS, Analyzer, name_words, span_keys, term_key
 from shortlist.types import Ranking
 
 if TYPE_CHECKING:
@@ -427,12 +427,11 @@ class Lexical:
         """
         asked = name_words(query)
         spans = {
-            " ".join(asked[start:end])
-            for start in range(len(asked))
-            for end in range(start + 1, min(start + NAME_WORDS, len(asked)) + 1)
+            key
+            for start, end, key in span_keys(asked, NAME_WORDS)
             if end - start > 1 or asked[start] not in STOP_WORDS or len(asked) == 1
         }
-        keys = np.array([term_key(span) for span in spans], dtype=np.uint64)
+        keys = np.array(list(spans), dtype=np.uint64)
         found = []
         for part in self.parts:
             names = part.postings.name_keys
