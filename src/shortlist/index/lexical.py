@@ -402,6 +402,8 @@ class Lexical:
             known = np.where(found.df > 0, weights, 0.0)
             weights = known / np.sqrt(np.square(known).sum()) * found.idf
         for at, (part, terms) in enumerate(zip(self.parts, found.terms, strict=True)):
+            if not (terms.ends > terms.starts).any():
+                continue
             here = scores[part.offset : part.offset + part.postings.size]
             self._accumulate(here, part, terms, weights, self._lengths(at))
             if part.dead is not None:
@@ -452,7 +454,9 @@ class Lexical:
     def _weigh(self, keys: NDArray[np.uint64], counts: Floats) -> Found:
         terms = [part.find(keys) for part in self.parts]
         counted = [part.live_df(here) for part, here in zip(self.parts, terms, strict=True)]
-        df = counted[0] if len(counted) == 1 else np.sum([np.zeros(len(keys), np.int64), *counted], axis=0)
+        df = np.zeros(len(keys), np.int64)
+        for part_df in counted:
+            df += part_df
         idf = np.array([self._formula.idf(self.live, n) if self.live else 0.0 for n in df.tolist()], dtype=np.float64)
         return Found(terms, counts, df, idf)
 

@@ -75,11 +75,15 @@ class View:
 
     def _gather(self, positions: Positions, column: Callable[[Segment], Positions]) -> Positions:
         found = np.empty(len(positions), dtype=np.int64)
-        for item in self.loaded:
-            start = item.part.offset
-            here = (positions >= start) & (positions < start + item.segment.size)
-            found[here] = column(item.segment)[positions[here] - start]
+        parts = np.searchsorted(self._offsets, positions, side="right") - 1
+        for at in np.unique(parts).tolist():
+            item, here = self.loaded[at], parts == at
+            found[here] = column(item.segment)[positions[here] - item.part.offset]
         return found
+
+    @cached_property
+    def _offsets(self) -> Positions:
+        return np.array([item.part.offset for item in self.loaded], dtype=np.int64)
 
 
 class Views:
