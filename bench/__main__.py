@@ -5,9 +5,16 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from bench import dense, lexical, page, quality, update
+from bench import answers, dense, lexical, page, quality, update
 
-BENCHMARKS = {"quality": quality, "lexical": lexical, "dense": dense, "update": update, "page": page}
+BENCHMARKS = {
+    "quality": quality,
+    "answers": answers,
+    "lexical": lexical,
+    "dense": dense,
+    "update": update,
+    "page": page,
+}
 
 
 def main(arguments: list[str]) -> int:

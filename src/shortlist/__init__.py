@@ -7,6 +7,7 @@ retrieve  search
 select    select, make_llm_selector
 disclose  disclose
 all       discover
+answer    ask, agent_ask, Chat, OpenAIChat, ScriptedLLM
 """
 
 from __future__ import annotations
@@ -22,32 +23,44 @@ from shortlist.errors import (
     CorpusNotFound,
     EmbedderError,
     InputError,
+    LLMError,
     MissingExtra,
     RegistryDamaged,
     ShortlistError,
     SourceError,
 )
 from shortlist.types import (
+    LLM,
+    Answer,
     Changes,
     Disclosure,
     Discovery,
     Document,
     Embedder,
+    Evidence,
     Hit,
     Hits,
     Passage,
     Problem,
     Ranking,
+    Reply,
     Selection,
 )
 
 if TYPE_CHECKING:
+    from shortlist.answer.agent import agent_ask
+    from shortlist.answer.ask import ask
+    from shortlist.answer.chat import Chat
+    from shortlist.answer.llm import OpenAIChat, ScriptedLLM
+    from shortlist.answer.memory import Memory
+    from shortlist.answer.prompts import REFUSAL
     from shortlist.index.corpus import Corpus, create_corpus, delete_corpus, open_corpus
     from shortlist.index.embed import load_embedder
     from shortlist.index.formulas import Scoring
     from shortlist.search.corpora import build
     from shortlist.search.disclose import disclose
     from shortlist.search.discover import discover
+    from shortlist.search.ingest import ingest
     from shortlist.search.registry import register, registered, unregister
     from shortlist.search.retrieve import search
     from shortlist.search.select import make_llm_selector, select
@@ -57,6 +70,14 @@ __version__ = "0.1.0"
 
 # Loaded on first use: importing the package costs no numpy.
 _LAZY = {
+    "Chat": "shortlist.answer.chat",
+    "Memory": "shortlist.answer.memory",
+    "OpenAIChat": "shortlist.answer.llm",
+    "REFUSAL": "shortlist.answer.prompts",
+    "ScriptedLLM": "shortlist.answer.llm",
+    "agent_ask": "shortlist.answer.agent",
+    "ask": "shortlist.answer.ask",
+    "ingest": "shortlist.search.ingest",
     "Corpus": "shortlist.index.corpus",
     "CorpusSource": "shortlist.sources",
     "Scoring": "shortlist.index.formulas",
@@ -79,7 +100,11 @@ importlib.import_module("shortlist.search")
 globals().pop("search")
 
 __all__ = [
+    "LLM",
+    "REFUSAL",
+    "Answer",
     "Changes",
+    "Chat",
     "Corpus",
     "CorpusBusy",
     "CorpusDamaged",
@@ -92,23 +117,32 @@ __all__ = [
     "Document",
     "Embedder",
     "EmbedderError",
+    "Evidence",
     "Hit",
     "Hits",
     "InputError",
+    "LLMError",
+    "Memory",
     "MissingExtra",
+    "OpenAIChat",
     "Passage",
     "Problem",
     "Ranking",
     "RegistryDamaged",
+    "Reply",
     "Scoring",
+    "ScriptedLLM",
     "Selection",
     "ShortlistError",
     "SourceError",
+    "agent_ask",
+    "ask",
     "build",
     "create_corpus",
     "delete_corpus",
     "disclose",
     "discover",
+    "ingest",
     "load_embedder",
     "make_llm_selector",
     "open_corpus",

@@ -53,6 +53,16 @@ def search(
     return merge(retrieve(corpus, query, mode, k, filter, progress), query, mode, k)
 
 
+def search_passages(
+    corpus: Searchable, query: str, mode: Mode = "auto", k: int = 10, filter: Filter | None = None
+) -> Hits:
+    """The k passages that fit the query best; a document may have several among them.
+
+    Their signal "share" is the score by words as a share of what a perfect match would score.
+    """
+    return merge(retrieve(corpus, query, mode, k, filter, whole=False), query, mode, k)
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """What one corpus has for a query; beside other corpora also what makes its hits comparable with theirs."""
@@ -79,9 +89,16 @@ def merge(found: list[Found], query: str, mode: str, k: int) -> Hits:
 
 
 def retrieve(
-    corpus: Searchable, query: str, mode: Mode, k: int, filter: Filter | None, progress: Progress | None = None
+    corpus: Searchable,
+    query: str,
+    mode: Mode,
+    k: int,
+    filter: Filter | None,
+    progress: Progress | None = None,
+    *,
+    whole: bool = True,
 ) -> list[Found]:
-    """What each of the corpora has for the query."""
+    """What each of the corpora has for the query: whole documents, each at its best passage, or passages."""
     if mode not in get_args(Mode):
         raise InputError(f"There is no mode {mode!r}; the known ones are {', '.join(get_args(Mode))}.")
     if isinstance(k, bool) or not isinstance(k, int) or k < 0:
@@ -94,18 +111,27 @@ def retrieve(
             f"Cosines of different embedders ({', '.join(sorted(models))}) cannot be compared: search these corpora "
             f"with the mode 'auto' or 'hybrid', or one by one."
         )
-    return [_retrieve(one, query, mode, k, filter, beside_others=len(corpora) > 1) for one in corpora]
+    return [_retrieve(one, query, mode, k, filter, beside_others=len(corpora) > 1, whole=whole) for one in corpora]
 
 
-def _retrieve(corpus: Corpus, query: str, mode: Mode, k: int, filter: Filter | None, *, beside_others: bool) -> Found:
+def _retrieve(
+    corpus: Corpus, query: str, mode: Mode, k: int, filter: Filter | None, *, beside_others: bool, whole: bool
+) -> Found:
     with corpus.snapshot() as snapshot:
         mask = None if filter is None else allowed(snapshot, filter)
         parts, scores = _score(snapshot, query, mode, mask)
         named = snapshot.lexical.named(query)
-        positions = _best(snapshot, scores, k, named if mask is None else named[mask[named]])
+        if whole:
+            positions = _best(snapshot, scores, k, named if mask is None else named[mask[named]])
+        else:
+            positions = _ordered(snapshot, scores, scores.top(k))[:k]
         passages = snapshot.passages(positions)
         values = scores.at(positions)
         signals = {name: part.at(positions) for name, part in parts.items()}
+        if not whole and "lexical" in signals:
+            signals["share"] = signals["lexical"] / (
+                snapshot.lexical.ideal(snapshot.lexical.analyzer.terms(query)) or 1.0
+            )
         names, perfect = frozenset[str](), 1.0
         if beside_others:
             names = frozenset(snapshot.ids(named))
