@@ -115,7 +115,7 @@ def _extracted(
 def _claim(one: Candidate) -> Claim:
     item = one.evidence
     citation = Citation(item.number, item.marker, item.source, item.locator, (one.span,))
-    return Claim(f"{in_round_brackets(one.text)} {item.marker}", (citation,))
+    return Claim(f"{in_round_brackets(' '.join(one.text.split()))} {item.marker}", (citation,))
 
 
 def _extract(corpora: Sequence[Corpus], question: str, evidence: list[Evidence], answer_from: float) -> Extract:

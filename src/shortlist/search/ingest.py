@@ -1,8 +1,9 @@
 """How do files get into an index, and stay as they are? Some paths at a time, a portion of files a commit.
 
-A path that was ingested before is brought up to date; what came from elsewhere stays. Ids are full paths, so that folders
-with files of the same name live side by side. Stopped at any moment, it goes on where it was: each portion is committed
-as a whole, files that are known are passed over, and what a changed file no longer holds goes before its new pages come.
+A path that was ingested before is brought up to date; what came from elsewhere stays. Ids are full paths, so that
+folders with files of the same name live side by side. Stopped at any moment, it goes on where it was: each portion is
+committed as a whole, files that are known are passed over, and what a changed file no longer holds is removed before
+its new pages come.
 """
 
 from __future__ import annotations

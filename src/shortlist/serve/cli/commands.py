@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from shortlist.serve.cli import care, find, keep
+from collections.abc import Callable
+
+from shortlist.serve.cli import answers, care, find, keep
 from shortlist.serve.cli.declare import command
 
-PANELS = {
+PANELS: dict[str, tuple[Callable[..., int], ...]] = {
     "Find": (find.search, find.discover, find.read),
+    "Answers": (answers.ingest, answers.query, answers.chat),
     "Corpora": (keep.build, keep.ls, keep.info, keep.status, keep.register, keep.rm),
     "Care": (care.doctor, care.warm, care.download),
 }
