@@ -32,24 +32,24 @@ LEAST_COVERED = 0.45
 
 # What the signs weigh, fitted to one half of squad2 by `python -m bench.fit_answers`; the sum goes through a logistic.
 WEIGHTS = {
-    "covered": 1.25,
-    "elsewhere": -2.43,
-    "heaviest_missing": -0.83,
+    "covered": 1.29,
+    "elsewhere": -2.7,
+    "heaviest_missing": -0.84,
     "names_missing": -1.45,
-    "numbers_missing": -1.4,
-    "negated": -1.2,
-    "negated_alone": -2.13,
-    "denied": -0.39,
-    "opposite": -0.52,
-    "opposite_around": -1.44,
-    "fitting": 0.02,
-    "nothing_fitting": -0.6,
-    "words": 1.4,
+    "numbers_missing": -1.5,
+    "negated": -1.21,
+    "negated_alone": -2.11,
+    "denied": -0.37,
+    "opposite": -0.7,
+    "opposite_around": -1.3,
+    "fitting": 0.03,
+    "nothing_fitting": -0.56,
+    "words": 1.46,
 }
-BIAS = -0.35
+BIAS = -0.42
 
 # Answers from this probability on make the fewest mistakes there, where half of the questions have no answer.
-ANSWER_FROM = 0.46
+ANSWER_FROM = 0.44
 
 _HEADING = re.compile(r"#{1,6}\s|={3,}|-{3,}")
 _REFERS_BACK = re.compile(r"(?:it|he|she|they|this|these|that|those|its|his|her|their|such|here)\b", re.IGNORECASE)
@@ -123,7 +123,10 @@ def ranked(question: Question, evidence: Sequence[Evidence], analyzer: Analyzer)
 
 
 def _candidates(question: Question, item: Evidence, analyzer: Analyzer) -> list[Candidate]:
-    """The sentences of a passage; headings and a sentence that the passage begins in the middle of lend their words."""
+    """The sentences of a passage; headings and a sentence that the passage begins in the middle of lend their words.
+
+    A sentence that refers back ("They were ...") is read with the one before it.
+    """
     places = spans(item.text)
     texts = [item.text[start:end] for start, end in places]
     held = [frozenset(analyzer.terms(text)) for text in texts]
@@ -139,9 +142,10 @@ def _candidates(question: Question, item: Evidence, analyzer: Analyzer) -> list[
         if len(texts) > 1 and (_HEADING.match(text) or (at == 0 and _begins_inside(item, text))):
             continue
         near = above.union(*held[max(0, at - 1) : at + 2])
-        reading = Reading(text, held[at], near, around)
+        own = held[at] | held[at - 1] if at and _REFERS_BACK.match(text) else held[at]
+        reading = Reading(text, own, near, around)
         fits = not question.kind or count_fitting(question, text, analyzer) > 0
-        worth = coverage(question, held[at]) + 0.5 * coverage(question, near) + 0.35 * covered_around
+        worth = coverage(question, own) + 0.5 * coverage(question, near) + 0.35 * covered_around
         worth += 0.15 * fits + 0.3 * item.score
         found.append(Candidate(item, at, places[at], reading, worth))
     return found

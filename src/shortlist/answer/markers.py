@@ -19,6 +19,7 @@ ENDS_TRIED = 6  # closing brackets after an opening one, since names may hold so
 _FOLDED = str.maketrans({"[": "(", "]": ")", "<": "‹", ">": "›", "\\": "/", "’": "'", "‘": "'", "“": '"', "”": '"'})
 _SPACE = re.compile(r"\s+")
 _BETWEEN = re.compile(r"(?:[\s;,|&]|and\b)+")
+_NEXT = re.compile(r"[;,|&]")
 _AFTER_NAME = re.compile(r"\s*[:,#]?\s*")
 _NUMBERS = re.compile(r"[\s\d,;#^–-]*\d[\s\d,;–-]*")
 
@@ -81,30 +82,27 @@ class Catalog:
         return None
 
     def resolve(self, inside: str) -> tuple[Evidence, ...]:
-        """The shown passages that the text between two brackets names, all of them, or none."""
+        """The shown passages that the text between two brackets names; what else it names is passed over."""
         text = _fold(inside).strip("()")
-        found: list[Evidence] = []
+        found: dict[Evidence, None] = {}
         items: list[Evidence] = []
         at = 0
         while at < len(text):
             between = _BETWEEN.match(text, at)
             at = between.end() if between else at
-            if at >= len(text):
-                break
-            name = next((name for name in self._names if text.startswith(name, at)), None)
-            if name is not None:
-                items, at = self._by_name[name], at + len(name)
-                after = _AFTER_NAME.match(text, at)
-                at = after.end() if after else at
-            elif not found or not between:
-                return ()
+            name = next((name for name in self._names if text.startswith(name, at)), "")
+            after = _AFTER_NAME.match(text, at + len(name)) if name else None
+            if after:
+                items, at = self._by_name[name], after.end()
             located, length = _located(text, at, items)
-            if not located and name is not None and len(items) == 1 and (at == len(text) or _BETWEEN.match(text, at)):
+            if not located and name and len(items) == 1 and (at == len(text) or _BETWEEN.match(text, at)):
                 located = items  # a source of which only one passage was shown
-            if not located:
-                return ()
-            found += [item for item in located if item not in found]
+            found |= dict.fromkeys(located)
             at += length
+            if not located:
+                items = []
+                further = _NEXT.search(text, at)
+                at = further.end() if further else len(text)
         return tuple(found)
 
 
