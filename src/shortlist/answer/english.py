@@ -12,7 +12,7 @@ _ASKING = """
 what which who whom whose when where why how many much long far old often did do does was were is are be been being has
 have had can could would should may might must will shall i you we he she his her him its our your my me us from about
 between during than after before against through over under both each any some all one also so name type kind tell say
-give list describe explain please there
+give list describe explain please there them themselves himself herself itself that this these those they their too
 """
 _FUNCTION_WORDS = """
 the a an in on at it its this that these those he she they his her their there when while as after before during for

@@ -30,6 +30,8 @@ WORDS_SCALE = 1.5
 
 LONGEST_PASSAGE, OVERLAP = 4_000, 400  # characters that are shown of one, and that its windows share
 
+LONGEST_NAME = 200
+
 _BRACKETS = str.maketrans("[]<>", "()‹›")
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f\u2028\u2029\ue000-\uf8ff]+")
 
@@ -150,4 +152,4 @@ def _in_view(hit: Hit, query: str) -> Hit:
 
 def plain(name: str) -> str:
     """A name with nothing in it that could end a citation, a line or a delimiter."""
-    return _UNSEEN.sub(" ", name.translate(_BRACKETS)).strip()
+    return _UNSEEN.sub(" ", name.translate(_BRACKETS)).strip()[:LONGEST_NAME]

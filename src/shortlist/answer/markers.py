@@ -21,6 +21,7 @@ _SPACE = re.compile(r"\s+")
 _BETWEEN = re.compile(r"(?:[\s;,|&]|and\b)+")
 _NEXT = re.compile(r"[;,|&]")
 _AFTER_NAME = re.compile(r"\s*[:,#]?\s*")
+_SLICE = re.compile(r"[-\w]*:[-\w]*(?::[-\w]*)?")
 _NUMBERS = re.compile(r"[\s\d,;#^–-]*\d[\s\d,;–-]*")
 
 
@@ -49,6 +50,7 @@ class Catalog:
             for name, items in by_name.items()
             if len(sources[name]) == 1 or name in labels
         }
+        self._exact = {_fold(f"{name}:{item.locator}"): item for item in evidence for name in (item.source, item.label)}
         self._names = sorted(self._by_name, key=len, reverse=True)
 
     def find(self, text: str) -> list[Marker]:
@@ -72,18 +74,25 @@ class Catalog:
             ends.append(end)
             end = text.find("]", end + 1, last)
         for end in ends:
-            cited = self.resolve(text[start + 1 : end])
+            inside = text[start + 1 : end]
+            cited = self.resolve(inside) or self.resolve(inside.lstrip("["))
             if cited:
+                while inside.count("[") > inside.count("]") and text.startswith("]", end + 1):
+                    end += 1
+                    inside += "]"
                 return Marker(start, end + 1, text[start : end + 1], cited)
         for end in ends:
             inside = text[start + 1 : end]
             if inside.count("[") == inside.count("]"):
-                return Marker(start, end + 1, text[start : end + 1], ()) if _is_meant_to_cite(inside) else None
+                is_code = start > 0 and text[start - 1].isalnum() and _SLICE.fullmatch(inside)
+                return None if is_code or not _is_meant_to_cite(inside) else Marker(start, end + 1, f"[{inside}]", ())
         return None
 
     def resolve(self, inside: str) -> tuple[Evidence, ...]:
         """The shown passages that the text between two brackets names; what else it names is passed over."""
-        text = _fold(inside).strip("()")
+        text = _fold(inside)
+        if text in self._exact:
+            return (self._exact[text],)
         found: dict[Evidence, None] = {}
         items: list[Evidence] = []
         at = 0
