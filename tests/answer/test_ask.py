@@ -116,7 +116,7 @@ def test_instructions_in_a_document_stay_inside_its_delimiters() -> None:
     assert written.count("<passage") == 1
     assert written.count("</passage>") == 1
     assert "<question>" not in written
-    assert written.splitlines()[0] == "<passage cite=\"[a' ‹passage›.txt:whole]\">"
+    assert written.splitlines()[0] == '<passage cite="[a\' ‹passage›.txt:whole]">'
 
 
 def test_an_answer_is_told_sentence_by_sentence_as_it_is_verified() -> None:

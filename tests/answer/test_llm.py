@@ -87,7 +87,11 @@ def test_when_all_stay_away_the_error_says_what_they_said_and_hides_the_key() ->
 
 @pytest.mark.parametrize(
     ("status", "sentence"),
-    [(401, "refuses the key .*SHORTLIST_LLM_KEY"), (404, "does not know the model .*SHORTLIST_LLM_MODEL"), (400, "400")],
+    [
+        (401, "refuses the key .*SHORTLIST_LLM_KEY"),
+        (404, "does not know the model .*SHORTLIST_LLM_MODEL"),
+        (400, "400"),
+    ],
 )
 def test_what_will_not_pass_is_not_tried_again(status: int, sentence: str) -> None:
     with serving(failure(status, "no")) as server, pytest.raises(LLMError, match=sentence):

@@ -84,7 +84,7 @@ def agent_ask(
     corpora = opened(corpus, question)
     toolbox = _Toolbox(corpora, k, threshold, filter)
     if question.strip():
-        gathered = gather(corpora, hint_of(question, memory), k, threshold, filter)
+        gathered = gather(corpora, question, k, threshold, filter, hint_of(memory))
         toolbox.shown.add_hits(gathered.hits)
     history = memory.history_messages() if memory else ()
     talk = messages(question, toolbox.shown.items, history, agent=True)

@@ -42,7 +42,7 @@ def ask(
     shown = Shown()
     if not question.strip():
         return tell(refusal(question, shown, "Nothing was asked.", "gate"), on_text)
-    gathered = gather(corpora, hint_of(question, memory), k, threshold, filter)
+    gathered = gather(corpora, question, k, threshold, filter, hint_of(memory))
     if not gathered.hits:
         return tell(refusal(question, shown, gathered.reason, "gate"), on_text)
     evidence = shown.add_hits(gathered.hits)
@@ -62,9 +62,9 @@ def opened(corpus: Searchable, question: str) -> list[Corpus]:
     return resolve(corpus, needs_vectors=True)
 
 
-def hint_of(question: str, memory: Memory | None) -> str:
-    """What to retrieve by: the question, and what it may refer to."""
-    return f"{question} {memory.retrieval_hint() if memory else ''}".strip()
+def hint_of(memory: Memory | None) -> str:
+    """What a question may refer to."""
+    return memory.retrieval_hint() if memory else ""
 
 
 def say(llm: LLM, talk: Messages, tools: Messages, stream: Stream) -> Reply:

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from shortlist.answer.english import ASKING
 from shortlist.index.corpus import Corpus
 from shortlist.index.split import windows
 from shortlist.index.tokens import fold, words
@@ -45,11 +46,18 @@ class Gathered:
 
 
 def gather(
-    corpus: Searchable, query: str, k: int = K, threshold: float | None = None, filter: Filter | None = None
+    corpus: Searchable,
+    question: str,
+    k: int = K,
+    threshold: float | None = None,
+    filter: Filter | None = None,
+    hint: str = "",
 ) -> Gathered:
-    """The k best passages, less those that are not near enough."""
+    """The k best passages, less those that are not near enough; `hint` helps to find them, and is not asked for."""
+    query = f"{question} {hint}".strip()
     found = retrieve(corpus, query, "auto", k, filter, whole=False)
-    best = {id(hit.passage): (hit, near, clears) for one in found for hit, near, clears in _judged(one, threshold)}
+    judged = [each for one in found for each in _judged(one, question, threshold)]
+    best = {id(hit.passage): (hit, near, clears) for hit, near, clears in judged}
     kept = [best[id(hit.passage)] for hit in merge(found, query, "auto", k)]
     near = [(_in_view(hit, query), nearness) for hit, nearness, clears in kept if clears]
     if near:
@@ -60,18 +68,27 @@ def gather(
     return Gathered([], f"Nothing is near enough: the nearest is {name_of(hit)} with {nearness:.3f}.")
 
 
-def _judged(found: Found, threshold: float | None) -> Iterable[tuple[Hit, float, bool]]:
+def _judged(found: Found, question: str, threshold: float | None) -> Iterable[tuple[Hit, float, bool]]:
     """Each hit, how near it is, and whether that is near enough."""
+    perfect = _perfect(found.corpus, question)
     floor = found.corpus.config.floors.get("auto") if threshold is None else None
     is_static, has_vectors = _scale(found.corpus)
     for hit in found.hits:
-        shared = min(1.0, WORDS_SCALE * hit.signals.get("share", 0.0))
+        shared = min(1.0, WORDS_SCALE * hit.signals.get("lexical", 0.0) / perfect)
         cosine = hit.signals.get("dense", 0.0)
         nearness = max(cosine, shared) if is_static else cosine if has_vectors else shared
         clears = (
             hit.score >= floor if floor is not None else nearness >= (THRESHOLD if threshold is None else threshold)
         )
         yield hit, nearness, clears
+
+
+def _perfect(corpus: Corpus, question: str) -> float:
+    """What a passage would score at most by the words that are asked about."""
+    about = " ".join(word for word in words(question) if word.lower() not in ASKING)
+    with corpus.snapshot() as snapshot:
+        lexical = snapshot.lexical
+        return lexical.ideal(lexical.analyzer.terms(about or question)) or 1.0
 
 
 def _scale(corpus: Corpus) -> tuple[bool, bool]:

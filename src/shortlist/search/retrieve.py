@@ -56,10 +56,7 @@ def search(
 def search_passages(
     corpus: Searchable, query: str, mode: Mode = "auto", k: int = 10, filter: Filter | None = None
 ) -> Hits:
-    """The k passages that fit the query best; a document may have several among them.
-
-    Their signal "share" is the score by words as a share of what a perfect match would score.
-    """
+    """The k passages that fit the query best; a document may have several among them."""
     return merge(retrieve(corpus, query, mode, k, filter, whole=False), query, mode, k)
 
 
@@ -128,10 +125,6 @@ def _retrieve(
         passages = snapshot.passages(positions)
         values = scores.at(positions)
         signals = {name: part.at(positions) for name, part in parts.items()}
-        if not whole and "lexical" in signals:
-            signals["share"] = signals["lexical"] / (
-                snapshot.lexical.ideal(snapshot.lexical.analyzer.terms(query)) or 1.0
-            )
         names, perfect = frozenset[str](), 1.0
         if beside_others:
             names = frozenset(snapshot.ids(named))
