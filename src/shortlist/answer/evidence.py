@@ -1,9 +1,10 @@
 """What may an answer be made of? The passages that come near enough to the question, numbered and named for citing.
 
 Nearness is on one scale, on which 0.30 is the default threshold. For a model whose cosines mean something it is the
-cosine. A static table (one that states its `noise`) misses what only words tell, so there it is the cosine or 1.5
-times the share of a perfect match by words, whichever is more; without vectors it is the latter alone. A floor that
-was calibrated for the corpus takes the threshold's place: it is compared with the score that hits are ranked by.
+cosine. A static table (one that states its `noise`) misses what only words tell, so there it is the cosine or 0.75
+times the share of the question's words, rare ones weighing more, that the passage holds, whichever is more; without
+vectors it is the latter alone. A floor that was calibrated for the corpus takes the threshold's place: it is compared
+with the score that hits are ranked by.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shortlist.answer.english import ASKING
+from shortlist.answer.signals import coverage, other_forms, read_question
 from shortlist.index.corpus import Corpus
 from shortlist.index.split import windows
 from shortlist.index.tokens import fold, words
@@ -26,8 +27,8 @@ from shortlist.types import Evidence, Hit
 K = 4
 THRESHOLD = 0.30
 
-# A fifth of a perfect match by words is as near as a cosine of 0.30: of the passages that answer squad2, 97 % reach it.
-WORDS_SCALE = 1.5
+# Two fifths of the question's words are as near as a cosine of 0.30.
+WORDS_SCALE = 0.75
 
 LONGEST_PASSAGE, OVERLAP = 4_000, 400  # characters that are shown of one, and that its windows share
 
@@ -70,25 +71,26 @@ def gather(
 
 def _judged(found: Found, question: str, threshold: float | None) -> Iterable[tuple[Hit, float, bool]]:
     """Each hit, how near it is, and whether that is near enough."""
-    perfect = _perfect(found.corpus, question)
     floor = found.corpus.config.floors.get("auto") if threshold is None else None
+    least = THRESHOLD if threshold is None else threshold
     is_static, has_vectors = _scale(found.corpus)
+    shared = _shared_words(found, question) if is_static or not has_vectors else {}
     for hit in found.hits:
-        shared = min(1.0, WORDS_SCALE * hit.signals.get("lexical", 0.0) / perfect)
-        cosine = hit.signals.get("dense", 0.0)
-        nearness = max(cosine, shared) if is_static else cosine if has_vectors else shared
-        clears = (
-            hit.score >= floor if floor is not None else nearness >= (THRESHOLD if threshold is None else threshold)
-        )
-        yield hit, nearness, clears
+        nearness = max(hit.signals.get("dense", 0.0), shared.get(id(hit), 0.0))
+        yield hit, nearness, hit.score >= floor if floor is not None else nearness >= least
 
 
-def _perfect(corpus: Corpus, question: str) -> float:
-    """What a passage would score at most by the words that are asked about."""
-    about = " ".join(word for word in words(question) if word.lower() not in ASKING)
-    with corpus.snapshot() as snapshot:
+def _shared_words(found: Found, text: str) -> dict[int, float]:
+    """How near each hit is by the words of the question that it holds."""
+    with found.corpus.snapshot() as snapshot:
         lexical = snapshot.lexical
-        return lexical.ideal(lexical.analyzer.terms(about or question)) or 1.0
+        question = read_question(text, lexical.analyzer, lexical.frequency, lexical.live)
+    shared = {}
+    for hit in found.hits:
+        terms = frozenset(lexical.analyzer.terms(f"{hit.name} {hit.context} {hit.text}"))
+        terms |= frozenset(other_forms(question, terms).values())
+        shared[id(hit)] = WORDS_SCALE * coverage(question, terms)
+    return shared
 
 
 def _scale(corpus: Corpus) -> tuple[bool, bool]:
