@@ -54,8 +54,7 @@ CAUSES = re.compile(
     re.IGNORECASE,
 )
 NEGATION = re.compile(
-    r"\b(?:not|never|no|none|neither|nor|without|cannot|unable|fail\w*|lack\w*|except|unlikely|non|refus\w*|oppos\w*"
-    r"|avoid\w*|prohibit\w*|forbid\w*|reject\w*|exclud\w*|against|rarely|hardly|least)\b|n['’]t\b",
+    r"\b(?:not|never|no|none|neither|nor|without|cannot|unable|except|unlikely|non|rarely|hardly|least)\b|n['’]t\b",
     re.IGNORECASE,
 )
 NEGATING_PREFIXES = ("un", "in", "im", "ir", "il", "dis", "non", "mis", "anti", "de")

@@ -36,6 +36,9 @@ FURTHER, FURTHER_WITH = 500, 2
 # A question of more words, found again, is surer to be answered; beyond these it makes no difference.
 COUNTED_WORDS = (4, 9)
 
+# "What colour" asks for red or green: the word that says what kind of thing is wanted need not be in the answer.
+KIND_WEIGHT = 0.5
+
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 SAME_BEGINNING = 5  # letters that two forms of a word share at least
 
@@ -71,10 +74,14 @@ class Reading:
 def read_question(text: str, analyzer: Analyzer, frequency: Frequency, passages: int) -> Question:
     """The question taken apart; `frequency` tells how many of the passages hold each term."""
     terms: dict[str, None] = {}
-    names, numbers = [], []
+    names, numbers, kinds = [], [], []
+    before = ""
     for at, word in enumerate(_WORD.findall(text)):
         own = _terms(analyzer, word)
         folded = word.lower()
+        if before in ("what", "which"):
+            kinds += own
+        before = folded
         if not own or folded in ASKING:
             continue
         terms |= dict.fromkeys(own)
@@ -84,7 +91,7 @@ def read_question(text: str, analyzer: Analyzer, frequency: Frequency, passages:
             names.append(own[0])
     wanted = list(terms) or list(dict.fromkeys(analyzer.terms(text)))
     held = frequency(wanted)
-    weights = {term: _weight(held.get(term, 0), passages) for term in wanted}
+    weights = {term: _weight(held.get(term, 0), passages) * (KIND_WEIGHT if term in kinds else 1) for term in wanted}
     return Question(text, _kind(text), weights, tuple(names), tuple(numbers), bool(NEGATION.search(text)))
 
 
