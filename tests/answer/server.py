@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -82,9 +82,10 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in now.headers.items():
             self.send_header(name.replace("_", "-"), value)
         self.end_headers()
-        for piece in now.body:
-            self.wfile.write(piece)
-            self.wfile.flush()
+        with suppress(OSError):  # the other side has had enough
+            for piece in now.body:
+                self.wfile.write(piece)
+                self.wfile.flush()
 
     def log_message(self, format: str, *arguments: Any) -> None: ...
 

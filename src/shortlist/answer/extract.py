@@ -64,7 +64,8 @@ class Candidate:
     at: int  # among the sentences of its passage
     span: tuple[int, int]
     reading: Reading
-    worth: float = 0.0
+    worth: float
+    says_something: bool  # has words of the question itself, not only by the sentence that it refers to
 
     @property
     def text(self) -> str:
@@ -149,7 +150,8 @@ def _candidates(question: Question, item: Evidence, analyzer: Analyzer) -> list[
         fits = not question.kind or count_fitting(question, text, analyzer) > 0
         worth = coverage(question, own) + 0.5 * coverage(question, near) + 0.35 * covered_around
         worth += 0.15 * fits + 0.3 * item.score
-        found.append(Candidate(item, at, places[at], reading, worth))
+        says_something = not held[at].isdisjoint(question.weights)
+        found.append(Candidate(item, at, places[at], reading, worth, says_something))
     return found
 
 
@@ -174,6 +176,8 @@ def _chosen(candidates: Sequence[Candidate]) -> list[Candidate]:
     for one in candidates:
         if len(kept) == MOST_SENTENCES or one.worth < NEARLY_AS_GOOD * best.worth:
             break
+        if kept and not one.says_something:
+            continue
         if all(" ".join(one.text.split()) != " ".join(other.text.split()) for other in kept):
             kept.append(one)
     if len(kept) < MOST_SENTENCES and best.at and _REFERS_BACK.match(best.text):

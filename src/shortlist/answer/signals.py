@@ -74,7 +74,9 @@ class Reading:
 def read_question(text: str, analyzer: Analyzer, frequency: Frequency, passages: int) -> Question:
     """The question taken apart; `frequency` tells how many of the passages hold each term."""
     terms: dict[str, None] = {}
-    names, numbers, kinds = [], [], []
+    names: list[str] = []
+    numbers: list[str] = []
+    kinds: list[str] = []
     before = ""
     for at, word in enumerate(_WORD.findall(text)):
         own = _terms(analyzer, word)
