@@ -15,10 +15,10 @@ import numpy as np
 
 from shortlist.errors import InputError
 from shortlist.index.dense import Dense, VectorPart
-from shortlist.index.records import batched, passage_checksum
+from shortlist.index.records import batched, find_stamped, passage_checksum
 from shortlist.index.store import Config
 from shortlist.index.view import Column, Loaded, View
-from shortlist.types import Embedder, Passage
+from shortlist.types import Embedder, Passage, Stamp
 
 if TYPE_CHECKING:
     from shortlist.types import Mask, Positions
@@ -82,9 +82,13 @@ class Snapshot:
         rows = self._connection.execute("SELECT DISTINCT iif(source = '', id, source) FROM documents ORDER BY 1")
         return [source for (source,) in rows]
 
-    def ids_of(self, source: str) -> list[str]:
-        """The ids of the documents of a source."""
-        return [id for (id,) in self._connection.execute("SELECT id FROM documents WHERE source = ?", (source,))]
+    def ids_of_file(self, id: str, source: str) -> set[str]:
+        """The ids of the documents that came of one file, whose id is that of the file or begins with it."""
+        return find_stamped(self._connection, Stamp(id, source, ""))
+
+    def places(self) -> Iterator[tuple[str, str]]:
+        """Id and locator of every document."""
+        return iter(self._connection.execute("SELECT id, locator FROM documents").fetchall())
 
     def walk(self) -> Iterator[Passage]:
         """Every passage, in the order of their numbers."""

@@ -16,6 +16,7 @@ from typing import Any
 from shortlist.errors import SourceError
 from shortlist.index.corpus import Corpus, EmbedderSpec, create_corpus
 from shortlist.index.split import split
+from shortlist.index.store import Config
 from shortlist.sources import CorpusSource
 from shortlist.types import Document, Problem, Stamp, Stamps
 
@@ -44,7 +45,7 @@ class Ingested:
 
     @property
     def files(self) -> int:
-        return self.read + self.unchanged + self.skipped + len({problem.source for problem in self.failed})
+        return self.read + self.unchanged + self.skipped + len({problem.source for problem in self.failed} - {""})
 
     def to_dict(self) -> dict[str, Any]:
         counts = ("read", "unchanged", "skipped", "removed", "pages", "chunks", "added", "changed")
@@ -82,25 +83,34 @@ def ingest(
 
 
 def _ingest(corpus: Corpus, place: Path, known: Stamps, done: Ingested, progress: OnProgress | None) -> None:
-    sources: set[str] = set()
-    portion = _Portion(corpus, done)
+    seen: set[str] = set()
+    portion = _Portion(corpus, done, corpus.config)
     for file in _files(place, known):
-        sources.add(file.source)
+        seen.add(file.id)
         portion.take(file, known)
         if progress:
             progress(done)
     portion.commit()
     with corpus.snapshot() as snapshot:
-        gone = [source for source in snapshot.sources() if source not in sources and _lies_in(source, place)]
-        ids = [id for source in gone for id in snapshot.ids_of(source)]
-    if ids:
-        corpus.remove(ids)
-        done.removed += len(gone)
+        files = {id: file_of(id, locator) for id, locator in snapshot.places()}
+    gone = {id: file for id, file in files.items() if file not in seen and _lies_in(file, place)}
+    if gone:
+        corpus.remove(gone)
+        done.removed += len(set(gone.values()))
 
 
-def _lies_in(source: str, place: Path) -> bool:
-    folder = place.resolve()
-    return Path(source) == folder or folder in Path(source).parents
+def _lies_in(file: str, place: Path) -> bool:
+    real = place.resolve()
+    return file.startswith(_prefix(real)) if real.is_dir() else file == real.as_posix()
+
+
+def _prefix(folder: Path) -> str:
+    return f"{folder.as_posix().rstrip('/')}/"
+
+
+def file_of(id: str, locator: str) -> str:
+    """The id of the file that a document is all or a part of."""
+    return id.removesuffix(f"#{locator}")
 
 
 @dataclass(slots=True)
@@ -109,6 +119,13 @@ class _File:
 
     source: str
     items: list[Item] = field(default_factory=list)
+
+    @property
+    def id(self) -> str:
+        item = self.items[-1]
+        if isinstance(item, Document):
+            return file_of(item.id, item.locator)
+        return item.id if item.source else item.id.rpartition("#")[0]
 
     @property
     def documents(self) -> list[Document]:
@@ -126,7 +143,7 @@ class _File:
 def _files(place: Path, known: Stamps) -> Iterator[_File]:
     """The files at a place, each with its items; ids are the paths in full."""
     real = place.resolve()
-    prefix = f"{(real if real.is_dir() else real.parent).as_posix().rstrip('/')}/"
+    prefix = _prefix(real if real.is_dir() else real.parent)
     below = {
         id.removeprefix(prefix): replace(stamp, id=id.removeprefix(prefix))
         for id, stamp in known.items()
@@ -150,6 +167,7 @@ class _Portion:
 
     corpus: Corpus
     done: Ingested
+    config: Config
     files: list[_File] = field(default_factory=list)
     characters: int = 0
 
@@ -163,8 +181,8 @@ class _Portion:
         self.done.read += bool(documents)
         self.done.skipped += not documents and not file.problems
         self.done.pages += len(documents)
-        config = self.corpus.config
-        self.done.chunks += sum(len(split(one, config.chunk_size, config.chunk_overlap)) for one in documents)
+        size, overlap = self.config.chunk_size, self.config.chunk_overlap
+        self.done.chunks += sum(len(split(one, size, overlap)) for one in documents)
         self.files.append(file)
         self.characters += sum(len(document.content) for document in documents)
         if len(self.files) >= PORTION_FILES or self.characters >= PORTION_CHARACTERS:
@@ -192,7 +210,7 @@ class _Portion:
             for file in self.files:
                 if not any(problem.source for problem in file.problems):
                     came = {item.id for item in file.items}
-                    gone += [id for id in snapshot.ids_of(file.source) if id not in came]
+                    gone += [id for id in snapshot.ids_of_file(file.id, file.source) if id not in came]
         return gone
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -122,7 +124,7 @@ def _converse(out: Output, talk: Chat) -> int:
 def _turn(out: Output, talk: Chat, question: str) -> None:
     """One question and its answer, told as it comes. Ctrl-C ends the answer and not the chat."""
     try:
-        answer = talk.ask(question, write)
+        answer = talk.ask(question, _Wrapped())
     except KeyboardInterrupt:
         write("\n")
         out.note("Stopped.")
@@ -134,6 +136,23 @@ def _turn(out: Output, talk: Chat, question: str) -> None:
     write("\n")
     if not out.quiet:
         _sources(out, answer)
+
+
+class _Wrapped:
+    """Writes text as it comes, with lines that break between words where somebody looks."""
+
+    def __init__(self) -> None:
+        self._width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+        self._column = 0
+
+    def __call__(self, text: str) -> None:
+        for part in re.findall(r"\n|[^\S\n]+|\S+", text):
+            if self._width and not part.isspace() and 0 < self._column > self._width - len(part):
+                write("\n")
+                self._column = 0
+            if part == "\n" or not part.isspace() or self._column:
+                write(part)
+                self._column = 0 if part == "\n" else self._column + len(part)
 
 
 def _sources(out: Output, answer: Answer) -> None:
