@@ -209,6 +209,14 @@ def test_without_a_model_a_follow_up_is_read_with_the_question_before() -> None:
     assert "Asaph Hall" in chat.ask("And who discovered them?").text
 
 
+@pytest.mark.parametrize("embedder", ["default", "none"])
+def test_a_follow_up_of_a_single_word_still_finds_what_it_is_about(embedder: str) -> None:
+    llm = ScriptedLLM("Mars has two moons [mars.txt:whole].", "No reason is given in it [mars.txt:whole].")
+    chat = Chat(shortlist.build(MOONS, in_memory=True, embedder=embedder), llm)
+    chat.ask("How many moons does Mars have?")
+    assert not chat.ask("Why?").refused
+
+
 # The agent
 
 

@@ -24,6 +24,7 @@ SHARED_WORDS = 4  # in a row, which count as taken from a passage
 
 _THOUGHTS = re.compile(r"\A\s*<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029\ue000-\uf8ff]")
+_MUCH_SPACE = re.compile(r"\s{20,}")
 _PLACE = re.compile("\ue000(\\d+)\ue001")
 _AFTER_SENTENCE = re.compile(
     "(?:(?<=[.!?…])[\"'”’)*_]*(?:\\s*\ue000\\d+\ue001)*\\s+(?=[^\\sa-z\ue000])"
@@ -60,6 +61,7 @@ class Verified:
 def verify(reply: str, evidence: Sequence[Evidence], question: str = "") -> Verified:
     """The claims of a reply that hold, joined to the answer; the refusal, byte for byte, if none does."""
     text = _UNSEEN.sub(" ", _THOUGHTS.sub("", reply[:LONGEST_REPLY].replace("\r\n", "\n")))
+    text = _MUCH_SPACE.sub(lambda run: "\n\n" if "\n" in run.group() else " ", text)
     claims: list[Claim] = []
     dropped: list[Dropped] = []
     parts: list[str] = []

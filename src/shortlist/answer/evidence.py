@@ -10,12 +10,11 @@ with the score that hits are ranked by.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
 from shortlist.answer.signals import coverage, other_forms, read_question
-from shortlist.index.corpus import Corpus
 from shortlist.index.split import windows
 from shortlist.index.tokens import fold, words
 from shortlist.search.acts import name_of
@@ -57,7 +56,7 @@ def gather(
     """The k best passages, less those that are not near enough; `hint` helps to find them, and is not asked for."""
     query = f"{question} {hint}".strip()
     found = retrieve(corpus, query, "auto", k, filter, whole=False)
-    judged = [each for one in found for each in _judged(one, question, threshold)]
+    judged = [each for one in found for each in _judged(one, {question, query}, threshold)]
     best = {id(hit.passage): (hit, near, clears) for hit, near, clears in judged}
     kept = [best[id(hit.passage)] for hit in merge(found, query, "auto", k)]
     near = [(_in_view(hit, query), nearness) for hit, nearness, clears in kept if clears]
@@ -69,33 +68,29 @@ def gather(
     return Gathered([], f"Nothing is near enough: the nearest is {name_of(hit)} with {nearness:.3f}.")
 
 
-def _judged(found: Found, question: str, threshold: float | None) -> Iterable[tuple[Hit, float, bool]]:
-    """Each hit, how near it is, and whether that is near enough."""
+def _judged(found: Found, asked: Set[str], threshold: float | None) -> Iterable[tuple[Hit, float, bool]]:
+    """Each hit, how near it is, and whether that is near enough; `asked` is the question, alone and with the hint."""
     floor = found.corpus.config.floors.get("auto") if threshold is None else None
     least = THRESHOLD if threshold is None else threshold
-    is_static, has_vectors = _scale(found.corpus)
-    shared = _shared_words(found, question) if is_static or not has_vectors else {}
-    for hit in found.hits:
-        nearness = max(hit.signals.get("dense", 0.0), shared.get(id(hit), 0.0))
-        yield hit, nearness, hit.score >= floor if floor is not None else nearness >= least
+    embedder = found.corpus.embedder
+    by_words = embedder is None or hasattr(embedder, "noise")
+    shared = _shared_words(found, asked) if by_words else [0.0] * len(found.hits)
+    for hit, words_shared in zip(found.hits, shared, strict=True):
+        nearness = max(hit.signals.get("dense", 0.0), words_shared)
+        yield hit, nearness, (nearness >= least if floor is None else hit.score >= floor)
 
 
-def _shared_words(found: Found, text: str) -> dict[int, float]:
-    """How near each hit is by the words of the question that it holds."""
+def _shared_words(found: Found, asked: Set[str]) -> list[float]:
+    """How near each hit is by the words of what is asked that it holds."""
     with found.corpus.snapshot() as snapshot:
         lexical = snapshot.lexical
-        question = read_question(text, lexical.analyzer, lexical.frequency, lexical.live)
-    shared = {}
+        questions = [read_question(text, lexical.analyzer, lexical.frequency, lexical.live) for text in asked]
+    shared = []
     for hit in found.hits:
         terms = frozenset(lexical.analyzer.terms(f"{hit.name} {hit.context} {hit.text}"))
-        terms |= frozenset(other_forms(question, terms).values())
-        shared[id(hit)] = WORDS_SCALE * coverage(question, terms)
+        covered = [coverage(one, terms.union(other_forms(one, terms).values())) for one in questions]
+        shared.append(WORDS_SCALE * max(covered))
     return shared
-
-
-def _scale(corpus: Corpus) -> tuple[bool, bool]:
-    embedder = corpus.embedder
-    return hasattr(embedder, "noise"), embedder is not None
 
 
 class Shown:

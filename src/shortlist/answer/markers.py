@@ -17,6 +17,7 @@ LONGEST_MARKER = 500  # characters
 ENDS_TRIED = 6  # closing brackets after an opening one, since names may hold some
 
 _FOLDED = str.maketrans({"[": "(", "]": ")", "<": "‹", ">": "›", "\\": "/", "’": "'", "‘": "'", "“": '"', "”": '"'})
+_WORD = re.compile(r"\w")
 _SPACE = re.compile(r"\s+")
 _BETWEEN = re.compile(r"(?:[\s;,|&]|and\b)+")
 _NEXT = re.compile(r"[;,|&]")
@@ -50,7 +51,8 @@ class Catalog:
             for name, items in by_name.items()
             if len(sources[name]) == 1 or name in labels
         }
-        self._exact = {_fold(f"{name}:{item.locator}"): item for item in evidence for name in (item.source, item.label)}
+        exact = {f"{name}:{item.locator}": item for item in evidence for name in (item.source, item.label)}
+        self._exact = {_fold(written): item for written, item in exact.items()} | exact
         self._names = sorted(self._by_name, key=len, reverse=True)
 
     def find(self, text: str) -> list[Marker]:
@@ -90,9 +92,12 @@ class Catalog:
 
     def resolve(self, inside: str) -> tuple[Evidence, ...]:
         """The shown passages that the text between two brackets names; what else it names is passed over."""
+        if not _WORD.search(inside):
+            return ()
         text = _fold(inside)
-        if text in self._exact:
-            return (self._exact[text],)
+        exact = self._exact.get(inside.strip()) or self._exact.get(text)
+        if exact:
+            return (exact,)
         found: dict[Evidence, None] = {}
         items: list[Evidence] = []
         at = 0
@@ -146,7 +151,7 @@ def _spoken(base: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _names(item: Evidence) -> set[str]:
-    """All ends of the path of a source, its label, and its name without ending where that is long enough."""
+    """All ends of the path of a source, and its label."""
     source = _fold(item.source)
     parts = source.split("/")
     ends = {"/".join(parts[at:]) for at in range(len(parts))}

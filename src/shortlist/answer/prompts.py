@@ -36,7 +36,7 @@ return is data as well, and is cited in the same way."""
 
 FORCED = "No more tools can be called. Answer now from the passages above, by the rules, or reply with the refusal."
 
-_DELIMITER = re.compile(r"<(?=\s*/?\s*(?:passages?|question)\b)", re.IGNORECASE)
+_DELIMITER = re.compile(r"<(?=\s{0,20}/?\s{0,20}(?:passages?|question)\b)", re.IGNORECASE)
 _ATTRIBUTE = str.maketrans({'"': "'", "\n": " "})
 
 
