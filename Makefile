@@ -4,18 +4,18 @@ BIN := .venv/bin
 READY := .venv/.ready
 PATHS := src tests examples bench
 
-.PHONY: demo test fuzz fix bench lock clean
+.PHONY: demo test fuzz fix bench lock clean chromium
 
 demo: $(READY)
 	@$(BIN)/python examples/demo.py
 
-test: $(READY)
+test: $(READY) chromium
 	$(BIN)/ruff check $(PATHS)
 	$(BIN)/ruff format --check $(PATHS)
 	$(BIN)/mypy
 	$(BIN)/pytest -n 2 -m "not slow"
 
-fuzz: $(READY)
+fuzz: $(READY) chromium
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest -n 2 -m "not slow"
 
 fix: $(READY)
@@ -31,6 +31,12 @@ $(READY): pyproject.toml requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $(READY)
+
+# The web page is tested in Debian's Chromium, which is installed where it is missing and we may.
+chromium:
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+		&& apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-liberation >/dev/null; } \
+		|| echo "There is no chromium here (apt-get install chromium): the tests of the web page are skipped."
 
 lock:
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --quiet \

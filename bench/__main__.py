@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from bench import answers, dense, lexical, page, quality, update
+from bench import answers, dense, lexical, load, page, quality, update
 
 BENCHMARKS = {
     "quality": quality,
@@ -13,6 +13,7 @@ BENCHMARKS = {
     "lexical": lexical,
     "dense": dense,
     "update": update,
+    "load": load,
     "page": page,
 }
 

@@ -12,7 +12,19 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
-PACKAGES = ("shortlist", "numpy", "numba", "bm25s", "wordllama", "tantivy", "rank_bm25", "faiss-cpu", "usearch")
+PACKAGES = (
+    "shortlist",
+    "numpy",
+    "numba",
+    "bm25s",
+    "wordllama",
+    "tantivy",
+    "rank_bm25",
+    "faiss-cpu",
+    "usearch",
+    "fastapi",
+    "uvicorn",
+)
 
 
 def save(name: str, figures: Any) -> None:

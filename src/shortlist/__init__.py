@@ -6,8 +6,9 @@ index     build, open_corpus, create_corpus, Corpus
 retrieve  search
 select    select, make_llm_selector
 disclose  disclose
-all       discover
-answer    ask, agent_ask, Chat, OpenAIChat, ScriptedLLM
+all       discover, as_tool
+answer    ingest, ask, agent_ask, Chat, OpenAIChat, ScriptedLLM
+kits      BM25SRetriever, get_retriever, retrieve_documents; ToolIndex; InMemoryDocs
 """
 
 from __future__ import annotations
@@ -26,11 +27,13 @@ from shortlist.errors import (
     LLMError,
     MissingExtra,
     RegistryDamaged,
+    ServiceError,
     ShortlistError,
     SourceError,
 )
 from shortlist.types import (
     LLM,
+    AgentTool,
     Answer,
     Changes,
     Disclosure,
@@ -57,6 +60,16 @@ if TYPE_CHECKING:
     from shortlist.index.corpus import Corpus, create_corpus, delete_corpus, open_corpus
     from shortlist.index.embed import load_embedder
     from shortlist.index.formulas import Scoring
+    from shortlist.kits.in_memory_docs import InMemoryDocs
+    from shortlist.kits.retriever import BM25SRetriever, BM25SSettings, get_retriever, retrieve_documents
+    from shortlist.kits.tool_index import (
+        CosineSimilarity,
+        SearchQuery,
+        SearchResult,
+        SimpleEmbedder,
+        ToolIndex,
+        ToolRecord,
+    )
     from shortlist.search.corpora import build
     from shortlist.search.disclose import disclose
     from shortlist.search.discover import discover
@@ -64,6 +77,8 @@ if TYPE_CHECKING:
     from shortlist.search.registry import register, registered, unregister
     from shortlist.search.retrieve import search
     from shortlist.search.select import make_llm_selector, select
+    from shortlist.search.tool import as_tool
+    from shortlist.serve.client import BM25SClient
     from shortlist.sources import CorpusSource
 
 __version__ = "0.1.0"
@@ -78,19 +93,32 @@ _LAZY = {
     "agent_ask": "shortlist.answer.agent",
     "ask": "shortlist.answer.ask",
     "ingest": "shortlist.search.ingest",
+    "BM25SClient": "shortlist.serve.client",
+    "BM25SRetriever": "shortlist.kits.retriever",
+    "BM25SSettings": "shortlist.kits.retriever",
     "Corpus": "shortlist.index.corpus",
     "CorpusSource": "shortlist.sources",
+    "CosineSimilarity": "shortlist.kits.tool_index",
+    "InMemoryDocs": "shortlist.kits.in_memory_docs",
     "Scoring": "shortlist.index.formulas",
+    "SearchQuery": "shortlist.kits.tool_index",
+    "SearchResult": "shortlist.kits.tool_index",
+    "SimpleEmbedder": "shortlist.kits.tool_index",
+    "ToolIndex": "shortlist.kits.tool_index",
+    "ToolRecord": "shortlist.kits.tool_index",
+    "as_tool": "shortlist.search.tool",
     "build": "shortlist.search.corpora",
     "create_corpus": "shortlist.index.corpus",
     "delete_corpus": "shortlist.index.corpus",
     "disclose": "shortlist.search.disclose",
     "discover": "shortlist.search.discover",
+    "get_retriever": "shortlist.kits.retriever",
     "load_embedder": "shortlist.index.embed",
     "make_llm_selector": "shortlist.search.select",
     "open_corpus": "shortlist.index.corpus",
     "register": "shortlist.search.registry",
     "registered": "shortlist.search.registry",
+    "retrieve_documents": "shortlist.kits.retriever",
     "search": "shortlist.search.retrieve",
     "select": "shortlist.search.select",
     "unregister": "shortlist.search.registry",
@@ -102,7 +130,11 @@ globals().pop("search")
 __all__ = [
     "LLM",
     "REFUSAL",
+    "AgentTool",
     "Answer",
+    "BM25SClient",
+    "BM25SRetriever",
+    "BM25SSettings",
     "Changes",
     "Chat",
     "Corpus",
@@ -112,6 +144,7 @@ __all__ = [
     "CorpusMismatch",
     "CorpusNotFound",
     "CorpusSource",
+    "CosineSimilarity",
     "Disclosure",
     "Discovery",
     "Document",
@@ -120,6 +153,7 @@ __all__ = [
     "Evidence",
     "Hit",
     "Hits",
+    "InMemoryDocs",
     "InputError",
     "LLMError",
     "Memory",
@@ -132,22 +166,31 @@ __all__ = [
     "Reply",
     "Scoring",
     "ScriptedLLM",
+    "SearchQuery",
+    "SearchResult",
     "Selection",
+    "ServiceError",
     "ShortlistError",
+    "SimpleEmbedder",
     "SourceError",
+    "ToolIndex",
+    "ToolRecord",
     "agent_ask",
+    "as_tool",
     "ask",
     "build",
     "create_corpus",
     "delete_corpus",
     "disclose",
     "discover",
+    "get_retriever",
     "ingest",
     "load_embedder",
     "make_llm_selector",
     "open_corpus",
     "register",
     "registered",
+    "retrieve_documents",
     "search",
     "select",
     "unregister",

@@ -3,6 +3,7 @@
 ShortlistError
 ├── InputError (ValueError)        an argument that means nothing: unknown mode, operator, strategy, level
 ├── SourceError                    a place that documents should come from cannot be read
+├── ServiceError                   a service answered that something is wrong, or cannot be reached
 ├── RegistryDamaged                the file of registered names cannot be read; nothing was overwritten
 ├── EmbedderError                  a model cannot be found, loaded or asked
 │   └── MissingExtra (ImportError) an optional package is not installed; the message has the install line
@@ -27,6 +28,14 @@ class InputError(ShortlistError, ValueError):
 
 class SourceError(ShortlistError):
     """A place that documents should come from cannot be read."""
+
+
+class ServiceError(ShortlistError):
+    """A service answered that something is wrong, with the status of its answer; without one it was not reached."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class RegistryDamaged(ShortlistError):

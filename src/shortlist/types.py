@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+
+from shortlist.errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,9 +56,16 @@ class Document:
         locator: str = "whole",
         payload: str | None = None,
     ) -> None:
-        given = (id, title, content, [] if keywords is None else keywords, {} if metadata is None else metadata)
-        for name, value in zip(self.__slots__, (*given, kind, source, locator, payload), strict=True):
-            object.__setattr__(self, name, value)
+        put = object.__setattr__
+        put(self, "id", id)
+        put(self, "title", title)
+        put(self, "content", content)
+        put(self, "keywords", [] if keywords is None else keywords)
+        put(self, "metadata", {} if metadata is None else metadata)
+        put(self, "kind", kind)
+        put(self, "source", source)
+        put(self, "locator", locator)
+        put(self, "payload", payload)
 
     @property
     def name(self) -> str:
@@ -403,6 +415,71 @@ class Reply:
     tool_calls: Sequence[Mapping[str, Any]] = ()
     usage: Mapping[str, int] = field(default_factory=dict)
     model: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class AgentTool:
+    """Something that an agent may call: it is described to a model, and called with the arguments that come back.
+
+    `parameters` is a JSON Schema; `run` takes them by name and returns plain data, as JSON has it.
+    """
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    run: Callable[..., Any] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not _TOOL_NAME.fullmatch(self.name):
+            raise InputError(f"The name of a tool is 1 to 64 letters, digits, _ or -, not {self.name!r}.")
+
+    @property
+    def parameters_schema(self) -> dict[str, Any]:
+        return self.parameters
+
+    def __call__(self, *values: Any, **arguments: Any) -> Any:
+        """Call it; an argument that is unknown, missing or wrong is an InputError whose sentence a model can heed."""
+        known = list(self.parameters["properties"])
+        wrong = [*(name for name in arguments if name not in known), *values[len(known) :]]
+        if wrong:
+            raise InputError(f"{self.name} takes {', '.join(known)}, not {wrong[0]!r}.")
+        arguments |= dict(zip(known, values, strict=False))
+        for name in self.parameters.get("required", ()):
+            if arguments.get(name) is None:
+                raise InputError(f"{self.name} needs the argument {name!r}.")
+        return self.run(**arguments)
+
+    def invoke(self, arguments: str | Mapping[str, Any]) -> Any:
+        """Call it with arguments as a model gives them: a mapping, or its JSON text."""
+        if isinstance(arguments, str):
+            try:
+                arguments = json.loads(arguments)
+            except ValueError as error:
+                raise InputError(f"The arguments for {self.name} are not valid JSON: {error}.") from None
+        if not isinstance(arguments, Mapping):
+            raise InputError(f"The arguments for {self.name} are an object, not {arguments!r}.")
+        return self(**arguments)
+
+    def to_openai(self) -> dict[str, Any]:
+        """As an entry of `tools` in a chat completion."""
+        function = {"name": self.name, "description": self.description, "parameters": deepcopy(self.parameters)}
+        return {"type": "function", "function": function}
+
+    def to_anthropic(self) -> dict[str, Any]:
+        """As an entry of `tools` in a message."""
+        return {"name": self.name, "description": self.description, "input_schema": deepcopy(self.parameters)}
+
+    def to_mcp(self) -> dict[str, Any]:
+        """As an entry of the answer to `tools/list`."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "inputSchema": deepcopy(self.parameters),
+            "annotations": {"readOnlyHint": True, "openWorldHint": False},
+        }
+
+
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # what OpenAI, Anthropic and MCP all take
 
 
 class Ranker(Protocol):

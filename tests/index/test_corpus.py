@@ -222,7 +222,9 @@ def test_merging_keeps_to_its_budget() -> None:
     assert change.merge_from([100, 20, 5], budget=1000) == 0
     assert change.merge_from([100, 20, 5], budget=30) == 1
     assert change.merge_from([100, 20, 4], budget=1000) == 2
-    assert change.merge_from([1000, 100, 1, 1], budget=1000) == 2
+    assert change.merge_from([1000, 100, 1, 1, 1, 1], budget=1000) == 2
+    assert change.merge_from([1000, 100, 1, 1, 1], budget=1000) == 4
+    assert change.merge_from([1000, 16, 1, 1, 1, 1], budget=1000) == 1
     assert change.merge_from([], budget=10) == 0
 
 

@@ -292,9 +292,23 @@ def test_a_sync_without_space_changes_nothing(tmp_path: Path, monkeypatch: pytes
         assert found(corpus) == found(rebuilt(version("A")))
 
 
-def _fail_for_want_of_space(_: object, path: Path) -> None:
-    path.write_bytes(b"a beginning")
-    raise OSError(errno.ENOSPC, "No space left on device", str(path))
+def test_a_segment_that_the_second_thread_cannot_save_ends_the_sync_and_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path)
+    files = files_of(tmp_path)
+    with shortlist.open_corpus(tmp_path) as corpus, monkeypatch.context() as full:
+        full.setattr(change, "FLUSH_PASSAGES", 8)
+        full.setattr(segment, "write", _fail_for_want_of_space)
+        with pytest.raises(OSError, match="No space left"):
+            corpus.sync([Document(f"new{number}", "", f"text {number}") for number in range(40)])
+        assert found(corpus) == found(rebuilt(version("B")))
+        assert files_of(tmp_path) == files
+
+
+def _fail_for_want_of_space(_: object, path: str) -> None:
+    Path(path).write_bytes(b"a beginning")
+    raise OSError(errno.ENOSPC, "No space left on device", path)
 
 
 # The database

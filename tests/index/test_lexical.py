@@ -112,14 +112,24 @@ def test_scores_equal_those_of_bm25s_on_the_same_tokens(method: str) -> None:
 @given(passages=st.lists(fields, min_size=1, max_size=12), query=texts)
 def test_compiled_loops_give_the_very_scores_of_numpy(formula: str, passages: list[Fields], query: str) -> None:
     ours = index(passages, Scoring(formula, weights=(2.0, 1.5, 1.0)))
-    before = lexical.COMPILED_FROM
-    try:
-        lexical.COMPILED_FROM = 1 << 60
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lexical, "_kernel", lambda: None)
+        patch.setattr(lexical, "COMPILED_FROM", 1 << 60)
         by_numpy = ours.scores(plain.terms(query))
-        lexical.COMPILED_FROM = 0
         assert ours.scores(plain.terms(query)).tolist() == by_numpy.tolist()
-    finally:
-        lexical.COMPILED_FROM = before
+        patch.setattr(lexical, "COMPILED_FROM", 0)
+        assert ours.scores(plain.terms(query)).tolist() == by_numpy.tolist()
+
+
+@given(passages=st.lists(fields, min_size=1, max_size=12), queries=st.lists(texts, min_size=1, max_size=4))
+def test_what_earlier_queries_left_behind_changes_no_score(passages: list[Fields], queries: list[str]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lexical, "_kernel", lambda: None)
+        patch.setattr(lexical, "REMEMBERED_GAINS", 8)
+        asked_before = index(passages, Scoring(weights=(2.0, 0.0, 1.0)))
+        for query in [*queries, *queries]:
+            fresh = index(passages, Scoring(weights=(2.0, 0.0, 1.0)))
+            assert asked_before.scores(query.split()).tolist() == fresh.scores(query.split()).tolist()
 
 
 @settings(max_examples=80, deadline=None)

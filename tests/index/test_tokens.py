@@ -71,6 +71,21 @@ def test_the_bm25s_analyzer_gives_the_tokens_of_bm25s(texts: list[str]) -> None:
     assert [get_analyzer("bm25s-english-1").terms(text) for text in texts] == theirs
 
 
+@given(st.lists(st.text(alphabet="abcxyz 'é-.", max_size=40), min_size=1, max_size=5))
+def test_of_plain_words_the_names_analyzer_gives_the_tokens_of_bm25s(texts: list[str]) -> None:
+    plain = get_analyzer("bm25s-english-1")
+    for cased in (text.title() if at % 2 else text for at, text in enumerate(texts)):
+        assert get_analyzer("bm25s-names-1").terms(cased) == plain.terms(cased)
+
+
+def test_the_names_analyzer_adds_the_parts_of_names_and_of_chinese() -> None:
+    terms = get_analyzer("bm25s-names-1").terms
+    assert terms("get_user_profiles") == ["get_user_profil", "get", "user", "profil"]
+    assert terms("parseXMLFiles a") == ["parsexmlfil", "pars", "xml", "file"]
+    assert terms("天气预报API") == ["天气", "气预", "预报", "api"]
+    assert terms("the IT of __ _") == ["__"]
+
+
 def test_the_other_analyzers_do_what_their_names_say() -> None:
     assert get_analyzer("words-1").terms("The Quick, brown x foxes") == ["quick", "brown", "foxes"]
     assert get_analyzer("alphanumeric-1").terms("The Quick, café-2") == ["the", "quick", "caf", "2"]

@@ -211,8 +211,31 @@ def test_the_signals_tell_the_numbers_of_the_decision() -> None:
         "top_score": 2.0,
         "gap": 0.5,
         "runner_up_ratio": 0.75,
+        "line": 1.8,
         "selected": 1,
     }
+
+
+@pytest.mark.parametrize(
+    ("strategy", "line"),
+    [
+        ("conservative", 0.9 * 2.0),
+        ("top_k", None),
+        ("rel_threshold", 0.9 * 2.0),
+        ("abs_threshold", 0.5),
+        ("score_gap", 0.5 * 1.5),
+        # the score whose softmax at temperature 0.5 is 0.1: 0.5 * (ln 0.1 + ln(e^4 + e^3 + e^0.8))
+        ("softmax", 0.5 * (math.log(0.1) + math.log(math.exp(4) + math.exp(3) + math.exp(0.8)))),
+    ],
+)
+def test_the_line_is_the_score_that_divides_what_was_kept_from_the_rest(strategy: str, line: float | None) -> None:
+    assert select(hits_of(2.0, 1.5, 0.4), strategy, min_score=0.5).signals["line"] == (
+        line if line is None else pytest.approx(line)
+    )
+
+
+def test_below_the_floor_the_line_is_the_floor() -> None:
+    assert select(hits_of(0.4), min_score=0.5).signals["line"] == 0.5
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -34,8 +35,9 @@ if TYPE_CHECKING:
 
     from shortlist.index.postings import Arrays
 
-# Room for this many distinct words at first; doubled when it is full.
+# Room for this many distinct words and texts, and bytes of text, at first; more when it is full.
 FIRST_WORDS = 1 << 16
+FIRST_BYTES = 1 << 23
 
 _NEWLINE = ord("\n")
 
@@ -72,14 +74,87 @@ class Expanded(NamedTuple):
     strange: NDArray[np.bool_]
 
 
-def postings_of(
-    texts: Sequence[str], places: Places, docs: int, analyzer: Analyzer
-) -> tuple[Arrays, NDArray[np.uint64]]:
+class Scanned(NamedTuple):
+    """Texts as numbers: the distinct words, the number of the word at each token, how many tokens each text has."""
+
+    words: Spans
+    tokens: NDArray[np.int32]
+    counts: NDArray[np.int32]
+
+
+class Scanner:
+    """Cuts texts into words in a second thread, while more texts are made ready in the first."""
+
+    def __init__(self) -> None:
+        self._buffer = np.empty(FIRST_BYTES, np.uint8)
+        self._used = 0
+        self._ends = np.empty(FIRST_WORDS, np.int64)  # of texts
+        self._texts = 0
+        self._table = np.zeros(4 * FIRST_WORDS, np.uint64)
+        self._words = np.empty((2, FIRST_WORDS), np.int64)  # where they start and end
+        self._tokens = np.empty(FIRST_BYTES // 2, np.int32)
+        self._counts = np.zeros(FIRST_WORDS, np.int32)
+        self._state = np.zeros(3, np.int64)
+        self._thread = ThreadPoolExecutor(1)
+        self._under_way: Future[None] | None = None
+
+    def __enter__(self) -> Scanner:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.shutdown()
+
+    def add(self, texts: Sequence[str]) -> None:
+        """Take more texts; those before them are waited for."""
+        data, sizes = _joined(texts)
+        self._wait()
+        used, count = self._used, self._texts
+        self._used, self._texts = used + len(data), count + len(texts)
+        self._buffer = _with_room(self._buffer, self._used)
+        self._tokens = _with_room(self._tokens, self._used // 2 + self._texts + 1)
+        self._ends, self._counts = _with_room(self._ends, self._texts), _with_room(self._counts, self._texts)
+        self._buffer[used : self._used] = np.frombuffer(data, np.uint8)
+        self._ends[count : self._texts] = used + np.cumsum(sizes)
+        self._under_way = self._thread.submit(self._scan)
+
+    def finish(self) -> Scanned:
+        self._wait()
+        _, known, written = self._state.tolist()
+        words = Spans(self._buffer[: self._used], self._words[0, :known], self._words[1, :known])
+        return Scanned(words, self._tokens[:written], self._counts[: self._texts])
+
+    def _wait(self) -> None:
+        if self._under_way is not None:
+            self._under_way.result()
+
+    def _scan(self) -> None:
+        ends = self._ends[: self._texts]
+        starts = np.concatenate(([0], ends[:-1]))
+        while not kernel.scan(
+            self._buffer[: self._used], starts, ends, _classes(), self._table, self._words[0], self._words[1],
+            self._tokens, self._counts, self._state,
+        ):  # fmt: skip
+            larger = np.zeros(2 * len(self._table), np.uint64)
+            kernel.rehash(self._table, larger)
+            self._table = larger
+            self._words = np.concatenate([self._words, np.empty_like(self._words)], axis=1)
+
+
+def _with_room(array: NDArray[Any], size: int) -> NDArray[Any]:
+    """The array, or if that is too small a copy of it in a much larger one."""
+    if size <= len(array):
+        return array
+    larger = np.empty(max(size, 4 * len(array)), array.dtype)  # what is not used yet takes no memory
+    larger[: len(array)] = array
+    return larger
+
+
+def postings_of(scanned: Scanned, places: Places, docs: int, analyzer: Analyzer) -> tuple[Arrays, NDArray[np.uint64]]:
     """Keys, starts, docs, tfs and lengths of texts, each a part of a field of a passage, in the order of passages.
 
     Also the keys of those texts that are names, 0 for one that is too long for a name.
     """
-    words, tokens, counts = _scan(texts)
+    words, tokens, counts = scanned
     searched = kernel.words_of(tokens, counts, places.fields != NOTHING, len(words.starts))
     expanded = _expand(words, searched, analyzer)
     in_names = kernel.tokens_of(tokens, counts, places.names)
@@ -100,31 +175,17 @@ def postings_of(
     return (keys[order][held], starts, out_docs, tfs, lengths), name_keys
 
 
-def _scan(texts: Sequence[str]) -> tuple[Spans, NDArray[np.int32], NDArray[np.int32]]:
-    """The distinct words, the number of the word at each token, and how many tokens each text has."""
-    buffer, starts, ends = _encoded(texts)
-    room = FIRST_WORDS
-    table = np.zeros(4 * room, dtype=np.uint64)
-    word_starts, word_ends = np.empty(room, np.int64), np.empty(room, np.int64)
-    tokens = np.empty(len(buffer) // 2 + len(texts) + 1, dtype=np.int32)
-    counts = np.zeros(len(texts), dtype=np.int32)
-    state = np.zeros(3, dtype=np.int64)
-    while not kernel.scan(buffer, starts, ends, _classes(), table, word_starts, word_ends, tokens, counts, state):
-        room *= 2
-        larger = np.zeros(4 * room, dtype=np.uint64)
-        kernel.rehash(table, larger)
-        table = larger
-        word_starts, word_ends = np.resize(word_starts, room), np.resize(word_ends, room)
-    known, written = int(state[1]), int(state[2])
-    return Spans(buffer, word_starts[:known], word_ends[:known]), tokens[:written], counts
-
-
 def _encoded(texts: Sequence[str]) -> Spans:
     """All texts in one buffer, NFC-normalised."""
-    encoded = [(text if text.isascii() else _normalised(text)).encode("utf-8", "replace") for text in texts]
-    sizes = np.fromiter(map(len, encoded), np.int64, len(encoded))
+    data, sizes = _joined(texts)
     ends = np.cumsum(sizes)
-    return Spans(np.frombuffer(b"".join(encoded), dtype=np.uint8), ends - sizes, ends)
+    return Spans(np.frombuffer(data, dtype=np.uint8), ends - sizes, ends)
+
+
+def _joined(texts: Sequence[str]) -> tuple[bytes, NDArray[np.int64]]:
+    """All texts, NFC-normalised, and how many bytes each has."""
+    encoded = [(text if text.isascii() else _normalised(text)).encode("utf-8", "replace") for text in texts]
+    return b"".join(encoded), np.fromiter(map(len, encoded), np.int64, len(encoded))
 
 
 def _normalised(text: str) -> str:

@@ -29,11 +29,13 @@ from shortlist.index.tokens import get_analyzer
 from shortlist.types import Document, Embedder, Stamp
 
 if TYPE_CHECKING:
-    from shortlist.types import Mask
+    from concurrent.futures import Future, ThreadPoolExecutor
 
-# Passages gathered in memory before they are written as a segment.
-FLUSH_PASSAGES = 250_000
-FLUSH_CHARACTERS = 128 << 20
+    from shortlist.types import Mask, Vectors
+
+# Passages gathered in memory before a second thread makes a segment of them, while the first goes on with rows.
+FLUSH_PASSAGES = 65_536
+FLUSH_CHARACTERS = 32 << 20
 
 # Rows gathered before they are written.
 FLUSH_ROWS = 1_000
@@ -41,6 +43,9 @@ FLUSH_ROWS = 1_000
 # A tail of segments is merged once the one before it is at most this many times as large: at most a few segments for
 # each power of four, and each passage is rewritten a few times for each.
 MERGE_FACTOR = 4
+
+# The tiniest segments, of fewer passages than this, are merged so many at a time: most small changes merge nothing.
+TINY = 4
 
 # The most passages that a small change may rewrite; a large one may rewrite this many for each of its own.
 MERGE_BUDGET = 16_384
@@ -86,16 +91,22 @@ def _is_name(id: str) -> bool:
 
 def make_segment(passages: Sequence[Unindexed], config: Config, embedder: Embedder | None, store: Store) -> Segment:
     """Postings and vectors of passages, in the order of their numbers."""
-    vectors = None
-    if embedder is not None:
-        vectors = cache.encode(embedder, [passage.to_embed for passage in passages], store.folder)
-    segment = Segment(
+    return with_tables(_segment(passages, _encode(passages, embedder, store), config), config.scoring)
+
+
+def _encode(passages: Sequence[Unindexed], embedder: Embedder | None, store: Store) -> Vectors | None:
+    if embedder is None:
+        return None
+    return cache.encode(embedder, [passage.to_embed for passage in passages], store.folder)
+
+
+def _segment(passages: Sequence[Unindexed], vectors: Vectors | None, config: Config) -> Segment:
+    return Segment(
         passages=np.array([passage.number for passage in passages], dtype=np.int64),
         documents=np.array([passage.document for passage in passages], dtype=np.int64),
         postings=postings.build((passage.fields for passage in passages), get_analyzer(config.analyzer)),
         vectors=vectors,
     )
-    return with_tables(segment, config.scoring)
 
 
 def read_passages(connection: sqlite3.Connection, first: int, last: int) -> list[Unindexed]:
@@ -114,6 +125,8 @@ def read_passages(connection: sqlite3.Connection, first: int, last: int) -> list
 def merge_from(sizes: Sequence[int], budget: int) -> int:
     """Where the tail of segments begins that should become one; the last index means that nothing should."""
     start = max(len(sizes) - 1, 0)
+    if 0 < sum(size < TINY for size in sizes[-TINY:]) < TINY:
+        return start
     total = sum(sizes[start:])
     while start > 0 and sizes[start - 1] <= MERGE_FACTOR * total and total + sizes[start - 1] <= budget:
         start -= 1
@@ -130,6 +143,9 @@ class Change:
         self.config = config
         self.embedder = embedder
         self._written = 0
+        self._flushed = 0  # segments made so far
+        self._worker: ThreadPoolExecutor | None = None
+        self._under_way: Future[SegmentRow] | None = None
         self._pending: list[Unindexed] = []
         self._characters = 0
         self._documents: list[tuple[Any, ...]] = []  # rows not yet written
@@ -174,7 +190,37 @@ class Change:
         if len(self._passages) >= FLUSH_ROWS:
             self._write_rows()
         if len(self._pending) >= FLUSH_PASSAGES or self._characters >= FLUSH_CHARACTERS:
-            self._merge([], self._make_segment())
+            self._flush()
+
+    def _flush(self) -> None:
+        """Let a second thread make and save a segment of what is gathered; it is merged with its like at the end.
+
+        The one before is waited for, so memory holds two at most. Vectors are made here: an embedder may be anything.
+        """
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  # slow to import, and only for large changes
+
+        vectors = _encode(self._pending, self.embedder, self.store)
+        self._collect()
+        self._worker = self._worker or ThreadPoolExecutor(1)
+        self._under_way = self._worker.submit(self._save_segment, self._pending, vectors)
+        self._written += len(self._pending)
+        self._pending, self._characters = [], 0
+
+    def _save_segment(self, passages: Sequence[Unindexed], vectors: Vectors | None) -> SegmentRow:
+        return self.store.save(_segment(passages, vectors, self.config))
+
+    def _collect(self) -> None:
+        """Name the segment that the second thread has made."""
+        if self._under_way is not None:
+            row = self._under_way.result()
+            self.store.name(self.connection, row, (row.first, row.last))
+            self._under_way = None
+            self._flushed += 1
+
+    def close(self) -> None:
+        """Leave nothing under way."""
+        if self._worker is not None:
+            self._worker.shutdown()
 
     def _write_rows(self) -> None:
         self.connection.executemany(
@@ -201,6 +247,7 @@ class Change:
         """Write what is gathered, and merge segments that have become too many or too dead."""
         self._write_rows()
         fresh = self._make_segment()
+        self._collect()
         budget = max(MERGE_BUDGET, MERGE_SHARE * self._written)
         rows = read_segments(self.connection)
         if has_tombstones(self.connection):
@@ -211,7 +258,10 @@ class Change:
             rows = read_segments(self.connection)
         sizes = [row.size for row in rows] + ([fresh.size] if fresh else [])
         start = merge_from(sizes, budget)
-        if fresh or start < len(rows) - 1:
+        old, ours = sizes[: len(rows) - self._flushed], sum(sizes[len(rows) - self._flushed :])
+        if self._flushed and ours <= budget:
+            start = min(start, merge_from([*old, ours], budget))
+        if fresh or self._flushed or start < len(rows) - 1:
             self._merge(rows[start:], fresh)
 
     def reindex(self) -> None:

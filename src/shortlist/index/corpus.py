@@ -14,13 +14,21 @@ from shortlist.errors import CorpusBusy, CorpusMismatch, CorpusNotFound, Embedde
 from shortlist.index.change import Change
 from shortlist.index.embed import lasting_name, load_embedder
 from shortlist.index.places import OF_A_PATH, corpus_dir, corpus_dir_of_path
-from shortlist.index.records import DOCUMENT_COLUMNS, batched, clean, find_stored, read_document, to_document
+from shortlist.index.records import (
+    DOCUMENT_COLUMNS,
+    batched,
+    browse_documents,
+    clean,
+    find_stored,
+    read_document,
+    to_document,
+)
 from shortlist.index.segment import SegmentDamaged
 from shortlist.index.snapshot import Snapshot
 from shortlist.index.store import DATABASE, Config, Store, read_config, read_segments, read_stamps, write_config
 from shortlist.index.sync import BATCH, Progress, compare, sync
 from shortlist.index.view import Views
-from shortlist.types import Changes, Document, Embedder, Problem, Stamps
+from shortlist.types import AgentTool, Changes, Document, Embedder, Problem, Stamps
 
 ONLY_IN_A_PROGRAM = "object:"
 EmbedderSpec = str | Embedder | Callable[[list[str]], Any] | None
@@ -55,6 +63,7 @@ class Corpus:
         self._lock = threading.Lock()
         self.changes = Changes()  # what the last sync did
         self._embedder: Embedder | None = None
+        self._is_lexical = False  # as far as is known: no embedder to load
         self._finalizer = weakref.finalize(self, store.close)
         try:
             with store.reading() as connection:
@@ -116,9 +125,9 @@ class Corpus:
         config = replace(config, **options, embedder=spec, embedder_name=name, dim=dim, floors={})
         with self._store.writing() as connection:
             write_config(connection, config)
-            change = Change(self._store, connection, config, loaded)
-            change.reindex()
-            change.finish()
+            with contextlib.closing(Change(self._store, connection, config, loaded)) as change:
+                change.reindex()
+                change.finish()
         self._embedder = loaded
         self._store.sweep()
 
@@ -154,6 +163,11 @@ class Corpus:
         with self._store.reading() as connection:
             return read_document(connection, clean(id))
 
+    def browse(self, text: str = "", offset: int = 0, limit: int | None = None) -> tuple[list[Document], int]:
+        """Documents that hold a text, in the order in which they were first added, and how many there are of them."""
+        with self._store.reading() as connection:
+            return browse_documents(connection, text, offset, limit)
+
     def ids(self) -> list[str]:
         with self._store.reading() as connection:
             return [id for (id,) in connection.execute("SELECT id FROM documents ORDER BY num")]
@@ -171,6 +185,12 @@ class Corpus:
     def is_empty(self) -> bool:
         with self._store.reading() as connection:
             return not connection.execute("SELECT EXISTS (SELECT 1 FROM documents)").fetchone()[0]
+
+    def kinds(self) -> dict[str, int]:
+        """How many documents there are of each kind, the most frequent first."""
+        with self._store.reading() as connection:
+            query = "SELECT kind, count(*) FROM documents GROUP BY kind ORDER BY count(*) DESC, kind"
+            return dict(connection.execute(query).fetchall())
 
     def __contains__(self, id: object) -> bool:
         return isinstance(id, str) and self.get(id) is not None
@@ -228,6 +248,12 @@ class Corpus:
             "floors": dict(config.floors),
         }
 
+    def as_tool(self, **options: Any) -> AgentTool:
+        """The corpus as a tool that an agent can call: `shortlist.as_tool` with its options."""
+        from shortlist.search.tool import as_tool  # noqa: PLC0415  # from the floor above: see tests/test_floors.py
+
+        return as_tool(self, **options)
+
     def close(self) -> None:
         self._finalizer()
 
@@ -242,13 +268,14 @@ class Corpus:
 
     @contextlib.contextmanager
     def _change(self) -> Iterator[Change]:
-        if self._embedder is None:
-            self._embedder_of(self.config)  # loaded before the lock is taken, since that may take long
+        if self._embedder is None and not self._is_lexical:
+            # loaded before the lock is taken, since that may take long
+            self._is_lexical = self._embedder_of(self.config) is None
         with self._store.writing() as connection:
             config = read_config(connection)
-            change = Change(self._store, connection, config, self._embedder_of(config))
-            yield change
-            change.finish()
+            with contextlib.closing(Change(self._store, connection, config, self._embedder_of(config))) as change:
+                yield change
+                change.finish()
 
 
 def create_corpus(

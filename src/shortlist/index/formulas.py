@@ -83,6 +83,7 @@ class Formula(NamedTuple):
 FORMULAS = {
     "lucene": Formula(idf_lucene, gain_saturated),
     "robertson": Formula(idf_robertson, gain_saturated),
+    "okapi": Formula(idf_lucene, gain_scaled),  # Robertson's, with the 1 that keeps frequent words above zero
     "atire": Formula(idf_atire, gain_scaled),
     "bm25+": Formula(idf_bm25plus, gain_bm25plus, delta=1.0),
     "bm25l": Formula(idf_bm25l, gain_bm25l, delta=0.5),

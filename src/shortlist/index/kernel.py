@@ -880,6 +880,35 @@ def look_up(keys, part_keys, part_starts):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def matches(terms, weights, postings, numbers, alive):  # type: ignore[no-untyped-def]
+    """All passages of a part that gain by these terms, in order, and their scores: a merge of a few short lists."""
+    docs, tfs, lengths = postings
+    field_weights, base, scale, code, k1, delta = numbers
+    at, ends = terms[1].copy(), terms[2]
+    most = (ends - at).sum()
+    places, scores = np.empty(most, np.int64), np.empty(most)
+    found = 0
+    while True:
+        doc = np.int64(len(lengths))
+        for term in range(len(at)):
+            if at[term] < ends[term]:
+                doc = min(doc, np.int64(docs[at[term]]))
+        if doc == len(lengths):
+            return places[:found], scores[:found]
+        norm = base + scale * _length(lengths, doc, field_weights)
+        score = 0.0
+        for term in range(len(at)):
+            if at[term] < ends[term] and docs[at[term]] == doc:
+                tf = _weighted(tfs[at[term]], field_weights)
+                if tf != 0.0:
+                    score += weights[term] * _gain(code, tf, norm, k1, delta)
+                at[term] += 1
+        if score > 0 and (not len(alive) or alive[doc]):
+            places[found], scores[found] = doc, score
+            found += 1
+
+
+@njit(cache=True, nogil=True)
 def best(terms, weights, prepared, floor, k, stripes, alive, room):  # type: ignore[no-untyped-def]
     """The best k passages of a part and those that tie with the last, best first, then by place, and their scores.
 

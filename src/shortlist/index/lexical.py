@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Iterable, Sequence
 from copy import copy
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -27,11 +28,17 @@ COMPILED_FROM = 200_000
 # After this many altogether numba is loaded all the same: it would have been quicker.
 COMPILED_AFTER = 20 * COMPILED_FROM
 
+# So many gains are kept from query to query: 12 bytes each.
+REMEMBERED_GAINS = 2_000_000
+
 # More hits than this are found by scoring everything exactly.
 COARSE_UP_TO = 1_000
 
 # In fewer passages it is quicker to have a score for each.
 SPARSE_FROM = 20_000
+
+# A part that holds no more postings of a query's terms is done without looking at bounds first.
+FEW = 4_000
 
 # Runs of blocks whose best are looked into first, to know what the others must reach.
 STRIPES = 16
@@ -95,7 +102,7 @@ class Part:
     def find(self, keys: NDArray[np.uint64]) -> Terms:
         """Where the postings of each key are; an absent key's are empty."""
         postings = self.postings
-        if len(postings.docs) >= COMPILED_FROM and (kernel := _kernel()):
+        if kernel := _kernel():
             return Terms(*kernel.look_up(keys, postings.keys, postings.starts))
         if not len(postings.keys):
             nothing = np.zeros(len(keys), np.int64)
@@ -127,6 +134,10 @@ class Part:
             self._weighted[weights] = weighted_length(self.postings.lengths, weights)
         return self._weighted[weights]
 
+    def window(self, allowed: Mask | None) -> Mask | None:
+        """What of all positions concerns this part."""
+        return None if allowed is None else allowed[self.offset : self.offset + self.postings.size]
+
     def alive(self, allowed: Mask | None) -> Mask:
         """Which passages may be found; empty if all may."""
         if self.dead is None:
@@ -152,13 +163,14 @@ class Part:
 
 def _merged(first: Ranking, second: Ranking, k: int) -> Ranking:
     """The best k of both and those that tie with the last of them."""
-    if not len(first.scores):
-        return second
+    if not len(second.scores):
+        return first
     positions = np.concatenate([first.positions, second.positions])
     scores = np.concatenate([first.scores, second.scores])
+    if len(scores) > k:
+        kept = scores >= np.partition(scores, len(scores) - k)[len(scores) - k]
+        positions, scores = positions[kept], scores[kept]
     order = np.lexsort((positions, -scores))
-    if len(order) > k:
-        order = order[scores[order] >= scores[order[k - 1]]]
     return Ranking(positions[order], scores[order])
 
 
@@ -190,6 +202,7 @@ def _make_room(size: int) -> tuple[NDArray[Any], ...]:
 
 
 _ALL = np.zeros(0, dtype=bool)
+_NOTHING = Ranking(np.zeros(0, np.int64), np.zeros(0))
 
 
 class Found(NamedTuple):
@@ -218,6 +231,8 @@ class Lexical:
         self._is_one_part = len(parts) == 1 and parts[0].dead is None
         self._by_size = sorted(range(len(parts)), key=lambda at: -parts[at].postings.size)
         self._of_parts: list[tuple[Any, ...] | None] = [None] * len(parts)
+        self._known_gains: dict[tuple[int, int], tuple[NDArray[np.int32], Floats]] = {}
+        self._room_for_gains = REMEMBERED_GAINS
 
     def rank(self, query: str, k: int, allowed: Mask | None = None) -> Ranking:
         keys = self.analyzer.keys(query)
@@ -236,20 +251,39 @@ class Lexical:
 
     def _rank_sparsely(self, found: Found, k: int, allowed: Mask | None) -> Ranking:
         """The same ranking at the cost of the postings, not of all passages; without numba."""
-        positions, gains = [np.zeros(0, np.int64)], [np.zeros(0)]
         weights = found.counts * found.idf
-        for part, terms in zip(self.parts, found.terms, strict=True):
-            for start, end, weight in zip(terms.starts.tolist(), terms.ends.tolist(), weights.tolist(), strict=True):
-                docs, gained = self._gains(part, slice(start, end), weight)
-                positions.append(docs + part.offset)
+        matches = [self._matches(at, terms, weights, allowed) for at, terms in enumerate(found.terms)]
+        positions = np.concatenate([np.zeros(0, np.int64), *(one.positions for one in matches)])
+        scores = np.concatenate([np.zeros(0), *(one.scores for one in matches)])
+        best = top(scores, k)
+        return Ranking(positions[best], scores[best])
+
+    def _matches(self, at: int, terms: Terms, weights: Floats, allowed: Mask | None) -> Ranking:
+        """All that a part holds of these terms, in the order of positions, at the cost of their postings."""
+        part = self.parts[at]
+        if kernel := _kernel():
+            postings = part.postings
+            lists = postings.docs, postings.tfs, postings.lengths
+            places, scores = kernel.matches(terms, weights, lists, self._numbers, part.alive(part.window(allowed)))
+            return Ranking(places + part.offset, scores)
+        docs, gains = [], []
+        for start, end, weight in zip(terms.starts.tolist(), terms.ends.tolist(), weights.tolist(), strict=True):
+            if start < end:
+                held, gained = self._gains(part, slice(start, end), weight)
+                docs.append(held)
                 gains.append(gained)
-        held, number = np.unique(np.concatenate(positions), return_inverse=True)
-        scores = np.bincount(number, np.concatenate(gains), len(held)).astype(np.float64)
-        kept = (scores > 0) & self.is_alive(held)
+        if not docs:
+            return _NOTHING
+        held, scores = docs[0], gains[0]
+        if len(docs) > 1:
+            held, number = np.unique(np.concatenate(docs), return_inverse=True)
+            scores = np.bincount(number, np.concatenate(gains), len(held)).astype(np.float64)
+        kept = scores > 0
+        if part.dead is not None:
+            kept &= ~part.dead[held]
         if allowed is not None:
-            kept &= allowed[held]
-        best = top(scores[kept], k)
-        return Ranking(held[kept][best], scores[kept][best])
+            kept &= allowed[held + part.offset]
+        return Ranking(held[kept] + part.offset, scores[kept])
 
     def is_alive(self, positions: Positions) -> Mask:
         alive = np.ones(len(positions), dtype=bool)
@@ -304,12 +338,14 @@ class Lexical:
     def _rank_coarsely(self, found: Found, k: int, allowed: Mask | None) -> Ranking:
         """The same ranking, faster: coarse gains leave a few passages that may be the best; those are scored."""
         weights = found.counts * found.idf
-        ranking = Ranking(np.zeros(0, np.int64), np.zeros(0))
+        ranking = _NOTHING
         for at in self._by_size:
-            part = self.parts[at]
-            window = None if allowed is None else allowed[part.offset : part.offset + part.postings.size]
+            part, terms = self.parts[at], found.terms[at]
+            if int((terms.ends - terms.starts).sum()) <= FEW:
+                ranking = _merged(ranking, self._matches(at, terms, weights, allowed), k)
+                continue
             floor = float(ranking.scores[k - 1]) if len(ranking.scores) >= k else 0.0
-            best = self._best_of_part(at, found.terms[at], weights, k, floor, part.alive(window))
+            best = self._best_of_part(at, terms, weights, k, floor, part.alive(part.window(allowed)))
             ranking = _merged(ranking, best, k)
         return ranking
 
@@ -329,19 +365,25 @@ class Lexical:
         """What `kernel.best` is told of a part whatever the query."""
         prepared = self._of_parts[at]
         if prepared is None:
-            from shortlist.index import kernel  # noqa: PLC0415  # numba: only when there is work for it
-
-            scoring, formula, (base, scale) = self.scoring, self._formula, self._norm
+            scoring, scale = self.scoring, self._norm[1]
             postings, impacts = self.parts[at].postings, self.parts[at].impacts(scoring, self.average)
             prepared = self._of_parts[at] = (
                 (postings.docs, postings.tfs, postings.lengths),
                 (impacts.values, impacts.frequent),
                 (impacts.maxima, impacts.skips, impacts.packed),
-                (scoring.weights, base, scale, kernel.CODES[formula.gain], scoring.k1, formula.delta),
-                formula.ceiling(scoring.k1) / 255,
+                self._numbers,
+                self._formula.ceiling(scoring.k1) / 255,
                 impacts.scale / scale if scale else 1.0,
             )
         return prepared
+
+    @cached_property
+    def _numbers(self) -> tuple[Any, ...]:
+        """What the compiled loops are told of the formula."""
+        from shortlist.index import kernel  # noqa: PLC0415  # numba: only when there is work for it
+
+        base, scale = self._norm
+        return self.scoring.weights, base, scale, kernel.CODES[self._formula.gain], self.scoring.k1, self._formula.delta
 
     @property
     def _norm(self) -> tuple[float, float]:
@@ -444,7 +486,7 @@ class Lexical:
         base, scale = self._norm
         docs, tfs = part.postings.docs, part.postings.tfs
         _, starts, ends = terms
-        if int((ends - starts).sum()) >= COMPILED_FROM:
+        if _kernel() or int((ends - starts).sum()) >= COMPILED_FROM:
             from shortlist.index import kernel  # noqa: PLC0415  # numba: only when there is work for it
 
             kernel.accumulate(
@@ -453,8 +495,21 @@ class Lexical:
             )  # fmt: skip
             return
         for start, end, weight in zip(starts.tolist(), ends.tolist(), weights.tolist(), strict=True):
-            at = docs[start:end]
-            tf = weighted_tf(tfs[start:end], scoring.weights)
-            if not tf.all():
-                at, tf = at[tf > 0], tf[tf > 0]
-            scores[at] += weight * formula.gain(tf, base + scale * lengths[at], scoring.k1, formula.delta)
+            if start == end:
+                continue
+            known = self._known_gains.get((part.offset, start))
+            if known is None:
+                at = docs[start:end]
+                tf = weighted_tf(tfs[start:end], scoring.weights)
+                if not tf.all():
+                    at, tf = at[tf > 0], tf[tf > 0]
+                known = at, formula.gain(tf, base + scale * lengths[at], scoring.k1, formula.delta)
+                self._remember((part.offset, start), known)
+            at, gains = known
+            scores[at] += weight * gains
+
+    def _remember(self, term: tuple[int, int], gains: tuple[NDArray[np.int32], Floats]) -> None:
+        """Keep what a term gains, the same for every query to this state, as long as there is room."""
+        if len(gains[1]) <= self._room_for_gains:
+            self._room_for_gains -= len(gains[1])
+            self._known_gains[term] = gains

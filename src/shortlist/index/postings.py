@@ -7,6 +7,7 @@ merge without one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -92,32 +93,41 @@ class Places(NamedTuple):
         docs = np.repeat(np.arange(len(counts)), counts)
         place = np.arange(len(docs)) - (np.cumsum(counts) - counts)[docs]
         content = keyword_counts[docs] + 1
-        fields = np.select([place == 0, place < content, place == content], [0, 1, 2], NOTHING)
+        fields = (place > 0).astype(np.int64) + (place >= content) + (place > content)  # title, keywords, content, name
         return cls(docs, fields, (fields == NOTHING) | ((fields == 0) & np.array(named, dtype=np.bool_)[docs]))
 
 
 def build(passages: Iterable[Fields], analyzer: Analyzer) -> Postings:
     """Postings of passages in the order given."""
     texts: list[str] = []
+    characters = 0
     keyword_counts: list[int] = []
     name_counts: list[int] = []
     named: list[bool] = []
-    for title, keywords, content, names in passages:
-        texts.append(title)
-        texts += keywords
-        texts.append(content)
-        others = [name for name in names if name is not title]
-        texts += others
-        keyword_counts.append(len(keywords))
-        name_counts.append(len(others))
-        named.append(len(others) < len(names))
-    places = Places.of(keyword_counts, name_counts, named)
-    if analyzer.words is words and sum(map(len, texts)) >= COMPILED_TEXT:
-        from shortlist.index import bulk  # noqa: PLC0415  # numba: only when there is work for it
+    with ExitStack() as stack:
+        scanner = None
+        for title, keywords, content, names in passages:
+            texts.append(title)
+            texts += keywords
+            texts.append(content)
+            others = [name for name in names if name is not title]
+            texts += others
+            keyword_counts.append(len(keywords))
+            name_counts.append(len(others))
+            named.append(len(others) < len(names))
+            characters += len(content)
+            if characters >= COMPILED_TEXT and analyzer.words is words:
+                from shortlist.index import bulk  # noqa: PLC0415  # numba: only when there is work for it
 
-        arrays, name_keys = bulk.postings_of(texts, places, len(named), analyzer)
-    else:
-        arrays, name_keys = _postings_of(texts, places, len(named), analyzer)
+                scanner = scanner or stack.enter_context(bulk.Scanner())
+                scanner.add(texts)
+                texts, characters = [], 0
+        places = Places.of(keyword_counts, name_counts, named)
+        if scanner is None:
+            arrays, name_keys = _postings_of(texts, places, len(named), analyzer)
+        else:
+            scanner.add(texts)
+            arrays, name_keys = bulk.postings_of(scanner.finish(), places, len(named), analyzer)
     name_keys, name_docs = _by_key(name_keys, places.docs[places.names])
     return Postings(
         *arrays,
@@ -140,27 +150,32 @@ def _postings_of(
     texts: Sequence[str], places: Places, docs: int, analyzer: Analyzer
 ) -> tuple[Arrays, NDArray[np.uint64]]:
     """What `bulk.postings_of` gives, without numba."""
-    ids: dict[str, int] = {}
-    tokens: list[int] = []
-    counts: list[int] = []
+    held: dict[str, dict[int, int]] = {}  # of each term its passages, in order, and the counts in each
+    lengths = [0] * (docs * len(FIELDS))
     name_keys: list[int] = []
-    for text, field, is_name in zip(texts, places.fields.tolist(), places.names.tolist(), strict=True):
+    places_of_texts = zip(places.docs.tolist(), places.fields.tolist(), places.names.tolist(), strict=True)
+    for text, (doc, field, is_name) in zip(texts, places_of_texts, strict=True):
         if is_name:
             name_keys.append(name_key(text))
-        terms = analyzer.terms(text) if field != NOTHING else ()
-        tokens += [ids.setdefault(term, len(ids)) for term in terms]
-        counts.append(len(terms))
-    keys, rank = order_terms(ids)
-    doc_of, field_of = np.repeat(places.docs, counts), np.repeat(places.fields, counts)
-    rows = max(docs, 1)
-    pairs, group = np.unique(rank[np.array(tokens, dtype=np.int64)] * rows + doc_of, return_inverse=True)
-    tfs = np.zeros(len(pairs), dtype=np.uint32)
-    for field, (shift, limit) in enumerate(zip(SHIFTS, LIMITS, strict=True)):
-        counted = np.bincount(group[field_of == field], minlength=len(pairs))
-        tfs |= np.minimum(counted, limit).astype(np.uint32) << np.uint32(shift)
-    lengths = np.bincount(doc_of * len(FIELDS) + field_of, minlength=docs * len(FIELDS)).reshape(docs, len(FIELDS))
-    starts = np.searchsorted(pairs // rows, np.arange(len(ids) + 1))
-    arrays = keys, starts.astype(np.int64), (pairs % rows).astype(np.int32), tfs, lengths.astype(np.int32)
+        if field == NOTHING:
+            continue
+        terms = analyzer.terms(text)
+        lengths[doc * len(FIELDS) + field] += len(terms)
+        one, full = 1 << SHIFTS[field], LIMITS[field] << SHIFTS[field]
+        for term in terms:
+            counts = held.setdefault(term, {})
+            before = counts.get(doc, 0)
+            if before & full != full:
+                counts[doc] = before + one
+    by_key = sorted((term_key(term), term) for term in held)
+    lists = [held[term] for _, term in by_key]
+    arrays = (
+        np.array([key for key, _ in by_key], dtype=np.uint64),
+        np.cumsum([0, *map(len, lists)]),
+        np.array([doc for counts in lists for doc in counts], dtype=np.int32),
+        np.array([count for counts in lists for count in counts.values()], dtype=np.uint32),
+        np.array(lengths, dtype=np.int32).reshape(docs, len(FIELDS)),
+    )
     return arrays, np.array(name_keys, dtype=np.uint64)
 
 
@@ -168,15 +183,6 @@ def freeze(*arrays: NDArray[Any]) -> None:
     """Never to be written to again; so loops are compiled for one kind of arrays, whether made here or read."""
     for array in arrays:
         array.setflags(write=False)
-
-
-def order_terms(terms: Iterable[str]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """The keys of terms in the order of an index, and the place of each term in it."""
-    keys = np.array([term_key(term) for term in terms], dtype=np.uint64)
-    order = np.argsort(keys)
-    places = np.empty(len(order), dtype=np.int64)
-    places[order] = np.arange(len(order))
-    return keys[order], places
 
 
 def weighted_tf(tfs: Any, weights: tuple[float, float, float]) -> Any:

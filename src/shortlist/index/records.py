@@ -6,22 +6,23 @@ import datetime
 import itertools
 import json
 import sqlite3
+import struct
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import PurePath
-from typing import Any
+from typing import Any, NamedTuple
 
 from shortlist.types import Document, Problem, Stamp
 
 DEEPEST = 100  # levels of metadata; what is deeper cannot be copied by all of Python
 
+_STRINGS = {str}
+_LENGTH = struct.Struct("<Q")
 DOCUMENT_COLUMNS = "id, title, content, keywords, metadata, kind, source, locator, payload"
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """A document as it is stored."""
 
     document: Document
@@ -67,21 +68,31 @@ def to_record(document: Any) -> Record | Problem:
 
 def _hash(columns: Sequence[str | None]) -> bytes:
     """Of a document's columns, in the order of DOCUMENT_COLUMNS."""
-    parts: list[bytes] = []
-    for text in columns:
-        data = text.encode() if text else b""
-        parts += (len(data).to_bytes(8, "little"), data)
-    return blake2b(b"".join(parts), digest_size=16).digest()
+    return blake2b(b"".join([*map(_framed, columns[:3]), *map(_framed_often, columns[3:])]), digest_size=16).digest()
+
+
+def _framed(text: str | None) -> bytes:
+    data = text.encode() if text else b""
+    return _LENGTH.pack(len(data)) + data
+
+
+_OFTEN = {text: _framed(text) for text in (None, "", "[]", "{}", "text", "whole")}
+
+
+def _framed_often(text: str | None) -> bytes:
+    return _OFTEN.get(text) or _framed(text)
 
 
 def _what_is_wrong(document: Document) -> str:
     texts = (document.id, document.title, document.content, document.kind, document.source, document.locator)
-    for name, text in zip(("id", "title", "content", "kind", "source", "locator"), texts, strict=True):
-        if not isinstance(text, str):
-            return f"Its {name} must be a string, not {type(text).__name__}."
+    if {*map(type, texts)} != _STRINGS:
+        for name, text in zip(("id", "title", "content", "kind", "source", "locator"), texts, strict=True):
+            if not isinstance(text, str):
+                return f"Its {name} must be a string, not {type(text).__name__}."
     if not document.id.strip():
         return "Its id is empty."
-    if not isinstance(document.keywords, list | tuple) or not all(isinstance(word, str) for word in document.keywords):
+    keywords = document.keywords
+    if not isinstance(keywords, list | tuple) or (keywords and not all(isinstance(word, str) for word in keywords)):
         return "Its keywords must be a list of strings."
     if not isinstance(document.metadata, dict):
         return f"Its metadata must be a mapping, not {type(document.metadata).__name__}."
@@ -136,6 +147,26 @@ def find_stamped(connection: sqlite3.Connection, stamp: Stamp) -> set[str]:
 def read_document(connection: sqlite3.Connection, id: str) -> Document | None:
     row = connection.execute(f"SELECT {DOCUMENT_COLUMNS}, hash FROM documents WHERE id = ?", (id,)).fetchone()
     return to_document(row) if row else None
+
+
+def browse_documents(
+    connection: sqlite3.Connection, text: str, offset: int, limit: int | None
+) -> tuple[list[Document], int]:
+    """Some of the documents that hold a text, whatever its case, and how many there are of them."""
+    connection.create_function("folded", 1, _folded, deterministic=True)
+    columns = ("id", "title", "content", "keywords")
+    condition = " OR ".join(f"instr(folded({column}), :text)" for column in columns) if text else "TRUE"
+    given = {"text": _folded(clean(text)), "offset": offset, "limit": -1 if limit is None else limit}
+    (count,) = connection.execute(f"SELECT count(*) FROM documents WHERE {condition}", given).fetchone()
+    rows = connection.execute(
+        f"SELECT {DOCUMENT_COLUMNS}, hash FROM documents WHERE {condition} ORDER BY num LIMIT :limit OFFSET :offset",
+        given,
+    )
+    return [to_document(row) for row in rows], count
+
+
+def _folded(text: str) -> str:
+    return text.casefold()
 
 
 def to_document(row: Sequence[Any]) -> Document:

@@ -5,6 +5,7 @@ The file: magic, header length, header checksum, header (JSON: where each array 
 
 from __future__ import annotations
 
+import io
 import json
 import mmap
 import os
@@ -91,10 +92,9 @@ def with_tables(segment: Segment, scoring: Scoring) -> Segment:
     return segment
 
 
-def write(segment: Segment, path: Path) -> int:
+def write(segment: Segment, path: str) -> int:
     """Write a segment's file; the checksum of its arrays."""
-    arrays: dict[str, NDArray[Any]] = {"passages": segment.passages, "documents": segment.documents}
-    arrays |= segment.postings.arrays()
+    arrays = {"passages": segment.passages, "documents": segment.documents, **segment.postings.arrays()}
     if segment.vectors is not None:
         arrays["vectors"] = segment.vectors
     if segment.impacts is not None:
@@ -110,18 +110,24 @@ def write(segment: Segment, path: Path) -> int:
         offset += _aligned(array.nbytes)
     impacts = segment.impacts.described() if segment.impacts is not None else None
     header = json.dumps({"arrays": layout, "bytes": offset, "checksum": checksum, "impacts": impacts}).encode()
-    with path.open("wb") as file:
-        file.write(_PREFIX.pack(MAGIC, len(header), zlib.crc32(header)))
-        file.write(header)
-        file.write(b"\0" * (_data_start(header) - file.tell()))
-        for array in arrays.values():
-            file.write(_bytes(array))
-            file.write(b"\0" * (_aligned(array.nbytes) - array.nbytes))
+    parts: list[bytes | memoryview] = [_PREFIX.pack(MAGIC, len(header), zlib.crc32(header)), header]
+    parts.append(b"\0" * (_data_start(header) - _PREFIX.size - len(header)))
+    for array in arrays.values():
+        parts += (_bytes(array), b"\0" * (_aligned(array.nbytes) - array.nbytes))
+    with open(path, "wb", buffering=0) as file:
+        if offset < MAPPED_FROM:  # compared with its checksum whenever it is read, so it need not be forced to the disk
+            parts = [b"".join(parts)]
+        for part in parts:
+            _write_all(file, part)
         if offset >= MAPPED_FROM:
-            # A small file is compared with its checksum whenever it is read, so it need not be forced to the disk.
-            file.flush()
             os.fsync(file.fileno())
     return checksum
+
+
+def _write_all(file: io.FileIO, data: bytes | memoryview) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[file.write(left) :]
 
 
 def read(path: Path, checksum: int, *, trusted: bool) -> Segment:

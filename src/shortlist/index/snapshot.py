@@ -15,10 +15,10 @@ import numpy as np
 
 from shortlist.errors import InputError
 from shortlist.index.dense import Dense, VectorPart
-from shortlist.index.records import batched, find_stamped, passage_checksum
+from shortlist.index.records import DOCUMENT_COLUMNS, batched, find_stamped, passage_checksum, to_document
 from shortlist.index.store import Config
 from shortlist.index.view import Column, Loaded, View
-from shortlist.types import Embedder, Passage, Stamp
+from shortlist.types import Document, Embedder, Passage, Stamp
 
 if TYPE_CHECKING:
     from shortlist.types import Mask, Positions
@@ -73,6 +73,12 @@ class Snapshot:
         numbers = self.documents(positions).tolist()
         found = dict(self._select("SELECT num, id FROM documents WHERE num IN ({})", numbers))
         return _each(found, numbers)
+
+    def stored(self, positions: Positions) -> list[Document]:
+        """The whole document at each position."""
+        numbers = self.documents(positions).tolist()
+        rows = self._select(f"SELECT num, {DOCUMENT_COLUMNS}, hash FROM documents WHERE num IN ({{}})", numbers)
+        return _each({number: to_document(row) for number, *row in rows}, numbers)
 
     def passages(self, positions: Positions) -> list[Passage]:
         return self._passages(self.view.passages(positions).tolist())

@@ -9,6 +9,7 @@ segment that still holds them is merged.
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import sqlite3
@@ -97,6 +98,7 @@ class Config:
         return json.dumps(asdict(self))
 
     @classmethod
+    @functools.lru_cache(maxsize=64)  # read anew in every transaction, and nearly always the same
     def from_json(cls, text: str) -> Config:
         values = json.loads(text)
         return cls(**{**values, "scoring": Scoring.from_dict(values["scoring"])})
@@ -249,10 +251,13 @@ class Store:
         if self.folder is None:
             self._in_memory[file] = segment
             return SegmentRow(first, last, segment.size, file, 0, 0, 0)
-        path = self.folder / SEGMENTS / file
-        path.parent.mkdir(exist_ok=True)
-        checksum = segments.write(segment, path)
-        status = path.stat()
+        path = f"{self.folder}/{SEGMENTS}/{file}"
+        try:
+            checksum = segments.write(segment, path)
+        except FileNotFoundError:
+            (self.folder / SEGMENTS).mkdir()
+            checksum = segments.write(segment, path)
+        status = os.stat(path)
         if status.st_size < segments.MAPPED_FROM:
             self._recent[file] = segment
             while len(self._recent) > RECENT_SEGMENTS:
@@ -261,10 +266,11 @@ class Store:
 
     def name(self, connection: sqlite3.Connection, row: SegmentRow | None, replaces: tuple[int, int]) -> None:
         """Make a saved segment live in place of all in a range, whose tombstones it heeded; None leaves a gap."""
-        old = connection.execute("SELECT file FROM segments WHERE first BETWEEN ? AND ?", replaces)
-        self._retired += [file for (file,) in old]
-        connection.execute("DELETE FROM segments WHERE first BETWEEN ? AND ?", replaces)
-        connection.execute("DELETE FROM tombstones WHERE passage BETWEEN ? AND ?", replaces)
+        old = connection.execute("SELECT file FROM segments WHERE first BETWEEN ? AND ?", replaces).fetchall()
+        if old:
+            self._retired += [file for (file,) in old]
+            connection.execute("DELETE FROM segments WHERE first BETWEEN ? AND ?", replaces)
+            connection.execute("DELETE FROM tombstones WHERE passage BETWEEN ? AND ?", replaces)
         if row is not None:
             connection.execute("INSERT INTO segments VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
@@ -306,7 +312,7 @@ class Store:
         else:
             self._recent.pop(file, None)
             with contextlib.suppress(OSError):  # a system that cannot delete a mapped file leaves it to a later sweep
-                (self.folder / SEGMENTS / file).unlink()
+                os.unlink(f"{self.folder}/{SEGMENTS}/{file}")
 
     def _unnamed(self, connection: sqlite3.Connection | None = None) -> set[str]:
         if connection is None:

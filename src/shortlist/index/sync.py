@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Set, Sized
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from shortlist.errors import CorpusBusy
 from shortlist.index.change import Change
@@ -74,7 +74,7 @@ class _Sync:
         self._begin = begin
         self._stack = ExitStack()
         self._change: Change | None = None
-        self._generation = 0
+        self._generation: int | None = None  # of the state that was compared with, before there was a change
         self._locked = locked
         self._expected = expected  # came when the documents were read before
         self.seen: set[str] = set()
@@ -90,7 +90,6 @@ class _Sync:
         with self._stack:
             if self._locked:
                 self._open_change()
-            self._generation = self._read_generation()
             for batch in batched(self._read(documents), BATCH):
                 self._take(batch)
                 if progress:
@@ -103,8 +102,9 @@ class _Sync:
             if prune and not (self._change is not None and self._change.began_empty):
                 self._prune()
             self._keep_stamps(prune)
-            if self._change is None and self._read_generation() != self._generation:
-                raise _Overtaken
+            if self._change is None:
+                with self._reading() as connection:
+                    self._compare_generation(connection)
         changed = tuple(self._changed)
         skipped = sum(stamp.skipped for stamp in self._stamps.values())
         return Changes(self._added, len(changed), self._unchanged, self._removed, tuple(self._failed), skipped, changed)
@@ -115,11 +115,12 @@ class _Sync:
 
     def _read(self, documents: Documents) -> Iterable[Document | Problem | Stamp]:
         """The documents, less those that the source knows to be unchanged since they were stored."""
-        if not isinstance(documents, Stamped):
+        since = getattr(documents, "since", None)  # much quicker than to ask whether they are Stamped
+        if since is None:
             return documents
         with self._reading() as connection:
             self._known = read_stamps(connection)
-        return documents.since(self._known)
+        return cast("Stamped", documents).since(self._known)
 
     def _take(self, batch: list[Any]) -> None:
         batch = [_cleaned(item) if isinstance(item, Stamp) else item for item in batch]
@@ -200,20 +201,21 @@ class _Sync:
         """What this change sees or, before there is one, what everybody sees."""
         if self._change is not None:
             yield self._change.connection
-        else:
-            with self._store.reading() as connection:
-                yield connection
+            return
+        with self._store.reading() as connection:
+            if self._generation is None:
+                self._generation = read_generation(connection)
+            yield connection
 
     def _open_change(self) -> Change:
         if self._change is None:
             self._change = self._stack.enter_context(self._begin())
-            if not self._locked and self._read_generation() != self._generation:
-                raise _Overtaken
+            self._compare_generation(self._change.connection)
         return self._change
 
-    def _read_generation(self) -> int:
-        with self._reading() as connection:
-            return read_generation(connection)
+    def _compare_generation(self, connection: sqlite3.Connection) -> None:
+        if self._generation is not None and read_generation(connection) != self._generation:
+            raise _Overtaken
 
 
 def _cleaned(stamp: Stamp) -> Stamp:

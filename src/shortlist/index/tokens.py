@@ -42,6 +42,8 @@ _JOINERS = (0x200C, 0x200D)
 _ASCII_WORDS = re.compile(r"\w+(?:'\w+)*", re.ASCII)
 _CJK_CHAR = re.compile(f"[{_CJK}]")
 _CJK_RUNS = re.compile(f"[{_CJK}]+|[^{_CJK}]+")
+_ALPHANUMERIC = re.compile(r"[a-z0-9]+")
+_JOINTS = re.compile(r"[_'’]+")
 _ASCII_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 Words = Callable[[str], list[str]]
@@ -213,6 +215,18 @@ def _bm25s_word(word: str) -> tuple[str, ...]:
     return () if word in STOP_WORDS else (stemmer().stemWord(word),)
 
 
+def _named_word(word: str) -> tuple[str, ...]:
+    """As bm25s has it; and of an identifier its parts, of CJK the bigrams."""
+    if not word.isascii() and _CJK_CHAR.search(word):
+        runs = _CJK_RUNS.findall(word)
+        return tuple(term for run in runs for term in (_bigrams(run) if _CJK_CHAR.match(run) else _named_word(run)))
+    terms = _bm25s_word(word.lower())
+    parts = subwords(word.strip("_")) if len(word) <= LONG_WORD else []
+    if len(parts) > 1:
+        terms += tuple(term for part in parts if len(part) > 1 for term in _bm25s_word(part.lower()))
+    return terms
+
+
 def _kept_word(word: str) -> tuple[str, ...]:
     return () if word in STOP_WORDS else (word,)
 
@@ -222,20 +236,37 @@ def _lowered(pattern: str) -> Words:
     return lambda text: find(text.lower())
 
 
+def _alphanumeric(text: str) -> list[str]:
+    """[a-z0-9]+ of the lower-cased text; of another script, its words in the same sense."""
+    if text.isascii():
+        return _ALPHANUMERIC.findall(text.lower())
+    return [part for word in words(fold(text)) for part in _JOINTS.split(word) if part]
+
+
+def _in_bigrams(word: str) -> tuple[str, ...]:
+    if word.isascii() or not _CJK_CHAR.search(word):
+        return (word,)
+    return tuple(term for run in _CJK_RUNS.findall(word) for term in (_bigrams(run) if _CJK_CHAR.match(run) else [run]))
+
+
 def _make(name: str) -> Analyzer:
     match name:
         case "english-1":
             return Analyzer(name, words, _english_word, rescue=True)
         case "bm25s-english-1":  # the tokens of bm25s.tokenize(text, stopwords="en", stemmer=Stemmer("english"))
             return Analyzer(name, _lowered(r"(?u)\b\w\w+\b"), _bm25s_word)
+        case "bm25s-names-1":  # the same of plain words; identifiers and CJK can be found by their parts
+            return Analyzer(name, re.compile(r"(?u)\b\w\w+\b").findall, _named_word)
         case "words-1":  # words of two characters and more, stop words out, nothing stemmed
             return Analyzer(name, _lowered(r"(?u)\w\w+"), _kept_word)
         case "alphanumeric-1":  # [a-z0-9]+ and nothing else
             return Analyzer(name, _lowered(r"[a-z0-9]+"), lambda word: (word,))
+        case "alphanumeric-2":  # the same of ASCII; words of every other script too, CJK by bigrams
+            return Analyzer(name, _alphanumeric, _in_bigrams)
     raise InputError(f"There is no analyzer {name!r}; the known ones are {', '.join(ANALYZERS)}.")
 
 
-ANALYZERS = ("english-1", "bm25s-english-1", "words-1", "alphanumeric-1")
+ANALYZERS = ("english-1", "bm25s-english-1", "bm25s-names-1", "words-1", "alphanumeric-1", "alphanumeric-2")
 _made: dict[str, Analyzer] = {}
 
 

@@ -36,6 +36,7 @@ def warm(progress: Step | None = None) -> dict[str, int]:
         tell(STEPS[2], 2, len(STEPS))
         _rank(Part(made), Part(made, made.size))
         postings.merge([(made, None), (made, None)])
+    _rank(Part(made), Part(made, made.size))  # little work, done otherwise
     tell(STEPS[3], 3, len(STEPS))
     _compare()
     tell("done", len(STEPS), len(STEPS))
@@ -66,9 +67,11 @@ def _compare() -> None:
 @contextmanager
 def _small_work_counts() -> Iterator[None]:
     """For a moment nothing is too small for the compiled loops, and a table of words is soon full."""
-    kept = postings.COMPILED_TEXT, postings.COMPILED_MERGE, lexical.COMPILED_FROM, bulk.FIRST_WORDS
-    postings.COMPILED_TEXT, postings.COMPILED_MERGE, lexical.COMPILED_FROM, bulk.FIRST_WORDS = 0, 0, 0, 2
+    kept = postings.COMPILED_TEXT, postings.COMPILED_MERGE, lexical.COMPILED_FROM, lexical.FEW
+    postings.COMPILED_TEXT = postings.COMPILED_MERGE = lexical.COMPILED_FROM = lexical.FEW = 0
+    first_words, bulk.FIRST_WORDS = bulk.FIRST_WORDS, 2
     try:
         yield
     finally:
-        postings.COMPILED_TEXT, postings.COMPILED_MERGE, lexical.COMPILED_FROM, bulk.FIRST_WORDS = kept
+        postings.COMPILED_TEXT, postings.COMPILED_MERGE, lexical.COMPILED_FROM, lexical.FEW = kept
+        bulk.FIRST_WORDS = first_words

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from shortlist.errors import CorpusNotFound, InputError, RegistryDamaged
+from shortlist.errors import CorpusError, CorpusNotFound, InputError, RegistryDamaged
 from shortlist.index.corpus import Corpus, EmbedderSpec, corpus_folder, create_corpus, open_corpus
-from shortlist.index.places import OF_A_PATH, full_name
+from shortlist.index.places import OF_A_PATH, full_name, stored_corpora
 from shortlist.index.store import DATABASE
 from shortlist.index.sync import Progress
 from shortlist.search import registry
@@ -119,7 +120,7 @@ def opened(name: str | Path, progress: Progress | None = None) -> Corpus:
             found = _built_at_first_use(name, progress)
     _open[key] = found
     while len(_open) > OPEN_AT_ONCE:
-        del _open[next(iter(_open))]
+        _open.pop(next(iter(_open)), None)  # another thread may have been quicker
     return found
 
 
@@ -130,6 +131,44 @@ def _built_at_first_use(name: str | Path, progress: Progress | None) -> Corpus:
         return open_corpus(name)  # which says what is wrong
     except CorpusNotFound as error:
         raise CorpusNotFound(f"{error}{did_you_mean(str(name), registry.names())}") from None
+
+
+def overview() -> list[dict[str, Any]]:
+    """Every corpus that is known, as plain data: where it comes from, and what was built of it."""
+    stored = stored_corpora()
+    return [_row(name, stored.get(name)) for name in registry.names()]
+
+
+def _row(name: str, folder: Path | None) -> dict[str, Any]:
+    entry = registry.find(name)
+    row: dict[str, Any] = {
+        "name": name,
+        "kind": entry.kind if entry else None,
+        "roots": list(entry.roots) if entry else [],
+        "built": folder is not None,
+        "documents": None,
+        "passages": None,
+        "embedder": None,
+        "bytes": size_of(folder),
+        "problem": None,
+    }
+    if folder is not None:
+        try:
+            with open_corpus(folder) as corpus:
+                found = corpus.info()
+                row |= {key: found[key] for key in ("documents", "passages", "embedder")}
+        except CorpusError as error:
+            row["problem"] = str(error)
+    return row
+
+
+def size_of(folder: Path | None) -> int:
+    """The bytes of all files in a folder; those that vanish meanwhile do not count."""
+    total = 0
+    for path in folder.rglob("*") if folder else ():
+        with contextlib.suppress(OSError):
+            total += path.stat().st_size if path.is_file() else 0
+    return total
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

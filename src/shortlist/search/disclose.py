@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import get_args
 
-from shortlist.errors import CorpusError, InputError
+from shortlist.errors import CorpusError, CorpusNotFound, InputError
+from shortlist.index.corpus import Corpus
 from shortlist.index.records import clean
 from shortlist.sources.reading import read_text
-from shortlist.types import Disclosure, Document, Hit, Level, Selection
+from shortlist.types import Disclosure, Document, Hit, Level, Passage, Selection
 
 MAX_FILES = 200
 
@@ -23,6 +24,23 @@ def disclose(selection: Selection | Iterable[Hit] | Hit, level: Level = "metadat
         raise InputError(f"There is no level {level!r}; the known ones are {', '.join(get_args(Level))}.")
     hits = selection.selected if isinstance(selection, Selection) else selection
     return [_disclose(hit, level) for hit in ([hits] if isinstance(hits, Hit) else hits)]
+
+
+def pointed_at(corpus: Corpus, id: str) -> Hit:
+    """A document as if it had been found."""
+    document = corpus.get(id)
+    if document is None:
+        raise CorpusNotFound(f"The corpus {corpus.name!r} has no document {id!r}.")
+    passage = Passage(
+        document.id,
+        document.name,
+        document.content,
+        document.kind,
+        document.source,
+        document.locator,
+        document.metadata,
+    )
+    return Hit(passage, 1.0, load=lambda: document, corpus=corpus.name)
 
 
 def _disclose(hit: Hit, level: Level) -> Disclosure:

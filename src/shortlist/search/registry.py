@@ -5,22 +5,19 @@ from __future__ import annotations
 import contextlib
 import inspect
 import json
-import os
-import sqlite3
 import unicodedata
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from shortlist.errors import CorpusBusy, InputError, RegistryDamaged, SourceError
+from shortlist.errors import InputError, RegistryDamaged
+from shortlist.index.atomic import locked, replace_text
 from shortlist.index.places import OF_A_PATH, config_dir, corpus_dir, full_name, stored_corpora
 from shortlist.sources import SOURCES, CorpusSource
 
 FILE = "corpora.json"
 FORMAT = 1
-WAIT_SECONDS = 60.0
 
 BUILT_IN = ("skills", "packages", "mcp")  # each is its own kind
 KIND_OF_A_PATH = dict(zip(OF_A_PATH, ("tools", "files"), strict=True))
@@ -149,27 +146,12 @@ def _lasting(root: str | Path) -> str:
 def _writing() -> Iterator[dict[str, Registration]]:
     """What is registered, to be changed by nobody else meanwhile, and written at the end if it was."""
     path = registry_file()
-    with _locked(path.with_suffix(".lock")):
+    with locked(path.with_suffix(".lock")):
         known = _read(path)
         before = dict(known)
         yield known
         if known != before:
             _write(path, known)
-
-
-@contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """One process at a time. The lock is SQLite's: it works on every system and ends with its process."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(path, timeout=WAIT_SECONDS, isolation_level=None)
-        with contextlib.closing(connection):
-            connection.execute("BEGIN EXCLUSIVE")
-            yield
-    except sqlite3.OperationalError as error:
-        if "locked" in str(error):
-            raise CorpusBusy(f"{path} has been locked by another process for {WAIT_SECONDS:.0f} seconds.") from error
-        raise SourceError(f"{path} cannot be written: {error}.") from error
 
 
 def _read(path: Path) -> dict[str, Registration]:
@@ -194,30 +176,9 @@ def _entry(name: str, kind: str, roots: list[str], options: dict[str, Any], embe
 
 
 def _write(path: Path, known: Mapping[str, Registration]) -> None:
-    """Replaced as a whole, and on the disk before that: a reader finds the old file or the new one."""
     data = {"format": FORMAT, "corpora": {name: known[name].to_dict() for name in sorted(known)}}
     try:
         text = json.dumps(data, indent=2, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise InputError(f"The options of a registered corpus must be plain data: {error}.") from None
-    path = path.resolve()  # which may be kept elsewhere and linked to
-    draft = path.with_name(f"{path.stem}-{uuid.uuid4().hex}.draft")
-    try:
-        with draft.open("x", encoding="utf-8") as file:
-            file.write(f"{text}\n")
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    with contextlib.suppress(OSError):  # not every system can
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    replace_text(path, f"{text}\n")

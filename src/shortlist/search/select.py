@@ -12,12 +12,15 @@ import re
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shortlist.errors import InputError
 from shortlist.types import LLM, Hit, Selection, Selector
+
+if TYPE_CHECKING:
+    from shortlist.types import Floats
 
 MAX_K = 3
 REL = 0.9
@@ -59,6 +62,7 @@ def select(
         signals["gap"] = best - hits[1].score
         signals["runner_up_ratio"] = hits[1].score / best if best > 0 else None
     if min_score is not None and best < min_score:
+        signals["line"] = min_score
         return Selection(
             [], f"The best score, {best:.4g} ({hits[0].name}), is below the floor of {min_score:.4g}.", signals
         )
@@ -67,7 +71,7 @@ def select(
     if callable(strategy):
         kept, rule = list(strategy(copy(hits))), f"the selector {name} chose them"
     else:
-        kept, rule = STRATEGIES[strategy](list(hits), numbers)
+        kept, rule, signals["line"] = STRATEGIES[strategy](list(hits), numbers)
     signals["selected"] = len(kept)
     if not kept:
         return Selection([], f"None of {len(hits)} candidates was kept: {rule}.", signals)
@@ -102,48 +106,61 @@ class _Numbers:
             )
 
 
-Kept = tuple[list[Hit], str]
+Kept = tuple[list[Hit], str, float | None]  # the hits, the rule in words, and the score that it draws a line at
 
 
 def _conservative(hits: list[Hit], numbers: _Numbers) -> Kept:
     near = _near(hits, numbers.rel)[: numbers.max_k]
-    return near, f"they score at least {numbers.rel:g} of the best, {numbers.max_k} at most"
+    return (
+        near,
+        f"they score at least {numbers.rel:g} of the best, {numbers.max_k} at most",
+        numbers.rel * hits[0].score,
+    )
 
 
 def _top_k(hits: list[Hit], numbers: _Numbers) -> Kept:
-    return hits[: numbers.max_k], f"the first {numbers.max_k}"
+    return hits[: numbers.max_k], f"the first {numbers.max_k}", None
 
 
 def _rel_threshold(hits: list[Hit], numbers: _Numbers) -> Kept:
-    return _near(hits, numbers.rel), f"they score at least {numbers.rel:g} of the best"
+    return _near(hits, numbers.rel), f"they score at least {numbers.rel:g} of the best", numbers.rel * hits[0].score
 
 
 def _abs_threshold(hits: list[Hit], numbers: _Numbers) -> Kept:
     floor = numbers.min_score or 0.0
-    return [hit for hit in hits if hit.score >= floor], f"they score at least {floor:g}"
+    return [hit for hit in hits if hit.score >= floor], f"they score at least {floor:g}", floor
 
 
 def _score_gap(hits: list[Hit], numbers: _Numbers) -> Kept:
     for at in range(1, len(hits)):
-        if hits[at].score < numbers.gap_ratio * hits[at - 1].score:
-            return hits[:at], f"after them the score drops below {numbers.gap_ratio:g} of the one before"
-    return hits, f"no score drops below {numbers.gap_ratio:g} of the one before"
+        line = numbers.gap_ratio * hits[at - 1].score
+        if hits[at].score < line:
+            return hits[:at], f"after them the score drops below {numbers.gap_ratio:g} of the one before", line
+    return hits, f"no score drops below {numbers.gap_ratio:g} of the one before", None
 
 
 def _softmax(hits: list[Hit], numbers: _Numbers) -> Kept:
     positive = [hit for hit in hits if hit.score > 0]
     shares = softmax([hit.score for hit in positive], numbers.temperature)
-    kept = [hit for hit, share in zip(positive, shares, strict=True) if share >= numbers.cutoff / 100]
-    return kept, f"each holds at least {numbers.cutoff:g} % of the softmax at temperature {numbers.temperature:g}"
+    least = numbers.cutoff / 100
+    kept = [hit for hit, share in zip(positive, shares, strict=True) if share >= least]
+    # where share = shares[0] * exp((score - best) / temperature) is the least
+    line = hits[0].score + numbers.temperature * math.log(least / shares[0]) if least > 0 else None
+    rule = f"each holds at least {numbers.cutoff:g} % of the softmax at temperature {numbers.temperature:g}"
+    return kept, rule, line
 
 
 def softmax(scores: list[float], temperature: float) -> list[float]:
     """Shares that sum to 1; a lower temperature gives more to the best."""
-    if not scores:
-        return []
-    scaled = np.array(scores, dtype=np.float64) / temperature
+    return softmax_of(np.array(scores, dtype=np.float64), temperature).tolist() if scores else []
+
+
+def softmax_of(scores: Floats, temperature: float) -> Floats:
+    """The same of an array, which must not be empty."""
+    scaled = scores / temperature
     powers = np.exp(scaled - scaled.max())
-    return [float(share) for share in powers / powers.sum()]
+    shares: Floats = powers / powers.sum()
+    return shares
 
 
 def _near(hits: list[Hit], rel: float) -> list[Hit]:

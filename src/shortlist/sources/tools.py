@@ -19,9 +19,9 @@ LISTS = (("documents",), ("tools",), ("functions",), ("result", "tools"))
 SCHEMAS = ("parameters", "input_schema", "inputSchema")
 
 
-def tools_in_catalog(path: Path) -> Iterator[Document | Problem]:
+def tools_in_catalog(path: Path, encoding: str = "utf-8") -> Iterator[Document | Problem]:
     """The entries of a YAML or JSON catalog, in its order; a bad entry is a Problem that names it."""
-    data, _ = load(path)
+    data, _ = load(path, encoding)
     entries = data.get("documents") if isinstance(data, dict) else data
     if not isinstance(entries, list):
         raise SourceError(f"{path} has no list named 'documents' at its top.")

@@ -63,7 +63,7 @@ def test_no_option_is_documented_that_is_not_there() -> None:
     known = {"--help", "-h", *options(TREE)}.union(*(options(command) for command in COMMANDS.values()))
     written = set(re.findall(r"`(--?[a-z][a-z-]*)", DOCUMENT))
     assert written <= known
-    assert set(re.findall(r"`(shortlist [a-z]+(?: show)?)", PROSE)) == set(COMMANDS)
+    assert set(re.findall(r"`(shortlist (?:(?:tools|config) )?[a-z]+)", PROSE)) == set(COMMANDS)
 
 
 def test_every_example_runs_in_the_order_in_which_they_stand(
@@ -78,7 +78,7 @@ def test_every_example_runs_in_the_order_in_which_they_stand(
         assert program == "shortlist"
         assert run(arguments) == 0, f"{line}: {capsys.readouterr()}"
         ran.add(arguments[0])
-    assert ran == {path.split()[1] for path in COMMANDS}
+    assert ran == {path.split()[1] for path in COMMANDS} - {"serve"}  # which has no end; tests/serve/http runs it
 
 
 def test_every_command_has_a_help_text_of_its_own() -> None:

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 
 from shortlist.errors import ShortlistError
 from shortlist.serve.cli import quick
@@ -32,7 +33,7 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run a command; its exit code. Every way that it can end is turned into words here and nowhere else."""
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    as_json = "--json" in options
+    as_json = "--json" in options or _asks_for_json(options)
     try:
         call = quick.read(arguments, COMMANDS) or partial(_ask_typer, arguments)
         code = call()
@@ -49,6 +50,11 @@ def run(arguments: Sequence[str]) -> int:
     if code == INTERRUPTED:
         return fail("Stopped. What was committed before is kept.", "interrupted", code, as_json=as_json)
     return code
+
+
+def _asks_for_json(options: Sequence[str]) -> bool:
+    """Whether the other way of asking for JSON is among the options."""
+    return "--output-format=json" in options or ("--output-format", "json") in pairwise(options)
 
 
 def _ask_typer(arguments: Sequence[str]) -> int:

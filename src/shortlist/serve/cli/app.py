@@ -10,8 +10,8 @@ from typing import Annotated, Any, get_args
 import typer
 
 import shortlist
-from shortlist.serve.cli.commands import COMMANDS, CONFIG_COMMANDS, PANELS
-from shortlist.serve.cli.declare import Option, with_parameters
+from shortlist.serve.cli.commands import COMMANDS, GROUPS, PANELS
+from shortlist.serve.cli.declare import Option, command, with_parameters
 from shortlist.serve.cli.output import write
 
 app = typer.Typer(
@@ -21,7 +21,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-config = typer.Typer(help="Where settings come from.", no_args_is_help=True)
 
 
 def _version(wanted: bool) -> None:
@@ -63,6 +62,8 @@ def _translated(annotation: Any) -> Any:
 for panel, functions in PANELS.items():
     for function in functions:
         app.command(rich_help_panel=panel)(_for_typer(COMMANDS[function.__name__]))
-app.add_typer(config, name="config", rich_help_panel="Care")
-for function in CONFIG_COMMANDS.values():
-    config.command()(_for_typer(function))
+for name, (text, panel, functions) in GROUPS.items():
+    group = typer.Typer(help=text, no_args_is_help=True)
+    app.add_typer(group, name=name, rich_help_panel=panel)
+    for function in functions:
+        group.command()(_for_typer(command(function)))

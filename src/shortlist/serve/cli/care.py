@@ -34,8 +34,9 @@ VARIABLES = {
     "SHORTLIST_LLM_MODEL": "its name, or OPENAI_MODEL",
     "SHORTLIST_LLM_KEY": "its key, or OPENAI_API_KEY",
     "SHORTLIST_LLM_FALLBACK": "the model to ask when that one is not available",
+    "SHORTLIST_TOKEN": "what callers of the service must know",
 }
-SECRET = ("OPENAI_API_KEY", "SHORTLIST_LLM_KEY")
+SECRET = ("OPENAI_API_KEY", "SHORTLIST_LLM_KEY", "SHORTLIST_TOKEN")
 LITTLE_SPACE = 1 << 30
 
 
@@ -134,9 +135,14 @@ def _places() -> dict[str, Path]:
     return {"config": config_dir(), "data": data_dir(), "cache": cache_dir()}
 
 
-def show(out: Output) -> int:
-    """Show the folders, the registry and the environment variables that count, with their values."""
+def show(
+    out: Output,
+    settings: Annotated[str | None, option("--settings", help="Instead of settings.yaml.", metavar="FILE")] = None,
+) -> int:
+    """Show the folders, the environment variables that count, and each setting of the service with its origin."""
     from shortlist.search.registry import registry_file
+    from shortlist.serve.settings import load_settings, unknown_variables
+    from shortlist.serve.state import State
 
     values = {name: os.environ.get(name) for name in VARIABLES}
     hidden = {name: "***" if name in SECRET and value else value for name, value in values.items()}
@@ -144,8 +150,11 @@ def show(out: Output) -> int:
         "folders": {name: str(folder) for name, folder in _places().items()},
         "registry": str(registry_file()),
         "variables": hidden,
+        "settings": State(load_settings(settings)).rows(),
     }
     out.show(data, lambda screen: screen.settings(data, VARIABLES), list(data["folders"].values()))
+    for sentence in unknown_variables():
+        out.note(f"shortlist: {sentence}")
     return OK
 
 

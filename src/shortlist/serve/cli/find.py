@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import shortlist
-from shortlist.errors import CorpusNotFound, InputError
+from shortlist.errors import InputError
 from shortlist.serve.cli.declare import Argument, option
 from shortlist.serve.cli.names import complete, names_in, opened
 from shortlist.serve.cli.output import ABSTAINED, OK, Output, WrongUsage
-from shortlist.types import Hit, Level, Mode, Passage
-
-if TYPE_CHECKING:
-    from shortlist.index.corpus import Corpus
+from shortlist.types import Level, Mode
 
 Asked = Annotated[list[str], Argument(metavar="CORPUS QUERY", complete=complete)]
 Corpora = Annotated[
@@ -84,29 +81,14 @@ def read(
     level: Annotated[Level, option("--level", help="How much to show.")] = "body",
 ) -> int:
     """Show documents of a corpus by their ids."""
+    from shortlist.search.disclose import pointed_at
+
     (found,) = opened(out, [corpus])
-    hits = [_hit(found, id) for id in ids]
+    hits = [pointed_at(found, id) for id in ids]
     shown = shortlist.disclose(hits, level)
     data = [{key: value for key, value in item.to_dict().items() if key != "score"} for item in shown]
     out.show({"documents": data}, lambda screen: screen.documents(shown), [item.body or "" for item in shown])
     return OK
-
-
-def _hit(corpus: Corpus, id: str) -> Hit:
-    """A document as if it had been found."""
-    document = corpus.get(id)
-    if document is None:
-        raise CorpusNotFound(f"The corpus {corpus.name!r} has no document {id!r}.")
-    passage = Passage(
-        document.id,
-        document.name,
-        document.content,
-        document.kind,
-        document.source,
-        document.locator,
-        document.metadata,
-    )
-    return Hit(passage, 1.0, load=lambda: document, corpus=corpus.name)
 
 
 def _asked(arguments: Sequence[str], corpora: Sequence[str] | None) -> tuple[list[str], str]:

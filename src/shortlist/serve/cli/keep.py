@@ -118,46 +118,21 @@ def _options(pattern: str | None, exclude: str | None, others: list[str] | None)
 
 def ls(out: Output) -> int:
     """List the corpora: those that are stored, registered or built in."""
-    from shortlist.index.places import stored_corpora
-    from shortlist.search import registry
+    from shortlist.search.corpora import overview
 
-    stored = stored_corpora()
-    rows = [_row(name, registry.find(name), stored.get(name)) for name in registry.names()]
+    rows = overview()
     out.show({"corpora": rows}, lambda screen: screen.corpora(rows), [row["name"] for row in rows])
     return OK
-
-
-def _row(name: str, entry: Registration | None, folder: Path | None) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "name": name,
-        "kind": entry.kind if entry else None,
-        "roots": list(entry.roots) if entry else [],
-        "built": folder is not None,
-        "documents": None,
-        "bytes": _size(folder) if folder else 0,
-        "problem": None,
-    }
-    if folder is not None:
-        try:
-            with shortlist.open_corpus(folder) as corpus:
-                row["documents"] = len(corpus)
-        except CorpusError as error:
-            row["problem"] = str(error)
-    return row
-
-
-def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def info(out: Output, name: Name) -> int:
     """Tell what a corpus is made of: counts, configuration, floors, folder."""
     from shortlist.search import registry
+    from shortlist.search.corpora import size_of
 
     (corpus,) = opened(out, [name])
     entry = registry.find(name)
-    size = _size(corpus.path) if corpus.path else 0
-    data = corpus.info() | {"bytes": size, "source": entry.to_dict() if entry else None}
+    data = corpus.info() | {"bytes": size_of(corpus.path), "source": entry.to_dict() if entry else None}
     out.show(data, lambda screen: screen.facts(corpus.name, data), [str(corpus.path)])
     return OK
 

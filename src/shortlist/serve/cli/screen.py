@@ -93,6 +93,13 @@ class Screen:
                 self._pairs(_flat(item.metadata))
             self._body(item)
 
+    def tools(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        if not rows:
+            self.say("Nothing was found.", "yellow")
+        for row in rows:
+            self._print(Text.assemble(f"[{row['rank']}] ", (row["name"], "bold"), f" (score={row['score']:.4f})"))
+            self._print(Padding(Text(row["description"]), (0, 0, 0, 4)))
+
     def _near_misses(self, hits: Sequence[Hit], abstained: bool) -> None:
         if hits:
             names = ", ".join(f"{hit.name} {hit.score:.2f}" for hit in hits[:NEAR_MISSES])
@@ -214,6 +221,13 @@ class Screen:
         self._pairs({**folders, "registry": data["registry"]})
         self._print()
         self._pairs({name: value or f"not set: {meanings[name]}" for name, value in data["variables"].items()})
+        self._print()
+        table = _table("setting", "value", "from")
+        for row in data["settings"]:
+            table.add_row(
+                row["key"], "-" if row["value"] is None else Text(str(row["value"])), Text(row["origin"], "dim")
+            )
+        self._print(table)
 
     def checks(self, checks: Sequence[Check]) -> None:
         marks = {"ok": "ok", "note": "--", "broken": "!!"} if self._plain else {"ok": "✓", "note": "·", "broken": "✗"}

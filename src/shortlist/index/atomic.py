@@ -1,0 +1,50 @@
+"""How is a small file changed so that nobody ever sees half of a change?"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+from shortlist.errors import CorpusBusy, SourceError
+
+WAIT_SECONDS = 60.0
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """One process at a time. The lock is SQLite's: it works on every system and ends with its process."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(path, timeout=WAIT_SECONDS, isolation_level=None)
+        with contextlib.closing(connection):
+            connection.execute("BEGIN EXCLUSIVE")
+            yield
+    except sqlite3.OperationalError as error:
+        if "locked" in str(error):
+            raise CorpusBusy(f"{path} has been locked by another process for {WAIT_SECONDS:.0f} seconds.") from error
+        raise SourceError(f"{path} cannot be written: {error}.") from error
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Replaced as a whole, and on the disk before that: a reader finds the old file or the new one."""
+    path = path.resolve()  # which may be kept elsewhere and linked to
+    draft = path.with_name(f"{path.stem}-{uuid.uuid4().hex}.draft")
+    try:
+        with draft.open("x", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+    with contextlib.suppress(OSError):  # not every system can
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

@@ -1,0 +1,282 @@
+"""Which of my documents should the model see? BM25 over all of them, a softmax of the scores, a cut by percentage."""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from shortlist.errors import InputError, SourceError
+from shortlist.index.corpus import Corpus, create_corpus
+from shortlist.index.formulas import Scoring
+from shortlist.index.records import clean, to_record
+from shortlist.index.split import CHUNKED_KINDS, LED_KINDS
+from shortlist.search.select import softmax_of
+from shortlist.sources.tools import tools_in_catalog
+from shortlist.types import Document, Problem
+
+log = logging.getLogger("shortlist")
+
+ANALYZER = "bm25s-names-1"
+SCORING = Scoring("lucene", k1=1.5, b=0.75, weights=(1.0, 1.0, 1.0))
+RANGES = {"temperature": (0.1, 10.0), "llm_tools_cutoff": (0.0, 100.0)}
+
+
+class _Unnamed(str):
+    """A file that is read if it is there; one that somebody named must be there."""
+
+    __slots__ = ()
+
+
+DOCUMENT_FILE = _Unnamed("source_files/tools_list.yaml")
+
+
+@dataclass
+class BM25SSettings:
+    """How sharply the best are preferred (0.1 to 10), whether documents without a shared word are left out, and the
+    percentage of the softmax that a document must hold to be returned (0 to 100)."""
+
+    temperature: float = 0.5
+    ignore_zero: bool = True
+    llm_tools_cutoff: float = 10.0
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, _checked(name, value))
+
+    def to_dict(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+
+def _checked(name: str, value: Any) -> float | bool:
+    if name == "ignore_zero":
+        if not isinstance(value, bool):
+            raise InputError(f"ignore_zero is True or False, not {value!r}.")
+        return value
+    if name not in RANGES:
+        raise InputError(f"There is no setting {name!r}; there are temperature, ignore_zero and llm_tools_cutoff.")
+    least, most = RANGES[name]
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not is_number or not least <= value <= most:
+        raise InputError(f"{name} is a number from {least:g} to {most:g}, not {value!r}.")
+    return float(value)
+
+
+def retriever_corpus(path: str | Path | None = None, analyzer: str = ANALYZER) -> Corpus:
+    """A corpus that scores as the retriever promises: in memory, or kept in the folder at a path."""
+    return create_corpus(path=path, in_memory=path is None, embedder="none", analyzer=analyzer, scoring=SCORING)
+
+
+class BM25SRetriever:
+    """Documents of a YAML or JSON catalog, or added by a program, and the few that hold most of a query's softmax.
+
+    A `document_file` that is named must be there and be in order. With a `corpus` (see `retriever_corpus`), what that
+    holds is kept, and the file is read only by `reload_documents`. All methods may be called from any thread.
+    """
+
+    def __init__(
+        self,
+        settings: BM25SSettings | None = None,
+        document_file: str | Path | None = DOCUMENT_FILE,
+        *,
+        encoding: str = "utf-8",
+        corpus: Corpus | None = None,
+    ) -> None:
+        self.update_settings(settings or BM25SSettings())
+        self.document_file = document_file
+        self.encoding = encoding
+        self.corpus = retriever_corpus() if corpus is None else corpus
+        if corpus is not None:
+            counts = corpus.info()
+            if counts["passages"] != counts["documents"]:
+                raise InputError(f"The corpus {corpus.name!r} holds parts of documents; use retriever_corpus(path).")
+        elif _is_to_be_read(document_file):
+            self.reload_documents()
+
+    def retrieve_documents(
+        self,
+        query: str,
+        *,
+        temperature: float | None = None,
+        ignore_zero: bool | None = None,
+        llm_tools_cutoff: float | None = None,
+    ) -> dict[str, Any]:
+        """The documents that hold at least the cutoff of the softmax, best first; options are for this call alone.
+
+        What goes wrong is told in the same shape, with `success` False.
+        """
+        options = {"temperature": temperature, "ignore_zero": ignore_zero, "llm_tools_cutoff": llm_tools_cutoff}
+        given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+        settings = replace(self._settings, **given) if given else self._settings
+        try:
+            return self._retrieve(query, settings)
+        except Exception as error:  # whatever happens, the caller gets the shape that it reads
+            log.exception("A retrieval failed.")
+            return _failure(str(error) or type(error).__name__, settings)
+
+    def _retrieve(self, query: str, settings: BM25SSettings) -> dict[str, Any]:
+        if not isinstance(query, str):
+            return _failure(f"The query is a string, not {type(query).__name__}.", settings)
+        with self.corpus.snapshot() as snapshot:
+            lexical = snapshot.lexical
+            if not lexical.live:
+                return _failure("No documents indexed", settings)
+            terms = lexical.analyzer.terms(query)
+            if not terms:
+                return _failure("The query has no searchable word", settings)
+            scores = lexical.scores(terms)
+            if settings.ignore_zero:
+                found = np.flatnonzero(scores > 0)
+            else:
+                found = np.flatnonzero(lexical.is_alive(np.arange(lexical.size)))
+            values = scores[found]
+            shares = softmax_of(values, settings.temperature) if len(found) else values
+            kept = np.flatnonzero(shares >= settings.llm_tools_cutoff / 100)
+            kept = kept[np.argsort(-values[kept], kind="stable")]
+            documents = snapshot.stored(found[kept])
+        return {
+            "success": True,
+            "message": f"Retrieved {len(kept)} of {len(found)} documents",
+            "documents": [
+                _found(document, score, share)
+                for document, score, share in zip(documents, values[kept].tolist(), shares[kept].tolist(), strict=True)
+            ],
+            "total_retrieved": len(found),
+            "cutoff_percentage": settings.llm_tools_cutoff,
+            "settings": settings.to_dict(),
+        }
+
+    def add_documents(self, documents: Iterable[Document]) -> None:
+        """Index these beside the others, at the cost of these; the same id replaces. All of them, or none."""
+        self.corpus.add(_taken(documents))
+
+    def delete_documents(self, ids: str | Iterable[str]) -> int:
+        """Remove documents by id; how many there were."""
+        return self.corpus.remove(ids)
+
+    def rebuild_index(self, documents: Iterable[Document] | None = None) -> None:
+        """Replace all documents by these, or without any index the present ones again."""
+        if documents is None:
+            self.corpus.reindex()
+        else:
+            self.corpus.sync(_taken(documents))
+
+    def reload_documents(self, document_file: str | Path | None = None) -> int:
+        """Replace all documents by those of the file, or of another one from now on; how many there are.
+
+        Where the file is not in order, everything stays as it was.
+        """
+        file = self.document_file if document_file is None else document_file
+        if file is None:
+            raise SourceError("This retriever has no document file: name one.")
+        documents = read_catalog(Path(file), self.encoding)
+        self.corpus.sync(documents)
+        self.document_file = file
+        return len(documents)
+
+    def warm_up(self) -> None:
+        """Load the compiled loops, as a service does at its start: a query right after a change is quicker then."""
+        from shortlist.index import kernel  # noqa: F401, PLC0415  # numba: only when asked for
+
+        self.retrieve_documents("ready")
+
+    def get_document_count(self) -> int:
+        return len(self.corpus)
+
+    def get_documents(self) -> list[Document]:
+        """Copies of all documents, in the order in which they were first added."""
+        return list(self.corpus)
+
+    def get_settings(self) -> BM25SSettings:
+        """A copy; give it to `update_settings` to change them."""
+        return replace(self._settings)
+
+    def update_settings(self, settings: BM25SSettings) -> None:
+        if not isinstance(settings, BM25SSettings):
+            raise InputError(f"The settings are a BM25SSettings, not {type(settings).__name__}.")
+        self._settings = replace(settings)
+
+
+def read_catalog(path: Path, encoding: str = "utf-8") -> list[Document]:
+    """The documents of a catalog, or an error that names the file, each entry that is wrong, and why."""
+    documents: dict[str, Document] = {}
+    wrong = []
+    for number, entry in enumerate(tools_in_catalog(path.expanduser(), encoding), 1):
+        record = to_record(entry)
+        if isinstance(record, Problem):
+            wrong.append(f"entry {number} ({record.id}): {record.reason}")
+        elif documents.setdefault(clean(entry.id), cast(Document, entry)) is not entry:
+            wrong.append(f"entry {number} ({record.document.id}): its id came before.")
+    if wrong:
+        more = f" And {len(wrong) - 10} more." if len(wrong) > 10 else ""
+        raise SourceError(f"{path} was not loaded. {' '.join(wrong[:10])}{more}")
+    return list(documents.values())
+
+
+_lock = threading.Lock()
+_retriever: BM25SRetriever | None = None
+
+
+def get_retriever() -> BM25SRetriever:
+    """The one retriever that this process shares, made at the first call."""
+    global _retriever
+    with _lock:
+        if _retriever is None:
+            _retriever = BM25SRetriever()
+        return _retriever
+
+
+def retrieve_documents(query: str, documents: Iterable[Document] | None = None, **options: Any) -> dict[str, Any]:
+    """What `get_retriever()` has for the query or, given documents, what these have, for this call alone."""
+    if documents is None:
+        return get_retriever().retrieve_documents(query, **options)
+    retriever = BM25SRetriever(document_file=None)
+    with retriever.corpus:
+        retriever.add_documents(documents)
+        return retriever.retrieve_documents(query, **options)
+
+
+def _is_to_be_read(file: str | Path | None) -> bool:
+    return file is not None and (not isinstance(file, _Unnamed) or Path(file).exists())
+
+
+def _taken(documents: Iterable[Document]) -> list[Document]:
+    """Documents that can be stored, each to be indexed whole, of one id the last; or an error about the first other."""
+    if isinstance(documents, Document | str | Mapping) or not isinstance(documents, Iterable):
+        raise InputError(f"A list of Documents is wanted, not {type(documents).__name__}.")
+    taken: dict[str, Document] = {}
+    for number, document in enumerate(documents, 1):
+        record = to_record(document)
+        if isinstance(record, Problem):
+            raise InputError(f"Document {number} ({record.id}) was not taken, nor any other: {record.reason}")
+        is_split = document.kind in CHUNKED_KINDS or document.kind in LED_KINDS
+        taken[clean(document.id)] = replace(document, kind="text") if is_split else document
+    return list(taken.values())
+
+
+def _found(document: Document, score: float, share: float) -> dict[str, Any]:
+    return {
+        "id": document.id,
+        "title": document.title,
+        "content": document.content,
+        "keywords": document.keywords,
+        "metadata": document.metadata,
+        "bm25_score": score,
+        "softmax_score": share,
+    }
+
+
+def _failure(message: str, settings: BM25SSettings) -> dict[str, Any]:
+    return {
+        "success": False,
+        "message": message,
+        "documents": [],
+        "total_retrieved": 0,
+        "cutoff_percentage": 0.0,
+        "settings": settings.to_dict(),
+    }

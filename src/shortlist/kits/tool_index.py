@@ -1,0 +1,292 @@
+"""Which tools of a registry come near what is asked for? Cosines of TF-IDF, kept as postings and never as vectors."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import json
+import math
+import os
+import re
+import threading
+import uuid
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pydantic import BaseModel, Field, ValidationError
+
+from shortlist.errors import SourceError
+from shortlist.index.formulas import Scoring
+from shortlist.index.lexical import Lexical, Part
+from shortlist.index.postings import Fields, build
+from shortlist.index.tokens import get_analyzer
+from shortlist.sources.files import walk
+
+if TYPE_CHECKING:
+    from shortlist.types import Mask
+
+ANALYZER = "alphanumeric-2"
+SCORING = Scoring("tfidf")
+FORMAT = 1
+
+_TOKENS = re.compile(r"[a-z0-9]+")
+
+
+class ToolRecord(BaseModel):
+    """A tool. `embedding` is computed when it is read from a tool that `ToolIndex.build_index` has seen; else None."""
+
+    tool_id: str
+    name: str
+    description: str
+    tags: list[str] = Field(default_factory=list)
+    capabilities: list[str] = Field(default_factory=list)
+    embedding: list[float] | None = None
+
+    if not TYPE_CHECKING:
+
+        def __getattribute__(self, name: str) -> Any:
+            value = super().__getattribute__(name)
+            if name == "embedding" and value is None and (vectors := self.__dict__.get(_VECTORS)):
+                return vectors.of(self)
+            return value
+
+
+_VECTORS = "_vectors"  # beside the fields, as a cached property: neither compared nor written out
+
+
+class SearchQuery(BaseModel):
+    """What is asked for; tools that share no tag with `tags_filter`, if it names any, are left out."""
+
+    query_text: str
+    tags_filter: list[str] | None = None
+    top_k: int = Field(default=10, ge=1)
+
+
+class SearchResult(BaseModel):
+    """A tool that was found, its cosine, and its rank from 1."""
+
+    tool: ToolRecord
+    score: float
+    rank: int
+
+
+class SimpleEmbedder:
+    """TF-IDF vectors over the words of the texts that it was fitted to: [a-z0-9]+, in lower case."""
+
+    def __init__(self) -> None:
+        self._vocab_index: dict[str, int] = {}
+        self._idf: list[float] = []
+
+    def fit(self, documents: list[str]) -> None:
+        """Learn the words of these texts, in place of all that was learnt before."""
+        df = Counter(token for text in documents for token in set(_tokens(text)))
+        vocabulary = sorted(df)
+        self._vocab_index = {token: at for at, token in enumerate(vocabulary)}
+        self._idf = [math.log((len(documents) + 1) / (df[token] + 1)) + 1 for token in vocabulary]
+
+    def embed(self, text: str) -> list[float]:
+        """A unit vector; zeros where no word is known, nothing at all before `fit`."""
+        vector = [0.0] * len(self._idf)
+        for token, count in Counter(_tokens(text)).items():
+            at = self._vocab_index.get(token)
+            if at is not None:
+                vector[at] = count * self._idf[at]
+        length = math.hypot(*vector)
+        return [value / length for value in vector] if length else vector
+
+
+class CosineSimilarity:
+    """The cosine of two vectors."""
+
+    @staticmethod
+    def compute(vec_a: list[float], vec_b: list[float]) -> float:
+        """From -1 to 1; 0 for empty and for zero vectors."""
+        if len(vec_a) != len(vec_b):
+            raise ValueError(f"The vectors have unequal lengths, {len(vec_a)} and {len(vec_b)}.")
+        lengths = float(np.linalg.norm(vec_a)) * float(np.linalg.norm(vec_b))
+        return max(-1.0, min(1.0, float(np.dot(vec_a, vec_b)) / lengths)) if lengths else 0.0
+
+
+@dataclass(frozen=True)
+class _Built:
+    """The tools as they were when the index was built, by position; `live` are those that were not replaced since."""
+
+    tools: tuple[ToolRecord, ...]
+    lexical: Lexical
+    live: Mask
+
+    @cached_property
+    def tags(self) -> dict[str, list[int]]:
+        tagged: dict[str, list[int]] = {}
+        for at, tool in enumerate(self.tools):
+            for tag in _folded(tool.tags):
+                tagged.setdefault(tag, []).append(at)
+        return tagged
+
+    def tagged(self, tags: Iterable[str]) -> Mask:
+        mask = np.zeros(len(self.tools), dtype=bool)
+        for tag in _folded(tags):
+            mask[self.tags.get(tag, [])] = True
+        return mask & self.live
+
+
+class ToolIndex:
+    """A registry of tools that is searched by words and tags. All methods may be called from any thread."""
+
+    def __init__(self) -> None:
+        self._tools: dict[str, ToolRecord] = {}
+        self._places: dict[str, int] = {}
+        self._built: _Built | None = None
+        self._lock = threading.Lock()
+
+    def add_tool(self, tool: ToolRecord) -> None:
+        """Register a copy of a tool; the same id replaces. It is searched for from the next `build_index` on."""
+        own = {"tags": list(tool.tags), "capabilities": list(tool.capabilities), "embedding": None}
+        kept = tool.model_copy(update=own)
+        kept.__dict__.pop(_VECTORS, None)
+        with self._lock:
+            self._tools[tool.tool_id] = kept
+            at = self._places.pop(tool.tool_id, None)
+            if at is not None and self._built:
+                live = self._built.live.copy()
+                live[at] = False
+                self._built = replace(self._built, live=live)
+
+    def build_index(self) -> None:
+        """Index all tools as they are now, in place of what was indexed before. Without any tool, nothing happens."""
+        with self._lock:
+            if not self._tools:
+                return
+            tools = tuple(self._tools.values())
+            texts = [_text(tool) for tool in tools]
+            analyzer = get_analyzer(ANALYZER)
+            postings = build((Fields(content=text) for text in texts), analyzer)
+            vectors = _Vectors(texts)
+            for tool in tools:
+                tool.__dict__[_VECTORS] = vectors
+            self._places = {tool.tool_id: at for at, tool in enumerate(tools)}
+            self._built = _Built(tools, Lexical([Part(postings)], analyzer, SCORING), np.ones(len(tools), dtype=bool))
+
+    def search(self, query: SearchQuery) -> list[SearchResult]:
+        """The tools that share a word with the query, by cosine, ties in the order in which they were added."""
+        built = self._built
+        if built is None:
+            return []
+        allowed = built.tagged(query.tags_filter) if query.tags_filter else built.live
+        ranking = built.lexical.rank(query.query_text, query.top_k, allowed)
+        best = zip(ranking.positions[: query.top_k].tolist(), ranking.scores.tolist(), strict=False)
+        return [
+            SearchResult(tool=built.tools[at], score=min(score, 1.0), rank=rank)
+            for rank, (at, score) in enumerate(best, 1)
+        ]
+
+    def search_by_tags(self, tags: list[str]) -> list[ToolRecord]:
+        """All tools with at least one of the tags, in the order in which they were added."""
+        wanted = _folded(tags)
+        return [tool for tool in self.get_all_tools() if not wanted.isdisjoint(_folded(tool.tags))]
+
+    def get_tool(self, tool_id: str) -> ToolRecord | None:
+        return self._tools.get(tool_id)
+
+    def get_all_tools(self) -> list[ToolRecord]:
+        """A list of its own of all tools, in the order in which they were added."""
+        with self._lock:
+            return list(self._tools.values())
+
+    def save(self, path: str | Path) -> None:
+        """Write the tools to a JSON file, as a whole or not at all; their index is made again by `load`."""
+        tools = [tool.model_dump(mode="json", exclude={"embedding"}) for tool in self.get_all_tools()]
+        file = Path(path).expanduser()
+        file.parent.mkdir(parents=True, exist_ok=True)
+        draft = file.with_name(f"{file.name}-{uuid.uuid4().hex}.draft")
+        try:
+            with draft.open("x", encoding="utf-8") as opened:
+                json.dump({"format": FORMAT, "tools": tools}, opened, ensure_ascii=False, separators=(",", ":"))
+                opened.flush()
+                os.fsync(opened.fileno())
+            os.replace(draft, file)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                draft.unlink()
+            raise
+
+    @classmethod
+    def load(cls, path: str | Path) -> ToolIndex:
+        """The tools of a file that `save` wrote, ready to be searched."""
+        file = Path(path).expanduser()
+        index = cls()
+        try:
+            data = json.loads(file.read_bytes())
+            if data["format"] != FORMAT:
+                raise ValueError(f"its format is {data['format']!r}, and this version of shortlist reads {FORMAT}")
+            for tool in map(ToolRecord.model_validate, data["tools"]):
+                index._tools[tool.tool_id] = tool
+        except OSError as error:
+            raise SourceError(f"The index {file} cannot be read: {error.strerror}.") from None
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise SourceError(f"The index {file} is damaged ({_first_line(error)}): make it again.") from None
+        index.build_index()
+        return index
+
+
+def read_tools(*folders: str | Path) -> tuple[list[ToolRecord], list[str]]:
+    """The tools of folders with one in each JSON file, and for each file that holds none a sentence that says why."""
+    places = [Path(folder).expanduser() for folder in folders]
+    for place in places:
+        if not place.is_dir():
+            raise SourceError(f"{place} is no folder of tools.")
+    tools: dict[str, ToolRecord] = {}
+    wrong = []
+    for file in (file for place in places for file in walk(place) if file.suffix.lower() == ".json"):
+        try:
+            tool = ToolRecord.model_validate_json(file.read_bytes().removeprefix(codecs.BOM_UTF8))
+        except OSError as error:
+            wrong.append(f"{file} cannot be read: {error.strerror}.")
+        except ValidationError as error:
+            wrong.append(f"{file} holds no tool: {'; '.join(map(_reason, error.errors()))}.")
+        else:
+            if tools.setdefault(tool.tool_id, tool) is not tool:
+                wrong.append(f"{file} has the tool_id {tool.tool_id!r}, which came before.")
+    return list(tools.values()), wrong
+
+
+class _Vectors:
+    """Embeddings of tools, computed only for those who ask."""
+
+    def __init__(self, texts: list[str]) -> None:
+        self._texts = texts
+
+    @cached_property
+    def _embedder(self) -> SimpleEmbedder:
+        embedder = SimpleEmbedder()
+        embedder.fit(self._texts)
+        return embedder
+
+    def of(self, tool: ToolRecord) -> list[float]:
+        return self._embedder.embed(_text(tool))
+
+
+def _tokens(text: str) -> list[str]:
+    return _TOKENS.findall(text.lower())
+
+
+def _text(tool: ToolRecord) -> str:
+    return " ".join([tool.name, tool.description, *tool.tags, *tool.capabilities])
+
+
+def _folded(tags: Iterable[str]) -> set[str]:
+    return {tag.casefold() for tag in tags}
+
+
+def _reason(error: Any) -> str:
+    where = ".".join(map(str, error["loc"]))
+    return f"{where}: {error['msg']}" if where else str(error["msg"])
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0] or type(error).__name__

@@ -1,0 +1,69 @@
+"""Where does the service listen, and how does it end?"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import math
+import signal
+import socket
+from collections.abc import Iterator
+
+import uvicorn
+
+from shortlist.errors import InputError
+from shortlist.serve.http import create_app
+from shortlist.serve.restart import Restart
+from shortlist.serve.served import log
+from shortlist.serve.settings import Settings
+from shortlist.serve.watch import log_to_stderr
+
+
+def serve(settings: Settings) -> None:
+    """Answer until SIGTERM or Ctrl-C; then finish what is under way."""
+    log_to_stderr(settings.server.log_level)
+    listener = _listen(settings.server.host, settings.server.port)
+    with contextlib.closing(listener):
+        config = uvicorn.Config(
+            create_app(settings),
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            lifespan="on",
+            timeout_graceful_shutdown=math.ceil(settings.limits.request_seconds),
+        )
+        host, port = listener.getsockname()[:2]
+        log.info("Serving on http://%s:%s.", f"[{host}]" if ":" in host else host, port)
+        server = uvicorn.Server(config)
+        restart = (
+            Restart(settings.file, lambda: setattr(server, "should_exit", True)) if settings.server.reload else None
+        )
+        with _quiet_signals():
+            server.run(sockets=[listener])
+    if restart:
+        restart.end()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        return socket.create_server(address[:2], family=family, backlog=2048)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            reason = f"Port {port} of {host} is taken by another program. Choose another one with --port."
+        else:
+            reason = f"The address {host}, port {port}, cannot be listened on: {error.strerror or error}."
+        raise InputError(reason) from None
+
+
+@contextlib.contextmanager
+def _quiet_signals() -> Iterator[None]:
+    """The server raises a signal again after it has heeded it; that must not end the process in another way."""
+    signals = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, lambda *_: None) for number in signals}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

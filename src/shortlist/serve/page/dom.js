@@ -1,0 +1,112 @@
+// Makes elements. What documents say goes in as text, never as HTML.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** An element: attributes by name, listeners by `onclick` and the like, custom properties by `--name`. */
+export function h(tag, attributes = {}, ...children) {
+  return fill(document.createElement(tag), attributes, children);
+}
+
+export function svg(tag, attributes = {}, ...children) {
+  return fill(document.createElementNS(SVG, tag), attributes, children);
+}
+
+function fill(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (typeof value === "function") element.addEventListener(name.slice(2), value);
+    else if (name.startsWith("--")) element.style.setProperty(name, value);
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(
+    ...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false),
+  );
+  return element;
+}
+
+const ICONS = {
+  search: "M11 4a7 7 0 1 0 0 14 7 7 0 0 0 0-14M16.2 16.2 21 21",
+  documents: "M7 3h7l4 4v14H7zM14 3v4h4M10 12h5M10 16h5",
+  settings:
+    "M4 7h9M17 7h3M4 17h3M11 17h9M15 4.8a2.2 2.2 0 1 0 0 4.4 2.2 2.2 0 0 0 0-4.4M9 14.8a2.2 2.2 0 1 0 0 4.4 2.2 2.2 0 0 0 0-4.4",
+  status: "M3 13h4l3-8 4 14 3-6h4",
+  auto: "M12 4a8 8 0 1 0 0 16zM12 4a8 8 0 0 1 0 16",
+  light:
+    "M12 8a4 4 0 1 0 0 8 4 4 0 0 0 0-8M12 2v2M12 20v2M2 12h2M20 12h2M5 5l1.4 1.4M17.6 17.6 19 19M5 19l1.4-1.4M17.6 6.4 19 5",
+  dark: "M20 14.5A8.5 8.5 0 0 1 9.5 4a8.5 8.5 0 1 0 10.5 10.5",
+  close: "M6 6l12 12M18 6 6 18",
+  check: "M5 12.5l4.5 4.5L19 7.5",
+  warn: "M12 4 2.8 20h18.4zM12 10v4.5M12 17.2v.3",
+  plus: "M12 5v14M5 12h14",
+  edit: "M4 20h4L19 9l-4-4L4 16zM13 7l4 4",
+  trash: "M5 7h14M10 7V4h4v3M7 7l1 13h8l1-13M10 11v5M14 11v5",
+  reload: "M20 11a8 8 0 0 0-14.3-4L4 9M4 4v5h5M4 13a8 8 0 0 0 14.3 4L20 15M20 20v-5h-5",
+  file: "M7 3h7l4 4v14H7zM14 3v4h4",
+  none: "M12 4a8 8 0 1 0 0 16 8 8 0 0 0 0-16M6.5 6.5l11 11",
+};
+
+export function icon(name) {
+  return svg("svg", { class: "icon", viewBox: "0 0 24 24", "aria-hidden": "true" }, svg("path", { d: ICONS[name] }));
+}
+
+/** Says something for a moment, with at most one thing to do about it. */
+export function note(text, action = null, { wrong = false } = {}) {
+  const close = () => element.remove();
+  const element = h(
+    "div",
+    { class: wrong ? "note wrong" : "note" },
+    h("p", {}, text),
+    action &&
+      h(
+        "button",
+        {
+          type: "button",
+          class: "quiet",
+          onclick: () => {
+            close();
+            action.act();
+          },
+        },
+        action.label,
+      ),
+    h("button", { type: "button", class: "quiet icon-button", "aria-label": "Dismiss", onclick: close }, icon("close")),
+  );
+  const notes = document.getElementById("notes");
+  notes.replaceChildren(element);
+  setTimeout(close, action ? 12_000 : 6_000);
+}
+
+/** A placeholder where something could be: an icon, a sentence, what else there is to say. */
+export function empty(name, title, ...more) {
+  return h(
+    "div",
+    { class: "empty" },
+    icon(name),
+    h("p", { class: "empty-title" }, title),
+    more.map((text) => (typeof text === "string" ? h("p", {}, text) : text)),
+  );
+}
+
+/** What stands where something will be in a moment. */
+export const loading = () => h("p", { class: "loading" }, "One moment…");
+
+/** What went wrong, with a way to try again. */
+export function failure(error, again = null) {
+  return h(
+    "div",
+    { class: "empty wrong", role: "alert" },
+    icon("warn"),
+    h("p", { class: "empty-title" }, error.title || "That did not work."),
+    h("p", {}, error.message),
+    again && h("button", { type: "button", onclick: again }, icon("reload"), "Try again"),
+  );
+}
+
+/** Calls `act` once it has not been called for a moment. */
+export function debounced(act, milliseconds) {
+  let timer;
+  return (...given) => {
+    clearTimeout(timer);
+    timer = setTimeout(act, milliseconds, ...given);
+  };
+}

@@ -1,0 +1,130 @@
+// One document as a form. What is wrong stands beside the field that it is about.
+
+import { h } from "./dom.js";
+import * as service from "./service.js";
+
+const FIELDS = [
+  { name: "id", label: "Id", hint: "What programs call it. It cannot be changed later.", required: true },
+  { name: "title", label: "Title", hint: "Searched. Often the name of the tool." },
+  { name: "content", label: "Content", hint: "Searched. What it does and when to use it.", rows: 6 },
+  { name: "keywords", label: "Keywords", hint: "Searched. Separated by commas." },
+  { name: "metadata", label: "Metadata", hint: "Not searched. A JSON object.", rows: 5, code: true },
+];
+
+/** Opens the form, empty for a new document. `saved(document, wasThere)` is called once the service has it. */
+export function edit(document_, { corpus, saved }) {
+  const wasThere = document_ !== null;
+  const inputs = {};
+  const wrongs = {};
+  const before = {};
+  const general = h("p", { class: "wrong-field", role: "alert" });
+  const save = h("button", { class: "primary" }, wasThere ? "Save" : "Add document");
+  const dialog = h(
+    "dialog",
+    { class: "dialog", "aria-labelledby": "editor-title", onclose: () => dialog.remove() },
+    h(
+      "form",
+      { novalidate: true, onsubmit: submit },
+      h("h2", { id: "editor-title" }, wasThere ? "Edit the document" : "Add a document"),
+      FIELDS.map(field),
+      general,
+      h("div", { class: "actions" }, h("button", { type: "button", onclick: () => dialog.close() }, "Cancel"), save),
+    ),
+  );
+  document.body.append(dialog);
+  dialog.showModal();
+  inputs[wasThere ? "title" : "id"].focus();
+
+  function field({ name, label, hint, rows, code, required }) {
+    const id = `edit-${name}`;
+    const common = {
+      id,
+      name,
+      class: code ? "code" : null,
+      "aria-describedby": `${id}-hint ${id}-wrong`,
+      "aria-required": required ? "true" : null,
+      readonly: wasThere && name === "id",
+      spellcheck: code || name === "id" ? "false" : null,
+      autocomplete: "off",
+    };
+    inputs[name] = rows ? h("textarea", { ...common, rows }) : h("input", { ...common, type: "text" });
+    if (wasThere) inputs[name].value = shown(name, document_[name]);
+    before[name] = inputs[name].value; // a field may not take every character
+    wrongs[name] = h("p", { class: "wrong-field", id: `${id}-wrong`, role: "alert" });
+    return h(
+      "div",
+      { class: "field" },
+      h(
+        "div",
+        { class: "field-head" },
+        h("label", { for: id }, label),
+        h("span", { class: "hint", id: `${id}-hint` }, hint),
+      ),
+      inputs[name],
+      wrongs[name],
+    );
+  }
+
+  function say(problems) {
+    for (const { name } of FIELDS) {
+      wrongs[name].textContent = problems[name] ?? "";
+      if (problems[name]) inputs[name].setAttribute("aria-invalid", "true");
+      else inputs[name].removeAttribute("aria-invalid");
+    }
+    inputs[FIELDS.find(({ name }) => problems[name])?.name]?.focus();
+  }
+
+  async function submit(event) {
+    event.preventDefault();
+    general.textContent = "";
+    const { given, problems } = read();
+    save.disabled = true;
+    try {
+      if (!wasThere && !problems.id && (await service.has(corpus, given.id)))
+        problems.id = "There is already a document with this id. Edit that one, or choose another id.";
+      say(problems);
+      if (Object.keys(problems).length) return;
+      await service.keep(given);
+      dialog.close();
+      saved(given, wasThere);
+    } catch (error) {
+      say(error.fields ?? {});
+      if (!FIELDS.some(({ name }) => error.fields?.[name])) general.textContent = error.message;
+    } finally {
+      save.disabled = false;
+    }
+  }
+
+  /** What stands in the fields, and what is wrong with it. */
+  function read() {
+    const text = Object.fromEntries(FIELDS.map(({ name }) => [name, inputs[name].value]));
+    const problems = {};
+    if (!text.id.trim()) problems.id = "A document needs an id.";
+    if (/^\.{1,2}$/.test(text.id.trim())) problems.id = "An id of dots alone cannot stand in an address.";
+    if (!text.content.trim() && !text.title.trim())
+      problems.content = "A document needs a title or a content: there would be nothing to find.";
+    const words = text.keywords.split(",").map((word) => word.trim());
+    const given = {
+      id: text.id.trim(),
+      title: text.title.trim(),
+      content: text.content,
+      keywords: words.filter(Boolean),
+    };
+    try {
+      given.metadata = text.metadata.trim() ? JSON.parse(text.metadata) : {};
+      if (given.metadata === null || typeof given.metadata !== "object" || Array.isArray(given.metadata))
+        problems.metadata = 'Metadata is a JSON object, such as {"category": "billing"}.';
+    } catch (error) {
+      problems.metadata = `This is not JSON: ${error.message}.`;
+    }
+    for (const { name } of FIELDS) if (wasThere && text[name] === before[name]) given[name] = document_[name];
+    return { given, problems };
+  }
+}
+
+/** A value as its field shows it. */
+function shown(name, value) {
+  if (name === "keywords") return value.join(", ");
+  if (name === "metadata") return Object.keys(value).length ? JSON.stringify(value, null, 2) : "";
+  return value;
+}

@@ -1,0 +1,127 @@
+// Reads one document: its body, what is known about it, the files beside it.
+
+import { empty, failure, h, icon } from "./dom.js";
+
+/** A panel that stands beside the results where there is room, and over them where there is none. */
+export class Panel {
+  /** `closed` hears that the reader is done. */
+  constructor({ closed }) {
+    this.asked = null;
+    this.closed = closed;
+    this.heading = h("h2", { tabindex: "-1", dir: "auto" }, "Document");
+    this.body = h("div", { class: "panel-body" });
+    this.element = h(
+      "aside",
+      {
+        class: "panel",
+        "aria-label": "Document",
+        onkeydown: (event) => {
+          if (event.key === "Escape") {
+            event.stopPropagation();
+            this.close();
+          }
+        },
+      },
+      h(
+        "div",
+        { class: "panel-head" },
+        this.heading,
+        h(
+          "button",
+          {
+            type: "button",
+            class: "quiet icon-button",
+            "aria-label": "Close the document",
+            onclick: () => this.close(),
+          },
+          icon("close"),
+        ),
+      ),
+      this.body,
+    );
+    this.reset();
+  }
+
+  get isOpen() {
+    return this.element.classList.contains("open");
+  }
+
+  /** Back to rest, without a word to anybody. */
+  reset() {
+    this.asked = null;
+    this.element.classList.remove("open");
+    this.heading.textContent = "Document";
+    this.body.replaceChildren(
+      empty("documents", "Nothing is open", "Choose a result to read it here: what an agent sees once it has decided."),
+    );
+  }
+
+  close() {
+    const was = this.asked;
+    this.reset();
+    this.closed(was);
+  }
+
+  /** Shows what `load()` gives; an answer that comes after another was asked for is dropped. */
+  async open({ id, title }, load, { focus }) {
+    const again = this.asked === id;
+    this.asked = id;
+    this.element.classList.add("open");
+    this.heading.textContent = title;
+    if (focus) this.heading.focus({ preventScroll: true });
+    if (again) return;
+    this.body.setAttribute("aria-busy", "true");
+    try {
+      const found = await load();
+      if (this.asked === id) this.body.replaceChildren(...parts(found));
+    } catch (error) {
+      if (this.asked === id) this.body.replaceChildren(failure(error));
+    } finally {
+      this.body.removeAttribute("aria-busy");
+    }
+    this.body.scrollTop = 0;
+  }
+}
+
+/** A disclosed document as the panel shows it. */
+function parts({ id, kind, source, locator, body, metadata, files, note, corpus }) {
+  const place = [source, locator && locator !== "whole" ? locator : ""].filter(Boolean).join(" · ");
+  return [
+    h(
+      "dl",
+      { class: "facts" },
+      fact("Id", h("code", {}, id)),
+      fact("Corpus", corpus),
+      fact("Kind", kind),
+      fact("From", place),
+    ),
+    note && h("p", { class: "notice" }, icon("warn"), note),
+    h("h3", {}, "Body"),
+    h("pre", { class: "text", dir: "auto", tabindex: "0", role: "region", "aria-label": "Body" }, body || "(empty)"),
+    Object.keys(metadata).length > 0 && [h("h3", {}, "Metadata"), tree(metadata)],
+    files.length > 0 && [
+      h("h3", {}, `Files beside it (${files.length})`),
+      h(
+        "ul",
+        { class: "files" },
+        files.map((file) => h("li", {}, icon("file"), h("code", {}, file))),
+      ),
+    ],
+  ]
+    .flat()
+    .filter(Boolean);
+}
+
+const fact = (name, value) => value && h("div", {}, h("dt", {}, name), h("dd", {}, value));
+
+/** Metadata, nested as it is. */
+function tree(value) {
+  if (value === null || typeof value !== "object") return h("span", {}, String(value));
+  if (Array.isArray(value) && value.every((one) => one === null || typeof one !== "object"))
+    return h("span", {}, value.join(", "));
+  return h(
+    "dl",
+    { class: "tree" },
+    Object.entries(value).map(([name, inner]) => h("div", {}, h("dt", {}, name), h("dd", {}, tree(inner)))),
+  );
+}

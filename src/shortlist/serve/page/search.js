@@ -1,0 +1,296 @@
+// Type, and see at once what an agent would be given, and what not.
+
+import { debounced, empty, h, icon } from "./dom.js";
+import { askedCutoff, counted, discoverOutcome, softmaxOutcome } from "./outcome.js";
+import { Panel } from "./panel.js";
+import { Results } from "./results.js";
+import { remember } from "./route.js";
+import * as service from "./service.js";
+import { DEFAULTS, read as fromAddress, tuning } from "./tuning.js";
+
+const PAUSE = 120;
+
+export function mount(root, params) {
+  let known = [];
+  const defaults = { ...DEFAULTS };
+  let state = { corpus: "", q: "" };
+  let answer = null;
+  let underWay = null;
+  const current = () => known.find((one) => one.name === state.corpus);
+  const soon = debounced(ask, PAUSE);
+
+  const field = h("input", {
+    id: "query",
+    type: "search",
+    autocomplete: "off",
+    spellcheck: "false",
+    enterkeyhint: "search",
+    placeholder: "What should be found?",
+    "aria-label": "Query",
+    "aria-controls": "found",
+    oninput: () => change({ q: field.value }),
+    onkeydown: fromField,
+  });
+  const corpus = h("select", { id: "corpus", "aria-label": "Corpus", onchange: () => chosen(corpus.value) });
+  const verdict = h("div", { class: "verdict" });
+  const live = h("p", { class: "unseen", role: "status", "aria-live": "polite" });
+  const blank = h("div");
+  const panel = new Panel({
+    closed: (id) => {
+      results.mark(null);
+      results.focus(id);
+    },
+  });
+  const results = new Results({ open: read, leave: () => field.focus() });
+  const controls = tuning({ change, reset: () => change({ ...defaults, look: state.look }) });
+  const fold = h(
+    "details",
+    { class: "tuning", open: matchMedia("(min-width: 60rem)").matches },
+    h("summary", {}, icon("settings"), "Tuning"),
+    controls.element,
+  );
+  const found = h(
+    "section",
+    { class: "found", id: "found", "aria-label": "Results" },
+    live,
+    verdict,
+    blank,
+    results.element,
+  );
+
+  root.append(
+    h("h1", { class: "unseen" }, "Search"),
+    h(
+      "div",
+      { class: "ask" },
+      h("div", { class: "query" }, icon("search"), field, h("kbd", { "aria-hidden": "true" }, "/")),
+      corpus,
+    ),
+    fold,
+    found,
+    panel.element,
+  );
+
+  addEventListener("keydown", shortcuts);
+  begin();
+  return () => {
+    removeEventListener("keydown", shortcuts);
+    underWay?.abort();
+  };
+
+  async function begin() {
+    say("rest", "search", "One moment", "Looking for corpora…");
+    blank.replaceChildren();
+    try {
+      const [rows, inForce] = await Promise.all([service.corpora(), service.settings()]);
+      known = rows;
+      Object.assign(defaults, {
+        temperature: inForce.temperature,
+        cutoff: inForce.llm_tools_cutoff,
+        ignore_zero: inForce.ignore_zero,
+      });
+    } catch (error) {
+      return fail(error, begin);
+    }
+    corpus.replaceChildren(...service.choices(known));
+    const first = service.preferred(known, params.corpus);
+    defaults.look = first.served ? "softmax" : "discover";
+    state = { ...defaults, ...fromAddress(params), corpus: first.name, q: field.value || (params.q ?? "") };
+    if (!first.served) state.look = "discover";
+    corpus.value = state.corpus;
+    field.value = state.q;
+    controls.show(state, first.served);
+    if (!matchMedia("(pointer: coarse)").matches) field.focus();
+    return ask();
+  }
+
+  function chosen(name) {
+    const one = known.find((other) => other.name === name);
+    change({ corpus: name, look: one.served ? state.look : "discover" });
+    panel.reset();
+    results.clear();
+  }
+
+  function change(partial) {
+    if (!current()) return;
+    state = { ...state, ...partial };
+    controls.show(state, current().served);
+    if (answer?.look === "softmax" && state.look === "softmax" && "cutoff" in partial) show();
+    note();
+    soon();
+  }
+
+  function note() {
+    const kept = { corpus: current().served ? "" : state.corpus, q: state.q };
+    const tuned = Object.entries(state).filter(([name, value]) => !(name in kept) && value !== defaults[name]);
+    remember("search", { ...kept, ...Object.fromEntries(tuned) });
+  }
+
+  /** Asks for the state of now; what is still under way for an older one is given up. */
+  async function ask() {
+    underWay?.abort();
+    const asked = { ...state, q: state.q.trim() };
+    if (!asked.q) {
+      answer = null;
+      return rest();
+    }
+    const mine = (underWay = new AbortController());
+    const begun = performance.now();
+    found.setAttribute("aria-busy", "true");
+    try {
+      const given =
+        asked.look === "softmax"
+          ? await retrieved(asked, mine.signal)
+          : await service.discover(asked.corpus, discoverBody(asked), mine.signal);
+      if (mine !== underWay) return undefined;
+      answer = { look: asked.look, given, asked, ms: performance.now() - begun };
+      return show();
+    } catch (error) {
+      if (error.name === "AbortError" || mine !== underWay) return undefined;
+      answer = null;
+      results.clear();
+      return fail(error, ask);
+    } finally {
+      if (mine === underWay) found.removeAttribute("aria-busy");
+    }
+  }
+
+  async function retrieved({ q, temperature, cutoff, ignore_zero }, signal) {
+    const body = { query: q, temperature, ignore_zero };
+    const documents = current().documents;
+    const first = await service.retrieve({ ...body, llm_tools_cutoff: askedCutoff(cutoff, documents) }, signal);
+    if (first.documents.length || !first.total_retrieved) return first;
+    // So many share it that none has much; the best has at least the mean.
+    return service.retrieve({ ...body, llm_tools_cutoff: 99 / first.total_retrieved }, signal);
+  }
+
+  function discoverBody({ q, mode, k, strategy, rel, max_k, gap_ratio, temperature, cutoff, min_score }) {
+    const floor = min_score > 0 || strategy === "abs_threshold" ? { min_score } : {};
+    return { query: q, mode, k, strategy, rel, max_k, gap_ratio, temperature, cutoff, ...floor };
+  }
+
+  function show() {
+    const outcome =
+      answer.look === "softmax" ? softmaxOutcome(answer.given, state) : discoverOutcome(answer.given, answer.asked);
+    const { kept, candidates, reason, rows } = outcome;
+    const took = `${answer.ms < 10 ? answer.ms.toFixed(1) : Math.round(answer.ms)} ms`;
+    results.show(outcome);
+    blank.replaceChildren();
+    if (kept) say("kept", "check", `${counted(kept, "document")} selected`, reason, took);
+    else say("none", "none", "Nothing fits", reason, took);
+    if (!rows.length) blank.replaceChildren(nothingFound());
+    live.textContent = kept ? `${kept} of ${candidates} selected.` : `Nothing fits. ${reason}`;
+    if (!rows.some((row) => row.id === panel.asked)) panel.reset();
+    results.mark(panel.asked);
+  }
+
+  function nothingFound() {
+    const one = current();
+    if (one.documents === 0)
+      return empty(
+        "documents",
+        "This corpus is empty",
+        one.served ? "Add a first document in the tab Documents." : "Build it with: shortlist build.",
+      );
+    return empty(
+      "search",
+      "No candidates",
+      "No document shares a word with the query. Try other words, or the look Discover, which also goes by meaning.",
+    );
+  }
+
+  function rest() {
+    results.clear();
+    panel.reset();
+    live.textContent = "";
+    const one = current();
+    say(
+      "rest",
+      "search",
+      counted(one.documents, "document"),
+      one.documents ? "Type a query: results appear as you type." : "There is nothing to find in this corpus yet.",
+    );
+    blank.replaceChildren(one.documents ? hints() : nothingFound());
+  }
+
+  function say(tone, name, title, reason, took = "") {
+    verdict.className = `verdict ${tone}`;
+    verdict.replaceChildren(
+      icon(name),
+      h("p", { class: "verdict-title" }, title),
+      h("p", { class: "verdict-took" }, took),
+      h("p", { class: "verdict-reason", title: reason }, reason),
+    );
+  }
+
+  function fail(error, again) {
+    say("wrong", "warn", error.title || "That did not work", error.message);
+    live.textContent = error.message;
+    const button = h("button", { type: "button", onclick: again }, icon("reload"), "Try again");
+    blank.replaceChildren(h("div", { class: "again" }, button));
+  }
+
+  function read(row, focus) {
+    if (!focus && !panel.isOpen) return;
+    results.mark(row.id);
+    panel.open(row, () => service.disclose(state.corpus, row.id), { focus });
+  }
+
+  function fromField(event) {
+    if (event.isComposing) return;
+    if (event.key === "ArrowDown") {
+      event.preventDefault();
+      results.focusFirst();
+    }
+    if (event.key === "Enter") results.openFirst();
+    if (event.key === "Escape" && panel.isOpen) {
+      event.preventDefault();
+      panel.reset();
+      results.mark(null);
+    }
+  }
+
+  function shortcuts(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+    if (event.key === "/" && !event.target.closest("input, textarea, select")) {
+      event.preventDefault();
+      field.focus();
+      field.select();
+    }
+    if (event.key === "Escape" && event.target !== field) {
+      if (panel.isOpen) panel.close();
+      else field.focus();
+    }
+  }
+}
+
+const KEYS = [
+  ["/", "to the query"],
+  ["↓ ↑", "through the results"],
+  ["Enter", "read one"],
+  ["Esc", "close it, and back to the query"],
+];
+
+function hints() {
+  return h(
+    "div",
+    { class: "hints" },
+    h("p", {}, "Ask as an agent would: say what is to be done, not how it is called."),
+    h(
+      "dl",
+      { class: "keys", "aria-label": "Keys" },
+      KEYS.map(([keys, text]) =>
+        h(
+          "div",
+          {},
+          h(
+            "dt",
+            {},
+            keys.split(" ").map((key) => h("kbd", {}, key)),
+          ),
+          h("dd", {}, text),
+        ),
+      ),
+    ),
+  );
+}

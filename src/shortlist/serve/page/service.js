@@ -1,0 +1,55 @@
+// What the service offers, and the shape in which the page wants it.
+
+import { get, path, post, remove } from "./api.js";
+import { h } from "./dom.js";
+
+// The corpus behind POST /retrieve: the one that can be changed over HTTP.
+const SERVED = "catalog";
+
+/** The corpora that are known; `served` marks the catalog, and `documents` is null where one was never built. */
+export async function corpora() {
+  const { corpora: rows } = await get("/v1/corpora");
+  return rows.map((row) => ({ ...row, served: row.name === SERVED }));
+}
+
+export const retrieve = (body, signal) => post("/retrieve", body, { signal });
+export const discover = (corpus, body, signal) => post(path("v1", "corpora", corpus, "discover"), body, { signal });
+export const disclose = async (corpus, id) =>
+  (await post(path("v1", "corpora", corpus, "disclose"), { ids: [id], level: "bundled" })).documents[0];
+
+export const documents = (corpus, { offset, limit, q }) =>
+  get(`${path("v1", "corpora", corpus, "documents")}?${new URLSearchParams({ offset, limit, q })}`);
+export const has = async (corpus, id) =>
+  (await documents(corpus, { offset: 0, limit: 10_000, q: id })).documents.some((one) => one.id === id);
+export const keep = (document) => post("/documents", document);
+export const drop = (id) => remove(path("documents", id));
+
+export const settings = () => get("/settings");
+
+/** Each setting in force, and where it comes from. */
+export async function settingsWithOrigins() {
+  const { settings: inForce, configuration } = await get("/status");
+  const rows = configuration.map(({ key, origin }) => [key.replace("bm25s.", ""), origin]);
+  return { inForce, origins: Object.fromEntries(rows) };
+}
+
+export const change = (partial) => post("/settings", partial);
+export const files = () => get("/document-files");
+export const switchTo = (file) => post("/switch-document-file", { file });
+export const reload = () => post("/documents/reload");
+export const status = () => get("/status");
+
+/** The corpora to choose from: one that was never built is named, but cannot be taken. */
+export function choices(rows) {
+  return rows.map((row) =>
+    h(
+      "option",
+      { value: row.name, disabled: row.documents === null },
+      `${row.name} (${row.documents === null ? "not built" : row.documents.toLocaleString("en")})`,
+    ),
+  );
+}
+
+/** The one that was asked for, or else the catalog. */
+export const preferred = (rows, name) =>
+  rows.find((row) => row.name === name && row.documents !== null) ?? rows.find((row) => row.served);

@@ -1,0 +1,136 @@
+// How the service does: what it serves, since when, and how fast.
+
+import { empty, failure, h, icon, loading } from "./dom.js";
+import { number, size } from "./outcome.js";
+import { asTable, legend, plot } from "./plot.js";
+import * as service from "./service.js";
+
+const EVERY = 5_000;
+const LINES = [
+  { key: "p50_ms", name: "p50" },
+  { key: "p95_ms", name: "p95" },
+  { key: "p99_ms", name: "p99" },
+];
+const SPAN = 600;
+
+export function mount(root) {
+  let timer = null;
+  let ended = false;
+  const facts = h("dl", { class: "tiles" });
+  const latency = h("section", { class: "card", "aria-label": "Latency" });
+  const corpora = h("section", { class: "card flush", "aria-label": "Corpora" });
+  const parts = h("div", { class: "parts", hidden: true }, facts, latency, corpora);
+  const said = h("div", {}, loading());
+  const table = h("details", { class: "as-table" }, h("summary", {}, "Show as a table"));
+  root.append(h("div", { class: "head" }, h("h1", {}, "Status")), said, parts);
+  look();
+  return () => {
+    ended = true;
+    clearTimeout(timer);
+  };
+
+  async function look() {
+    clearTimeout(timer);
+    try {
+      if (!document.hidden) {
+        const [status, known] = await Promise.all([service.status(), service.corpora()]);
+        if (ended) return;
+        said.replaceChildren(...(status.problem ? [h("p", { class: "notice" }, icon("warn"), status.problem)] : []));
+        show(status, known);
+        parts.hidden = false;
+      }
+    } catch (error) {
+      if (!ended) said.replaceChildren(failure(error, look));
+    }
+    if (!ended) timer = setTimeout(look, EVERY);
+  }
+
+  function show(status, known) {
+    const now = status.latency;
+    const tiles = [
+      ["Version", status.version],
+      ["Up for", duration(status.uptime_seconds)],
+      ["Documents served", number(status.documents)],
+      ["Requests, last minute", number(now.requests)],
+      ["p50, last minute", ms(now.p50_ms)],
+      ["p99, last minute", ms(now.p99_ms)],
+    ];
+    facts.replaceChildren(...tiles.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+    const caption = `Percentiles of the last ten minutes, in steps of ${now.bucket_seconds} seconds`;
+    const inWords = LINES.map(({ key, name }) => `${name} ${ms(now[key])}`).join(", ");
+    table.querySelector("table")?.remove();
+    table.append(asTable(now.series, LINES, { unit: "ms", caption }));
+    latency.replaceChildren(
+      h("div", { class: "card-head" }, h("h2", {}, "Latency"), legend(LINES)),
+      now.series.length
+        ? plot(now.series, LINES, {
+            span: SPAN,
+            unit: "ms",
+            gap: now.bucket_seconds * 3,
+            label: `Latency over ten minutes. Last minute: ${inWords}.`,
+          })
+        : empty("status", "No requests yet", "Search for something, and its latency appears here."),
+      table,
+    );
+    corpora.replaceChildren(
+      h("div", { class: "card-head" }, h("h2", {}, "Corpora"), h("p", { class: "muted" }, `${known.length} known`)),
+      h(
+        "div",
+        { class: "wide" },
+        h(
+          "table",
+          {},
+          h("caption", { class: "unseen" }, "Corpora"),
+          h(
+            "thead",
+            {},
+            h(
+              "tr",
+              {},
+              ["Name", "Documents", "Passages", "Size", "Model"].map((name) => h("th", { scope: "col" }, name)),
+            ),
+          ),
+          h(
+            "tbody",
+            {},
+            known.map((one) =>
+              h(
+                "tr",
+                {},
+                h("th", { scope: "row" }, one.name, one.served && h("span", { class: "badge" }, "Served")),
+                h("td", {}, sized(one.documents)),
+                h("td", {}, sized(one.passages)),
+                h("td", {}, size(one.bytes)),
+                h(
+                  "td",
+                  {},
+                  one.embedder
+                    ? h("code", {}, one.embedder)
+                    : h("span", { class: "muted" }, one.problem ?? "not built"),
+                ),
+              ),
+            ),
+          ),
+        ),
+      ),
+    );
+  }
+}
+
+const sized = (count) => (count === null ? "–" : number(count));
+const ms = (value) => (value === null || value === undefined ? "–" : `${number(value, value < 10 ? 2 : 0)} ms`);
+
+function duration(seconds) {
+  const parts = [
+    ["d", 86_400],
+    ["h", 3_600],
+    ["min", 60],
+    ["s", 1],
+  ];
+  const first = parts.findIndex(([, length]) => seconds >= length);
+  if (first < 0) return "0 s";
+  return parts
+    .slice(first, first + 2)
+    .map(([unit, length], at) => `${Math.floor(at ? (seconds % parts[first][1]) / length : seconds / length)} ${unit}`)
+    .join(" ");
+}

@@ -1,0 +1,117 @@
+"""How is a failure told over HTTP? As application/problem+json (RFC 9457), with a sentence that helps."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, TypeVar
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from shortlist.errors import CorpusBusy, CorpusError, CorpusNotFound, InputError, ShortlistError, SourceError
+
+Model = TypeVar("Model", bound=BaseModel)
+
+MEDIA_TYPE = "application/problem+json"
+REQUEST_ID = "shortlist.request_id"  # where a scope holds it
+
+# The status of each kind of error; the first that fits.
+STATUSES: tuple[tuple[type[ShortlistError], int], ...] = (
+    (InputError, 422),
+    (CorpusNotFound, 404),
+    (SourceError, 409),
+    (CorpusBusy, 503),
+    (CorpusError, 503),
+    (ShortlistError, 503),
+)
+
+
+def problem(
+    scope: Mapping[str, Any],
+    status: int,
+    detail: str,
+    *,
+    headers: Mapping[str, str] | None = None,
+    errors: Sequence[Mapping[str, str]] = (),
+) -> Response:
+    """The answer to a request that failed."""
+    title = _title(status)
+    content: dict[str, Any] = {
+        "type": f"urn:shortlist:{title.lower().replace(' ', '-')}",
+        "title": title,
+        "status": status,
+        "detail": detail,
+        "instance": scope.get("path", ""),
+        "request_id": scope.get(REQUEST_ID, ""),
+    }
+    if errors:
+        content["errors"] = list(errors)
+    body = json.dumps(content, ensure_ascii=False).encode("utf-8", "replace")
+    return Response(body, status, headers, MEDIA_TYPE)
+
+
+def _title(status: int) -> str:
+    """As RFC 9110 has it; older versions of Python have older words."""
+    return {413: "Content Too Large", 422: "Unprocessable Content"}.get(status) or HTTPStatus(status).phrase
+
+
+def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """What an operation may answer instead, for the OpenAPI document."""
+    content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    return {status: {"description": _title(status), "content": content} for status in statuses}
+
+
+def checked(body: bytes, content_type: str, model: type[Model]) -> Model:
+    """A body as its model, or the error that FastAPI would raise."""
+    if "json" not in content_type:
+        raise RequestValidationError([{"type": "dict_type", "loc": ("body",), "msg": "", "input": None}])
+    try:
+        return model.model_validate_json(body)
+    except ValidationError as error:
+        details = error.errors(include_url=False, include_input=False)
+        raise RequestValidationError([{**item, "loc": ("body", *item["loc"])} for item in details]) from None
+
+
+def tell_problems(app: FastAPI) -> None:
+    """Have every error of the application told so."""
+    app.add_exception_handler(HTTPException, _of_http)
+    app.add_exception_handler(RequestValidationError, _of_validation)
+    app.add_exception_handler(ShortlistError, _of_ours)
+
+
+def _of_http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    place = f"{request.method} {request.url.path}"
+    sentences = {
+        400: "The body could not be read: it must be JSON that is not nested too deep and has no endless numbers.",
+        404: f"There is nothing at {place}. GET /docs lists what there is.",
+        405: f"{request.url.path} does not take {request.method}. GET /docs lists what it takes.",
+    }
+    return problem(
+        request.scope, error.status_code, sentences.get(error.status_code, str(error.detail)), headers=error.headers
+    )
+
+
+def _of_validation(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    errors = [{"where": ".".join(map(str, item["loc"])), "message": _message(item)} for item in error.errors()]
+    told = "; ".join(f"{item['where']}: {item['message']}" for item in errors[:5])
+    return problem(request.scope, 422, f"The request does not fit. {told}.", errors=errors)
+
+
+def _message(item: Mapping[str, Any]) -> str:
+    if item["type"] == "json_invalid":
+        return f"this is not JSON ({item['ctx']['error']})"
+    if item["type"] in ("model_attributes_type", "dict_type") and item["loc"] == ("body",):
+        return "a JSON object is wanted, sent with Content-Type: application/json"
+    return str(item["msg"])
+
+
+def _of_ours(request: Request, error: Exception) -> Response:
+    status = next(status for kind, status in STATUSES if isinstance(error, kind))
+    return problem(request.scope, status, str(error))

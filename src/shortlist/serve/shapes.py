@@ -1,0 +1,385 @@
+"""What do requests and answers look like? The models behind the OpenAPI document, with examples."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from shortlist.search.select import CUTOFF, GAP_RATIO, MAX_K, REL, TEMPERATURE
+from shortlist.types import Document, Level, Mode
+
+MOST_HITS = 1_000
+MOST_LISTED = 10_000
+
+Id = Annotated[str, Field(min_length=1, pattern=r"\S")]
+Temperature = Annotated[float, Field(ge=0.1, le=10)]
+Percentage = Annotated[float, Field(ge=0, le=100)]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+TOOL = {
+    "id": "refund_payment",
+    "title": "Refund a payment",
+    "content": "Send money of a payment back to the customer's card.",
+    "keywords": ["refund", "chargeback"],
+    "metadata": {"category": "payments"},
+}
+CUT = {"temperature": 0.5, "ignore_zero": True, "llm_tools_cutoff": 10.0}
+CHANGES = {"added": 1, "changed": 0, "removed": 0, "unchanged": 0}
+HIT = {
+    "id": "refund_payment", "name": "Refund a payment", "score": 0.61, "text": TOOL["content"], "kind": "tool",
+    "source": "", "locator": "whole", "context": "", "metadata": TOOL["metadata"],
+    "signals": {"lexical": 4.2, "dense": 0.48}, "corpus": "catalog",
+}  # fmt: skip
+SHOWN = {
+    "id": "refund_payment", "name": "Refund a payment", "score": 0.61, "kind": "tool", "source": "",
+    "locator": "whole", "metadata": TOOL["metadata"], "level": "body", "body": TOOL["content"], "files": [],
+    "stale": False, "note": "", "corpus": "catalog",
+}  # fmt: skip
+
+
+def _example(example: Any) -> ConfigDict:
+    return ConfigDict(json_schema_extra={"examples": [example]})
+
+
+class Body(BaseModel):
+    """What is sent. What it does not know is an error, and nothing is taken for what it is not."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class DocumentBody(Body):
+    """A document: title, content and keywords are searchable, id and metadata are not."""
+
+    model_config = _example(TOOL)
+
+    id: Id
+    title: str
+    content: str
+    keywords: list[str] = []
+    metadata: dict[str, Any] = {}
+
+    def to_document(self) -> Document:
+        return Document(self.id, self.title, self.content, self.keywords, self.metadata, kind="tool")
+
+
+class RetrieveBody(Body):
+    """A query, and settings for this call alone."""
+
+    model_config = _example({"query": "give the customer the money back", "llm_tools_cutoff": 5})
+
+    query: str
+    temperature: Temperature | None = None
+    ignore_zero: bool | None = None
+    llm_tools_cutoff: Percentage | None = None
+
+
+class IndexBody(Body):
+    """Documents that replace all others, or that the file is to be taken as it is."""
+
+    model_config = _example({"documents": [TOOL]})
+
+    documents: list[DocumentBody] | None = None
+    from_file: bool = False
+
+
+class SettingsBody(Body):
+    """Only what is named is changed."""
+
+    model_config = _example({"temperature": 2.0})
+
+    temperature: Temperature = 0.5
+    ignore_zero: bool = True
+    llm_tools_cutoff: Percentage = 10.0
+
+
+class SwitchBody(Body):
+    """The name of a file that GET /document-files lists."""
+
+    model_config = _example({"file": "tools.yaml"})
+
+    file: str = Field(min_length=1)
+
+
+class SearchBody(Body):
+    """What to look for in a corpus. `filter` is a condition on metadata."""
+
+    model_config = _example({"query": "refund", "k": 3, "filter": {"category": "payments"}})
+
+    query: str
+    mode: Mode = "auto"
+    k: int = Field(default=10, ge=0, le=MOST_HITS)
+    filter: dict[str, Any] | None = None
+
+
+class DiscoverBody(SearchBody):
+    """What to look for, how to choose, and how much to show of what was chosen."""
+
+    model_config = _example({"query": "refund", "strategy": "conservative", "min_score": "auto", "level": "body"})
+
+    strategy: Literal["conservative", "top_k", "rel_threshold", "abs_threshold", "score_gap", "softmax"] = (
+        "conservative"
+    )
+    max_k: int = Field(default=MAX_K, ge=1, le=MOST_HITS)
+    rel: Share = REL
+    gap_ratio: Share = GAP_RATIO
+    min_score: float | Literal["auto"] | None = None
+    temperature: float = Field(default=TEMPERATURE, gt=0)
+    cutoff: Percentage = CUTOFF
+    level: Level = "metadata"
+
+
+class DiscloseBody(Body):
+    """Which documents to show, and how much of them."""
+
+    model_config = _example({"ids": ["refund_payment"], "level": "body"})
+
+    ids: list[str] = Field(max_length=MOST_HITS)
+    level: Level = "body"
+
+
+class DocumentsBody(Body):
+    """Documents to add; the same id replaces."""
+
+    model_config = _example({"documents": [TOOL]})
+
+    documents: list[DocumentBody] = Field(min_length=1)
+
+
+class Plain(BaseModel):
+    """A document as it is answered."""
+
+    model_config = _example(TOOL)
+
+    id: str
+    title: str
+    content: str
+    keywords: list[str]
+    metadata: dict[str, Any]
+
+
+class Retrieved(Plain):
+    model_config = _example({**TOOL, "bm25_score": 4.2, "softmax_score": 0.97})
+
+    bm25_score: float
+    softmax_score: float
+
+
+class Cut(BaseModel):
+    """The settings of /retrieve that are in force."""
+
+    model_config = _example(CUT)
+
+    temperature: float
+    ignore_zero: bool
+    llm_tools_cutoff: float
+
+
+class Retrieval(BaseModel):
+    """The documents that hold at least the cutoff of the softmax; what went wrong is told in the same shape."""
+
+    success: bool
+    message: str
+    documents: list[Retrieved]
+    total_retrieved: int
+    cutoff_percentage: float
+    settings: Cut
+
+
+class Listing(BaseModel):
+    """Documents, and how many there are altogether."""
+
+    documents: list[Plain]
+    count: int
+
+
+class Changed(BaseModel):
+    """What a change did, and how many documents there are now. It is on the disk."""
+
+    model_config = _example({"success": True, "message": "1 added.", "count": 1, **CHANGES})
+
+    success: bool
+    message: str
+    count: int
+    added: int
+    changed: int
+    removed: int
+    unchanged: int
+
+
+class CatalogFile(BaseModel):
+    file: str
+    bytes: int
+    modified: float
+    current: bool
+
+
+class CatalogFiles(BaseModel):
+    """The catalogs in the configured folder."""
+
+    folder: str
+    current: str
+    files: list[CatalogFile]
+
+
+class Setting(BaseModel):
+    """A value in force and where it came from."""
+
+    key: str
+    value: Any
+    origin: str
+
+
+class Point(BaseModel):
+    """Latencies of searches within some seconds from `time` on."""
+
+    time: int
+    requests: int
+    p50_ms: float | None
+    p95_ms: float | None
+    p99_ms: float | None
+
+
+class Latency(BaseModel):
+    """Latencies of the searches of the last minute, and of the last ten minutes in steps."""
+
+    requests: int
+    p50_ms: float | None
+    p95_ms: float | None
+    p99_ms: float | None
+    bucket_seconds: int
+    series: list[Point]
+
+
+class IndexFacts(BaseModel):
+    """The index of the catalog."""
+
+    documents: int
+    passages: int
+    segments: int
+    generation: int
+    bytes: int
+    analyzer: str
+    embedder: str
+    dim: int
+
+
+class Status(BaseModel):
+    """How the service is doing."""
+
+    status: Literal["ok", "degraded"]
+    version: str
+    uptime_seconds: float
+    document_file: str
+    documents: int
+    problem: str = Field(description="Why the document file could not be read when that was last tried, or empty.")
+    index: IndexFacts
+    settings: Cut
+    configuration: list[Setting]
+    latency: Latency
+
+
+class CorpusRow(BaseModel):
+    """A corpus that can be searched, or why it cannot."""
+
+    name: str
+    kind: str | None
+    roots: list[str]
+    built: bool
+    documents: int | None
+    passages: int | None
+    embedder: str | None
+    bytes: int
+    problem: str | None
+
+
+class Corpora(BaseModel):
+    corpora: list[CorpusRow]
+
+
+class HitRow(BaseModel):
+    model_config = _example(HIT)
+
+    id: str
+    name: str
+    score: float
+    text: str
+    kind: str
+    source: str
+    locator: str
+    context: str
+    metadata: dict[str, Any]
+    signals: dict[str, float]
+    corpus: str
+
+
+class Candidate(HitRow):
+    model_config = _example({**HIT, "selected": True})
+
+    selected: bool
+
+
+class Hits(BaseModel):
+    """The best documents, best first."""
+
+    query: str
+    mode: Mode
+    hits: list[HitRow]
+
+
+class Shown(BaseModel):
+    model_config = _example(SHOWN)
+
+    id: str
+    name: str
+    score: float
+    kind: str
+    source: str
+    locator: str
+    metadata: dict[str, Any]
+    level: Level
+    body: str | None
+    files: list[str]
+    stale: bool
+    note: str
+    corpus: str
+
+
+class Discovery(BaseModel):
+    """The few that were chosen, shown, or none, with the reason; and among which they were chosen."""
+
+    query: str
+    mode: Mode
+    abstained: bool
+    reason: str
+    signals: dict[str, Any]
+    results: list[Shown]
+    candidates: list[Candidate]
+    line: float | None = Field(description="The score from which candidates were kept, where there is one.")
+
+
+class Disclosed(BaseModel):
+    documents: list[Shown]
+
+
+class Alive(BaseModel):
+    """The process answers."""
+
+    status: Literal["ok"]
+
+
+class FieldProblem(BaseModel):
+    where: str
+    message: str
+
+
+class Problem(BaseModel):
+    """What went wrong, and what to do about it."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    instance: str
+    request_id: str
+    errors: list[FieldProblem] = Field(default=[], description="With 422: what does not fit, and where.")

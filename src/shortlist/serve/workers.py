@@ -1,0 +1,113 @@
+"""Where is the work done? In threads, so that the event loop is free; changes one after another in one of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections import deque
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any
+
+from starlette.responses import Response
+
+# More threads than this take turns at the interpreter more than they work.
+RETRIEVERS = 2
+READERS = 4
+
+Work = Callable[[], Any]
+Render = Callable[[Any], Response]
+
+
+class Pool:
+    """Threads that work for one event loop. It is woken once for all that is done by then, which costs half of what an
+    executor does for each."""
+
+    def __init__(self, threads: int, name: str) -> None:
+        self._waiting: SimpleQueue[tuple[Work, asyncio.Future[Any]] | None] = SimpleQueue()
+        self._done: deque[tuple[asyncio.Future[Any], Any, BaseException | None]] = deque()
+        self._is_told = False
+        self._threads = [
+            threading.Thread(target=self._run, name=f"{name}-{number}", daemon=True) for number in range(threads)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def do(self, work: Work) -> asyncio.Future[Any]:
+        future = asyncio.get_running_loop().create_future()
+        self._waiting.put((work, future))
+        return future
+
+    def close(self) -> None:
+        """Finish what is waiting."""
+        for _ in self._threads:
+            self._waiting.put(None)
+        for thread in self._threads:
+            thread.join()
+
+    def _run(self) -> None:
+        while item := self._waiting.get():
+            work, future = item
+            if future.cancelled():  # nobody waits for it any more
+                continue
+            result, error = None, None
+            try:
+                result = work()
+            except Exception as failure:
+                error = failure
+            self._done.append((future, result, error))
+            if not self._is_told:
+                self._is_told = True
+                future.get_loop().call_soon_threadsafe(self._deliver)
+            del item, work, future, result, error
+
+    def _deliver(self) -> None:
+        self._is_told = False  # before looking: what is done from now on is told again
+        while self._done:
+            future, result, error = self._done.popleft()
+            if future.done():
+                continue
+            if error is None:
+                future.set_result(result)
+            else:
+                future.set_exception(error)
+
+
+class Workers:
+    """Threads that retrieve, threads for whatever else reads and may take longer, and one that changes."""
+
+    def __init__(self) -> None:
+        self._retrievers = Pool(RETRIEVERS, "shortlist-retrieve")
+        self._readers = Pool(READERS, "shortlist-read")
+        self._writer = Pool(1, "shortlist-write")
+
+    async def retrieve(self, work: Work) -> Response:
+        return await self._answered(self._retrievers, work, answer)
+
+    async def read(self, work: Work, render: Render | None = None) -> Response:
+        """The answer with what the work returns, as JSON unless it is rendered otherwise."""
+        return await self._answered(self._readers, work, render or answer)
+
+    async def write(self, work: Work) -> Response:
+        return await self._answered(self._writer, work, answer)
+
+    async def _answered(self, pool: Pool, work: Work, render: Render) -> Response:
+        response: Response = await pool.do(lambda: render(work()))
+        return response
+
+    def close(self) -> None:
+        """Wait for what is under way."""
+        for pool in (self._writer, self._readers, self._retrievers):
+            pool.close()
+
+
+def answer(data: Any) -> Response:
+    """Plain data as JSON, without the detour through models."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Response(text.encode("utf-8", "replace"), media_type="application/json")
+
+
+def as_text(data: bytes) -> Response:
+    """What Prometheus reads."""
+    return Response(data, media_type="text/plain; version=0.0.4")
