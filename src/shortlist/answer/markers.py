@@ -92,12 +92,10 @@ class Catalog:
 
     def resolve(self, inside: str) -> tuple[Evidence, ...]:
         """The shown passages that the text between two brackets names; what else it names is passed over."""
-        if not _WORD.search(inside):
-            return ()
         text = _fold(inside)
         exact = self._exact.get(inside.strip()) or self._exact.get(text)
-        if exact:
-            return (exact,)
+        if exact or not _WORD.search(text):
+            return (exact,) if exact else ()
         found: dict[Evidence, None] = {}
         items: list[Evidence] = []
         at = 0

@@ -1,23 +1,21 @@
-"""Which language model is meant? The environment first, then `.env` of this folder, then the settings file.
+"""Which language model is meant? The environment first, then `.env` of this folder, then `llm` in its settings.yaml.
 
-SHORTLIST_LLM_URL, _MODEL, _KEY and _FALLBACK, or the usual OPENAI_BASE_URL, OPENAI_MODEL and OPENAI_API_KEY. The
-settings file is settings.toml in the configuration folder, with a table [llm] of url, model, key and fallback.
+SHORTLIST_LLM_URL, _MODEL, _KEY and _FALLBACK, or the usual OPENAI_BASE_URL, OPENAI_MODEL and OPENAI_API_KEY.
 """
 
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from shortlist.answer.llm import OpenAIChat
 from shortlist.errors import InputError
-from shortlist.index.places import config_dir
+from shortlist.serve.settings import FILE, Llm, read_file
 
-FILE = "settings.toml"
 OPENAI = "https://api.openai.com/v1"
 VARIABLES = {
     "url": ("SHORTLIST_LLM_URL", "OPENAI_BASE_URL"),
@@ -27,36 +25,37 @@ VARIABLES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class LLMSettings:
-    """Where a model is and what it is called; all empty where none is meant."""
-
-    url: str = ""
-    model: str = ""
-    key: str = ""
-    fallback: str = ""
-
-    def connect(self) -> OpenAIChat | None:
-        """The model, or None where there is neither an address nor a key."""
-        if not self.url and not self.key:
-            return None
-        if not self.model:
-            raise InputError(
-                "A language model is set up, but not which one: set SHORTLIST_LLM_MODEL (or OPENAI_MODEL), or answer "
-                "without one (--extractive)."
-            )
-        return OpenAIChat(self.url or OPENAI, self.model, self.key, self.fallback)
-
-
-def llm_settings(folder: Path | None = None) -> LLMSettings:
-    """What is set, value by value: the environment, then `.env` in the folder, then the settings file."""
-    places = (os.environ, _dotenv((folder or Path.cwd()) / ".env"))
-    found = dict(_settings_file(config_dir() / FILE))
+def llm_settings(folder: Path | None = None) -> Llm:
+    """What is set, value by value; `folder` is where `.env` and settings.yaml are looked for."""
+    place = folder or Path.cwd()
+    found: dict[str, Any] = {}
+    if (place / FILE).is_file():
+        values = read_file(place / FILE)
+        found = {key.removeprefix("llm."): value for key, value in values.items() if key.startswith("llm.")}
+    environments = (os.environ, _dotenv(place / ".env"))
     for name, variables in VARIABLES.items():
-        values = [str(place[variable]) for place in places for variable in variables if place.get(variable)]
-        if values:
-            found[name] = values[0]
-    return LLMSettings(**{name: value.strip() for name, value in found.items()})
+        said = [environment.get(variable) for environment in environments for variable in variables]
+        if value := next((text.strip() for text in said if text and text.strip()), ""):
+            found[name] = value
+    try:
+        return Llm.model_validate(found)
+    except ValidationError as error:
+        wrong = error.errors(include_url=False)[0]["loc"][0]
+        known = ", ".join(Llm.model_fields)
+        raise InputError(f"{place / FILE}: llm.{wrong} is not understood; known are the texts {known}.") from None
+
+
+def connect(llm: Llm) -> OpenAIChat | None:
+    """The model, or None where there is neither an address nor a key."""
+    key = llm.key.get_secret_value() if llm.key else ""
+    if not llm.url and not key:
+        return None
+    if not llm.model:
+        raise InputError(
+            "A language model is set up, but not which one: set SHORTLIST_LLM_MODEL (or OPENAI_MODEL), or answer "
+            "without one (--extractive)."
+        )
+    return OpenAIChat(llm.url or OPENAI, llm.model, key, llm.fallback)
 
 
 def _dotenv(path: Path) -> Mapping[str, str | None]:
@@ -65,17 +64,3 @@ def _dotenv(path: Path) -> Mapping[str, str | None]:
     from dotenv import dotenv_values  # noqa: PLC0415  # only where there is such a file
 
     return dotenv_values(path, interpolate=False)
-
-
-def _settings_file(path: Path) -> dict[str, str]:
-    try:
-        data: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read: {error}.") from None
-    table = data.get("llm", {})
-    unknown = [name for name in table if name not in VARIABLES]
-    if unknown:
-        raise InputError(f"{path} has [llm] {unknown[0]}, which means nothing; known are {', '.join(VARIABLES)}.")
-    return {name: str(value) for name, value in table.items()}

@@ -197,11 +197,11 @@ def _line_editing() -> Iterator[None]:
 
 
 def _model(agent: bool, extractive: bool) -> OpenAIChat | None:
-    from shortlist.serve.llm_settings import llm_settings
+    from shortlist.serve.llm_settings import connect, llm_settings
 
     if agent and extractive:
         raise WrongUsage("--agent needs a language model, and --extractive asks none: leave one of them out.")
-    llm = None if extractive else llm_settings().connect()
+    llm = None if extractive else connect(llm_settings())
     if agent and llm is None:
         raise WrongUsage(
             "--agent needs a language model: set SHORTLIST_LLM_URL and SHORTLIST_LLM_MODEL (and _KEY), here or in .env."
