@@ -298,6 +298,28 @@ def test_calls_in_one_step_and_what_they_return_are_bounded() -> None:
     assert sum(f'cite="{item.marker}"' in "".join(results) for item in answer.evidence) >= 3
 
 
+def test_a_long_list_of_sources_says_how_many_it_leaves_out() -> None:
+    texts = {f"{at:04}-{'x' * 90}.txt": "word" for at in range(100)}
+    llm = ScriptedLLM([("list_sources", {})], REFUSAL)
+    agent_ask(texts, "Which documents are there?", llm)
+    lines = llm.heard[1][-1]["content"].splitlines()
+    assert lines[-2] == f"(and {100 - (len(lines) - 3)} more)"
+    assert lines[-1] == "</passage>"
+
+
+def test_the_tools_of_an_agent_heed_its_filter() -> None:
+    documents = [
+        Document(name, "", f"The {name} code is 7.", metadata={"who": name}, source=f"/d/{name}.txt")
+        for name in ("open", "secret")
+    ]
+    corpus = shortlist.build(documents, in_memory=True)
+    calls = [("list_sources", {}), ("keyword_search", {"pattern": "code"}), ("retrieve", {"query": "secret code"})]
+    llm = ScriptedLLM(calls, "It is 7 [open.txt:whole]. It is 7 [secret.txt:whole].")
+    answer = agent_ask(corpus, "What is the secret code?", llm, filter={"who": "open"})
+    assert "secret" not in "".join(message["content"] for message in llm.heard[1] if message["role"] == "tool")
+    assert answer.text == "It is 7 [open.txt:whole]."
+
+
 def test_an_agent_needs_a_model() -> None:
     for call in (lambda: agent_ask(MOONS, "What?", None), lambda: Chat(MOONS, agent=True)):  # type: ignore[arg-type]
         with pytest.raises(InputError, match="needs a language model"):

@@ -112,6 +112,24 @@ def test_neighbours_of_nothing_are_an_error(corpus: Corpus) -> None:
         acts.get_neighbors(corpus, "rows.csv", "row=1", 0, -1)
 
 
+def test_what_a_filter_leaves_out_is_in_no_answer() -> None:
+    documents = [
+        shortlist.Document("open", "", "The code is 1.", metadata={"who": "all"}, source="/d/open.txt"),
+        shortlist.Document("secret", "", "The code is 2.", metadata={"who": "few"}, source="/d/secret.txt"),
+    ]
+    corpus = shortlist.build(documents, in_memory=True)
+    corpus.add([shortlist.Document("open", "", "The code is 3.", metadata={"who": "all"}, source="/d/open.txt")])
+    mine = {"who": "all"}
+    assert acts.list_sources(corpus, filter=mine) == {"sources": ["/d/open.txt"], "total": 1}
+    assert [one["id"] for one in acts.retrieve(corpus, "code", filter=mine)["passages"]] == ["open"]
+    assert [one["id"] for one in acts.keyword_search(corpus, "code", filter=mine)["passages"]] == ["open"]
+    for act in (acts.retrieve, acts.keyword_search):
+        with pytest.raises(CorpusNotFound):
+            act(corpus, "code", source="secret.txt", filter=mine)
+    with pytest.raises(CorpusNotFound):
+        acts.get_neighbors(corpus, "/d/secret.txt", "whole", filter=mine)
+
+
 def test_an_end_that_two_paths_share_must_be_said_in_full() -> None:
     documents = [shortlist.Document(f"{at}", "", "text", source=f"/{at}/notes.txt") for at in (1, 2)]
     corpus = shortlist.build(documents, in_memory=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from shortlist.answer.ask import OnText, answered, hint_of, opened, refusal, say, tell
 from shortlist.answer.citations import Stream
-from shortlist.answer.evidence import K, Shown, as_shown, gather
+from shortlist.answer.evidence import LONGEST_PASSAGE, K, Shown, as_shown, gather
 from shortlist.answer.llm import add_usage
 from shortlist.answer.memory import Memory
 from shortlist.answer.prompts import FORCED, messages, passages
@@ -22,6 +22,7 @@ from shortlist.types import LLM, Answer, Reply
 
 MAX_STEPS = 5
 MAX_CALLS = 4  # tools in one step; further ones are answered with an error
+LONGEST_LIST = LONGEST_PASSAGE - 100  # characters of sources
 LONGEST_RESULT = 8_000  # characters that a tool may return
 
 _TEXT = {"type": "string"}
@@ -164,11 +165,15 @@ class _Toolbox:
         return tool(**{key: value for key, value in arguments.items() if value is not None})
 
     def _list_sources(self) -> str:
-        found = acts.list_sources(self._corpora)
-        text = "\n".join(found["sources"])
-        if found["total"] > len(found["sources"]):
-            text += f"\n(and {found['total'] - len(found['sources'])} more)"
-        return passages([self.shown.add("list_sources", "whole", text, 1.0)]) if text else "The index is empty."
+        found = acts.list_sources(self._corpora, filter=self._filter)
+        lines: list[str] = []
+        for source in found["sources"]:
+            if sum(map(len, lines)) + len(lines) + len(source) > LONGEST_LIST:
+                break
+            lines.append(source)
+        if found["total"] > len(lines):
+            lines.append(f"(and {found['total'] - len(lines)} more)")
+        return self._show([{"source": "list_sources", "locator": "whole", "text": "\n".join(lines), "score": 1.0}], "")
 
     def _retrieve(self, query: str, source: str | None = None) -> str:
         chosen = acts.only(source, self._filter, self._corpora)
@@ -176,12 +181,13 @@ class _Toolbox:
         return self._show([as_shown(hit, score) for hit, score in gathered.hits], gathered.reason)
 
     def _keyword_search(self, pattern: str, source: str | None = None) -> str:
-        found = acts.keyword_search(self._corpora, pattern, source)
+        found = acts.keyword_search(self._corpora, pattern, source, filter=self._filter)
         return self._show(found["passages"], "No passage holds it.")
 
     def _get_neighbors(self, source: str, locator: str, before: int = 1, after: int = 1) -> str:
         known = next((one for one in self.shown.items if source in (one.label, one.source)), None)
-        found = acts.get_neighbors(self._corpora, known.source if known else source, locator, before, after)
+        name = known.source if known else source
+        found = acts.get_neighbors(self._corpora, name, locator, before, after, self._filter)
         near = [{"score": known.score if known else 0.0, **one} for one in found["passages"]]
         return self._show(near, "It has no neighbours.")
 

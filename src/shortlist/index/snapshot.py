@@ -92,9 +92,9 @@ class Snapshot:
         """The ids of the documents that came of one file, whose id is that of the file or begins with it."""
         return find_stamped(self._connection, Stamp(id, source, ""))
 
-    def places(self) -> Iterator[tuple[str, str]]:
-        """Id and locator of every document."""
-        return iter(self._connection.execute("SELECT id, locator FROM documents").fetchall())
+    def places(self) -> list[tuple[str, str, str]]:
+        """Id, source and locator of every document."""
+        return self._connection.execute("SELECT id, source, locator FROM documents").fetchall()
 
     def walk(self) -> Iterator[Passage]:
         """Every passage, in the order of their numbers."""

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Container, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from shortlist.errors import CorpusNotFound, InputError
 from shortlist.index.corpus import Corpus
 from shortlist.index.tokens import fold
 from shortlist.search.corpora import Searchable, resolve
-from shortlist.search.filter import Filter
+from shortlist.search.filter import Filter, allowed
 from shortlist.search.retrieve import search_passages
 from shortlist.types import Hit, Mode, Passage
+
+if TYPE_CHECKING:
+    from shortlist.index.snapshot import Snapshot
 
 MOST_SOURCES = 500
 MOST_MATCHES = 20
@@ -24,26 +29,32 @@ SNIPPET = 2_000  # characters of a passage that are shown around what was looked
 _MEASURED_EVERY = 256  # passages
 
 
-def list_sources(corpus: Searchable, limit: int = MOST_SOURCES) -> dict[str, Any]:
+def list_sources(corpus: Searchable, limit: int = MOST_SOURCES, filter: Filter | None = None) -> dict[str, Any]:
     """The sources of the documents, sorted; a document without one stands for itself."""
-    names: set[str] = set()
-    for one in resolve(corpus, needs_vectors=False):
-        with one.snapshot() as snapshot:
-            names.update(snapshot.sources())
+    names = _sources(resolve(corpus, needs_vectors=False), filter)
     return {"sources": sorted(names)[:limit], "total": len(names)}
 
 
 def retrieve(
-    corpus: Searchable, query: str, source: str | None = None, k: int = 4, mode: Mode = "auto"
+    corpus: Searchable,
+    query: str,
+    source: str | None = None,
+    k: int = 4,
+    mode: Mode = "auto",
+    filter: Filter | None = None,
 ) -> dict[str, Any]:
     """The passages that fit a query best, in all sources or in one."""
     corpora = resolve(corpus, needs_vectors=mode != "lexical")
-    hits = search_passages(corpora, query, mode, k, only(source, None, corpora))
+    hits = search_passages(corpora, query, mode, k, only(source, filter, corpora))
     return {"query": query, "passages": [_of_hit(hit) for hit in hits]}
 
 
 def keyword_search(
-    corpus: Searchable, pattern: str, source: str | None = None, limit: int = MOST_MATCHES
+    corpus: Searchable,
+    pattern: str,
+    source: str | None = None,
+    limit: int = MOST_MATCHES,
+    filter: Filter | None = None,
 ) -> dict[str, Any]:
     """The passages that hold a text, whatever the case of its letters, in the order of the corpus.
 
@@ -56,13 +67,14 @@ def keyword_search(
         raise InputError(f"A pattern has at most {LONGEST_PATTERN} characters.")
     alternatives = [_parts(one) for one in pattern.split("|") if one.strip(" *")]
     corpora = resolve(corpus, needs_vectors=False)
-    wanted = None if source is None else _resolved(corpora, source)
+    wanted = None if source is None else _resolved(corpora, source, filter)
     ends = time.monotonic() + MOST_SECONDS
     found: list[dict[str, Any]] = []
     for one in corpora:
         with one.snapshot() as snapshot:
+            permitted = _permitted(snapshot, filter)
             for count, passage in enumerate(snapshot.walk(), 1):
-                if wanted is None or name_of(passage) == wanted:
+                if passage.document_id in permitted and wanted in (None, name_of(passage)):
                     at = _find(fold(passage.text), alternatives)
                     if at >= 0:
                         found.append(_of_passage(passage, one.name, at) | {"score": 1.0})
@@ -71,39 +83,64 @@ def keyword_search(
     return {"pattern": pattern, "passages": found, "complete": True}
 
 
-def get_neighbors(corpus: Searchable, source: str, locator: str, before: int = 1, after: int = 1) -> dict[str, Any]:
+def get_neighbors(
+    corpus: Searchable, source: str, locator: str, before: int = 1, after: int = 1, filter: Filter | None = None
+) -> dict[str, Any]:
     """A passage with those just before and after it, at most three each way, within its page, row or file."""
     for name, count in (("before", before), ("after", after)):
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
             raise InputError(f"{name} is how many passages to show, 0 to {MOST_NEIGHBORS}, not {count!r}.")
     corpora = resolve(corpus, needs_vectors=False)
-    wanted = _resolved(corpora, source)
+    wanted = _resolved(corpora, source, filter)
     for one in corpora:
         with one.snapshot() as snapshot:
             near = snapshot.neighbors(wanted, locator, min(before, MOST_NEIGHBORS), min(after, MOST_NEIGHBORS))
-        if near:
-            passages = [_of_passage(passage, one.name) for passage in near]
-            return {"source": wanted, "locator": locator, "passages": passages}
-    raise CorpusNotFound(
-        f"There is no passage {locator!r} in {wanted!r}; see the locators of passages that were found."
-    )
+            if near and near[0].document_id in _permitted(snapshot, filter):
+                passages = [_of_passage(passage, one.name) for passage in near]
+                return {"source": wanted, "locator": locator, "passages": passages}
+    raise CorpusNotFound(f"There is no passage {locator!r} in {wanted!r}: see the locators of what was found.")
 
 
 def only(source: str | None, condition: Filter | None, corpora: Sequence[Corpus]) -> Filter | None:
     """A filter for one source beside another condition."""
     if source is None:
         return condition
-    name = _resolved(corpora, source)
+    name = _resolved(corpora, source, condition)
     chosen: Mapping[str, Any] = {"$or": [{"source": name}, {"$and": [{"source": ""}, {"id": name}]}]}
     return chosen if condition is None else {"$and": [chosen, condition]}
 
 
-def _resolved(corpora: Sequence[Corpus], source: str) -> str:
-    """The full name of a source that may be given by the end of its path."""
+def _sources(corpora: Sequence[Corpus], condition: Filter | None) -> set[str]:
+    """Where the documents that meet a condition come from."""
     names: set[str] = set()
     for one in corpora:
         with one.snapshot() as snapshot:
-            names.update(snapshot.sources())
+            if condition is None:
+                names.update(snapshot.sources())
+            else:
+                permitted = _permitted(snapshot, condition)
+                names.update(source or id for id, source, _ in snapshot.places() if id in permitted)
+    return names
+
+
+def _permitted(snapshot: Snapshot, condition: Filter | None) -> Container[str]:
+    """The ids of the documents that meet a condition."""
+    if condition is None:
+        return _Everything()
+    positions = np.flatnonzero(allowed(snapshot, condition))
+    return set(snapshot.ids(positions[snapshot.lexical.is_alive(positions)]))
+
+
+class _Everything:
+    """Holds all ids."""
+
+    def __contains__(self, id: object) -> bool:
+        return True
+
+
+def _resolved(corpora: Sequence[Corpus], source: str, condition: Filter | None) -> str:
+    """The full name of a source that may be given by the end of its path."""
+    names = _sources(corpora, condition)
     if source in names:
         return source
     end = str(source).replace("\\", "/").strip("/")

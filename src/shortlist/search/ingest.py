@@ -92,7 +92,7 @@ def _ingest(corpus: Corpus, place: Path, known: Stamps, done: Ingested, progress
             progress(done)
     portion.commit()
     with corpus.snapshot() as snapshot:
-        files = {id: file_of(id, locator) for id, locator in snapshot.places()}
+        files = {id: file_of(id, locator) for id, _, locator in snapshot.places()}
     gone = {id: file for id, file in files.items() if file not in seen and _lies_in(file, place)}
     if gone:
         corpus.remove(gone)
