@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from bench import answers, dense, lexical, load, page, quality, update
+from bench import answers, dense, hybrid, lexical, load, page, quality, update
 
 BENCHMARKS = {
     "quality": quality,
     "answers": answers,
     "lexical": lexical,
     "dense": dense,
+    "hybrid": hybrid,
     "update": update,
     "load": load,
     "page": page,

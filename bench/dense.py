@@ -1,12 +1,13 @@
-"""Vectors alone, beside faiss (flat and HNSW) and usearch: build, query and recall@10 against exact products.
+"""Vectors alone, beside faiss (flat and HNSW), usearch and qdrant-edge: build, query, recall@10 against exact products.
 
 One thread each. Vectors of a folder's texts by the default embedder; a number instead of a folder makes so many
-clustered ones of 384 numbers. No rival that is not installed (`pip install faiss-cpu usearch`).
+clustered ones of 384 numbers. No rival that is not installed (`pip install faiss-cpu usearch qdrant-edge-py`).
 """
 
 from __future__ import annotations
 
 import importlib.util
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +21,10 @@ from shortlist.index.embed import load_embedder
 from shortlist.index.signs import Signs
 
 K, QUERIES, DIM, CLUSTERS = 10, 200, 384, 2_000
-GRAPHS, MOST_FOR_GRAPHS = ("faiss-hnsw", "usearch"), 100_000  # with one thread they are long in the making
+GRAPHS, MOST_FOR_GRAPHS = (
+    ("faiss-hnsw", "usearch", "qdrant_edge"),
+    100_000,
+)  # with one thread they are long in the making
 
 Ask = Callable[[int], list[int]]
 
@@ -128,9 +132,30 @@ def _usearch(vectors: Any, queries: Any) -> Ask:
     return lambda number: index.search(queries[number], K, threads=1).keys.tolist()
 
 
+def _qdrant(vectors: Any, queries: Any) -> Ask:
+    import qdrant_edge
+
+    folder = tempfile.TemporaryDirectory()
+    size = qdrant_edge.EdgeVectorParams(vectors.shape[1], qdrant_edge.Distance.Dot)
+    shard = qdrant_edge.EdgeShard.create(folder.name, qdrant_edge.EdgeConfig(vectors={"": size}, max_search_threads=1))
+    for start in range(0, len(vectors), 1_000):
+        points = [
+            qdrant_edge.Point(start + at, vector) for at, vector in enumerate(vectors[start : start + 1_000].tolist())
+        ]
+        shard.update(qdrant_edge.UpdateOperation.upsert_points(points))
+    shard.optimize()
+
+    def ask(number: int, kept: Any = folder) -> list[int]:
+        query = qdrant_edge.Query.Nearest(queries[number].tolist())
+        return [point.id for point in shard.query(qdrant_edge.QueryRequest(limit=K, query=query))]
+
+    return ask
+
+
 RIVALS: dict[str, Callable[[Any, Any], Ask]] = {
     "shortlist": _shortlist,
     "faiss-flat": _faiss("flat"),
     "faiss-hnsw": _faiss("hnsw"),
     "usearch": _usearch,
+    "qdrant_edge": _qdrant,
 }

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from bench.report import RESULTS
+from shortlist.eval import plots
 
 DOCS = Path(__file__).parent.parent / "docs"
-OURS = ("shortlist", "shortlist-disk")
+OURS = ("shortlist", "shortlist-disk", "shortlist auto")
+TITLES = {"lexical": "Words", "dense": "Vectors", "hybrid": "Words and vectors"}
 
 # What is worth comparing, and whether less is better.
 COLUMNS = {
@@ -29,10 +30,11 @@ COLUMNS = {
 
 INTRODUCTION = """# Benchmarks
 
-Made by `python -m bench page` from `bench/results/`, which `python -m bench lexical FOLDER...` and
-`python -m bench dense FOLDER...` write. Every engine runs on the same machine, one after the other, each in a process
-of its own and with one thread (a batch has two), on the same text, title first. Machines differ: read the ratios. A
-ratio above 1 says that shortlist is so many times as fast, or as small, or as right, as the best rival in that column.
+Made by `python -m bench page` from `bench/results/`, which `python -m bench lexical FOLDER...`, `dense FOLDER...` and
+`hybrid FOLDER...` write. Every engine runs on the same machine, one after the other, those for words each in a
+process of its own and with one thread (a batch has two, as has a build that stores text), on the same text, title
+first. Machines differ: read the ratios. A ratio above 1 says that shortlist is so many times as fast, or as small, or
+as right, as the best rival in that column.
 
 `index` is from strings in memory to the first answer; engines named `-disk` store the text as well. `upsert` is from
 one more document until it is found. `cold start` is from the start of a process to its first answer.
@@ -42,7 +44,7 @@ one more document until it is found. `cold start` is from the start of a process
 def run(folders: list[Path]) -> None:
     DOCS.mkdir(exist_ok=True)
     parts = [INTRODUCTION]
-    for name in ("lexical", "dense"):
+    for name, heading in TITLES.items():
         path = RESULTS / f"{name}.json"
         if not path.exists():
             continue
@@ -50,12 +52,13 @@ def run(folders: list[Path]) -> None:
         versions = ", ".join(f"{package} {version}" for package, version in result["versions"].items())
         machine = result["machine"]
         parts.append(
-            f"## {'Words' if name == 'lexical' else 'Vectors'}\n\n{result['date']}, commit {result['commit']}, "
+            f"## {heading}\n\n{result['date']}, commit {result['commit']}, "
             f"{machine['architecture']}, {machine['cores']} cores, Python {machine['python']}; {versions}.\n"
         )
         for title, rows in result["figures"].items():
             plot = f"{name}-{title.replace(' ', '-')}.svg"
-            (DOCS / plot).write_text(_plot(title, {engine: row["p50 ms"] for engine, row in rows.items()}))
+            medians = sorted(((engine, row["p50 ms"]) for engine, row in rows.items()), key=lambda pair: pair[1])
+            (DOCS / plot).write_text(plots.bars(f"Milliseconds a query (median), {title}", medians, OURS))
             parts.append(f"### {title}\n\n{_table(rows)}\n\n![Milliseconds a query, {title}]({plot})\n")
     (DOCS / "benchmarks.md").write_text("\n".join(parts))
     print(f"written to {DOCS / 'benchmarks.md'}")
@@ -82,24 +85,3 @@ def _ratio(rows: dict[str, dict[str, float]], ours: str, column: str) -> str:
     less = COLUMNS[column]
     ratio = min(rivals) / rows[ours][column] if less else rows[ours][column] / max(rivals)
     return f"**{ratio:.2f}**"
-
-
-def _plot(title: str, values: dict[str, Any]) -> str:
-    """Bars, the shortest at the top."""
-    ordered = sorted(values.items(), key=lambda item: item[1])
-    longest = max(values.values())
-    bars = []
-    for number, (engine, value) in enumerate(ordered):
-        top, width = 34 + 26 * number, max(2.0, 420 * value / longest)
-        colour = "#0b7285" if engine in OURS else "#adb5bd"
-        bars.append(
-            f'<text x="150" y="{top + 14}" text-anchor="end">{engine}</text>'
-            f'<rect x="158" y="{top}" width="{width:.1f}" height="18" fill="{colour}"/>'
-            f'<text x="{164 + width:.1f}" y="{top + 14}">{value:g}</text>'
-        )
-    height = 44 + 26 * len(ordered)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 660 {height}" font-family="sans-serif" font-size="13">'
-        f'<rect width="660" height="{height}" fill="white"/>'
-        f'<text x="12" y="20" font-weight="bold">Milliseconds a query (median), {title}</text>{"".join(bars)}</svg>\n'
-    )

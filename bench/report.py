@@ -22,6 +22,8 @@ PACKAGES = (
     "rank_bm25",
     "faiss-cpu",
     "usearch",
+    "qdrant-edge-py",
+    "lancedb",
     "fastapi",
     "uvicorn",
 )

@@ -9,6 +9,7 @@ disclose  disclose
 all       discover, as_tool
 answer    ingest, ask, agent_ask, Chat, OpenAIChat, ScriptedLLM
 kits      BM25SRetriever, get_retriever, retrieve_documents; ToolIndex; InMemoryDocs
+judge     eval, eval_gen (modules)
 """
 
 from __future__ import annotations
@@ -197,7 +198,14 @@ __all__ = [
 ]
 
 
+# Houses and rooms that are known by a short name.
+_MODULES = {"eval": "shortlist.eval", "eval_gen": "shortlist.eval.generate"}
+
+
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        module = globals()[name] = importlib.import_module(_MODULES[name])
+        return module
     if name not in _LAZY:
         raise AttributeError(f"module 'shortlist' has no attribute {name!r}")
     value = globals()[name] = getattr(importlib.import_module(_LAZY[name]), name)

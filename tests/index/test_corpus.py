@@ -3,6 +3,7 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -203,6 +204,17 @@ def test_nothing_changes_by_saving_and_loading(tmp_path: Path) -> None:
         assert "d3" not in corpus
 
 
+def test_strictly_one_document_that_cannot_be_taken_stops_them_all() -> None:
+    with shortlist.create_corpus(in_memory=True, embedder="none") as corpus:
+        corpus.add([doc("a", "text")])
+        broken = Document("b", "", "", metadata={"what": object()})
+        with pytest.raises(InputError, match="The document 'b' was not taken, nor any other"):
+            corpus.sync([doc("c", "text"), broken], strict=True)
+        assert corpus.ids() == ["a"]
+        assert corpus.add([doc("c", "text"), broken]).failed[0].id == "b"
+        assert corpus.ids() == ["a", "c"]
+
+
 def test_segments_stay_few_and_the_dead_are_dropped(tmp_path: Path) -> None:
     with shortlist.create_corpus(path=tmp_path / "c", embedder="none") as corpus:
         corpus.sync([doc(str(number), "text") for number in range(100)])
@@ -344,3 +356,38 @@ def test_vectors_are_unit_and_in_step_with_the_passages(tmp_path: Path) -> None:
             vectors = snapshot.view.loaded[0].segment.vectors
             assert vectors is not None
             assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(5))
+
+
+def test_a_floor_is_doubted_once_a_fifth_of_the_corpus_has_changed(tmp_path: Path) -> None:
+    with shortlist.create_corpus("tea", path=tmp_path, embedder="none") as corpus:
+        corpus.add(Document(str(number), f"tea {number}", "green") for number in range(10))
+        corpus.set_floor("lexical", 0.4, cases=12)
+        corpus.add([Document("0", "tea 0", "black")])
+        assert corpus.floor("lexical") == (0.4, "")
+        assert corpus.config.calibrations["lexical"]["cases"] == 12
+        assert corpus.info()["doubts"] == {}
+        corpus.remove("1")
+        says = (
+            "The floor was set when the corpus had 10 documents, and 20% of it has changed since: calibrate it again."
+        )
+        assert corpus.floor("lexical") == (0.4, says)
+        corpus.compact()
+        assert corpus.info()["doubts"] == {"lexical": says}
+        corpus.set_floor("lexical", 0.5)
+        assert corpus.floor("lexical") == (0.5, "")
+        corpus.set_floor("lexical", None)
+        assert corpus.floor("lexical") == (None, "")
+        assert corpus.config.calibrations == {}
+
+
+def test_a_configuration_written_before_floors_had_an_origin_is_read(tmp_path: Path) -> None:
+    with shortlist.create_corpus("tea", path=tmp_path, embedder="none") as corpus:
+        corpus.add([Document("0", "tea", "green")])
+        corpus.set_floor("lexical", 0.4)
+    with sqlite3.connect(tmp_path / "corpus.db") as connection:
+        (text,) = connection.execute("SELECT value FROM meta WHERE key = 'config'").fetchone()
+        old = {key: value for key, value in json.loads(text).items() if key != "calibrations"}
+        connection.execute("UPDATE meta SET value = ? WHERE key = 'config'", (json.dumps(old),))
+    connection.close()
+    with shortlist.open_corpus(tmp_path) as corpus:
+        assert corpus.floor("lexical") == (0.4, "")

@@ -113,7 +113,7 @@ def test_scores_equal_those_of_bm25s_on_the_same_tokens(method: str) -> None:
 def test_compiled_loops_give_the_very_scores_of_numpy(formula: str, passages: list[Fields], query: str) -> None:
     ours = index(passages, Scoring(formula, weights=(2.0, 1.5, 1.0)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lexical, "_kernel", lambda: None)
+        patch.setattr(lexical, "loaded_kernel", lambda: None)
         patch.setattr(lexical, "COMPILED_FROM", 1 << 60)
         by_numpy = ours.scores(plain.terms(query))
         assert ours.scores(plain.terms(query)).tolist() == by_numpy.tolist()
@@ -124,7 +124,7 @@ def test_compiled_loops_give_the_very_scores_of_numpy(formula: str, passages: li
 @given(passages=st.lists(fields, min_size=1, max_size=12), queries=st.lists(texts, min_size=1, max_size=4))
 def test_what_earlier_queries_left_behind_changes_no_score(passages: list[Fields], queries: list[str]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lexical, "_kernel", lambda: None)
+        patch.setattr(lexical, "loaded_kernel", lambda: None)
         patch.setattr(lexical, "REMEMBERED_GAINS", 8)
         asked_before = index(passages, Scoring(weights=(2.0, 0.0, 1.0)))
         for query in [*queries, *queries]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shortlist.errors import InputError
-from shortlist.index.tokens import ANALYZERS, get_analyzer, name_words, subwords, term_key
+from shortlist.index.tokens import ANALYZERS, get_analyzer, name_words, span_keys, subwords, term_key
 
 english = get_analyzer("english-1").terms
 
@@ -110,3 +110,12 @@ def test_a_name_is_the_same_however_it_is_spelled() -> None:
 
 def test_term_keys_are_the_same_in_every_process() -> None:
     assert term_key("deploy") == 0x1EB9752319831702
+
+
+def test_the_key_of_a_run_of_words_is_that_of_the_words_joined() -> None:
+    words = ["get", "the", "été", "profile"]
+    assert list(span_keys(words, 3)) == [
+        (start, end, term_key(" ".join(words[start:end])))
+        for start in range(4)
+        for end in range(start + 1, min(start + 3, 4) + 1)
+    ]

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from shortlist.errors import CorpusBusy, CorpusMismatch, CorpusNotFound, EmbedderError
 from shortlist.index.change import Change
 from shortlist.index.embed import lasting_name, load_embedder
+from shortlist.index.floors import Floor, floor_of, origin
 from shortlist.index.places import OF_A_PATH, corpus_dir, corpus_dir_of_path
 from shortlist.index.records import (
     DOCUMENT_COLUMNS,
@@ -77,15 +78,21 @@ class Corpus:
     # Writing
 
     def sync(
-        self, documents: Iterable[Document | Problem], prune: bool = True, progress: Progress | None = None
+        self,
+        documents: Iterable[Document | Problem],
+        prune: bool = True,
+        progress: Progress | None = None,
+        *,
+        strict: bool = False,
     ) -> Changes:
         """Make the corpus hold these documents, in one transaction: all of it happens or nothing.
 
         Unchanged documents cost a comparison. With `prune`, stored documents that did not come are removed, except
-        those that a Problem speaks of. A document that cannot be taken is reported and does not stop the others.
+        those that a Problem speaks of. A document that cannot be taken is reported and does not stop the others; with
+        `strict` it is an error, and nothing is changed.
         `progress` is called with how many documents were seen, and of how many if that is known.
         """
-        self.changes = sync(self._store, self._change, documents, prune, progress)
+        self.changes = sync(self._store, self._change, documents, prune, progress, strict)
         self._store.sweep()
         return self.changes
 
@@ -93,9 +100,11 @@ class Corpus:
         """What a sync with these documents would do; nothing is changed."""
         return compare(self._store, documents, progress)
 
-    def add(self, documents: Iterable[Document | Problem], progress: Progress | None = None) -> Changes:
+    def add(
+        self, documents: Iterable[Document | Problem], progress: Progress | None = None, *, strict: bool = False
+    ) -> Changes:
         """Store these documents beside the others; the same id replaces."""
-        return self.sync(documents, prune=False, progress=progress)
+        return self.sync(documents, prune=False, progress=progress, strict=strict)
 
     def remove(self, ids: str | Iterable[str]) -> int:
         """Remove documents by id; how many there were."""
@@ -122,7 +131,7 @@ class Corpus:
         spec = config.embedder if embedder is None else _spec(embedder, loaded)
         name, dim = (loaded.name, loaded.dim) if loaded else ("none", 0)
         # floors were calibrated for the old scores
-        config = replace(config, **options, embedder=spec, embedder_name=name, dim=dim, floors={})
+        config = replace(config, **options, embedder=spec, embedder_name=name, dim=dim, floors={}, calibrations={})
         with self._store.writing() as connection:
             write_config(connection, config)
             with contextlib.closing(Change(self._store, connection, config, loaded)) as change:
@@ -131,12 +140,19 @@ class Corpus:
         self._embedder = loaded
         self._store.sweep()
 
-    def set_floor(self, mode: str, floor: float | None) -> None:
-        """Keep (or with None forget) the score below which a best hit in this mode means that nothing fits."""
+    def set_floor(self, mode: str, floor: float | None, **facts: Any) -> None:
+        """Keep (or with None forget) the score below which a best hit in this mode means that nothing fits.
+
+        What the corpus is now is remembered with it, and so are the facts.
+        """
         with self._store.writing() as connection:
             config = read_config(connection)
-            floors = {key: value for key, value in config.floors.items() if key != mode}
-            write_config(connection, replace(config, floors=floors if floor is None else floors | {mode: float(floor)}))
+            floors, known = dict(config.floors), dict(config.calibrations)
+            floors.pop(mode, None)
+            known.pop(mode, None)
+            if floor is not None:
+                floors[mode], known[mode] = float(floor), facts | origin(connection, config)
+            write_config(connection, replace(config, floors=floors, calibrations=known))
 
     # Reading
 
@@ -158,6 +174,11 @@ class Corpus:
             if last_damage == (damage.row, damage.generation):  # not merely merged away since the state was read
                 self._views.mend(damage)
             last_damage = damage.row, damage.generation
+
+    def floor(self, mode: str) -> Floor:
+        """The floor that was set for a mode, and whether the corpus has changed much since."""
+        with self._store.reading() as connection:
+            return floor_of(connection, read_config(connection), mode)
 
     def get(self, id: str) -> Document | None:
         with self._store.reading() as connection:
@@ -236,6 +257,7 @@ class Corpus:
             rows = read_segments(connection)
             (documents,) = connection.execute("SELECT count(*) FROM documents").fetchone()
             (passages,) = connection.execute("SELECT count(*) FROM passages").fetchone()
+            doubts = {mode: floor_of(connection, config, mode).doubt for mode in config.floors}
         return {
             "name": self.name,
             "path": str(self.path) if self.path else None,
@@ -246,6 +268,7 @@ class Corpus:
             "embedder": config.embedder_name,
             "dim": config.dim,
             "floors": dict(config.floors),
+            "doubts": {mode: doubt for mode, doubt in doubts.items() if doubt},
         }
 
     def as_tool(self, **options: Any) -> AgentTool:

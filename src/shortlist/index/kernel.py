@@ -869,6 +869,31 @@ def _ordered(places, scores, least):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def shares(scores, temperature, least):  # type: ignore[no-untyped-def]
+    """The softmax of score / temperature: places with at least so large a share, their shares, and how many shared.
+
+    Scores of minus infinity take no part.
+    """
+    best, count = -np.inf, 0
+    for score in scores:
+        best = max(best, score)
+        count += score > -np.inf
+    total = 0.0
+    for score in scores:
+        if score > -np.inf:
+            total += np.exp((score - best) / temperature)
+    places, kept, found = np.empty(count, np.int64), np.empty(count), 0
+    floor = -np.inf if least <= 0 else best + temperature * np.log(least) - 1e-6 * (abs(best) + temperature)
+    for place in range(len(scores)):
+        if scores[place] > -np.inf and scores[place] >= floor:
+            share = np.exp((scores[place] - best) / temperature) / total
+            if share >= least:
+                places[found], kept[found] = place, share
+                found += 1
+    return places[:found], kept[:found], count
+
+
+@njit(cache=True, nogil=True)
 def look_up(keys, part_keys, part_starts):  # type: ignore[no-untyped-def]
     """The place of each key, and where its postings start and end; those of an absent one are empty."""
     found = np.zeros((3, len(keys)), np.int64)

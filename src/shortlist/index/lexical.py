@@ -14,7 +14,7 @@ import numpy as np
 from shortlist.index.formulas import FIELDS, FORMULAS, Scoring, gain_linear
 from shortlist.index.impacts import Impacts, norm
 from shortlist.index.postings import NAME_WORDS, Postings, weighted_length, weighted_tf
-from shortlist.index.tokens import STOP_WORDS, Analyzer, name_words, term_key
+from shortlist.index.tokens import STOP_WORDS, Analyzer, name_words, span_keys, term_key
 from shortlist.types import Ranking
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ STRIPES = 16
 LOOKED_UP = 8
 
 
-def _kernel() -> Any:
+def loaded_kernel() -> Any:
     """The compiled loops, if something has been worth loading them."""
     return sys.modules.get("shortlist.index.kernel")
 
@@ -102,7 +102,7 @@ class Part:
     def find(self, keys: NDArray[np.uint64]) -> Terms:
         """Where the postings of each key are; an absent key's are empty."""
         postings = self.postings
-        if kernel := _kernel():
+        if kernel := loaded_kernel():
             return Terms(*kernel.look_up(keys, postings.keys, postings.starts))
         if not len(postings.keys):
             nothing = np.zeros(len(keys), np.int64)
@@ -237,10 +237,10 @@ class Lexical:
     def rank(self, query: str, k: int, allowed: Mask | None = None) -> Ranking:
         keys = self.analyzer.keys(query)
         coarsely = 0 < k <= COARSE_UP_TO and self._formula.gain is not gain_linear
-        if coarsely and self._is_one_part and _kernel() and self.parts[0].postings.docs.size >= COMPILED_FROM:
+        if coarsely and self._is_one_part and loaded_kernel() and self.parts[0].postings.docs.size >= COMPILED_FROM:
             return self._rank_one_part(keys, k, allowed)
         found = self._find(keys)
-        if coarsely and (_kernel() or _is_worth_compiling(int(found.df.sum()))):
+        if coarsely and (loaded_kernel() or _is_worth_compiling(int(found.df.sum()))):
             return self._rank_coarsely(found, k, allowed)
         if coarsely and self.size >= SPARSE_FROM:
             return self._rank_sparsely(found, k, allowed)
@@ -261,7 +261,7 @@ class Lexical:
     def _matches(self, at: int, terms: Terms, weights: Floats, allowed: Mask | None) -> Ranking:
         """All that a part holds of these terms, in the order of positions, at the cost of their postings."""
         part = self.parts[at]
-        if kernel := _kernel():
+        if kernel := loaded_kernel():
             postings = part.postings
             lists = postings.docs, postings.tfs, postings.lengths
             places, scores = kernel.matches(terms, weights, lists, self._numbers, part.alive(part.window(allowed)))
@@ -326,9 +326,9 @@ class Lexical:
         part = self.parts[0]
         room = part.borrow_room()
         try:
-            found = _kernel().best_of_keys(
+            found = loaded_kernel().best_of_keys(
                 np.array(keys, dtype=np.uint64), part.postings.keys, part.postings.starts,
-                _kernel().IDFS[self._formula.idf], self.live, self._prepared(0),
+                loaded_kernel().IDFS[self._formula.idf], self.live, self._prepared(0),
                 k, max(STRIPES, k), _ALL if allowed is None else allowed, room,
             )  # fmt: skip
         finally:
@@ -432,12 +432,11 @@ class Lexical:
         """
         asked = name_words(query)
         spans = {
-            " ".join(asked[start:end])
-            for start in range(len(asked))
-            for end in range(start + 1, min(start + NAME_WORDS, len(asked)) + 1)
+            key
+            for start, end, key in span_keys(asked, NAME_WORDS)
             if end - start > 1 or asked[start] not in STOP_WORDS or len(asked) == 1
         }
-        keys = np.array([term_key(span) for span in spans], dtype=np.uint64)
+        keys = np.array(list(spans), dtype=np.uint64)
         found = []
         for part in self.parts:
             names = part.postings.name_keys
@@ -486,7 +485,7 @@ class Lexical:
         base, scale = self._norm
         docs, tfs = part.postings.docs, part.postings.tfs
         _, starts, ends = terms
-        if _kernel() or int((ends - starts).sum()) >= COMPILED_FROM:
+        if loaded_kernel() or int((ends - starts).sum()) >= COMPILED_FROM:
             from shortlist.index import kernel  # noqa: PLC0415  # numba: only when there is work for it
 
             kernel.accumulate(

@@ -19,7 +19,7 @@ import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 import numpy as np
@@ -93,6 +93,7 @@ class Config:
     chunk_size: int = split.CHUNK_SIZE
     chunk_overlap: int = split.CHUNK_OVERLAP
     floors: dict[str, float] = field(default_factory=dict)
+    calibrations: dict[str, dict[str, Any]] = field(default_factory=dict)  # what each floor was set for
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

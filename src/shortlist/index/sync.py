@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
-from shortlist.errors import CorpusBusy
+from shortlist.errors import CorpusBusy, InputError
 from shortlist.index.change import Change
 from shortlist.index.records import Record, batched, clean, find_stamped, find_stored, to_record
 from shortlist.index.store import Store, read_generation, read_stamps
@@ -26,19 +26,21 @@ class _Overtaken(Exception):
     """Another writer has changed the corpus since the comparison began."""
 
 
-def sync(store: Store, begin: Begin, documents: Documents, prune: bool, progress: Progress | None) -> Changes:
+def sync(
+    store: Store, begin: Begin, documents: Documents, prune: bool, progress: Progress | None, strict: bool = False
+) -> Changes:
     """Compare first, and take the writer's lock only at the first difference.
 
     If another writer came between, what was compared before means nothing: it is done again under the lock. Documents
     that can be had only once are compared under the lock from the start.
     """
     if iter(documents) is not documents:
-        first = _Sync(store, begin)
+        first = _Sync(store, begin, strict=strict)
         try:
             return first.run(documents, prune, progress)
         except _Overtaken:
-            return _Sync(store, begin, locked=True, expected=first.seen).run(documents, prune, progress)
-    return _Sync(store, begin, locked=True).run(documents, prune, progress)
+            return _Sync(store, begin, strict=strict, locked=True, expected=first.seen).run(documents, prune, progress)
+    return _Sync(store, begin, strict=strict, locked=True).run(documents, prune, progress)
 
 
 def compare(store: Store, documents: Documents, progress: Progress | None) -> Changes:
@@ -69,7 +71,10 @@ class _Nothing:
 class _Sync:
     """One sync on its way."""
 
-    def __init__(self, store: Store, begin: Begin, *, locked: bool = False, expected: Set[str] = frozenset()) -> None:
+    def __init__(
+        self, store: Store, begin: Begin, *, strict: bool, locked: bool = False, expected: Set[str] = frozenset()
+    ) -> None:
+        self._strict = strict  # one that cannot be taken stops them all
         self._store = store
         self._begin = begin
         self._stack = ExitStack()
@@ -94,6 +99,9 @@ class _Sync:
                 self._take(batch)
                 if progress:
                     progress(self._done, total)
+            if self._strict and self._failed:
+                wrong = self._failed[0]
+                raise InputError(f"The document {wrong.id!r} was not taken, nor any other: {wrong.reason}")
             if not self._expected <= self.seen:  # a source that is spent must not empty the corpus
                 raise CorpusBusy(
                     "Another writer changed the corpus during this sync, and the documents could not be read a second "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -278,17 +278,37 @@ def get_analyzer(name: str = DEFAULT) -> Analyzer:
     return analyzer
 
 
+_FNV_OFFSET = 14695981039346656037
+_64_BITS = 0xFFFFFFFFFFFFFFFF
+
+
 @lru_cache(maxsize=REMEMBERED_WORDS)
 def term_key(term: str) -> int:
     """A term's 64-bit name in an index: FNV-1a, and a multiplication that spreads it over all bits.
 
     Two of a million terms share one with a chance of 1 in 37 million.
     """
-    key = 14695981039346656037
-    for byte in term.encode("utf-8", "replace"):
-        key = (key ^ byte) * 1099511628211 & 0xFFFFFFFFFFFFFFFF
-    key = (key ^ (key >> 33)) * 0xFF51AFD7ED558CCD & 0xFFFFFFFFFFFFFFFF
+    return _spread(_fnv(_FNV_OFFSET, term))
+
+
+def _fnv(key: int, text: str) -> int:
+    for byte in text.encode("utf-8", "replace"):
+        key = (key ^ byte) * 1099511628211 & _64_BITS
+    return key
+
+
+def _spread(key: int) -> int:
+    key = (key ^ (key >> 33)) * 0xFF51AFD7ED558CCD & _64_BITS
     return key ^ (key >> 33)
+
+
+def span_keys(words: list[str], longest: int) -> Iterator[tuple[int, int, int]]:
+    """Start, end and key of every run of up to so many words, the key being that of the words joined by spaces."""
+    for start in range(len(words)):
+        key = _FNV_OFFSET
+        for end in range(start + 1, min(start + longest, len(words)) + 1):
+            key = _fnv(key, words[end - 1] if end == start + 1 else f" {words[end - 1]}")
+            yield start, end, _spread(key)
 
 
 def name_words(name: str) -> list[str]:

@@ -17,7 +17,7 @@ from shortlist.index.corpus import Corpus, create_corpus
 from shortlist.index.formulas import Scoring
 from shortlist.index.records import clean, to_record
 from shortlist.index.split import CHUNKED_KINDS, LED_KINDS
-from shortlist.search.select import softmax_of
+from shortlist.search.select import large_shares
 from shortlist.sources.tools import tools_in_catalog
 from shortlist.types import Document, Problem
 
@@ -131,29 +131,28 @@ class BM25SRetriever:
                 return _failure("The query has no searchable word", settings)
             scores = lexical.scores(terms)
             if settings.ignore_zero:
-                found = np.flatnonzero(scores > 0)
+                scores[scores <= 0] = -np.inf
             else:
-                found = np.flatnonzero(lexical.is_alive(np.arange(lexical.size)))
-            values = scores[found]
-            shares = softmax_of(values, settings.temperature) if len(found) else values
-            kept = np.flatnonzero(shares >= settings.llm_tools_cutoff / 100)
-            kept = kept[np.argsort(-values[kept], kind="stable")]
-            documents = snapshot.stored(found[kept])
+                scores[~lexical.is_alive(np.arange(lexical.size))] = -np.inf
+            kept, shares, total = large_shares(scores, settings.temperature, settings.llm_tools_cutoff / 100)
+            order = np.argsort(-scores[kept], kind="stable")
+            kept, shares = kept[order], shares[order]
+            documents = snapshot.stored(kept)
         return {
             "success": True,
-            "message": f"Retrieved {len(kept)} of {len(found)} documents",
+            "message": f"Retrieved {len(kept)} of {total} documents",
             "documents": [
                 _found(document, score, share)
-                for document, score, share in zip(documents, values[kept].tolist(), shares[kept].tolist(), strict=True)
+                for document, score, share in zip(documents, scores[kept].tolist(), shares.tolist(), strict=True)
             ],
-            "total_retrieved": len(found),
+            "total_retrieved": total,
             "cutoff_percentage": settings.llm_tools_cutoff,
             "settings": settings.to_dict(),
         }
 
     def add_documents(self, documents: Iterable[Document]) -> None:
         """Index these beside the others, at the cost of these; the same id replaces. All of them, or none."""
-        self.corpus.add(_taken(documents))
+        self.corpus.add(_taken(documents), strict=True)
 
     def delete_documents(self, ids: str | Iterable[str]) -> int:
         """Remove documents by id; how many there were."""
@@ -164,7 +163,7 @@ class BM25SRetriever:
         if documents is None:
             self.corpus.reindex()
         else:
-            self.corpus.sync(_taken(documents))
+            self.corpus.sync(_taken(documents), strict=True)
 
     def reload_documents(self, document_file: str | Path | None = None) -> int:
         """Replace all documents by those of the file, or of another one from now on; how many there are.
@@ -246,16 +245,17 @@ def _is_to_be_read(file: str | Path | None) -> bool:
 
 
 def _taken(documents: Iterable[Document]) -> list[Document]:
-    """Documents that can be stored, each to be indexed whole, of one id the last; or an error about the first other."""
+    """Documents, each to be indexed whole, of one id the last; or an error about the first thing that is none."""
     if isinstance(documents, Document | str | Mapping) or not isinstance(documents, Iterable):
         raise InputError(f"A list of Documents is wanted, not {type(documents).__name__}.")
     taken: dict[str, Document] = {}
     for number, document in enumerate(documents, 1):
-        record = to_record(document)
-        if isinstance(record, Problem):
-            raise InputError(f"Document {number} ({record.id}) was not taken, nor any other: {record.reason}")
+        if not isinstance(document, Document):
+            raise InputError(
+                f"Document {number} was not taken, nor any other: {type(document).__name__} is not a Document."
+            )
         is_split = document.kind in CHUNKED_KINDS or document.kind in LED_KINDS
-        taken[clean(document.id)] = replace(document, kind="text") if is_split else document
+        taken[clean(str(document.id))] = replace(document, kind="text") if is_split else document
     return list(taken.values())
 
 

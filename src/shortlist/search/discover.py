@@ -39,10 +39,25 @@ def discover(
     if isinstance(min_score, str) and min_score != "auto":
         raise InputError(f"min_score is a number, None or 'auto', not {min_score!r}.")
     found = retrieve(corpus, query, mode, k, filter, progress)
-    floors = [one.corpus.config.floors.get(mode) if min_score == "auto" else min_score for one in found]
+    chosen = choose(found, query, mode, k, strategy, min_score, **selection)
+    return Discovery(query, mode, disclose(chosen, level), chosen.reason, chosen.signals, merge(found, query, mode, k))
+
+
+def choose(
+    found: list[Found],
+    query: str,
+    mode: Mode,
+    k: int,
+    strategy: str | Selector,
+    min_score: float | Literal["auto"] | None,
+    **selection: Any,
+) -> Selection:
+    """What `discover` commits to of what was found."""
+    calibrated = [one.corpus.floor(mode) for one in found] if min_score == "auto" else []
+    floors = [floor.value for floor in calibrated] if min_score == "auto" else [min_score for _ in found]
     each_its_own = min_score == "auto" and len(found) > 1
     judged = [
-        (one, _unknown(one) or _below(one, floor if each_its_own else None))
+        (one, nothing_known(one) or _below(one, floor if each_its_own else None))
         for one, floor in zip(found, floors, strict=True)
     ]
     fitting = [one for one, refusal in judged if not refusal]
@@ -57,7 +72,9 @@ def discover(
         signals["left_out"] = {name: refusal.reason for name, refusal in left_out.items()}
     if min_score == "auto" and None in floors:
         signals["floor"] = "not calibrated for this corpus and mode"
-    return Discovery(query, mode, disclose(chosen, level), chosen.reason, signals, merge(found, query, mode, k))
+    elif doubts := [floor.doubt for floor in calibrated if floor.doubt]:
+        signals["floor"] = " ".join(doubts)
+    return Selection(chosen.selected, chosen.reason, signals)
 
 
 def _below(found: Found, floor: float | None) -> Selection | None:
@@ -82,7 +99,7 @@ def _noise(corpus: Corpus, passages: int) -> float:
     return float(among_ten + growth * math.log10(passages / 10))
 
 
-def _unknown(found: Found) -> Selection | None:
+def nothing_known(found: Found) -> Selection | None:
     """An abstention when the query holds only stop words, or no word that occurs and no meaning that comes near.
 
     Any text has some nearest neighbour; below the embedder's noise it is an accident.
@@ -92,10 +109,11 @@ def _unknown(found: Found) -> Selection | None:
         return None
     with corpus.snapshot() as snapshot:
         lexical = snapshot.lexical
-        named = len(lexical.named(hits.query)) > 0
+        says_something = lexical.analyzer.says_something(hits.query)
         known = lexical.knows(lexical.analyzer.terms(hits.query))
+        named = not (says_something and known) and len(lexical.named(hits.query)) > 0
     signals = {"candidates": len(hits)}
-    if not lexical.analyzer.says_something(hits.query) and not named:
+    if not says_something and not named:
         return Selection([], "There is nothing in the query to search for.", signals)
     noise = _noise(corpus, lexical.live)
     nearest = max(hit.signals.get("dense", 0.0) for hit in hits)

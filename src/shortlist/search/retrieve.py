@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, get_args
@@ -17,7 +17,7 @@ from shortlist.index.sync import Progress
 from shortlist.search.corpora import Searchable, resolve
 from shortlist.search.filter import Filter, allowed
 from shortlist.search.fuse import blend, reciprocal_rank
-from shortlist.types import Hit, Hits, Mode
+from shortlist.types import Hit, Hits, Mode, Passage
 
 if TYPE_CHECKING:
     from shortlist.index.snapshot import Snapshot
@@ -96,40 +96,61 @@ def retrieve(
     whole: bool = True,
 ) -> list[Found]:
     """What each of the corpora has for the query: whole documents, each at its best passage, or passages."""
-    if mode not in get_args(Mode):
-        raise InputError(f"There is no mode {mode!r}; the known ones are {', '.join(get_args(Mode))}.")
+    check_mode(mode)
     if isinstance(k, bool) or not isinstance(k, int) or k < 0:
         raise InputError(f"k is how many hits are wanted, 0 or more, not {k!r}.")
     if not isinstance(query, str):
         raise InputError(f"A query is a string, not {type(query).__name__}.")
     corpora = resolve(corpus, needs_vectors=mode != "lexical", progress=progress)
+    check_comparable(corpora, mode)
+    found = []
+    for one in corpora:
+        with one.snapshot() as snapshot:
+            mask = None if filter is None else allowed(snapshot, filter)
+            found.append(look(one, snapshot, query, mode, k, mask, beside_others=len(corpora) > 1, whole=whole))
+    return found
+
+
+def check_mode(mode: str) -> None:
+    if mode not in get_args(Mode):
+        raise InputError(f"There is no mode {mode!r}; the known ones are {', '.join(get_args(Mode))}.")
+
+
+def check_comparable(corpora: Sequence[Corpus], mode: Mode) -> None:
     if mode == "dense" and len(models := {one.config.embedder_name for one in corpora}) > 1:
         raise InputError(
             f"Cosines of different embedders ({', '.join(sorted(models))}) cannot be compared: search these corpora "
             f"with the mode 'auto' or 'hybrid', or one by one."
         )
-    return [_retrieve(one, query, mode, k, filter, beside_others=len(corpora) > 1, whole=whole) for one in corpora]
 
 
-def _retrieve(
-    corpus: Corpus, query: str, mode: Mode, k: int, filter: Filter | None, *, beside_others: bool, whole: bool
+def look(
+    corpus: Corpus,
+    snapshot: Snapshot,
+    query: str,
+    mode: Mode,
+    k: int,
+    mask: Mask | None,
+    *,
+    beside_others: bool,
+    read: Callable[[Positions], list[Passage]] | None = None,
+    whole: bool = True,
 ) -> Found:
-    with corpus.snapshot() as snapshot:
-        mask = None if filter is None else allowed(snapshot, filter)
-        parts, scores = _score(snapshot, query, mode, mask)
-        named = snapshot.lexical.named(query)
-        if whole:
-            positions = _best(snapshot, scores, k, named if mask is None else named[mask[named]])
-        else:
-            positions = _ordered(snapshot, scores, scores.top(k))[:k]
-        passages = snapshot.passages(positions)
-        values = scores.at(positions)
-        signals = {name: part.at(positions) for name, part in parts.items()}
-        names, perfect = frozenset[str](), 1.0
-        if beside_others:
-            names = frozenset(snapshot.ids(named))
-            if list(parts) == ["lexical"]:
-                perfect = snapshot.lexical.ideal(snapshot.lexical.analyzer.terms(query)) or 1.0
+    """What one state of a corpus has for a query; `read` may know passages without asking the database."""
+    parts, scores = _score(snapshot, query, mode, mask)
+    named = snapshot.lexical.named(query)
+    if whole:
+        positions = _best(snapshot, scores, k, named if mask is None else named[mask[named]])
+    else:
+        positions = _ordered(snapshot, scores, scores.top(k))[:k]
+    passages = (read or snapshot.passages)(positions)
+    values = scores.at(positions)
+    signals = {name: part.at(positions) for name, part in parts.items()}
+    names, perfect = frozenset[str](), 1.0
+    if beside_others:
+        names = frozenset(snapshot.ids(named))
+        if list(parts) == ["lexical"]:
+            perfect = snapshot.lexical.ideal(snapshot.lexical.analyzer.terms(query)) or 1.0
     hits = [
         Hit(
             passage,

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shortlist.errors import InputError
+from shortlist.index.lexical import loaded_kernel
 from shortlist.types import LLM, Hit, Selection, Selector
 
 if TYPE_CHECKING:
-    from shortlist.types import Floats
+    from shortlist.types import Floats, Positions
 
 MAX_K = 3
 REL = 0.9
@@ -152,15 +153,24 @@ def _softmax(hits: list[Hit], numbers: _Numbers) -> Kept:
 
 def softmax(scores: list[float], temperature: float) -> list[float]:
     """Shares that sum to 1; a lower temperature gives more to the best."""
-    return softmax_of(np.array(scores, dtype=np.float64), temperature).tolist() if scores else []
+    shares = large_shares(np.array(scores, dtype=np.float64), temperature, 0.0)[1]
+    return [float(share) for share in shares]
 
 
-def softmax_of(scores: Floats, temperature: float) -> Floats:
-    """The same of an array, which must not be empty."""
-    scaled = scores / temperature
-    powers = np.exp(scaled - scaled.max())
-    shares: Floats = powers / powers.sum()
-    return shares
+def large_shares(scores: Floats, temperature: float, least: float) -> tuple[Positions, Floats, int]:
+    """Places whose share of the softmax is at least so large, their shares, and how many scores took part.
+
+    A score of minus infinity takes no part.
+    """
+    if kernel := loaded_kernel():
+        places, shares, count = kernel.shares(scores, float(temperature), float(least))
+        return places, shares, count
+    places = np.flatnonzero(scores > -np.inf)
+    scaled = scores[places] / temperature
+    powers = np.exp(scaled - scaled.max(initial=-np.inf))
+    shares = powers / powers.sum()
+    large = shares >= least
+    return places[large], shares[large], len(places)
 
 
 def _near(hits: list[Hit], rel: float) -> list[Hit]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import FastAPI, Query
 from starlette.responses import Response
 
-from shortlist.errors import CorpusNotFound, InputError, SourceError
+from shortlist.errors import CorpusNotFound, SourceError
 from shortlist.index.corpus import Corpus, corpus_folder
 from shortlist.index.store import DATABASE
 from shortlist.search import registry
@@ -82,10 +82,7 @@ class Shelf:
     def add(self, name: str, documents: list[Document]) -> Changes:
         if name == NAME:
             return self._served.add(documents)
-        changes = self.corpus(name).add(documents)
-        if changes.failed:
-            raise InputError(f"{changes.failed[0].id} was not taken: {changes.failed[0].reason}")
-        return changes
+        return self.corpus(name).add(documents, strict=True)
 
     def delete(self, name: str, id: str) -> Changes:
         name, document = self.document(name, id)

@@ -34,6 +34,11 @@ class CorpusSource:
     def __iter__(self) -> Iterator[Document | Problem]:
         return iter(self.read())
 
+    @property
+    def scope(self) -> dict[str, Document]:
+        """What the source has now, by id; what cannot be read is left out."""
+        return {item.id: item for item in self if isinstance(item, Document)}
+
     def since(self, known: Stamps) -> Iterable[Document | Problem | Stamp]:
         """As iterating, but what is unchanged since these stamps is left out where the source can tell."""
         return self.read_since(known) if self.read_since else self.read()

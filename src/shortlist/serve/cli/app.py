@@ -11,7 +11,7 @@ import typer
 
 import shortlist
 from shortlist.serve.cli.commands import COMMANDS, GROUPS, PANELS
-from shortlist.serve.cli.declare import Option, command, with_parameters
+from shortlist.serve.cli.declare import Option, command, command_name, with_parameters
 from shortlist.serve.cli.output import write
 
 app = typer.Typer(
@@ -61,7 +61,7 @@ def _translated(annotation: Any) -> Any:
 
 for panel, functions in PANELS.items():
     for function in functions:
-        app.command(rich_help_panel=panel)(_for_typer(COMMANDS[function.__name__]))
+        app.command(rich_help_panel=panel)(_for_typer(COMMANDS[command_name(function)]))
 for name, (text, panel, functions) in GROUPS.items():
     group = typer.Typer(help=text, no_args_is_help=True)
     app.add_typer(group, name=name, rich_help_panel=panel)

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from shortlist.serve.cli import answers, care, find, keep, serve, tools
-from shortlist.serve.cli.declare import command
+from shortlist.serve.cli import answers, care, find, judge, keep, serve, tools, tune
+from shortlist.serve.cli.declare import command, command_name
 
 PANELS: dict[str, tuple[Callable[..., int], ...]] = {
     "Find": (find.search, find.discover, find.read),
     "Answers": (answers.ingest, answers.query, answers.chat),
     "Corpora": (keep.build, keep.ls, keep.info, keep.status, keep.register, keep.rm),
+    "Judge": (
+        judge.eval,
+        judge.eval_gen,
+        tune.eval_select,
+        tune.sweep_select,
+        tune.calibrate_min_score,
+        tune.distractors,
+        judge.lint,
+    ),
     "Serve": (serve.serve,),
     "Care": (care.doctor, care.warm, care.download),
 }
-COMMANDS = {function.__name__: command(function) for functions in PANELS.values() for function in functions}
+COMMANDS = {command_name(function): command(function) for functions in PANELS.values() for function in functions}
 
 # Groups of commands: their help, their panel, and what is in them.
 GROUPS: dict[str, tuple[str, str, tuple[Callable[..., int], ...]]] = {

@@ -57,6 +57,11 @@ def command(function: Callable[..., int]) -> Callable[..., int]:
     return with_parameters(run, [parameter.replace(kind=only) for parameter in own] + common)
 
 
+def command_name(function: Callable[..., int]) -> str:
+    """How a command is called on the command line."""
+    return function.__name__.replace("_", "-")
+
+
 def with_parameters(function: Callable[..., int], parameters: list[inspect.Parameter]) -> Callable[..., int]:
     """The function, made to declare these."""
     function.__dict__["__signature__"] = inspect.Signature(parameters, return_annotation=int)

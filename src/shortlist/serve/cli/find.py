@@ -66,11 +66,13 @@ def discover(
         k=k,
         filter=conditions(filter),
         strategy=strategy,
-        min_score=_floor(min_score),
+        min_score=floor_given(min_score),
         level=level or ("body" if disclose else "metadata"),
         max_k=max_k,
     )
     out.show(found.to_dict(), lambda screen: screen.discovery(found), [item.id for item in found.results])
+    if min_score == "auto" and "floor" in found.signals:
+        out.note(f"shortlist: the floor: {found.signals['floor']}")
     return ABSTAINED if found.abstained else OK
 
 
@@ -123,7 +125,8 @@ def _condition(text: str) -> dict[str, Any]:
     return {key.strip(): {"$in": [meant, value]}}  # a number in the text of a metadata value is a text there
 
 
-def _floor(given: str | None) -> Any:
+def floor_given(given: str | None) -> Any:
+    """What --min-score means."""
     if given is None or given == "auto":
         return given
     try:

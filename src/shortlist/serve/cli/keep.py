@@ -53,7 +53,7 @@ def build(
         registry.register(name, kind or "files", root, embedder=embedder, **_options(pattern, exclude, others))
     elif pattern or exclude or others:
         raise WrongUsage("--pattern, --exclude and --option say how to read a --root: name that too.")
-    entry = registry.find(name) or _entry_of_path(name)
+    entry = registry.find(name) or entry_of_path(name)
     if entry is None:
         raise CorpusNotFound(
             f"{name!r} is no name that is registered and no path.{_near(name)} "
@@ -89,7 +89,7 @@ def _documents(name: str) -> int:
         return 0
 
 
-def _entry_of_path(path: str) -> Registration | None:
+def entry_of_path(path: str) -> Registration | None:
     """What is meant by a path alone: the documents of a folder, the tools of a file."""
     from shortlist.search import registry
 

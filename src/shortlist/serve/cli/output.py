@@ -50,6 +50,10 @@ class Output:
         if not self.quiet:
             print(text, file=sys.stderr, flush=True)
 
+    def warn(self, sentence: str) -> None:
+        """Why the command ends with a code that says so, although it has an answer."""
+        print(f"shortlist: {sentence}", file=sys.stderr, flush=True)
+
     @contextmanager
     def progress(self, title: str, about: int = 0) -> Iterator[Progress | None]:
         """A bar on stderr from the first news on, where somebody looks at it; nothing elsewhere.

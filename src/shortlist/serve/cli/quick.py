@@ -41,6 +41,13 @@ class _Parameter(NamedTuple):
             if not text.isdecimal() or (self.least is not None and int(text) < self.least):
                 raise _Unusual
             return int(text)
+        if self.type is float:
+            try:
+                return float(text)
+            except ValueError:
+                raise _Unusual from None
+        if get_origin(self.type) is tuple:
+            raise _Unusual
         return text
 
 

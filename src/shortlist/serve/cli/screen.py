@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -46,6 +46,9 @@ class Screen:
 
     def say(self, text: str, style: str = "") -> None:
         self._print(Text(text, style))
+
+    def draw(self, thing: RenderableType) -> None:
+        self._print(thing)
 
     # What was found
 

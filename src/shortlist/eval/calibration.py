@@ -1,0 +1,175 @@
+"""Below which best score does nothing apply? The floor that best parts questions with an answer from those without."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shortlist.errors import InputError
+from shortlist.eval.asking import reading, told
+from shortlist.eval.cases import Case
+from shortlist.eval.certainty import SEED
+from shortlist.index.sync import Progress
+from shortlist.search.corpora import Searchable, resolve
+from shortlist.search.discover import nothing_known
+from shortlist.search.filter import Filter
+from shortlist.types import Mode
+
+if TYPE_CHECKING:
+    from shortlist.types import Floats
+
+FOLDS = 5
+
+# A floor that reaches less beyond chance does more harm than good.
+WEAK = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """A floor, and how well it parts the cases that have gold from those to which nothing applies.
+
+    sensitivity  the share of cases with gold whose best score reaches the floor
+    specificity  the share of the others whose best score is below it
+    youden_j     sensitivity + specificity - 1: 0 is chance, 1 is perfect
+    auroc        how often a case with gold scores higher than one without, whatever the floor
+    held_out     the three of floors that were chosen without the cases they are judged by, in five parts
+    """
+
+    corpus: str
+    mode: str
+    floor: float
+    sensitivity: float
+    specificity: float
+    youden_j: float
+    auroc: float
+    held_out: dict[str, float] | None
+    persisted: bool
+    in_scope: Sequence[float] = field(repr=False)  # best scores; 0 where the search itself refuses
+    out_of_scope: Sequence[float] = field(repr=False)
+
+    @property
+    def says(self) -> str:
+        """What to make of it, in words."""
+        judged = self.held_out or {"youden_j": self.youden_j}
+        lost = f"{1 - self.sensitivity:.0%} of the questions that something fits are lost"
+        passed = f"{1 - self.specificity:.0%} of those that nothing fits are answered"
+        said = f"Below {self.floor:.4g} nothing fits: {lost}, {passed}."
+        if judged["youden_j"] < WEAK:
+            said += (
+                " Scores of this mode hardly tell the two apart here: try another mode, add words that people use to "
+                "the descriptions, or add cases."
+            )
+        return said
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "corpus": self.corpus,
+            "mode": self.mode,
+            "floor": self.floor,
+            "sensitivity": self.sensitivity,
+            "specificity": self.specificity,
+            "youden_j": self.youden_j,
+            "auroc": self.auroc,
+            "held_out": self.held_out,
+            "in_scope": len(self.in_scope),
+            "out_of_scope": len(self.out_of_scope),
+            "persisted": self.persisted,
+            "says": self.says,
+        }
+
+
+def calibrate_min_score(
+    corpus: Searchable,
+    cases: Sequence[Case],
+    mode: Mode = "auto",
+    k: int = 10,
+    filter: Filter | None = None,
+    *,
+    persist: bool = False,
+    seed: int = SEED,
+    progress: Progress | None = None,
+) -> Calibration:
+    """The floor that maximises Youden's J over the cases; with `persist` the corpus keeps it for min_score="auto".
+
+    A floor belongs to a corpus with its embedder and to a mode. It lies in the middle between two scores, of equally
+    good places in the widest gap.
+    """
+    corpora = resolve(corpus, needs_vectors=mode != "lexical")
+    if len(corpora) != 1:
+        raise InputError(f"A floor belongs to one corpus: calibrate the {len(corpora)} corpora one by one.")
+    (only,) = corpora
+    scores: dict[bool, list[float]] = {True: [], False: []}
+    with reading(corpora, mode, filter) as reader:
+        for case in told(cases, progress):
+            (found,) = reader.look(case.query, k)
+            refused = not found.hits or nothing_known(found)
+            scores[case.in_scope].append(0.0 if refused else max(found.hits[0].score, 0.0))
+    inside, outside = np.array(scores[True]), np.array(scores[False])
+    if not len(inside) or not len(outside):
+        lacking = "to which nothing applies (an empty gold)" if len(inside) else "with gold"
+        raise InputError(f"A floor parts cases with gold from cases without any; there are none {lacking}.")
+    floor = best_floor(inside, outside)
+    sensitivity, specificity = _shares(inside, outside, floor)
+    calibration = Calibration(
+        only.name,
+        mode,
+        floor,
+        sensitivity,
+        specificity,
+        sensitivity + specificity - 1,
+        auroc(inside, outside),
+        _held_out(inside, outside, seed),
+        persist,
+        inside.tolist(),
+        outside.tolist(),
+    )
+    if persist:
+        facts = calibration.to_dict()
+        only.set_floor(mode, floor, **{name: facts[name] for name in ("youden_j", "in_scope", "out_of_scope")})
+    return calibration
+
+
+def best_floor(inside: Floats, outside: Floats) -> float:
+    """The score between two neighbours that maximises sensitivity + specificity; of equals in the widest gap."""
+    levels = np.unique(np.concatenate([inside, outside]))
+    if len(levels) == 1:
+        return float(levels[0])
+    between = (levels[:-1] + levels[1:]) / 2
+    reached = 1 - np.searchsorted(np.sort(inside), between) / len(inside)
+    kept_out = np.searchsorted(np.sort(outside), between) / len(outside)
+    j = reached + kept_out
+    if j.max() <= 1:  # no floor is better than none
+        return float(levels[0])
+    best = np.flatnonzero(j >= j.max() - 1e-12)
+    return float(between[best[np.argmax(np.diff(levels)[best])]])
+
+
+def _shares(inside: Floats, outside: Floats, floor: float) -> tuple[float, float]:
+    return float((inside >= floor).mean()), float((outside < floor).mean())
+
+
+def auroc(inside: Floats, outside: Floats) -> float:
+    """The share of pairs in which the case with gold scores higher; equal scores count half."""
+    ordered = np.sort(outside)
+    below = np.searchsorted(ordered, inside, side="left")
+    equal = np.searchsorted(ordered, inside, side="right") - below
+    return float((below + equal / 2).sum() / (len(inside) * len(outside)))
+
+
+def _held_out(inside: Floats, outside: Floats, seed: int) -> dict[str, float] | None:
+    """What floors reach on the fifth of the cases that did not choose them; None with fewer than ten of a kind."""
+    if min(len(inside), len(outside)) < 2 * FOLDS:
+        return None
+    random = np.random.default_rng(seed)
+    parts = [random.permutation(len(values)) % FOLDS for values in (inside, outside)]
+    reached, kept_out = 0, 0
+    for fold in range(FOLDS):
+        mine, theirs = parts[0] == fold, parts[1] == fold
+        floor = best_floor(inside[~mine], outside[~theirs])
+        reached += int((inside[mine] >= floor).sum())
+        kept_out += int((outside[theirs] < floor).sum())
+    sensitivity, specificity = reached / len(inside), kept_out / len(outside)
+    return {"sensitivity": sensitivity, "specificity": specificity, "youden_j": sensitivity + specificity - 1}

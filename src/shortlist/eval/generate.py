@@ -1,0 +1,297 @@
+"""Who writes the questions? A language model that is not shown the name; what gives itself away is dropped."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from shortlist.errors import InputError, ShortlistError
+from shortlist.eval.cases import Case
+from shortlist.eval.certainty import SEED
+from shortlist.index.corpus import Corpus
+from shortlist.index.sync import Progress
+from shortlist.index.tokens import STOP_WORDS, get_analyzer, name_words, subwords, words
+from shortlist.search.corpora import Searchable, resolve
+from shortlist.search.retrieve import search
+from shortlist.types import LLM, Document
+
+MASK = "[THIS]"
+OUT_OF_SCOPE = 0.25
+WORKERS = 4
+
+# So many words in a row that stand in the description are copied, not asked.
+COPIED = 6
+
+# Questions that share this share of their words are the same question.
+SAME = 0.8
+
+SHOWN_CHARACTERS = 1500
+_CANDIDATES = 5
+_SAMPLED = 30
+
+IN_SCOPE_PROMPT = """\
+Below is the description of one thing that an assistant can use; its name is hidden as {mask}.
+
+{description}
+
+Write {number} that a person might make, in everyday words of their own, for which this is the right thing to use.
+Do not describe the thing, do not guess its name, do not copy phrases from the description, and say enough that nothing
+else would do. Reply with a JSON list of strings and nothing else."""
+
+OUT_OF_SCOPE_PROMPT = """\
+An assistant has these things to use, and only these:
+
+{things}
+
+Write {number} that a person might plausibly make of such an assistant, in everyday words, that none of these things
+can serve: near in subject, but out of reach. Reply with a JSON list of strings and nothing else."""
+
+CHECK_PROMPT = """\
+A person asks: {query}
+
+{things}
+
+Does any of these serve the request? Reply with yes or no and nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A question that was not taken, and why: leak, copied, duplicate, served, unreadable or failed."""
+
+    reason: str
+    query: str
+    gold: str = ""
+    detail: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"reason": self.reason, "query": self.query, "gold": self.gold, "detail": self.detail}
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """Cases that a model wrote, and what was dropped."""
+
+    cases: Sequence[Case]
+    dropped: Sequence[Dropped]
+
+    def to_dict(self) -> dict[str, Any]:
+        reasons = [one.reason for one in self.dropped]
+        return {
+            "cases": [case.to_dict() for case in self.cases],
+            "dropped": [one.to_dict() for one in self.dropped],
+            "in_scope": sum(case.in_scope for case in self.cases),
+            "out_of_scope": sum(not case.in_scope for case in self.cases),
+            "reasons": {reason: reasons.count(reason) for reason in dict.fromkeys(reasons)},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a model is asked to write, and for which document; none if nothing should apply."""
+
+    prompt: str
+    number: int
+    document: Document | None = None
+
+
+def generate_cases(
+    corpus: Searchable,
+    llm: LLM | Callable[[str], str],
+    n: int = 50,
+    *,
+    per_document: int = 1,
+    out_of_scope: float = OUT_OF_SCOPE,
+    verify: bool = True,
+    workers: int = WORKERS,
+    seed: int = SEED,
+    progress: Progress | None = None,
+) -> Generated:
+    """About `n` cases with gold, and that share of `n` more to which nothing applies, written by a model.
+
+    `llm` is an LLM or any function from prompt to reply. Documents are sampled with `seed`. The name of a document is
+    hidden from the model; a question that holds it all the same, copies the description or repeats another is dropped.
+    With `verify` the model also looks whether something serves a question that nothing should serve.
+    """
+    ask = _asker(llm)
+    corpora = resolve(corpus, needs_vectors=False)
+    requests = plan(corpora, n, per_document=per_document, out_of_scope=out_of_scope, seed=seed)
+    with ThreadPoolExecutor(max(1, workers)) as pool:
+        replies = list(_told(pool.map(lambda request: _reply(ask, request), requests), len(requests), progress))
+    kept: list[Case] = []
+    dropped: list[Dropped] = []
+    seen: list[frozenset[str]] = []
+    for request, (queries, failure) in zip(requests, replies, strict=True):
+        if failure:
+            dropped.append(Dropped(failure[0], "", request.document.id if request.document else "", failure[1]))
+        for query in queries[: request.number]:
+            problem = _problem(query, request.document, seen)
+            if problem is None and request.document is None and verify:
+                problem = _served(ask, corpora[0], query)
+            if problem:
+                gold = request.document.id if request.document else ""
+                dropped.append(Dropped(problem[0], query, gold, problem[1]))
+                continue
+            seen.append(_terms(query))
+            kept.append(Case(query, (request.document.id,) if request.document else ()))
+    failures = [one.detail for one in dropped if one.reason == "failed"]
+    if failures and not kept:
+        raise ShortlistError(f"The model wrote nothing: {failures[0]}")
+    return Generated(kept, dropped)
+
+
+def plan(
+    corpus: Searchable,
+    n: int = 50,
+    *,
+    per_document: int = 1,
+    out_of_scope: float = OUT_OF_SCOPE,
+    seed: int = SEED,
+) -> list[Request]:
+    """What a model would be asked, in order; nothing is asked."""
+    if n < 1 or per_document < 1 or not 0 <= out_of_scope <= 10:
+        raise InputError("n and per_document are at least 1, out_of_scope is a share of n, 0 or more.")
+    corpora = resolve(corpus, needs_vectors=False)
+    if len(corpora) != 1:
+        raise InputError("Cases are written for one corpus at a time.")
+    documents = {document.id: document for document in corpora[0] if document.content.strip()}
+    if not documents:
+        raise InputError(f"The corpus {corpora[0].name!r} has no document with a description.")
+    drawn = random.Random(seed)
+    ids = sorted(documents)
+    chosen = drawn.sample(ids, min(len(ids), -(-n // per_document)))
+    requests = [
+        Request(
+            IN_SCOPE_PROMPT.format(mask=MASK, description=masked(documents[id]), number=_requests(per_document)),
+            per_document,
+            documents[id],
+        )
+        for id in chosen
+    ]
+    wanted = round(n * out_of_scope)
+    while wanted > 0:
+        number = min(5, wanted)
+        sample = [documents[id] for id in drawn.sample(ids, min(len(ids), _SAMPLED))]
+        requests.append(Request(OUT_OF_SCOPE_PROMPT.format(things=_listed(sample), number=_requests(number)), number))
+        wanted -= number
+    return requests
+
+
+def _requests(number: int) -> str:
+    return "one request" if number == 1 else f"{number} different requests"
+
+
+def masked(document: Document) -> str:
+    """The description of a document without its name or id, however they are spelled."""
+    text = "\n".join(part for part in (document.content, ", ".join(document.keywords)) if part)[:SHOWN_CHARACTERS]
+    for name in sorted({document.title, document.id}, key=len, reverse=True):
+        parts = name_words(name)
+        if not parts or (len(parts) == 1 and parts[0] in STOP_WORDS):
+            continue
+        pattern = r"[\W_]*".join(map(re.escape, parts))
+        text = re.sub(rf"(?<![^\W_]){pattern}(?![^\W_])", MASK, text, flags=re.IGNORECASE)
+    return text
+
+
+def _problem(query: str, document: Document | None, seen: Sequence[frozenset[str]]) -> tuple[str, str] | None:
+    if document is not None:
+        if name := leaked_name(query, document):
+            return "leak", f"it holds the name {name!r}"
+        if run := copied_run(query, document.content):
+            return "copied", f"it copies {run!r}"
+    terms = _terms(query)
+    if not terms:
+        return "unreadable", "it holds no word to search for"
+    if any(len(terms & other) >= SAME * len(terms | other) for other in seen):
+        return "duplicate", "another question says the same"
+    return None
+
+
+def leaked_name(query: str, document: Document) -> str:
+    """The name or id of the document, if its words stand in the query in a row, stop words aside.
+
+    A name of one word that the description uses as well is a word, not a leak.
+    """
+    asked = f" {' '.join(_telling(query))} "
+    for name in dict.fromkeys((document.title, document.id)):
+        parts = _telling(name)
+        common = len(parts) == 1 and parts[0] in name_words(document.content)
+        if parts and not common and f" {' '.join(parts)} " in asked:
+            return name
+    return ""
+
+
+def _telling(text: str) -> list[str]:
+    return [word for word in name_words(text) if word not in STOP_WORDS]
+
+
+def copied_run(query: str, text: str) -> str:
+    """The first run of six words of the query that stands in the text."""
+    asked, held = _plain(query), f" {' '.join(_plain(text))} "
+    for at in range(len(asked) - COPIED + 1):
+        run = " ".join(asked[at : at + COPIED])
+        if f" {run} " in held:
+            return run
+    return ""
+
+
+def _plain(text: str) -> list[str]:
+    return [part.casefold() for word in words(text) for part in subwords(word)]
+
+
+def _terms(query: str) -> frozenset[str]:
+    return frozenset(get_analyzer().terms(query))
+
+
+def _served(ask: Callable[[str], str], corpus: Corpus, query: str) -> tuple[str, str] | None:
+    """Whether the model finds that one of the nearest things serves a question that nothing should serve."""
+    hits = search(corpus, query, k=_CANDIDATES)
+    if not hits:
+        return None
+    things = "\n".join(f"- {hit.name}: {' '.join(hit.text.split())[:300]}" for hit in hits)
+    try:
+        answer = ask(CHECK_PROMPT.format(query=query, things=things))
+    except Exception as error:  # a question that was not checked is not taken
+        return "failed", f"{type(error).__name__}: {error}"
+    return ("served", "the model says that something serves it") if re.search(r"\byes\b", answer.lower()) else None
+
+
+def _listed(documents: Sequence[Document]) -> str:
+    return "\n".join(f"- {document.name}: {' '.join(document.content.split())[:200]}" for document in documents)
+
+
+def _asker(llm: LLM | Callable[[str], str]) -> Callable[[str], str]:
+    complete = getattr(llm, "complete", None)
+    if complete is not None:
+        return lambda prompt: str(complete([{"role": "user", "content": prompt}]).text)
+    if callable(llm):
+        return lambda prompt: str(llm(prompt))
+    raise InputError(f"llm is an LLM or a function from prompt to reply, not {llm!r}.")
+
+
+def _reply(ask: Callable[[str], str], request: Request) -> tuple[list[str], tuple[str, str] | None]:
+    """The questions of a reply, or what went wrong."""
+    try:
+        text = ask(request.prompt)
+    except Exception as error:  # one failed call of many does not lose the others
+        return [], ("failed", f"{type(error).__name__}: {error}")
+    found = re.search(r"\[.*\]", text, re.DOTALL)
+    try:
+        queries = json.loads(found.group()) if found else None
+    except ValueError:
+        queries = None
+    if not isinstance(queries, list):
+        return [], ("unreadable", f"no JSON list in {text[:80]!r}")
+    texts = [query.get("query") if isinstance(query, Mapping) else query for query in queries]
+    return [" ".join(text.split()) for text in texts if isinstance(text, str) and text.strip()], None
+
+
+def _told(items: Iterator[Any], total: int, progress: Progress | None) -> Iterator[Any]:
+    for done, item in enumerate(items, 1):
+        if progress:
+            progress(done, total)
+        yield item

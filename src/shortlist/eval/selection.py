@@ -1,0 +1,228 @@
+"""Does the selection keep what fits, drop the rest and abstain when nothing applies? Which numbers are best?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any, Literal
+
+from shortlist.errors import InputError
+from shortlist.eval.asking import reading, told
+from shortlist.eval.cases import Case
+from shortlist.eval.certainty import CONFIDENCE, RESAMPLES, SEED, Estimate, estimates
+from shortlist.eval.tables import Table
+from shortlist.index.sync import Progress
+from shortlist.search.corpora import Searchable, resolve
+from shortlist.search.discover import choose, nothing_known
+from shortlist.search.filter import Filter
+from shortlist.search.retrieve import merge
+from shortlist.search.select import select
+from shortlist.types import Hit, Hits, Mode, Selector
+
+MAX_KS = (1, 2, 3, 5, 10)
+RELS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What was chosen for one case, and whether retrieval had brought what should be chosen."""
+
+    case: Case
+    surfaced: bool
+    selected: tuple[str, ...]
+
+    @property
+    def right(self) -> int:
+        return len(set(self.selected) & set(self.case.gold))
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionReport:
+    """How well was chosen. A measure to which no case has anything to say is None.
+
+    conditional_commit_rate  of the cases whose gold was among the candidates: the share that kept one of it
+    precision, recall, f1    of what was selected, averaged over the cases that have gold; nothing selected counts 0
+    mean_size                how many were selected where anything was
+    abstention_accuracy      of the cases to which nothing applies: the share where nothing was selected
+    false_abstention_rate    of the cases that have gold: the share where nothing was selected
+    """
+
+    strategy: str
+    cases: int
+    conditional_commit_rate: Estimate | None
+    precision: Estimate | None
+    recall: Estimate | None
+    f1: Estimate | None
+    mean_size: Estimate | None
+    abstention_accuracy: Estimate | None
+    false_abstention_rate: Estimate | None
+    choices: Sequence[Choice] = field(default=(), repr=False)
+
+    @property
+    def measures(self) -> dict[str, Estimate | None]:
+        return {name: getattr(self, name) for name in MEASURES}
+
+    def to_dict(self) -> dict[str, Any]:
+        found = {name: value.to_dict() if value is not None else None for name, value in self.measures.items()}
+        return {"strategy": self.strategy, "cases": self.cases, **found}
+
+    def __str__(self) -> str:
+        lines = [f"{name:24}{value!r}" for name, value in self.measures.items() if value is not None]
+        return "\n".join([f"{self.strategy}, {self.cases} cases", *lines])
+
+
+def _f1(choice: Choice) -> float:
+    return 2 * choice.right / (len(choice.selected) + len(choice.case.gold))
+
+
+# Of each measure: which cases it speaks of, and what one of them adds to the mean.
+MEASURES: dict[str, tuple[Callable[[Choice], bool], Callable[[Choice], float]]] = {
+    "conditional_commit_rate": (lambda one: one.surfaced, lambda one: float(one.right > 0)),
+    "precision": (lambda one: one.case.in_scope, lambda one: one.right / max(len(one.selected), 1)),
+    "recall": (lambda one: one.case.in_scope, lambda one: one.right / len(one.case.gold)),
+    "f1": (lambda one: one.case.in_scope, _f1),
+    "mean_size": (lambda one: bool(one.selected), lambda one: float(len(one.selected))),
+    "abstention_accuracy": (lambda one: not one.case.in_scope, lambda one: float(not one.selected)),
+    "false_abstention_rate": (lambda one: one.case.in_scope, lambda one: float(not one.selected)),
+}
+
+
+def _values(name: str, choices: Sequence[Choice]) -> list[float]:
+    speaks_of, value = MEASURES[name]
+    return [value(one) for one in choices if speaks_of(one)]
+
+
+def evaluate_selection(
+    corpus: Searchable,
+    cases: Sequence[Case],
+    strategy: str | Selector = "conservative",
+    mode: Mode = "auto",
+    k: int = 10,
+    filter: Filter | None = None,
+    *,
+    min_score: float | Literal["auto"] | None = None,
+    confidence: float = CONFIDENCE,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+    progress: Progress | None = None,
+    **selection: Any,
+) -> SelectionReport:
+    """Choose for every case as `discover` would, and judge the choices; options are those of `discover`."""
+    _check(cases)
+    corpora = resolve(corpus, needs_vectors=mode != "lexical")
+    choices = []
+    with reading(corpora, mode, filter) as reader:
+        for case in told(cases, progress):
+            found = reader.look(case.query, k)
+            chosen = choose(found, case.query, mode, k, strategy, min_score, **selection)
+            choices.append(_choice(case, merge(found, case.query, mode, k), chosen.selected))
+    name = strategy if isinstance(strategy, str) else getattr(strategy, "__name__", type(strategy).__name__)
+    options = {"confidence": confidence, "resamples": resamples, "seed": seed}
+    found_measures = {each: _estimate(_values(each, choices), **options) for each in MEASURES}
+    return SelectionReport(name, len(cases), **found_measures, choices=choices)
+
+
+def _choice(case: Case, hits: Sequence[Hit], selected: Sequence[Hit]) -> Choice:
+    gold = set(case.gold)
+    return Choice(case, any(hit.id in gold for hit in hits), tuple(hit.id for hit in selected))
+
+
+def _estimate(values: Sequence[float], **options: Any) -> Estimate | None:
+    return estimates({"": values}, **options).get("")
+
+
+def _check(cases: Sequence[Case]) -> None:
+    if not cases:
+        raise InputError("There are no cases to evaluate.")
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One setting of the selector and what it reaches."""
+
+    max_k: int
+    rel: float
+    min_score: float | None
+    measures: Mapping[str, float | None]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"max_k": self.max_k, "rel": self.rel, "min_score": self.min_score, **self.measures}
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Every setting of a grid, judged on the same candidates."""
+
+    mode: str
+    strategy: str
+    points: Sequence[Point]
+
+    def best(self, by: str = "f1") -> Point:
+        """The setting that reaches most; of equals the one that selects fewer, then the first of the grid."""
+        if by not in MEASURES or all(point.measures[by] is None for point in self.points):
+            raise InputError(f"The sweep cannot be judged by {by!r}; the measures are {', '.join(MEASURES)}.")
+        return max(self.points, key=lambda point: (point.measures[by] or 0.0, -(point.measures["mean_size"] or 0.0)))
+
+    def frontier(self) -> list[Point]:
+        """The settings that no other beats in precision and recall at once, by rising recall; one of equals."""
+        found: list[Point] = []
+        for point in sorted(self.points, key=lambda one: _place(one), reverse=True):
+            if not found or _place(point)[1] > _place(found[-1])[1]:
+                found.append(point)
+        return found[::-1]
+
+    def table(self) -> Table:
+        """A row for every setting; printed, it is a table."""
+        return Table(point.to_dict() for point in self.points)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "mode": self.mode,
+            "strategy": self.strategy,
+            "best": self.best().to_dict(),
+            "frontier": [point.to_dict() for point in self.frontier()],
+            "points": [point.to_dict() for point in self.points],
+        }
+
+
+def _place(point: Point) -> tuple[float, float]:
+    return point.measures["recall"] or 0.0, point.measures["precision"] or 0.0
+
+
+def sweep_selector(
+    corpus: Searchable,
+    cases: Sequence[Case],
+    mode: Mode = "auto",
+    k: int = 10,
+    filter: Filter | None = None,
+    *,
+    strategy: str = "conservative",
+    max_ks: Sequence[int] = MAX_KS,
+    rels: Sequence[float] = RELS,
+    min_scores: Sequence[float | None] = (None,),
+    progress: Progress | None = None,
+) -> Sweep:
+    """Judge every max_k x rel (x min_score) of a grid on candidates that are retrieved once."""
+    _check(cases)
+    if not any(case.in_scope for case in cases):
+        raise InputError("A sweep needs cases with gold.")
+    corpora = resolve(corpus, needs_vectors=mode != "lexical")
+    candidates: list[tuple[Case, Hits, Hits]] = []  # of a case: all that were found, and those that may be chosen
+    with reading(corpora, mode, filter) as reader:
+        for case in told(cases, progress):
+            found = reader.look(case.query, k)
+            known = [one for one in found if not nothing_known(one)]
+            candidates.append((case, merge(found, case.query, mode, k), merge(known, case.query, mode, k)))
+    points = []
+    for max_k, rel, min_score in product(max_ks, rels, min_scores):
+        choices = [
+            _choice(case, hits, select(known, strategy, max_k=max_k, rel=rel, min_score=min_score).selected)
+            for case, hits, known in candidates
+        ]
+        points.append(Point(max_k, rel, min_score, {name: _mean(_values(name, choices)) for name in MEASURES}))
+    return Sweep(mode, strategy, points)
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import shortlist
+from shortlist import Corpus, InputError
+from shortlist.eval import Case, calibrate_min_score
+from shortlist.eval.calibration import auroc, best_floor
+from tests.eval.conftest import SHOP
+
+scores = st.lists(st.integers(0, 8).map(float), min_size=1, max_size=12)
+
+IN_SCOPE = [
+    Case("where is the parcel right now", ("track",)),
+    Case("give the money back", ("refund",)),
+    Case("send an invoice by mail", ("invoice",)),
+]
+OUT_OF_SCOPE = [Case("left luggage"), Case("play quiet jazz"), Case("the customer wants tea")]
+
+
+def j(inside: list[float], outside: list[float], floor: float) -> float:
+    reached = sum(score >= floor for score in inside) / len(inside)
+    return reached + sum(score < floor for score in outside) / len(outside) - 1
+
+
+@given(scores, scores)
+def test_no_floor_has_a_higher_j_than_the_best_one(inside: list[float], outside: list[float]) -> None:
+    best = best_floor(np.array(inside), np.array(outside))
+    tried = [floor / 2 - 0.25 for floor in range(20)]
+    assert j(inside, outside, best) >= max(max(j(inside, outside, floor) for floor in tried), 0.0) - 1e-12
+
+
+@given(scores, scores)
+def test_auroc_is_the_share_of_pairs_in_the_right_order(inside: list[float], outside: list[float]) -> None:
+    pairs = [1.0 if one > two else 0.5 if one == two else 0.0 for one in inside for two in outside]
+    assert auroc(np.array(inside), np.array(outside)) == pytest.approx(sum(pairs) / len(pairs))
+
+
+def test_of_equally_good_floors_the_one_in_the_widest_gap_is_taken() -> None:
+    # between 1 and 2, and between 2 and 10, nothing changes but the gap
+    assert best_floor(np.array([10.0, 11.0]), np.array([1.0])) == (1.0 + 10.0) / 2
+    assert best_floor(np.array([2.0, 10.0, 11.0]), np.array([1.0, 2.0, 2.0])) == (2.0 + 10.0) / 2
+
+
+def test_a_calibration_parts_the_best_scores_of_cases_with_and_without_gold(shop: Corpus) -> None:
+    found = calibrate_min_score(shop, IN_SCOPE + OUT_OF_SCOPE, mode="lexical")
+
+    def best(query: str) -> float:
+        return shortlist.search(shop, query, mode="lexical")[0].score
+
+    lowest = min(best(case.query) for case in IN_SCOPE)
+    highest = max(best("left luggage"), best("the customer wants tea"))
+    assert found.floor == pytest.approx((lowest + highest) / 2)
+    assert (found.sensitivity, found.specificity, found.youden_j, found.auroc) == (1.0, 1.0, 1.0, 1.0)
+    assert found.out_of_scope[1] == 0.0  # no word is known: refused whatever the floor
+    assert found.held_out is None  # three of a kind are too few to leave some out
+    assert found.persisted is False
+    assert shop.floor("lexical").value is None
+
+
+def test_a_persisted_floor_is_used_by_discover_until_the_corpus_is_another(shop: Corpus) -> None:
+    found = calibrate_min_score(shop, IN_SCOPE + OUT_OF_SCOPE, mode="lexical", persist=True)
+    assert shop.info()["floors"] == {"lexical": found.floor}
+    kept = shop.config.calibrations["lexical"]
+    assert (kept["youden_j"], kept["in_scope"], kept["documents"], kept["embedder"]) == (1.0, 3, 5, "none")
+    assert shortlist.discover(shop, "left luggage", mode="lexical", min_score="auto").abstained
+    answered = shortlist.discover(shop, "where is the parcel right now", mode="lexical", min_score="auto")
+    assert [item.id for item in answered.results] == ["track"]
+    assert "floor" not in answered.signals
+    shop.add([shortlist.Document("gift", "wrap_gift", "wrap it in paper")])
+    stale = shortlist.discover(shop, "where is the parcel right now", mode="lexical", min_score="auto")
+    assert stale.signals["floor"] == (
+        "The floor was set when the corpus had 5 documents, and 20% of it has changed since: calibrate it again."
+    )
+
+
+def test_a_floor_belongs_to_a_mode_and_goes_with_the_embedder() -> None:
+    with shortlist.build(SHOP, in_memory=True, embedder="light") as corpus:
+        for mode in ("lexical", "dense"):
+            calibrate_min_score(corpus, IN_SCOPE + OUT_OF_SCOPE, mode=mode, persist=True)
+        assert set(corpus.info()["floors"]) == {"lexical", "dense"}
+        corpus.reindex("none")
+        assert corpus.info()["floors"] == {}
+        assert corpus.config.calibrations == {}
+
+
+def test_floors_are_judged_by_cases_that_did_not_choose_them() -> None:
+    """Scores are the same for both kinds of cases, so what seems to part them does not do so on others."""
+    documents = {f"d{number}": f"word{number} " + "filler " * (number % 7) for number in range(40)}
+    cases = [Case(f"word{number}", (f"d{number}",) if number % 2 else ()) for number in range(40)]
+    with shortlist.build(documents, in_memory=True, embedder="none") as corpus:
+        found = calibrate_min_score(corpus, cases, mode="lexical")
+        again = calibrate_min_score(corpus, cases, mode="lexical")
+    assert found.held_out is not None
+    assert found.held_out["youden_j"] <= found.youden_j < 0.5
+    assert found.to_dict() == again.to_dict()
+    assert "hardly tell the two apart" in found.says
+
+
+def test_a_good_floor_says_what_it_costs(shop: Corpus) -> None:
+    says = calibrate_min_score(shop, IN_SCOPE + OUT_OF_SCOPE, mode="lexical").says
+    assert says.endswith(
+        "0% of the questions that something fits are lost, 0% of those that nothing fits are answered."
+    )
+
+
+def test_both_kinds_of_cases_and_one_corpus_are_needed(shop: Corpus) -> None:
+    with pytest.raises(InputError, match=r"there are none to which nothing applies \(an empty gold\)"):
+        calibrate_min_score(shop, IN_SCOPE, mode="lexical")
+    with pytest.raises(InputError, match="there are none with gold"):
+        calibrate_min_score(shop, OUT_OF_SCOPE, mode="lexical")
+    with (
+        shortlist.build({"a": "b"}, "other", in_memory=True, embedder="none") as other,
+        pytest.raises(InputError, match="one by one"),
+    ):
+        calibrate_min_score([shop, other], IN_SCOPE, mode="lexical")
+
+
+def test_the_best_score_is_that_of_discover_even_if_a_name_stands_in_the_question() -> None:
+    """The name brings a thing among the hits that does not score best; the floor is about the best."""
+    texts = {"tea": "nothing but leaves " * 9, "kettle": "boil water for a cup of tea, the tea of the day"}
+    with shortlist.build(texts, in_memory=True, embedder="none") as corpus:
+        query = "boil water for tea"
+        found = calibrate_min_score(corpus, [Case(query, ("kettle",)), Case("leaves")], mode="lexical")
+        best = shortlist.discover(corpus, query, mode="lexical").candidates[0]
+    assert best.id == "kettle"
+    assert found.in_scope[0] == best.score
