@@ -40,7 +40,7 @@ def test_every_block_of_the_readme_runs_and_prints_what_it_shows(
             assert printed == block
             printed = ""
     assert printed == ""
-    assert ran == 11
+    assert ran == 12
 
 
 def run_commands(block: str) -> None:
