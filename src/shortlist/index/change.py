@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sqlite3
 from collections.abc import Iterable, Sequence
@@ -11,7 +12,7 @@ import numpy as np
 
 from shortlist.index import cache, postings
 from shortlist.index.postings import Fields
-from shortlist.index.records import DOCUMENT_COLUMNS, Record, passage_checksum, to_document
+from shortlist.index.records import DOCUMENT_COLUMNS, Record, batched, passage_checksum, to_document
 from shortlist.index.segment import Segment, SegmentDamaged, merge, with_tables
 from shortlist.index.split import split
 from shortlist.index.store import (
@@ -134,6 +135,17 @@ def merge_from(sizes: Sequence[int], budget: int) -> int:
     return start
 
 
+def _insert(connection: sqlite3.Connection, columns: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Many rows with one statement: between any two, SQLite lets other threads run, and they may run for long."""
+    if not rows:
+        return
+    most = connection.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER) // len(rows[0])
+    for batch in batched(rows, min(most, FLUSH_ROWS)):
+        values = f"({','.join('?' * len(batch[0]))})"
+        statement = f"INSERT INTO {columns} VALUES {','.join([values] * len(batch))}"
+        connection.execute(statement, list(itertools.chain.from_iterable(batch)))
+
+
 class Change:
     """One write transaction on its way."""
 
@@ -223,16 +235,12 @@ class Change:
             self._worker.shutdown()
 
     def _write_rows(self) -> None:
-        self.connection.executemany(
-            "INSERT INTO documents(hash, kind, title, content, keywords, metadata, source, locator, payload, id, num) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        _insert(
+            self.connection,
+            "documents(hash, kind, title, content, keywords, metadata, source, locator, payload, id, num)",
             self._documents,
         )
-        self.connection.executemany(
-            "INSERT INTO passages(num, document, ordinal, locator, text, checksum, context) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            self._passages,
-        )
+        _insert(self.connection, "passages(num, document, ordinal, locator, text, checksum, context)", self._passages)
         self._documents, self._passages = [], []
 
     def remove(self, number: int) -> None:
