@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import shortlist
 from shortlist.eval import load_cases
 from shortlist.serve import cli
-from shortlist.serve.cli import judge
-from shortlist.types import Reply
+from tests.answer.server import completion, serving
 from tests.serve.cli.conftest import Shell
 
 JUDGING = ["eval", "eval-select", "sweep-select", "calibrate-min-score", "distractors"]
@@ -189,19 +186,14 @@ def test_lint_of_nothing_ends_with_3(shell: Shell) -> None:
     assert shell("lint", "nowhere").code == 1
 
 
-class Scripted:
-    """Writes one question, about whatever it is shown."""
-
-    def complete(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = ()) -> Reply:
-        return Reply('["could somebody help me out with something"]')
-
-
 def test_eval_gen_writes_the_cases_of_a_model(
     shop: Shell, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(judge, "language_model", Scripted)
     file = shop.folder / "made.jsonl"
-    assert cli.run(["eval-gen", "shop", str(file), "-n", "3", "--out-of-scope", "0", "--json"]) == 0
+    with serving(*[completion('["could somebody help me out with something"]')] * 3) as server:
+        monkeypatch.setenv("SHORTLIST_LLM_URL", server.url)
+        monkeypatch.setenv("SHORTLIST_LLM_MODEL", "some-model")
+        assert cli.run(["eval-gen", "shop", str(file), "-n", "3", "--out-of-scope", "0", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["reasons"] == {"duplicate": 2}
     (case,) = load_cases(file)
@@ -209,11 +201,11 @@ def test_eval_gen_writes_the_cases_of_a_model(
     assert len(case.gold) == 1
 
 
-def test_eval_gen_without_any_case_ends_with_3_and_writes_nothing(
-    shop: Shell, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(judge, "language_model", lambda: lambda prompt: "[]")
-    assert cli.run(["eval-gen", "shop", str(shop.folder / "made.jsonl"), "-n", "3"]) == 3
+def test_eval_gen_without_any_case_ends_with_3_and_writes_nothing(shop: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(*[completion("[]")] * 3) as server:
+        monkeypatch.setenv("SHORTLIST_LLM_URL", server.url)
+        monkeypatch.setenv("SHORTLIST_LLM_MODEL", "some-model")
+        assert cli.run(["eval-gen", "shop", str(shop.folder / "made.jsonl"), "-n", "3", "--out-of-scope", "0"]) == 3
     assert not (shop.folder / "made.jsonl").exists()
 
 

@@ -212,11 +212,16 @@ def eval_gen(
 
 
 def language_model() -> LLM:
-    """The model that writes cases."""
-    raise InputError(
-        "eval-gen needs a language model, and this version knows no endpoint to reach one by. From Python any will do: "
-        "shortlist.eval.generate_cases(corpus, llm). --dry-run shows what it would be asked."
-    )
+    """The model that writes cases: the one that `query` and `chat` ask."""
+    from shortlist.serve.llm_settings import connect, llm_settings
+
+    model = connect(llm_settings())
+    if model is None:
+        raise InputError(
+            "eval-gen needs a language model: set SHORTLIST_LLM_URL and SHORTLIST_LLM_MODEL (any OpenAI-compatible "
+            "endpoint). --dry-run shows what it would be asked."
+        )
+    return model
 
 
 def lint(
