@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from bench import dense, hybrid, lexical, load, page, quality, update
+from bench import answers, dense, hybrid, lexical, load, page, quality, update
 
 BENCHMARKS = {
     "quality": quality,
+    "answers": answers,
     "lexical": lexical,
     "dense": dense,
     "hybrid": hybrid,

@@ -43,6 +43,11 @@ def main() -> None:
         text = " ".join(hit.text.split())
         print(f"  {hit.score:.2f}  {hit.id} ({hit.locator})\n        {text[:96]}...")
 
+    heading("Ask: sentences of the documents, each cited, or the refusal; with a language model, in its words")
+    for question in ("Who founded the company?", "How do I delete my account?", "What is the salary of the founders?"):
+        answer = shortlist.ask(docs, question)
+        print(f'  "{question}"\n    {answer.text}')
+
 
 def build(name: str, source: CorpusSource) -> Corpus:
     corpus = shortlist.build(source, path=KEPT / name)

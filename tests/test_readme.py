@@ -62,5 +62,7 @@ def test_the_demo_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
     assert "refund_payment" in out
     assert out.count("Nothing fits.") == 2
     assert "scripts/rollback.sh" in out
+    assert "founded the company in 2014" in out
+    assert out.count("I don't know based on the provided documents.") == 1
     demo.main()
     assert "90 documents: 0 added, 0 changed, 90 unchanged" in capsys.readouterr().out

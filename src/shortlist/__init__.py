@@ -7,6 +7,7 @@ retrieve  search
 select    select, make_llm_selector
 disclose  disclose
 all       discover, as_tool
+answer    ingest, ask, agent_ask, Chat, OpenAIChat, ScriptedLLM
 kits      BM25SRetriever, get_retriever, retrieve_documents; ToolIndex; InMemoryDocs
 judge     eval, eval_gen (modules)
 """
@@ -24,6 +25,7 @@ from shortlist.errors import (
     CorpusNotFound,
     EmbedderError,
     InputError,
+    LLMError,
     MissingExtra,
     RegistryDamaged,
     ServiceError,
@@ -31,21 +33,31 @@ from shortlist.errors import (
     SourceError,
 )
 from shortlist.types import (
+    LLM,
     AgentTool,
+    Answer,
     Changes,
     Disclosure,
     Discovery,
     Document,
     Embedder,
+    Evidence,
     Hit,
     Hits,
     Passage,
     Problem,
     Ranking,
+    Reply,
     Selection,
 )
 
 if TYPE_CHECKING:
+    from shortlist.answer.agent import agent_ask
+    from shortlist.answer.ask import ask
+    from shortlist.answer.chat import Chat
+    from shortlist.answer.llm import OpenAIChat, ScriptedLLM
+    from shortlist.answer.memory import Memory
+    from shortlist.answer.prompts import REFUSAL
     from shortlist.index.corpus import Corpus, create_corpus, delete_corpus, open_corpus
     from shortlist.index.embed import load_embedder
     from shortlist.index.formulas import Scoring
@@ -62,6 +74,7 @@ if TYPE_CHECKING:
     from shortlist.search.corpora import build
     from shortlist.search.disclose import disclose
     from shortlist.search.discover import discover
+    from shortlist.search.ingest import ingest
     from shortlist.search.registry import register, registered, unregister
     from shortlist.search.retrieve import search
     from shortlist.search.select import make_llm_selector, select
@@ -73,6 +86,14 @@ __version__ = "0.1.0"
 
 # Loaded on first use: importing the package costs no numpy.
 _LAZY = {
+    "Chat": "shortlist.answer.chat",
+    "Memory": "shortlist.answer.memory",
+    "OpenAIChat": "shortlist.answer.llm",
+    "REFUSAL": "shortlist.answer.prompts",
+    "ScriptedLLM": "shortlist.answer.llm",
+    "agent_ask": "shortlist.answer.agent",
+    "ask": "shortlist.answer.ask",
+    "ingest": "shortlist.search.ingest",
     "BM25SClient": "shortlist.serve.client",
     "BM25SRetriever": "shortlist.kits.retriever",
     "BM25SSettings": "shortlist.kits.retriever",
@@ -108,11 +129,15 @@ importlib.import_module("shortlist.search")
 globals().pop("search")
 
 __all__ = [
+    "LLM",
+    "REFUSAL",
     "AgentTool",
+    "Answer",
     "BM25SClient",
     "BM25SRetriever",
     "BM25SSettings",
     "Changes",
+    "Chat",
     "Corpus",
     "CorpusBusy",
     "CorpusDamaged",
@@ -126,16 +151,22 @@ __all__ = [
     "Document",
     "Embedder",
     "EmbedderError",
+    "Evidence",
     "Hit",
     "Hits",
     "InMemoryDocs",
     "InputError",
+    "LLMError",
+    "Memory",
     "MissingExtra",
+    "OpenAIChat",
     "Passage",
     "Problem",
     "Ranking",
     "RegistryDamaged",
+    "Reply",
     "Scoring",
+    "ScriptedLLM",
     "SearchQuery",
     "SearchResult",
     "Selection",
@@ -145,13 +176,16 @@ __all__ = [
     "SourceError",
     "ToolIndex",
     "ToolRecord",
+    "agent_ask",
     "as_tool",
+    "ask",
     "build",
     "create_corpus",
     "delete_corpus",
     "disclose",
     "discover",
     "get_retriever",
+    "ingest",
     "load_embedder",
     "make_llm_selector",
     "open_corpus",

@@ -7,6 +7,7 @@ ShortlistError
 ├── RegistryDamaged                the file of registered names cannot be read; nothing was overwritten
 ├── EmbedderError                  a model cannot be found, loaded or asked
 │   └── MissingExtra (ImportError) an optional package is not installed; the message has the install line
+├── LLMError                       a language model cannot be reached, refuses, or says nothing that can be read
 └── CorpusError
     ├── CorpusNotFound             no corpus of that name or at that path
     ├── CorpusMismatch             the corpus was built with something else (embedder, analyzer, format)
@@ -50,6 +51,10 @@ class MissingExtra(EmbedderError, ImportError):
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(f'{purpose} needs the package {package}: pip install "shortlist[{extra}]"')
+
+
+class LLMError(ShortlistError):
+    """A language model cannot be reached, refuses, or says nothing that can be read."""
 
 
 class CorpusError(ShortlistError):

@@ -308,12 +308,113 @@ class Discovery:
 
 
 @dataclass(frozen=True, slots=True)
+class Evidence:
+    """A passage that was shown to whoever answered, numbered from 1.
+
+    `label` is the short name of its source that a citation is written with; `score` how near it is to the question.
+    """
+
+    number: int
+    label: str
+    source: str
+    locator: str
+    text: str
+    score: float
+    id: str = ""
+    name: str = ""
+    context: str = ""
+    corpus: str = ""
+
+    @property
+    def marker(self) -> str:
+        """How it is cited."""
+        return f"[{self.label}:{self.locator}]"
+
+    def __str__(self) -> str:
+        return f"{self.source} ({self.locator}) score={self.score:.3f}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "marker": self.marker}
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A claim's pointer to shown evidence; `spans` are the places in its text of what was taken from it verbatim."""
+
+    number: int
+    marker: str
+    source: str
+    locator: str
+    spans: tuple[tuple[int, int], ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "spans": [list(span) for span in self.spans]}
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One sentence of an answer, its markers in it, and what they point to."""
+
+    text: str
+    citations: tuple[Citation, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"text": self.text, "citations": [citation.to_dict() for citation in self.citations]}
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A sentence that was written and is not in the answer, and why."""
+
+    text: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the documents say: claims that are all cited, or the refusal; with what was shown, dropped and spent.
+
+    `by` tells who answered: "extract", "llm", "agent", or "gate" where nothing came near and nobody was asked.
+    """
+
+    question: str
+    text: str
+    sentences: list[Claim]
+    evidence: list[Evidence]
+    refused: bool
+    reason: str
+    by: str
+    dropped: list[Dropped] = field(default_factory=list)
+    usage: Mapping[str, int] = field(default_factory=dict)
+    steps: list[Mapping[str, Any]] = field(default_factory=list)
+    """The tool calls of an agent: name, arguments, and the error if there was one."""
+
+    def __str__(self) -> str:
+        return self.text
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "question": self.question,
+            "text": self.text,
+            "refused": self.refused,
+            "reason": self.reason,
+            "by": self.by,
+            "sentences": [sentence.to_dict() for sentence in self.sentences],
+            "evidence": [item.to_dict() for item in self.evidence],
+            "dropped": [asdict(item) for item in self.dropped],
+            "usage": dict(self.usage),
+            "steps": [dict(step) for step in self.steps],
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
-    """What a language model answered."""
+    """What a language model answered; `tool_calls` as in the chat-completions format, `model` the one that answered."""
 
     text: str
     tool_calls: Sequence[Mapping[str, Any]] = ()
     usage: Mapping[str, int] = field(default_factory=dict)
+    model: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -406,7 +507,21 @@ class Embedder(Protocol):
     def encode_documents(self, texts: Sequence[str]) -> Vectors: ...
 
 
+Messages = Sequence[Mapping[str, Any]]
+
+
 class LLM(Protocol):
     """A chat model."""
 
-    def complete(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = ()) -> Reply: ...
+    def complete(self, messages: Messages, tools: Messages = ()) -> Reply: ...
+
+
+@runtime_checkable
+class StreamingLLM(Protocol):
+    """A chat model that can tell what it says while it says it."""
+
+    def complete(self, messages: Messages, tools: Messages = ()) -> Reply: ...
+
+    def stream(self, messages: Messages, on_text: Callable[[str], None], tools: Messages = ()) -> Reply:
+        """As `complete`; `on_text` is called with each further piece of the text."""
+        ...

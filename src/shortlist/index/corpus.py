@@ -26,10 +26,10 @@ from shortlist.index.records import (
 )
 from shortlist.index.segment import SegmentDamaged
 from shortlist.index.snapshot import Snapshot
-from shortlist.index.store import DATABASE, Config, Store, read_config, read_segments, write_config
+from shortlist.index.store import DATABASE, Config, Store, read_config, read_segments, read_stamps, write_config
 from shortlist.index.sync import BATCH, Progress, compare, sync
 from shortlist.index.view import Views
-from shortlist.types import AgentTool, Changes, Document, Embedder, Problem
+from shortlist.types import AgentTool, Changes, Document, Embedder, Problem, Stamps
 
 ONLY_IN_A_PROGRAM = "object:"
 EmbedderSpec = str | Embedder | Callable[[list[str]], Any] | None
@@ -192,6 +192,11 @@ class Corpus:
     def ids(self) -> list[str]:
         with self._store.reading() as connection:
             return [id for (id,) in connection.execute("SELECT id FROM documents ORDER BY num")]
+
+    def stamps(self) -> Stamps:
+        """What is known of the files that documents came from, by id."""
+        with self._store.reading() as connection:
+            return read_stamps(connection)
 
     def __len__(self) -> int:
         with self._store.reading() as connection:

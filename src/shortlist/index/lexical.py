@@ -416,6 +416,11 @@ class Lexical:
         ceiling = self._formula.ceiling(self.scoring.k1)
         return 1.0 if ceiling == math.inf else float((found.counts * found.idf).sum() * ceiling)
 
+    def frequency(self, terms: Sequence[str]) -> dict[str, int]:
+        """How many live passages hold each of these terms."""
+        distinct = list(dict.fromkeys(terms))
+        return dict(zip(distinct, self._find(map(term_key, distinct)).df.tolist(), strict=True))
+
     def knows(self, terms: Sequence[str]) -> bool:
         """Whether any of these terms occurs at all."""
         return bool(self._find(map(term_key, terms)).df.any())

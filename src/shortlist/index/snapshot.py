@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,10 +15,10 @@ import numpy as np
 
 from shortlist.errors import InputError
 from shortlist.index.dense import Dense, VectorPart
-from shortlist.index.records import DOCUMENT_COLUMNS, batched, passage_checksum, to_document
+from shortlist.index.records import DOCUMENT_COLUMNS, batched, find_stamped, passage_checksum, to_document
 from shortlist.index.store import Config
 from shortlist.index.view import Column, Loaded, View
-from shortlist.types import Document, Embedder, Passage
+from shortlist.types import Document, Embedder, Passage, Stamp
 
 if TYPE_CHECKING:
     from shortlist.types import Mask, Positions
@@ -81,7 +81,51 @@ class Snapshot:
         return _each({number: to_document(row) for number, *row in rows}, numbers)
 
     def passages(self, positions: Positions) -> list[Passage]:
-        numbers = self.view.passages(positions).tolist()
+        return self._passages(self.view.passages(positions).tolist())
+
+    def sources(self) -> list[str]:
+        """Where the documents come from, each once and sorted; a document without a source stands for itself."""
+        rows = self._connection.execute("SELECT DISTINCT iif(source = '', id, source) FROM documents ORDER BY 1")
+        return [source for (source,) in rows]
+
+    def ids_of_file(self, id: str, source: str) -> set[str]:
+        """The ids of the documents that came of one file, whose id is that of the file or begins with it."""
+        return find_stamped(self._connection, Stamp(id, source, ""))
+
+    def places(self) -> list[tuple[str, str, str]]:
+        """Id, source and locator of every document."""
+        return self._connection.execute("SELECT id, source, locator FROM documents").fetchall()
+
+    def walk(self) -> Iterator[Passage]:
+        """Every passage, in the order of their numbers."""
+        last = 0
+        while True:
+            query = "SELECT num FROM passages WHERE num > ? ORDER BY num LIMIT ?"
+            numbers = [number for (number,) in self._connection.execute(query, (last, _AT_ONCE))]
+            if not numbers:
+                return
+            yield from self._passages(numbers)
+            last = numbers[-1]
+
+    def neighbors(self, source: str, locator: str, before: int, after: int) -> list[Passage]:
+        """A passage and those around it in its document; none if there is no such passage.
+
+        A locator without its offset means the first passage of the record.
+        """
+        query = (
+            "SELECT p.document, p.num FROM passages p JOIN documents d ON d.num = p.document WHERE iif(d.source = '', "
+            "d.id, d.source) = ? AND (p.locator = ? OR d.locator = ?) ORDER BY p.locator != ?, p.num LIMIT 1"
+        )
+        found = self._connection.execute(query, (source, locator, locator, locator)).fetchone()
+        if found is None:
+            return []
+        document, here = found
+        rows = self._connection.execute("SELECT num FROM passages WHERE document = ? ORDER BY num", (document,))
+        numbers = [number for (number,) in rows]
+        at = numbers.index(here)
+        return self._passages(numbers[max(0, at - before) : at + after + 1])
+
+    def _passages(self, numbers: Sequence[int]) -> list[Passage]:
         rows = self._select(
             "SELECT p.num, p.checksum, d.id, d.title, coalesce(p.text, d.content), d.kind, d.source, p.locator, "
             "d.metadata, p.context FROM passages p JOIN documents d ON d.num = p.document WHERE p.num IN ({})",

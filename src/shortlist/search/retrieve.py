@@ -53,6 +53,13 @@ def search(
     return merge(retrieve(corpus, query, mode, k, filter, progress), query, mode, k)
 
 
+def search_passages(
+    corpus: Searchable, query: str, mode: Mode = "auto", k: int = 10, filter: Filter | None = None
+) -> Hits:
+    """The k passages that fit the query best; a document may have several among them."""
+    return merge(retrieve(corpus, query, mode, k, filter, whole=False), query, mode, k)
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """What one corpus has for a query; beside other corpora also what makes its hits comparable with theirs."""
@@ -79,9 +86,16 @@ def merge(found: list[Found], query: str, mode: str, k: int) -> Hits:
 
 
 def retrieve(
-    corpus: Searchable, query: str, mode: Mode, k: int, filter: Filter | None, progress: Progress | None = None
+    corpus: Searchable,
+    query: str,
+    mode: Mode,
+    k: int,
+    filter: Filter | None,
+    progress: Progress | None = None,
+    *,
+    whole: bool = True,
 ) -> list[Found]:
-    """What each of the corpora has for the query."""
+    """What each of the corpora has for the query: whole documents, each at its best passage, or passages."""
     check_mode(mode)
     if isinstance(k, bool) or not isinstance(k, int) or k < 0:
         raise InputError(f"k is how many hits are wanted, 0 or more, not {k!r}.")
@@ -93,7 +107,7 @@ def retrieve(
     for one in corpora:
         with one.snapshot() as snapshot:
             mask = None if filter is None else allowed(snapshot, filter)
-            found.append(look(one, snapshot, query, mode, k, mask, beside_others=len(corpora) > 1))
+            found.append(look(one, snapshot, query, mode, k, mask, beside_others=len(corpora) > 1, whole=whole))
     return found
 
 
@@ -119,12 +133,16 @@ def look(
     mask: Mask | None,
     *,
     beside_others: bool,
+    whole: bool = True,
     read: Callable[[Positions], list[Passage]] | None = None,
 ) -> Found:
     """What one state of a corpus has for a query; `read` may know passages without asking the database."""
     parts, scores = _score(snapshot, query, mode, mask)
     named = snapshot.lexical.named(query)
-    positions = _best(snapshot, scores, k, named if mask is None else named[mask[named]])
+    if whole:
+        positions = _best(snapshot, scores, k, named if mask is None else named[mask[named]])
+    else:
+        positions = _ordered(snapshot, scores, scores.top(k))[:k]
     passages = (read or snapshot.passages)(positions)
     values = scores.at(positions)
     signals = {name: part.at(positions) for name, part in parts.items()}

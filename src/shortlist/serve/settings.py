@@ -26,6 +26,10 @@ VARIABLES = {
     "BM25S_PORT": "server.port",
     "BM25S_LOG_LEVEL": "server.log_level",
     "SHORTLIST_TOKEN": "server.token",
+    "SHORTLIST_LLM_URL": "llm.url",
+    "SHORTLIST_LLM_MODEL": "llm.model",
+    "SHORTLIST_LLM_KEY": "llm.key",
+    "SHORTLIST_LLM_FALLBACK": "llm.fallback",
 }
 OPTIONS = {
     "server.host": "--host",
@@ -105,7 +109,22 @@ class Limits(Section):
     request_seconds: float = Field(default=30.0, ge=0.1, le=3600)
 
 
-SECTIONS: dict[str, type[Section]] = {"bm25s": Bm25s, "documents": Documents, "server": Server, "limits": Limits}
+class Llm(Section):
+    """The language model that answers; there is none where there is neither an address nor a key."""
+
+    url: str = ""
+    model: str = ""
+    key: SecretStr | None = None
+    fallback: str = ""
+
+
+SECTIONS: dict[str, type[Section]] = {
+    "bm25s": Bm25s,
+    "documents": Documents,
+    "server": Server,
+    "limits": Limits,
+    "llm": Llm,
+}
 FIELDS = {f"{name}.{key}": info for name, kind in SECTIONS.items() for key, info in kind.model_fields.items()}
 
 
@@ -117,6 +136,7 @@ class Settings:
     documents: Documents = field(default_factory=Documents)
     server: Server = field(default_factory=Server)
     limits: Limits = field(default_factory=Limits)
+    llm: Llm = field(default_factory=Llm)
     origins: Mapping[str, str] = field(default_factory=dict)
     file: Path | None = None
 
@@ -148,7 +168,7 @@ def load_settings(
     origins: dict[str, str] = {}
     has_file = file is not None or path.is_file()
     if has_file:
-        values |= _of_file(path)
+        values |= read_file(path)
         origins |= dict.fromkeys(values, str(path))
     for variable, key in VARIABLES.items():
         if environment.get(variable, "").strip():
@@ -191,7 +211,7 @@ def _refuse_strangers(server: Server) -> None:
         )
 
 
-def _of_file(path: Path) -> dict[str, Any]:
+def read_file(path: Path) -> dict[str, Any]:
     """The values of a settings file by dotted key; relative paths in it are seen from its folder."""
     import yaml  # noqa: PLC0415  # only where there is a file
 

@@ -73,6 +73,11 @@ def _files(root: Path) -> Iterator[tuple[Path, str]]:
         raise SourceError(f"{root} is not a file or folder that can be read.")
 
 
+def count_files(root: Path) -> int:
+    """How many files there are to read at a place."""
+    return sum(1 for _ in _files(root))
+
+
 def walk(root: Path) -> Iterator[Path]:
     """The files under a folder in a stable order, but those that .gitignore files name."""
     import pathspec  # noqa: PLC0415  # only where folders are read

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import re
 import shlex
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -69,6 +71,7 @@ def test_every_example_runs_in_the_order_in_which_they_stand(
 ) -> None:
     monkeypatch.chdir(shell.folder)
     monkeypatch.setenv("HOME", str(shell.folder / "home"))
+    monkeypatch.setattr(sys, "stdin", io.StringIO("How much is express delivery?\n/exit\n"))
     ran = set()
     for line in "".join(BLOCKS).splitlines():
         program, *arguments = shlex.split(line)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import shortlist
-from shortlist.errors import EmbedderError, ShortlistError
+from shortlist.errors import CorpusNotFound, EmbedderError, ShortlistError
 from shortlist.serve.cli.declare import Argument, option
 from shortlist.serve.cli.output import ERROR, OK, Output
 
@@ -30,9 +30,13 @@ VARIABLES = {
     "SHORTLIST_DEBUG": "1 shows where an error comes from",
     "NO_COLOR": "anything turns colours off",
     "OPENAI_API_KEY": "the key of an OpenAI-compatible endpoint",
+    "SHORTLIST_LLM_URL": "the address of the language model that answers, or OPENAI_BASE_URL",
+    "SHORTLIST_LLM_MODEL": "its name, or OPENAI_MODEL",
+    "SHORTLIST_LLM_KEY": "its key, or OPENAI_API_KEY",
+    "SHORTLIST_LLM_FALLBACK": "the model to ask when that one is not available",
     "SHORTLIST_TOKEN": "what callers of the service must know",
 }
-SECRET = ("OPENAI_API_KEY", "SHORTLIST_TOKEN")
+SECRET = ("OPENAI_API_KEY", "SHORTLIST_LLM_KEY", "SHORTLIST_TOKEN")
 LITTLE_SPACE = 1 << 30
 
 
@@ -169,10 +173,15 @@ def warm(out: Output) -> int:
 
 def download(
     out: Output,
-    model: Annotated[str, Argument(metavar="[MODEL]", help="As --embedder takes it.")] = "default",
+    model: Annotated[str | None, Argument(metavar="[MODEL]", help="As --embedder takes it.")] = None,
+    index_dir: Annotated[
+        str | None, option("--index-dir", help="Fetch the model that this index was made with.", metavar="PATH")
+    ] = None,
 ) -> int:
     """Fetch a model, if it is not here yet, and try it once."""
     began = time.perf_counter()
+    if model is None:
+        model = _model_of(index_dir) if index_dir else "default"
     loaded = shortlist.load_embedder(model)
     dim = len(loaded.encode_query("one text")) if loaded else 0
     seconds = round(time.perf_counter() - began, 2)
@@ -180,3 +189,12 @@ def download(
     words = f"{data['name']} is here: {dim} dimensions, tried in {seconds} seconds."
     out.show(data, lambda screen: screen.say(words))
     return OK
+
+
+def _model_of(index_dir: str) -> str:
+    """The embedder of an index; the default one where there is no index yet."""
+    try:
+        with shortlist.open_corpus(Path(index_dir).expanduser()) as corpus:
+            return corpus.config.embedder
+    except CorpusNotFound:
+        return "default"

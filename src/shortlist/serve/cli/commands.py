@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from shortlist.serve.cli import care, find, judge, keep, serve, tools, tune
+from shortlist.serve.cli import answers, care, find, judge, keep, serve, tools, tune
 from shortlist.serve.cli.declare import command, command_name
 
 PANELS: dict[str, tuple[Callable[..., int], ...]] = {
     "Find": (find.search, find.discover, find.read),
+    "Answers": (answers.ingest, answers.query, answers.chat),
     "Corpora": (keep.build, keep.ls, keep.info, keep.status, keep.register, keep.rm),
     "Judge": (
         judge.eval,

@@ -13,6 +13,7 @@ from shortlist.errors import ShortlistError
 
 if TYPE_CHECKING:
     from shortlist.index.sync import Progress
+    from shortlist.search.ingest import Ingested
     from shortlist.serve.cli.screen import Screen
 
 OK, ERROR, USAGE, ABSTAINED, INTERRUPTED = 0, 1, 2, 3, 130
@@ -73,6 +74,17 @@ class Output:
                     bar = stack.enter_context(show(title))
                 bar(done, total or (about if done <= about else None))
 
+            yield tell
+
+    @contextmanager
+    def rates(self, title: str, paths: Sequence[str]) -> Iterator[Callable[[Ingested], None] | None]:
+        """A bar on stderr for files on their way in, with how many files and chunks a second."""
+        if self.quiet or not sys.stderr.isatty():
+            yield None
+            return
+        from shortlist.serve.cli.progress import show_files
+
+        with show_files(title, paths) as tell:
             yield tell
 
 

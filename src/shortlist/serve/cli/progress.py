@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, ProgressColumn, Task, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -11,6 +13,8 @@ from rich.progress import Progress as Bars
 from rich.text import Text
 
 from shortlist.index.sync import Progress
+from shortlist.search.ingest import Ingested
+from shortlist.sources.files import count_files
 
 
 class _Count(ProgressColumn):
@@ -38,3 +42,23 @@ def show(title: str) -> Iterator[Progress]:
     with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
         task = bars.add_task(title, total=None)
         yield lambda done, total: bars.update(task, completed=done, total=total)
+
+
+@contextmanager
+def show_files(title: str, paths: Sequence[str]) -> Iterator[Callable[[Ingested], None]]:
+    """A bar over files, with pages and chunks and how many of them a second."""
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), TextColumn("{task.fields[said]}"), _Time())
+    total = sum(count_files(Path(path).expanduser()) for path in paths)
+    began = time.monotonic()
+    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task(title, total=total, said="")
+
+        def tell(done: Ingested) -> None:
+            seconds = max(time.monotonic() - began, 0.001)
+            said = (
+                f"{done.files:,} of {total:,} files, {done.files / seconds:,.0f} a second · "
+                f"{done.pages:,} pages · {done.chunks:,} chunks, {done.chunks / seconds:,.0f} a second"
+            )
+            bars.update(task, completed=done.files, said=said)
+
+        yield tell

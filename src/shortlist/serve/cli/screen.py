@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from shortlist.index.tokens import get_analyzer
-from shortlist.types import Disclosure, Discovery, Hit, Hits
+from shortlist.types import Answer, Disclosure, Discovery, Hit, Hits
 
 if TYPE_CHECKING:
     from shortlist.serve.cli.care import Check
@@ -146,7 +146,43 @@ class Screen:
         partly = " ▏▎▍▌▋▊▉"[eighths % 8].strip()
         return Text("█" * (eighths // 8) + partly, "green" if share >= 0.5 else "yellow" if share >= 0.25 else "red")
 
+    # What was answered
+
+    def answer(self, answer: Answer) -> None:
+        self._print(Text(answer.text), soft_wrap=not self._console.is_terminal)
+        self.sources(answer)
+
+    def sources(self, answer: Answer) -> None:
+        """Every source that was shown, what was dropped, and what it took."""
+        if answer.evidence:
+            self._print()
+            for item in answer.evidence:
+                self._print(
+                    Text(f"{_short(item.source)} ({item.locator}) score={item.score:.3f}", "dim"), soft_wrap=True
+                )
+        if answer.refused:
+            self.say(answer.reason, "yellow")
+        if answer.dropped and not answer.refused:
+            count = len(answer.dropped)
+            sentences = "A sentence was" if count == 1 else f"{count} sentences were"
+            self.say(f"{sentences} left out: {answer.dropped[0].reason}", "yellow")
+        if answer.usage.get("total_tokens"):
+            calls = answer.usage.get("calls", 1)
+            self.say(f"{answer.usage['total_tokens']:,} tokens in {calls} call{'s' * (calls > 1)}", "dim")
+
     # What is kept
+
+    def ingested(self, data: Mapping[str, Any]) -> None:
+        counts = [f"{data[what]:,} {what}" for what in ("read", "unchanged", "removed", "skipped") if data[what]]
+        failed = len(data["failed"])
+        counts += [f"{failed:,} failed"] if failed else []
+        rate = data["chunks"] / max(data["seconds"], 0.001)
+        line = Text.assemble((_short(str(data["index"])), "bold"), f": files {', '.join(counts) or 'none'}; ")
+        line.append(f"{data['documents']:,} pages and rows in {data['passages']:,} chunks")
+        line.append(
+            f" in {data['seconds']:.1f} s" + (f", {rate:,.0f} chunks a second" if data["chunks"] else ""), "dim"
+        )
+        self._print(line)
 
     def built(self, data: Mapping[str, Any]) -> None:
         counts = [f"{data[what]:,} {what}" for what in ("added", "changed", "removed", "unchanged") if data[what]]

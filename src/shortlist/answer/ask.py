@@ -1,0 +1,130 @@
+"""What do the documents say about this question? Cited claims, or the refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+
+from shortlist.answer.citations import Stream, in_round_brackets, verify
+from shortlist.answer.evidence import K, Shown, gather
+from shortlist.answer.extract import ANSWER_FROM, Candidate, Extract, extract
+from shortlist.answer.llm import add_usage
+from shortlist.answer.memory import Memory
+from shortlist.answer.prompts import REFUSAL, messages
+from shortlist.errors import InputError
+from shortlist.index.corpus import Corpus
+from shortlist.search.corpora import Searchable, resolve
+from shortlist.search.filter import Filter
+from shortlist.types import LLM, Answer, Citation, Claim, Evidence, Messages, Reply, StreamingLLM
+
+OnText = Callable[[str], None]
+
+
+def ask(
+    corpus: Searchable,
+    question: str,
+    llm: LLM | None = None,
+    *,
+    k: int = K,
+    threshold: float | None = None,
+    filter: Filter | None = None,
+    memory: Memory | None = None,
+    on_text: OnText | None = None,
+    answer_from: float = ANSWER_FROM,
+) -> Answer:
+    """Answer a question from a corpus alone: every claim cited, every citation verified, or the refusal.
+
+    The `k` best passages that reach `threshold` (see `answer/evidence.py`) are shown to `llm`; if none does, it is not
+    asked. Without one the answer is a few sentences of theirs, verbatim, if they answer with a probability of
+    `answer_from`. `on_text` is called with each verified piece of the answer as soon as it is there.
+    """
+    corpora = opened(corpus, question)
+    shown = Shown()
+    if not question.strip():
+        return tell(refusal(question, shown, "Nothing was asked.", "gate"), on_text)
+    gathered = gather(corpora, question, k, threshold, filter, hint_of(memory))
+    if not gathered.hits:
+        return tell(refusal(question, shown, gathered.reason, "gate"), on_text)
+    evidence = shown.add_hits(gathered.hits)
+    if llm is None:
+        return tell(_extracted(corpora, question, evidence, memory, answer_from), on_text)
+    stream = Stream(evidence, on_text, question)
+    history = memory.history_messages() if memory else ()
+    reply = say(llm, messages(question, evidence, history), (), stream)
+    answer = answered(question, reply, shown, "llm", add_usage({}, reply))
+    stream.finish(answer.text)
+    return answer
+
+
+def opened(corpus: Searchable, question: str) -> list[Corpus]:
+    if not isinstance(question, str):
+        raise InputError(f"A question is a string, not {type(question).__name__}.")
+    return resolve(corpus, needs_vectors=True)
+
+
+def hint_of(memory: Memory | None) -> str:
+    """What a question may refer to."""
+    return memory.retrieval_hint() if memory else ""
+
+
+def say(llm: LLM, talk: Messages, tools: Messages, stream: Stream) -> Reply:
+    """Ask a model, and listen while it speaks where somebody wants to hear it."""
+    if stream.on_text and isinstance(llm, StreamingLLM):
+        return llm.stream(talk, stream.hear, tools)
+    return llm.complete(talk, tools) if tools else llm.complete(talk)
+
+
+def answered(question: str, reply: Reply, shown: Shown, by: str, usage: dict[str, int]) -> Answer:
+    """What is left of a reply when every citation and quote in it has been looked up in what was shown."""
+    checked = verify(reply.text, shown.items, question)
+    return Answer(
+        question=question,
+        text=checked.text,
+        sentences=checked.claims,
+        evidence=shown.items,
+        refused=not checked.claims,
+        reason=checked.reason,
+        by=by,
+        dropped=checked.dropped,
+        usage=usage,
+    )
+
+
+def refusal(question: str, shown: Shown, reason: str, by: str) -> Answer:
+    return Answer(question, REFUSAL, [], shown.items, refused=True, reason=reason, by=by)
+
+
+def tell(answer: Answer, on_text: OnText | None) -> Answer:
+    if on_text:
+        on_text(answer.text)
+    return answer
+
+
+def _extracted(
+    corpora: Sequence[Corpus], question: str, evidence: list[Evidence], memory: Memory | None, answer_from: float
+) -> Answer:
+    """The sentences that answer; a follow-up that alone says too little is read together with the question before."""
+    found = _extract(corpora, question, evidence, answer_from)
+    if not found.sentences and memory and memory.last_question:
+        found = _extract(corpora, f"{memory.last_question} {question}", evidence, answer_from)
+    claims = [_claim(one) for one in found.sentences]
+    text = " ".join(claim.text for claim in claims) or REFUSAL
+    return Answer(question, text, claims, evidence, refused=not claims, reason=found.reason, by="extract")
+
+
+def _claim(one: Candidate) -> Claim:
+    item = one.evidence
+    citation = Citation(item.number, item.marker, item.source, item.locator, (one.span,))
+    return Claim(f"{in_round_brackets(' '.join(one.text.split()))} {item.marker}", (citation,))
+
+
+def _extract(corpora: Sequence[Corpus], question: str, evidence: list[Evidence], answer_from: float) -> Extract:
+    with ExitStack() as stack:
+        lexical = [stack.enter_context(corpus.snapshot()).lexical for corpus in corpora]
+
+        def frequency(terms: list[str]) -> dict[str, int]:
+            counts = [one.frequency(terms) for one in lexical]
+            return {term: sum(count[term] for count in counts) for term in counts[0]}
+
+        live = sum(one.live for one in lexical)
+        return extract(question, evidence, lexical[0].analyzer, frequency, live, answer_from=answer_from)

@@ -1,0 +1,45 @@
+"""How does one question follow another? A conversation over a corpus, opened once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shortlist.answer.agent import agent_ask
+from shortlist.answer.ask import OnText, ask
+from shortlist.answer.memory import WINDOW_TURNS, Memory
+from shortlist.errors import InputError
+from shortlist.search.corpora import Searchable, resolve
+from shortlist.types import LLM, Answer
+
+
+class Chat:
+    """Questions that may refer to those before; options are those of `ask` or, with `agent`, of `agent_ask`."""
+
+    def __init__(
+        self,
+        corpus: Searchable,
+        llm: LLM | None = None,
+        *,
+        agent: bool = False,
+        window_turns: int = WINDOW_TURNS,
+        **options: Any,
+    ) -> None:
+        if agent and llm is None:
+            raise InputError("An agent needs a language model: pass llm=..., or chat without one.")
+        self.corpora = resolve(corpus, needs_vectors=True)
+        self.llm = llm
+        self.memory = Memory(window_turns)
+        self._ask: Any = agent_ask if agent else ask
+        self._options = options
+
+    def ask(self, question: str, on_text: OnText | None = None) -> Answer:
+        """The answer to one more question, which is remembered."""
+        answer: Answer = self._ask(
+            self.corpora, question, self.llm, memory=self.memory, on_text=on_text, **self._options
+        )
+        self.memory.add(question, answer.text)
+        return answer
+
+    def reset(self) -> None:
+        """Forget what was said."""
+        self.memory.clear()

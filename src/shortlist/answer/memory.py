@@ -1,0 +1,49 @@
+"""What was said before? The last few turns, as messages for a model and as a hint for retrieval."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from shortlist.answer.prompts import REFUSAL
+from shortlist.errors import InputError
+
+WINDOW_TURNS = 5
+SNIPPET = 200  # characters of the last answer that help to find what a follow-up is about
+LONGEST_TURN = 4_000  # characters of one message
+
+
+class Memory:
+    """A rolling window of turns."""
+
+    def __init__(self, window_turns: int = WINDOW_TURNS) -> None:
+        if isinstance(window_turns, bool) or not isinstance(window_turns, int) or window_turns < 0:
+            raise InputError(f"window_turns is how many turns are remembered, 0 or more, not {window_turns!r}.")
+        self._turns: deque[tuple[str, str]] = deque(maxlen=window_turns)
+
+    def add(self, question: str, answer: str) -> None:
+        self._turns.append((question[:LONGEST_TURN], answer[:LONGEST_TURN]))
+
+    def clear(self) -> None:
+        self._turns.clear()
+
+    def __len__(self) -> int:
+        return len(self._turns)
+
+    @property
+    def last_question(self) -> str:
+        return self._turns[-1][0] if self._turns else ""
+
+    def history_messages(self) -> list[dict[str, str]]:
+        """The turns as messages, oldest first, to stand between the system message and the user's."""
+        return [
+            {"role": role, "content": text}
+            for turn in self._turns
+            for role, text in zip(("user", "assistant"), turn, strict=True)
+        ]
+
+    def retrieval_hint(self) -> str:
+        """The last question and the beginning of its answer, unless that was the refusal; empty at first."""
+        if not self._turns:
+            return ""
+        question, answer = self._turns[-1]
+        return question if answer == REFUSAL else f"{question} {answer[:SNIPPET]}"

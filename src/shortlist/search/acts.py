@@ -1,0 +1,203 @@
+"""What may an agent do with a corpus, whichever door it comes through? Plain functions with answers ready for JSON."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Container, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shortlist.errors import CorpusNotFound, InputError
+from shortlist.index.corpus import Corpus
+from shortlist.index.tokens import fold
+from shortlist.search.corpora import Searchable, resolve
+from shortlist.search.filter import Filter, allowed
+from shortlist.search.retrieve import search_passages
+from shortlist.types import Hit, Mode, Passage
+
+if TYPE_CHECKING:
+    from shortlist.index.snapshot import Snapshot
+
+MOST_SOURCES = 500
+MOST_MATCHES = 20
+MOST_NEIGHBORS = 3
+LONGEST_PATTERN = 500
+MOST_SECONDS = 2.0  # of looking through texts one by one
+SNIPPET = 2_000  # characters of a passage that are shown around what was looked for
+
+_MEASURED_EVERY = 256  # passages
+
+
+def list_sources(corpus: Searchable, limit: int = MOST_SOURCES, filter: Filter | None = None) -> dict[str, Any]:
+    """The sources of the documents, sorted; a document without one stands for itself."""
+    names = _sources(resolve(corpus, needs_vectors=False), filter)
+    return {"sources": sorted(names)[:limit], "total": len(names)}
+
+
+def retrieve(
+    corpus: Searchable,
+    query: str,
+    source: str | None = None,
+    k: int = 4,
+    mode: Mode = "auto",
+    filter: Filter | None = None,
+) -> dict[str, Any]:
+    """The passages that fit a query best, in all sources or in one."""
+    corpora = resolve(corpus, needs_vectors=mode != "lexical")
+    hits = search_passages(corpora, query, mode, k, only(source, filter, corpora))
+    return {"query": query, "passages": [_of_hit(hit) for hit in hits]}
+
+
+def keyword_search(
+    corpus: Searchable,
+    pattern: str,
+    source: str | None = None,
+    limit: int = MOST_MATCHES,
+    filter: Filter | None = None,
+) -> dict[str, Any]:
+    """The passages that hold a text, whatever the case of its letters, in the order of the corpus.
+
+    `*` stands for anything on a line and `|` separates alternatives; there is nothing else to a pattern, so no pattern
+    takes long. `complete` is false if there may be more than was found within the limits.
+    """
+    if not isinstance(pattern, str) or not pattern.strip(" *|"):
+        raise InputError("keyword_search needs a text to look for.")
+    if len(pattern) > LONGEST_PATTERN:
+        raise InputError(f"A pattern has at most {LONGEST_PATTERN} characters.")
+    alternatives = [_parts(one) for one in pattern.split("|") if one.strip(" *")]
+    corpora = resolve(corpus, needs_vectors=False)
+    wanted = None if source is None else _resolved(corpora, source, filter)
+    ends = time.monotonic() + MOST_SECONDS
+    found: list[dict[str, Any]] = []
+    for one in corpora:
+        with one.snapshot() as snapshot:
+            permitted = _permitted(snapshot, filter)
+            for count, passage in enumerate(snapshot.walk(), 1):
+                if passage.document_id in permitted and wanted in (None, name_of(passage)):
+                    at = _find(fold(passage.text), alternatives)
+                    if at >= 0:
+                        found.append(_of_passage(passage, one.name, at) | {"score": 1.0})
+                if len(found) >= limit or (count % _MEASURED_EVERY == 0 and time.monotonic() > ends):
+                    return {"pattern": pattern, "passages": found, "complete": False}
+    return {"pattern": pattern, "passages": found, "complete": True}
+
+
+def get_neighbors(
+    corpus: Searchable, source: str, locator: str, before: int = 1, after: int = 1, filter: Filter | None = None
+) -> dict[str, Any]:
+    """A passage with those just before and after it, at most three each way, within its page, row or file."""
+    for name, count in (("before", before), ("after", after)):
+        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+            raise InputError(f"{name} is how many passages to show, 0 to {MOST_NEIGHBORS}, not {count!r}.")
+    corpora = resolve(corpus, needs_vectors=False)
+    wanted = _resolved(corpora, source, filter)
+    for one in corpora:
+        with one.snapshot() as snapshot:
+            near = snapshot.neighbors(wanted, locator, min(before, MOST_NEIGHBORS), min(after, MOST_NEIGHBORS))
+            if near and near[0].document_id in _permitted(snapshot, filter):
+                passages = [_of_passage(passage, one.name) for passage in near]
+                return {"source": wanted, "locator": locator, "passages": passages}
+    raise CorpusNotFound(f"There is no passage {locator!r} in {wanted!r}: see the locators of what was found.")
+
+
+def only(source: str | None, condition: Filter | None, corpora: Sequence[Corpus]) -> Filter | None:
+    """A filter for one source beside another condition."""
+    if source is None:
+        return condition
+    name = _resolved(corpora, source, condition)
+    chosen: Mapping[str, Any] = {"$or": [{"source": name}, {"$and": [{"source": ""}, {"id": name}]}]}
+    return chosen if condition is None else {"$and": [chosen, condition]}
+
+
+def _sources(corpora: Sequence[Corpus], condition: Filter | None) -> set[str]:
+    """Where the documents that meet a condition come from."""
+    names: set[str] = set()
+    for one in corpora:
+        with one.snapshot() as snapshot:
+            if condition is None:
+                names.update(snapshot.sources())
+            else:
+                permitted = _permitted(snapshot, condition)
+                names.update(source or id for id, source, _ in snapshot.places() if id in permitted)
+    return names
+
+
+def _permitted(snapshot: Snapshot, condition: Filter | None) -> Container[str]:
+    """The ids of the documents that meet a condition."""
+    if condition is None:
+        return _Everything()
+    positions = np.flatnonzero(allowed(snapshot, condition))
+    return set(snapshot.ids(positions[snapshot.lexical.is_alive(positions)]))
+
+
+class _Everything:
+    """Holds all ids."""
+
+    def __contains__(self, id: object) -> bool:
+        return True
+
+
+def _resolved(corpora: Sequence[Corpus], source: str, condition: Filter | None) -> str:
+    """The full name of a source that may be given by the end of its path."""
+    names = _sources(corpora, condition)
+    if source in names:
+        return source
+    end = str(source).replace("\\", "/").strip("/")
+    matching = sorted(name for name in names if end and f"/{name}".replace("\\", "/").endswith(f"/{end}"))
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        raise CorpusNotFound(f"{source!r} may be any of {', '.join(matching[:5])}: say which.")
+    raise CorpusNotFound(f"There is no source {source!r}: list_sources lists them.")
+
+
+def name_of(passage: Passage | Hit) -> str:
+    """Where a passage comes from: its source or, for a text that has none, its id."""
+    return passage.source or (passage.id if isinstance(passage, Hit) else passage.document_id)
+
+
+def _parts(pattern: str) -> list[str]:
+    return [part for part in fold(" ".join(pattern.split())).split("*") if part]
+
+
+def _find(text: str, alternatives: Sequence[Sequence[str]]) -> int:
+    """Where the first of the alternatives that the text holds begins, or -1."""
+    return next((at for parts in alternatives if (at := _find_parts(text, parts)) >= 0), -1)
+
+
+def _find_parts(text: str, parts: Sequence[str]) -> int:
+    """Where a line begins to hold all parts in order; the first part is looked for once a line, so this is linear."""
+    if not parts:
+        return -1
+    at = text.find(parts[0])
+    while at >= 0:
+        line_end = text.find("\n", at)
+        line_end = len(text) if line_end < 0 else line_end
+        place = at + len(parts[0])
+        for part in parts[1:]:
+            place = text.find(part, place, line_end)
+            if place < 0:
+                break
+            place += len(part)
+        if place >= 0:
+            return at
+        at = text.find(parts[0], line_end)
+    return -1
+
+
+def _of_hit(hit: Hit) -> dict[str, Any]:
+    return _of_passage(hit.passage, hit.corpus) | {"score": hit.score}
+
+
+def _of_passage(passage: Passage, corpus: str, around: int = 0) -> dict[str, Any]:
+    start = max(0, min(around - SNIPPET // 2, len(passage.text) - SNIPPET))
+    return {
+        "source": name_of(passage),
+        "locator": passage.locator,
+        "text": passage.text[start : start + SNIPPET],
+        "id": passage.document_id,
+        "name": passage.name,
+        "context": passage.context,
+        "corpus": corpus,
+    }

@@ -1,0 +1,227 @@
+"""How do files get into an index, and stay as they are? Some paths at a time, a portion of files a commit.
+
+A path that was ingested before is brought up to date; what came from elsewhere stays. Ids are full paths, so that
+folders with files of the same name live side by side. Stopped at any moment, it goes on where it was: each portion is
+committed as a whole, files that are known are passed over, and what a changed file no longer holds is removed before
+its new pages come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from shortlist.errors import SourceError
+from shortlist.index.corpus import Corpus, EmbedderSpec, create_corpus
+from shortlist.index.split import split
+from shortlist.index.store import Config
+from shortlist.sources import CorpusSource
+from shortlist.types import Document, Problem, Stamp, Stamps
+
+DEFAULT_NAME = "documents"
+
+# A portion ends after so many files or characters, whichever comes first.
+PORTION_FILES = 200
+PORTION_CHARACTERS = 8_000_000
+
+Item = Document | Problem | Stamp
+
+
+@dataclass(slots=True)
+class Ingested:
+    """What an ingest has done so far: files read, unchanged, without text and gone; pages and chunks; what failed."""
+
+    read: int = 0
+    unchanged: int = 0
+    skipped: int = 0
+    removed: int = 0
+    pages: int = 0
+    chunks: int = 0
+    added: int = 0
+    changed: int = 0
+    failed: list[Problem] = field(default_factory=list)
+
+    @property
+    def files(self) -> int:
+        return self.read + self.unchanged + self.skipped + len({problem.source for problem in self.failed} - {""})
+
+    def to_dict(self) -> dict[str, Any]:
+        counts = ("read", "unchanged", "skipped", "removed", "pages", "chunks", "added", "changed")
+        values: dict[str, Any] = {name: getattr(self, name) for name in counts}
+        return values | {"failed": [problem.to_dict() for problem in self.failed]}
+
+
+OnProgress = Callable[[Ingested], None]
+
+
+def ingest(
+    paths: str | Path | Iterable[str | Path],
+    name: str = DEFAULT_NAME,
+    *,
+    path: str | Path | None = None,
+    embedder: EmbedderSpec = None,
+    progress: OnProgress | None = None,
+    **options: Any,
+) -> tuple[Corpus, Ingested]:
+    """Bring the files at these paths into a corpus; the corpus, and what was done.
+
+    `path` is the folder of the corpus instead of the one that its name stands for, options are those of
+    `create_corpus`. `progress` is called after each file.
+    """
+    places = [Path(place).expanduser() for place in ([paths] if isinstance(paths, str | Path) else paths)]
+    for place in places:
+        if not place.exists():
+            raise SourceError(f"There is nothing at {place}.")
+    corpus = create_corpus(name, path=path, embedder=embedder, **options)
+    done = Ingested()
+    known = corpus.stamps()
+    for place in places:
+        _ingest(corpus, place, known, done, progress)
+    return corpus, done
+
+
+def _ingest(corpus: Corpus, place: Path, known: Stamps, done: Ingested, progress: OnProgress | None) -> None:
+    seen: set[str] = set()
+    portion = _Portion(corpus, done, corpus.config)
+    for file in _files(place, known):
+        seen.add(file.id)
+        portion.take(file, known)
+        if progress:
+            progress(done)
+    portion.commit()
+    with corpus.snapshot() as snapshot:
+        files = {id: file_of(id, locator) for id, _, locator in snapshot.places()}
+    gone = {id: file for id, file in files.items() if file not in seen and _lies_in(file, place)}
+    if gone:
+        corpus.remove(gone)
+        done.removed += len(set(gone.values()))
+
+
+def _lies_in(file: str, place: Path) -> bool:
+    real = place.resolve()
+    return file.startswith(_prefix(real)) if real.is_dir() else file == real.as_posix()
+
+
+def _prefix(folder: Path) -> str:
+    return f"{folder.as_posix().rstrip('/')}/"
+
+
+def file_of(id: str, locator: str) -> str:
+    """The id of the file that a document is all or a part of."""
+    return id.removesuffix(f"#{locator}")
+
+
+@dataclass(slots=True)
+class _File:
+    """What came of one file."""
+
+    source: str
+    items: list[Item] = field(default_factory=list)
+
+    @property
+    def id(self) -> str:
+        item = self.items[-1]
+        if isinstance(item, Document):
+            return file_of(item.id, item.locator)
+        return item.id if item.source else item.id.rpartition("#")[0]
+
+    @property
+    def documents(self) -> list[Document]:
+        return [item for item in self.items if isinstance(item, Document)]
+
+    @property
+    def problems(self) -> list[Problem]:
+        return [item for item in self.items if isinstance(item, Problem)]
+
+    @property
+    def stamp(self) -> Stamp | None:
+        return next((item for item in self.items if isinstance(item, Stamp)), None)
+
+
+def _files(place: Path, known: Stamps) -> Iterator[_File]:
+    """The files at a place, each with its items; ids are the paths in full."""
+    real = place.resolve()
+    prefix = _prefix(real if real.is_dir() else real.parent)
+    below = {
+        id.removeprefix(prefix): replace(stamp, id=id.removeprefix(prefix))
+        for id, stamp in known.items()
+        if id.startswith(prefix)
+    }
+    file: _File | None = None
+    for item in CorpusSource.from_files(place).since(below):
+        source = item.source or (file.source if file else "")  # a problem of one row has none
+        if file is None or source != file.source:
+            if file:
+                yield file
+            file = _File(source)
+        file.items.append(replace(item, id=prefix + item.id))
+    if file:
+        yield file
+
+
+@dataclass(slots=True)
+class _Portion:
+    """Files that are committed together."""
+
+    corpus: Corpus
+    done: Ingested
+    config: Config
+    files: list[_File] = field(default_factory=list)
+    characters: int = 0
+
+    def take(self, file: _File, known: Stamps) -> None:
+        if file.stamp and not file.documents and file.stamp == known.get(file.stamp.id):
+            self.done.unchanged += not file.stamp.skipped
+            self.done.skipped += file.stamp.skipped
+            return
+        documents = file.documents
+        self.done.failed += file.problems
+        self.done.read += bool(documents)
+        self.done.skipped += not documents and not file.problems
+        self.done.pages += len(documents)
+        size, overlap = self.config.chunk_size, self.config.chunk_overlap
+        self.done.chunks += sum(len(split(one, size, overlap)) for one in documents)
+        self.files.append(file)
+        self.characters += sum(len(document.content) for document in documents)
+        if len(self.files) >= PORTION_FILES or self.characters >= PORTION_CHARACTERS:
+            self.commit()
+
+    def commit(self) -> None:
+        if not self.files:
+            return
+        gone = self._gone()
+        if gone:
+            self.corpus.remove(gone)
+        changes = self.corpus.add(_Items([item for file in self.files for item in file.items]))
+        self.done.added += changes.added
+        self.done.changed += changes.changed
+        heard = {problem.id for problem in self.done.failed}
+        self.done.failed += [problem for problem in changes.failed if problem.id not in heard]
+        self.files, self.characters = [], 0
+
+    def _gone(self) -> list[str]:
+        """What is stored of files that were read to the end, and was not in them any more."""
+        gone = []
+        with self.corpus.snapshot() as snapshot:
+            if not snapshot.size:
+                return []
+            for file in self.files:
+                if not any(problem.source for problem in file.problems):
+                    came = {item.id for item in file.items}
+                    gone += [id for id in snapshot.ids_of_file(file.id, file.source) if id not in came]
+        return gone
+
+
+class _Items:
+    """Documents with their stamps, as a sync takes them."""
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        self._items = items
+
+    def __iter__(self) -> Iterator[Document | Problem]:
+        return (item for item in self._items if not isinstance(item, Stamp))
+
+    def since(self, known: Stamps) -> Iterable[Item]:
+        return self._items

@@ -1,0 +1,226 @@
+"""What do the documents say? The commands that take files in and answer questions about them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from shortlist.errors import CorpusNotFound, ShortlistError
+from shortlist.serve.cli.declare import Argument, option
+from shortlist.serve.cli.names import names_in, opened
+from shortlist.serve.cli.output import ABSTAINED, ERROR, OK, Output, WrongUsage, write
+
+if TYPE_CHECKING:
+    from shortlist.answer.chat import Chat
+    from shortlist.answer.llm import OpenAIChat
+    from shortlist.index.corpus import Corpus
+    from shortlist.types import Answer
+
+IndexDir = Annotated[
+    str | None, option("--index-dir", help="The folder of the index, instead of the usual one.", metavar="PATH")
+]
+Agent = Annotated[bool, option("--agent", help="Let the model look further with tools before it answers.")]
+Extractive = Annotated[bool, option("--extractive", help="Answer with sentences of the documents; ask no model.")]
+Corpora = Annotated[
+    list[str] | None,
+    option("--corpus", "-c", help="A corpus to ask instead of what was ingested; repeat it.", metavar="NAME"),
+]
+TopK = Annotated[int, option("-k", help="How many passages to show to the model.", least=1)]
+
+PROMPT = "> "
+EXITS = ("/exit", "/quit")
+REMEMBERED_LINES = 1000
+
+
+def ingest(
+    out: Output,
+    paths: Annotated[list[str], Argument(metavar="PATH...")],
+    index_dir: IndexDir = None,
+    embedder: Annotated[
+        str | None, option("--embedder", help="The model of a new index, as build takes it.", metavar="MODEL")
+    ] = None,
+) -> int:
+    """Take files and folders into the index: what is new or changed is read, what is gone is removed."""
+    from shortlist.search.ingest import DEFAULT_NAME
+    from shortlist.search.ingest import ingest as take_in
+
+    began = time.perf_counter()
+    with out.rates("ingesting", paths) as progress:
+        corpus, done = take_in(paths, DEFAULT_NAME, path=index_dir, embedder=embedder, progress=progress)
+    seconds = round(time.perf_counter() - began, 3)
+    data = {"corpus": corpus.name, "index": str(corpus.path), "seconds": seconds, **done.to_dict()}
+    data |= {key: corpus.info()[key] for key in ("documents", "passages")}
+    corpus.close()
+    out.show(data, lambda screen: screen.ingested(data), [str(data["index"])])
+    for problem in done.failed:
+        out.note(f"shortlist: {problem.id} was left out. {problem.reason}")
+    return ERROR if done.failed and not data["documents"] else OK
+
+
+def query(
+    out: Output,
+    question: Annotated[list[str], Argument(metavar="QUESTION")],
+    agent: Agent = False,
+    extractive: Extractive = False,
+    index_dir: IndexDir = None,
+    corpus: Corpora = None,
+    k: TopK = 4,
+) -> int:
+    """Answer one question from the documents alone, with citations, or say that they do not tell."""
+    from shortlist.answer.agent import agent_ask
+    from shortlist.answer.ask import ask
+
+    llm = _model(agent, extractive)
+    corpora = _corpora(out, index_dir, corpus)
+    asked = " ".join(question)
+    answer = agent_ask(corpora, asked, llm, k=k) if agent and llm else ask(corpora, asked, llm, k=k)
+    out.show(answer.to_dict(), lambda screen: screen.answer(answer), [answer.text])
+    return ABSTAINED if answer.refused else OK
+
+
+def chat(
+    out: Output,
+    agent: Agent = False,
+    extractive: Extractive = False,
+    index_dir: IndexDir = None,
+    corpus: Corpora = None,
+    k: TopK = 4,
+) -> int:
+    """Ask one question after another; /reset forgets what was said, /exit or Ctrl-D ends it."""
+    from shortlist.answer.chat import Chat
+
+    if out.as_json:
+        raise WrongUsage("A chat has no end, and --json prints one document: ask with query --json instead.")
+    llm = _model(agent, extractive)
+    talk = Chat(_corpora(out, index_dir, corpus), llm, agent=agent, k=k)
+    if not sys.stdin.isatty():
+        return _converse(out, talk)
+    who = f"{llm.model} at {llm.url}" if llm else "sentences of the documents, since no language model is set up"
+    out.note(f"Answers by {who}. /reset forgets what was said, /exit ends.")
+    with _line_editing():
+        return _converse(out, talk)
+
+
+def _converse(out: Output, talk: Chat) -> int:
+    while (line := _line()) is not None:
+        if line in EXITS:
+            break
+        if line == "/reset":
+            talk.reset()
+            out.note("Forgotten.")
+        elif line.startswith("/"):
+            out.note(f"There is no {line.split()[0]} here: /reset, /exit and /quit are known.")
+        elif line:
+            _turn(out, talk, line)
+    return OK
+
+
+def _turn(out: Output, talk: Chat, question: str) -> None:
+    """One question and its answer, told as it comes. Ctrl-C ends the answer and not the chat."""
+    try:
+        answer = talk.ask(question, _Wrapped())
+    except KeyboardInterrupt:
+        write("\n")
+        out.note("Stopped.")
+        return
+    except ShortlistError as error:
+        write("\n")
+        out.note(f"shortlist: {error}")
+        return
+    write("\n")
+    if not out.quiet:
+        _sources(out, answer)
+
+
+class _Wrapped:
+    """Writes text as it comes, with lines that break between words where somebody looks."""
+
+    def __init__(self) -> None:
+        self._width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+        self._column = 0
+
+    def __call__(self, text: str) -> None:
+        for part in re.findall(r"\n|[^\S\n]+|\S+", text):
+            if self._width and not part.isspace() and 0 < self._column > self._width - len(part):
+                write("\n")
+                self._column = 0
+            if part == "\n" or not part.isspace() or self._column:
+                write(part)
+                self._column = 0 if part == "\n" else self._column + len(part)
+
+
+def _sources(out: Output, answer: Answer) -> None:
+    out.show({}, lambda screen: screen.sources(answer))
+
+
+def _line() -> str | None:
+    """The next line, or None at the end; Ctrl-C takes back what was typed."""
+    while True:
+        try:
+            return input(PROMPT if sys.stdin.isatty() else "").strip()
+        except EOFError:
+            if sys.stdin.isatty():
+                write("\n")
+            return None
+        except KeyboardInterrupt:
+            if not sys.stdin.isatty():
+                raise
+            write("\n")
+
+
+@contextmanager
+def _line_editing() -> Iterator[None]:
+    """Lines can be edited, and those of earlier chats come back with the arrow keys, where the system can."""
+    try:
+        import readline
+    except ImportError:
+        yield
+        return
+    from shortlist.index.places import data_dir
+
+    file = data_dir() / "chat_history"
+    with suppress(OSError):
+        readline.read_history_file(file)
+    readline.set_history_length(REMEMBERED_LINES)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            readline.write_history_file(file)
+
+
+def _model(agent: bool, extractive: bool) -> OpenAIChat | None:
+    from shortlist.serve.llm_settings import connect, llm_settings
+
+    if agent and extractive:
+        raise WrongUsage("--agent needs a language model, and --extractive asks none: leave one of them out.")
+    llm = None if extractive else connect(llm_settings())
+    if agent and llm is None:
+        raise WrongUsage(
+            "--agent needs a language model: set SHORTLIST_LLM_URL and SHORTLIST_LLM_MODEL (and _KEY), here or in .env."
+        )
+    return llm
+
+
+def _corpora(out: Output, index_dir: str | None, names: list[str] | None) -> list[Corpus]:
+    """The corpora that are asked: those named, the one in a folder, or what was ingested."""
+    import shortlist
+    from shortlist.search.ingest import DEFAULT_NAME
+
+    if names and index_dir:
+        raise WrongUsage("Name either corpora or an index folder, not both.")
+    if names:
+        return opened(out, names_in(names))
+    try:
+        return [shortlist.open_corpus(Path(index_dir).expanduser() if index_dir else DEFAULT_NAME)]
+    except CorpusNotFound:
+        where = f" in {index_dir}" if index_dir else ""
+        again = f" --index-dir {index_dir}" if index_dir else ""
+        raise CorpusNotFound(f"Nothing was ingested{where} yet: shortlist ingest PATH...{again}") from None

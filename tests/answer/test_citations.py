@@ -1,0 +1,249 @@
+"""Whatever a model says: what comes out cites what was shown, or is the refusal."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shortlist import REFUSAL, Evidence
+from shortlist.answer.citations import LONGEST_REPLY, Stream, verify
+from shortlist.answer.evidence import Shown
+from shortlist.answer.markers import Catalog
+
+PASSAGES = [
+    ("/home/ann/docs/moons.txt", "whole", "Mars has two moons. They were discovered in 1877 by “Asaph” Hall."),
+    ("/home/ann/docs/report [v2].pdf", "page=3;offset=0", "Revenue rose to £1,250 in the year's last quarter."),
+    ("/home/ann/docs/report [v2].pdf", "page=3;offset=680", "Costs fell by 3.5 percent."),
+    ("C:\\Users\\Bob\\my files\\a:b.csv", "row=12", "name: Ada | born: 1815"),
+    ("/srv/one/notes.md", "whole;offset=40", "The first notes say yes."),
+    ("/srv/two/notes.md", "whole;offset=40", "The second notes say no."),
+]
+
+
+def shown(passages: list[tuple[str, str, str]] = PASSAGES) -> list[Evidence]:
+    shelf = Shown()
+    for source, locator, text in passages:
+        shelf.add(source, locator, text, 0.5)
+    return shelf.items
+
+
+EVIDENCE = shown()
+
+
+def cited(inside: str) -> list[int]:
+    return [item.number for item in Catalog(EVIDENCE).resolve(inside)]
+
+
+@pytest.mark.parametrize(
+    ("inside", "numbers"),
+    [
+        ("moons.txt:whole", [1]),
+        ("docs/moons.txt:whole", [1]),
+        ("/home/ann/docs/moons.txt:whole", [1]),
+        ("Moons.TXT: whole", [1]),
+        ("moons.txt", [1]),
+        ("report [v2].pdf:page=3;offset=0", [2]),
+        ("report (v2).pdf:page=3;offset=680", [3]),
+        ("/home/ann/docs/report [v2].pdf:page=3", [2, 3]),
+        ("report [v2].pdf, page 3", [2, 3]),
+        ("report [v2].pdf:page=3;offset=0; moons.txt:whole", [2, 1]),
+        ("moons.txt:whole, report [v2].pdf:page=3;offset=680 and notes.md:whole;offset=40", [1, 3, 5]),
+        ("report [v2].pdf:page=3;offset=0, page=3;offset=680", [2, 3]),
+        ("C:\\Users\\Bob\\my files\\a:b.csv:row=12", [4]),
+        ("a:b.csv:row=12", [4]),
+        ("my files/a:b.csv:row 12", [4]),
+        ("notes.md:whole;offset=40", [5]),
+        ("two/notes.md:whole;offset=40", [6]),
+        ("moons.txt:whole; gone.pdf:page=1", [1]),
+        ("moons.txt:page=1", []),
+        ("moons.txt:wholesale", []),
+        ("report [v2].pdf:page=33", []),
+        ("report [v2].pdf", []),
+        ("oons.txt:whole", []),
+        ("gone.pdf:page=1", []),
+        ("", []),
+        (":", []),
+    ],
+)
+def test_a_citation_is_looked_up_in_what_was_shown(inside: str, numbers: list[int]) -> None:
+    assert cited(inside) == numbers
+
+
+def test_labels_are_as_short_as_they_can_be_and_hold_no_brackets() -> None:
+    assert [item.marker for item in EVIDENCE] == [
+        "[moons.txt:whole]",
+        "[report (v2).pdf:page=3;offset=0]",
+        "[report (v2).pdf:page=3;offset=680]",
+        "[a:b.csv:row=12]",
+        "[notes.md:whole;offset=40]",
+        "[two/notes.md:whole;offset=40]",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("reply", "text"),
+    [
+        ("Mars has two moons [moons.txt:whole].", "Mars has two moons [moons.txt:whole]."),
+        ("Mars has two moons. [moons.txt:whole]", "Mars has two moons. [moons.txt:whole]"),
+        ("Two [docs/moons.txt:whole]. Three, or more.", "Two [moons.txt:whole]."),
+        ("Two [moons.txt:whole]. Lies [gone.pdf:page=1]. Yes [notes.md:whole;offset=40].",
+         "Two [moons.txt:whole]. Yes [notes.md:whole;offset=40]."),
+        ("Both [moons.txt:whole; gone.pdf:page=2].", "Both [moons.txt:whole]."),
+        ("Both [moons.txt:whole][gone.pdf:page=2].", "Both [moons.txt:whole]."),
+        ("- Two [moons.txt:whole]\n- Three\n- Yes [notes.md:whole;offset=40]",
+         "- Two [moons.txt:whole]\n- Yes [notes.md:whole;offset=40]"),
+        ("It was Dr. Hall [moons.txt:whole].", "It was Dr. Hall [moons.txt:whole]."),
+        ("Based on the provided documents, there are two [moons.txt:whole].", "There are two [moons.txt:whole]."),
+        ("According to the documents, two [moons.txt:whole].", "Two [moons.txt:whole]."),
+        ("<think>Is it [x:y]? Hm.</think>Two [moons.txt:whole].", "Two [moons.txt:whole]."),
+        ("It said 'discovered in 1877' [[moons.txt:whole]].", "It said 'discovered in 1877' [moons.txt:whole]."),
+        ("Use list[int] [moons.txt:whole].", "Use list[int] [moons.txt:whole]."),
+        ("A slice a[i:j] [moons.txt:whole].", "A slice a(i:j) [moons.txt:whole]."),
+        ("See [1] there [moons.txt:whole].", "See there [moons.txt:whole]."),
+        ("[moons.txt:whole]", REFUSAL),
+        ("", REFUSAL),
+        ("I don’t know based on the  provided documents", REFUSAL),
+        (f"{REFUSAL} Mars has two moons.", REFUSAL),
+        (f"Two [moons.txt:whole]. {REFUSAL}", "Two [moons.txt:whole]."),
+        ("<think>never ended [moons.txt:whole].", REFUSAL),
+    ],
+)  # fmt: skip
+def test_what_is_left_of_a_reply(reply: str, text: str) -> None:
+    assert verify(reply, EVIDENCE).text == text
+
+
+@pytest.mark.parametrize(
+    ("sentence", "reason"),
+    [
+        ("Mars has moons.", "cites nothing"),
+        ("It has [gone.pdf:page=1].", r"\[gone.pdf:page=1\], which was not shown"),
+        ("They “were found in 1877” [moons.txt:whole].", "quotes .*were found in 1877"),
+        ('It "rose to £1,250" [moons.txt:whole].', "quotes"),
+        ("Found in 1878 [moons.txt:whole].", "number 1878"),
+        ("Costs fell by 35 percent [report (v2).pdf:page=3].", "number 35"),
+    ],
+)
+def test_what_cannot_be_verified_is_dropped_with_the_reason(sentence: str, reason: str) -> None:
+    checked = verify(f"Two [moons.txt:whole]. {sentence}", EVIDENCE)
+    assert checked.text == "Two [moons.txt:whole]."
+    assert [item.text for item in checked.dropped] == [sentence]
+    assert re.search(reason, checked.dropped[0].reason)
+    alone = verify(sentence, EVIDENCE)
+    assert (alone.text, alone.claims) == (REFUSAL, [])
+    assert re.search(reason, alone.reason)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "They were \"discovered in 1877 by 'Asaph' Hall\" [moons.txt:whole].".replace("'", "“", 1).replace("'", "”", 1),
+        "They were “Discovered  in\n1877” [moons.txt:whole].".replace("\n", " "),
+        "«were discovered … by “Asaph”» [moons.txt:whole].",
+        'It was "the year\'s last quarter." [report (v2).pdf:page=3;offset=0]',
+        "Revenue was £1250 or 1,250 [report (v2).pdf:page=3;offset=0].",
+        "Costs fell by 3,5 percent [report (v2).pdf:page=3].",
+        "1. Two [moons.txt:whole].",
+    ],
+)
+def test_space_the_shape_of_quotation_marks_and_the_writing_of_numbers_do_not_matter(sentence: str) -> None:
+    assert len(verify(sentence, EVIDENCE).claims) == 1
+
+
+def test_a_number_of_the_question_may_be_said_again() -> None:
+    reply = "In 1999 Mars had two moons [moons.txt:whole]."
+    assert verify(reply, EVIDENCE).text == REFUSAL
+    assert verify(reply, EVIDENCE, "What did Mars have in 1999?").text == reply
+
+
+def test_citations_say_where_what_was_taken_stands() -> None:
+    reply = 'They were discovered in 1877 by "Asaph" Hall [moons.txt:whole].'
+    ((citation,),) = [claim.citations for claim in verify(reply, EVIDENCE).claims]
+    assert (citation.number, citation.source, citation.locator) == (1, "/home/ann/docs/moons.txt", "whole")
+    text = EVIDENCE[0].text
+    assert [text[start:end] for start, end in citation.spans] == ["They were discovered in 1877 by “Asaph” Hall"]
+
+
+def test_what_comes_after_more_than_can_be_looked_at_is_dropped() -> None:
+    reply = "Two [moons.txt:whole].\n" + "x" * LONGEST_REPLY + " Two [moons.txt:whole]."
+    checked = verify(reply, EVIDENCE)
+    assert checked.text == "Two [moons.txt:whole]."
+    assert "more than can be looked at" in checked.dropped[-1].reason
+
+
+PIECES = st.one_of(
+    st.sampled_from(
+        [
+            "[moons.txt:whole]", "[report [v2].pdf:page=3]", "[report (v2).pdf:page=3;offset=680]",
+            "[two/notes.md:whole;offset=40]", "[gone.pdf:page=1]", "[moons.txt:page=9]", "[[moons.txt:whole]]", "[",
+            "]", "[]", "[:]", "[a:b]", "[[a:b]]", "[12]", "[moons.txt:whole; gone.pdf:page=1]", "[a [b:c] d]",
+            "[x [moons.txt:whole] y]", "[page=3]", "[sic]", "](http://x:1)", REFUSAL, "I don’t know",
+            "Mars has two moons", "1877", "9999", "“discovered in 1877”", '"never said"', "<think>", "</think>",
+            ". ", ".", "\n", "\n\n- ", " ", ": ", "; ", "\r\n", "…", "。", "\ue0000\ue001", "\x00", "Dr. ",
+            "According to the documents, ",
+        ]
+    ),
+    st.text(max_size=12),
+    st.text(alphabet="[]:;= .a1\n", max_size=12),
+)  # fmt: skip
+REPLIES = st.lists(PIECES, max_size=25).map("".join)
+MARKERS = {item.marker for item in EVIDENCE}
+
+
+def assert_only_shown_is_cited(text: str) -> None:
+    rest = text
+    for marker in sorted(MARKERS, key=len, reverse=True):
+        rest = rest.replace(marker, "")
+    assert not re.search(r"\[[^\[\]]*:[^\[\]]*\]", rest)
+    assert not re.search(r"\[\s*\d+\s*\]", rest)
+
+
+@given(REPLIES)
+def test_every_citation_in_an_answer_was_shown_and_a_refusal_is_the_refusal(reply: str) -> None:
+    checked = verify(reply, EVIDENCE)
+    if not checked.claims:
+        assert checked.text == "I don't know based on the provided documents."
+        return
+    assert REFUSAL not in checked.text
+    assert_only_shown_is_cited(checked.text)
+    for claim in checked.claims:
+        assert claim.citations
+        assert claim.text in checked.text
+        for citation in claim.citations:
+            item = EVIDENCE[citation.number - 1]
+            assert (citation.source, citation.locator, citation.marker) == (item.source, item.locator, item.marker)
+            assert citation.marker in claim.text
+            assert all(0 <= start < end <= len(item.text) for start, end in citation.spans)
+
+
+@given(REPLIES, st.integers(1, 9))
+def test_what_is_told_while_a_model_speaks_is_the_answer(reply: str, size: int) -> None:
+    told: list[str] = []
+    stream = Stream(EVIDENCE, told.append)
+    for at in range(0, len(reply), size):
+        stream.hear(reply[at : at + size])
+    text = verify(reply, EVIDENCE).text
+    stream.finish(text)
+    assert "".join(told).endswith(text)
+    for part in told:
+        assert_only_shown_is_cited(part)
+
+
+def test_the_case_of_a_name_tells_two_sources_apart() -> None:
+    both = shown([("A.txt", "whole", "Upper."), ("a.txt", "whole", "Lower.")])
+    catalog = Catalog(both)
+    assert [catalog.resolve(f"{name}:whole")[0].number for name in ("A.txt", "a.txt")] == [1, 2]
+
+
+@given(st.text(max_size=40).filter(str.strip), st.text(max_size=20).filter(str.strip))
+def test_any_name_and_locator_that_is_shown_can_be_cited(source: str, locator: str) -> None:
+    (item,) = shown([(source, locator, "Water is wet.")])
+    checked = verify(f"Water is wet {item.marker}.", [item])
+    assert [citation.number for claim in checked.claims for citation in claim.citations] == [1]
+
+
+@pytest.mark.parametrize("piece", ["[", "[[", "[]", "[a:", "]", "[moons.txt:", "“", '"', ". A", "a\n", "a" + " " * 999])
+def test_hostile_lengths_end_soon(piece: str) -> None:
+    assert verify(piece * 60_000, EVIDENCE).text == REFUSAL

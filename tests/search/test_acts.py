@@ -1,0 +1,138 @@
+"""What an agent may do with a corpus: list, retrieve, look for words, look around."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import shortlist
+from shortlist import Corpus, CorpusNotFound, CorpusSource, InputError
+from shortlist.search import acts
+
+CITIES = ("Aachen", "Bremen", "Celle", "Dessau", "Essen", "Fulda", "Gera")
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Corpus:
+    long = " ".join(
+        f"Paragraph {at} is about {CITIES[at % 7]}, the city. {'It goes on and on. ' * 20}" for at in range(6)
+    )
+    (tmp_path / "guide.txt").write_text(long)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "notes.txt").write_text("Straße 5\nThe total, in EURO, was 40.\nnot on this line: total")
+    (tmp_path / "sub" / "rows.csv").write_text("name,city\nAda,Essen\nBob,Gera\n")
+    return shortlist.build(CorpusSource.from_files(tmp_path), in_memory=True)
+
+
+def names(found: dict[str, object]) -> list[str]:
+    passages = found["passages"]
+    assert isinstance(passages, list)
+    return [f"{Path(one['source']).name} {one['locator']}" for one in passages]
+
+
+def test_sources_are_listed_once_and_sorted_and_a_text_without_one_is_its_own(corpus: Corpus, tmp_path: Path) -> None:
+    expected = [str(tmp_path / name) for name in ("guide.txt", "sub/notes.txt", "sub/rows.csv")]
+    assert acts.list_sources(corpus) == {"sources": expected, "total": 3}
+    assert acts.list_sources(corpus, limit=1) == {"sources": expected[:1], "total": 3}
+    assert acts.list_sources({"b": "two", "a": "one"}) == {"sources": ["a", "b"], "total": 2}
+
+
+def test_several_passages_of_one_document_are_found(corpus: Corpus) -> None:
+    found = acts.retrieve(corpus, "city paragraph", k=3)
+    assert len(names(found)) == 3
+    assert all(name.startswith("guide.txt whole;offset=") for name in names(found))
+    json.dumps(found)
+
+
+def test_retrieval_can_be_kept_to_a_source_named_by_the_end_of_its_path(corpus: Corpus) -> None:
+    assert names(acts.retrieve(corpus, "Essen", source="sub/rows.csv")) == ["rows.csv row=1", "rows.csv row=2"]
+    assert names(acts.retrieve(corpus, "Essen", source="rows.csv", mode="lexical")) == ["rows.csv row=1"]
+    assert [one["source"] for one in acts.retrieve({"a": "x y", "b": "x z"}, "x", source="b")["passages"]] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("euro", ["notes.txt whole"]),
+        ("STRASSE", ["notes.txt whole"]),
+        ("the*euro", ["notes.txt whole"]),
+        ("the total*this", []),
+        ("ada|bob", ["rows.csv row=1", "rows.csv row=2"]),
+        ("city: gera", ["rows.csv row=2"]),
+        ("(a+)+$", []),
+        ("nowhere", []),
+    ],
+)
+def test_words_are_looked_for_whatever_their_case(corpus: Corpus, pattern: str, found: list[str]) -> None:
+    result = acts.keyword_search(corpus, pattern)
+    assert names(result) == found
+    assert result["complete"] is True
+
+
+def test_looking_for_words_has_limits(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert names(acts.keyword_search(corpus, "essen", source="rows.csv")) == ["rows.csv row=1"]
+    few = acts.keyword_search(corpus, "city", limit=2)
+    assert (len(names(few)), few["complete"]) == (2, False)
+    monkeypatch.setattr(acts, "MOST_SECONDS", -1.0)
+    monkeypatch.setattr(acts, "_MEASURED_EVERY", 1)
+    assert acts.keyword_search(corpus, "bob") == {"pattern": "bob", "passages": [], "complete": False}
+    for pattern in ("", " * | ", "x" * 501):
+        with pytest.raises(InputError):
+            acts.keyword_search(corpus, pattern)
+
+
+def test_a_match_in_a_long_text_is_shown_with_what_stands_around_it() -> None:
+    text = "a" * 5_000 + "needle" + "b" * 5_000
+    (found,) = acts.keyword_search([text], "NEEDLE")["passages"]
+    assert "needle" in found["text"]
+    assert len(found["text"]) == acts.SNIPPET
+
+
+def test_a_pattern_of_many_stars_ends_soon() -> None:
+    assert acts.keyword_search(["ab" * 200_000], "a*" * 200 + "c")["passages"] == []
+
+
+def test_neighbours_are_those_of_the_same_record_three_each_way_at_most(corpus: Corpus) -> None:
+    everything = names(acts.get_neighbors(corpus, "guide.txt", "whole", 0, 3))
+    assert everything[0] == "guide.txt whole;offset=0"
+    offsets = [name.removeprefix("guide.txt ") for name in everything]
+    assert names(acts.get_neighbors(corpus, "guide.txt", offsets[1])) == everything[:3]
+    assert names(acts.get_neighbors(corpus, "guide.txt", offsets[3], before=9, after=0)) == everything
+    assert names(acts.get_neighbors(corpus, "rows.csv", "row=1", 3, 3)) == ["rows.csv row=1"]
+
+
+def test_neighbours_of_nothing_are_an_error(corpus: Corpus) -> None:
+    with pytest.raises(CorpusNotFound, match="no passage 'row=9'"):
+        acts.get_neighbors(corpus, "rows.csv", "row=9")
+    with pytest.raises(CorpusNotFound, match=r"no source 'gone\.txt'"):
+        acts.get_neighbors(corpus, "gone.txt", "whole")
+    with pytest.raises(InputError, match="after is how many"):
+        acts.get_neighbors(corpus, "rows.csv", "row=1", 0, -1)
+
+
+def test_what_a_filter_leaves_out_is_in_no_answer() -> None:
+    documents = [
+        shortlist.Document("open", "", "The code is 1.", metadata={"who": "all"}, source="/d/open.txt"),
+        shortlist.Document("secret", "", "The code is 2.", metadata={"who": "few"}, source="/d/secret.txt"),
+    ]
+    corpus = shortlist.build(documents, in_memory=True)
+    corpus.add([shortlist.Document("open", "", "The code is 3.", metadata={"who": "all"}, source="/d/open.txt")])
+    mine = {"who": "all"}
+    assert acts.list_sources(corpus, filter=mine) == {"sources": ["/d/open.txt"], "total": 1}
+    assert [one["id"] for one in acts.retrieve(corpus, "code", filter=mine)["passages"]] == ["open"]
+    assert [one["id"] for one in acts.keyword_search(corpus, "code", filter=mine)["passages"]] == ["open"]
+    for act in (acts.retrieve, acts.keyword_search):
+        with pytest.raises(CorpusNotFound):
+            act(corpus, "code", source="secret.txt", filter=mine)
+    with pytest.raises(CorpusNotFound):
+        acts.get_neighbors(corpus, "/d/secret.txt", "whole", filter=mine)
+
+
+def test_an_end_that_two_paths_share_must_be_said_in_full() -> None:
+    documents = [shortlist.Document(f"{at}", "", "text", source=f"/{at}/notes.txt") for at in (1, 2)]
+    corpus = shortlist.build(documents, in_memory=True)
+    with pytest.raises(CorpusNotFound, match=r"may be any of /1/notes.txt, /2/notes.txt"):
+        acts.retrieve(corpus, "text", source="notes.txt")
+    assert acts.retrieve(corpus, "text", source="/2/notes.txt")["passages"][0]["id"] == "2"

@@ -1,0 +1,170 @@
+"""A folder of mixed files goes in, is asked, changes, and is asked again; killed on the way, it goes on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import shortlist
+from shortlist import Corpus, SourceError, ask, ingest
+from shortlist.search import ingest as ingest_module
+from tests.sources.samples import docx, pdf
+
+PAGES = ["The ship Aurora was built in 1911.", "The captain of the Aurora was Ann Lee."]
+LOG = f"The voyage of the Aurora began in Bergen. {'Nothing happened that day. ' * 60}It ended in Oslo."
+OLD = time.time() - 3_600
+
+
+def settle(folder: Path) -> None:
+    """As if the files had been written long ago: only then is their stamp trusted."""
+    for path in folder.rglob("*"):
+        os.utime(path, (OLD, OLD))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = tmp_path / "docs"
+    (place / "sub").mkdir(parents=True)
+    (place / "ship.pdf").write_bytes(pdf(PAGES))
+    (place / "crew.csv").write_text("name,role,age\nTom Hale,cook,44\nSue Park,pilot,\n")
+    (place / "log.txt").write_text(LOG)
+    (place / "sub" / "cargo.docx").write_bytes(docx(["The hold carried 300 barrels of herring."]))
+    (place / "sub" / "notes.md").write_text("# Weather\n\nThe storm of 4 May broke the mast.")
+    (place / "page.html").write_text("<html><title>Port</title><p>The harbour master is Olaf Berg.</p></html>")
+    (place / "broken.pdf").write_bytes(b"%PDF-1.4 nothing more")
+    settle(place)
+    return place
+
+
+def answers(corpus: Corpus) -> dict[str, str]:
+    questions = {
+        "ship": "When was the ship Aurora built?",
+        "captain": "Who was the captain of the Aurora?",
+        "cook": "What is the age of Tom Hale?",
+        "end": "Where did the voyage of the Aurora begin?",
+        "cargo": "How many barrels of herring did the hold carry?",
+        "mast": "What broke the mast?",
+        "port": "Who is the harbour master?",
+    }
+    return {name: ask(corpus, question).text for name, question in questions.items()}
+
+
+def test_a_mixed_folder_is_asked_changed_and_asked_again(folder: Path, tmp_path: Path) -> None:
+    corpus, done = ingest(folder, path=tmp_path / "index")
+    assert (done.read, done.unchanged, done.removed) == (6, 0, 0)
+    assert [Path(problem.source).name for problem in done.failed] == ["broken.pdf"]
+    assert done.pages == len(corpus) == 2 + 2 + 4
+    assert done.chunks == corpus.info()["passages"]
+    assert answers(corpus) == {
+        "ship": "The ship Aurora was built in 1911. [ship.pdf:page=1]",
+        "captain": "The captain of the Aurora was Ann Lee. [ship.pdf:page=2]",
+        "cook": "name: Tom Hale | role: cook | age: 44 [crew.csv:row=1]",
+        "end": "The voyage of the Aurora began in Bergen. [log.txt:whole;offset=0]",
+        "cargo": "The hold carried 300 barrels of herring. [cargo.docx:whole]",
+        "mast": "The storm of 4 May broke the mast. [notes.md:whole]",
+        "port": "The harbour master is Olaf Berg. [page.html:whole]",
+    }
+    corpus.close()
+
+    corpus, done = ingest(folder, path=tmp_path / "index")
+    assert (done.read, done.unchanged, len(done.failed)) == (0, 6, 1)
+    corpus.close()
+
+    (folder / "ship.pdf").write_bytes(pdf(["The ship Aurora was built in 1912."]))
+    (folder / "page.html").unlink()
+    (folder / "sub" / "new.txt").write_text("The figurehead shows a swan.")
+    corpus, done = ingest(folder, path=tmp_path / "index")
+    assert (done.read, done.unchanged, done.removed, done.added, done.changed) == (2, 4, 1, 1, 1)
+    after = answers(corpus)
+    assert after["ship"] == "The ship Aurora was built in 1912. [ship.pdf:page=1]"
+    assert after["captain"] == after["port"] == shortlist.REFUSAL
+    assert ask(corpus, "What does the figurehead show?").text == "The figurehead shows a swan. [new.txt:whole]"
+    corpus.close()
+
+
+def test_paths_that_are_not_named_stay_as_they_are(tmp_path: Path) -> None:
+    for name, text in {"one": "The first lamp is red.", "two": "The second lamp is blue."}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "lamp.txt").write_text(text)
+    index = tmp_path / "index"
+    ingest(tmp_path / "one", path=index)[0].close()
+    corpus, done = ingest([tmp_path / "two" / "lamp.txt"], path=index)
+    assert (len(corpus), done.added, done.removed) == (2, 1, 0)
+    (tmp_path / "one" / "lamp.txt").unlink()
+    assert ask(corpus, "Which lamp is red?").text == "The first lamp is red. [lamp.txt:whole]"
+    corpus.close()
+    corpus, done = ingest(tmp_path / "one", path=index)
+    assert (len(corpus), done.removed) == (1, 1)
+    corpus.close()
+
+
+def test_rows_that_are_gone_from_a_file_go_and_the_broken_ones_are_named(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"a": 1}\n{"a": 2}\n{"a": 3}\n')
+    corpus, _ = ingest(rows, path=tmp_path / "index")
+    rows.write_text('{"a": 1}\n{broken\n')
+    corpus, done = ingest(rows, path=tmp_path / "index")
+    assert [problem.id.rpartition("#")[2] for problem in done.failed] == ["row=2"]
+    assert sorted(id.rpartition("#")[2] for id in corpus.ids()) == ["row=1", "row=2"]
+    corpus.close()
+
+
+def test_a_place_that_is_not_there_is_an_error_and_nothing_is_made(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="There is nothing at"):
+        ingest(tmp_path / "gone", path=tmp_path / "index")
+    assert not (tmp_path / "index").exists()
+
+
+def test_a_file_in_one_portion_or_in_many_is_the_same(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, _ = ingest(folder, path=tmp_path / "whole")
+    monkeypatch.setattr(ingest_module, "PORTION_FILES", 1)
+    parts, done = ingest(folder, path=tmp_path / "parts")
+    assert set(parts.ids()) == set(whole.ids())
+    assert done.files == 7
+    whole.close()
+    parts.close()
+
+
+CHILD = """
+import sys
+from shortlist.search import ingest
+ingest.PORTION_FILES = 10
+
+def slowly(done):
+    if done.read == 25:
+        print("now", flush=True)
+        sys.stdin.readline()
+
+ingest.ingest(sys.argv[1], path=sys.argv[2], progress=slowly)
+"""
+
+
+def test_killed_in_the_middle_it_goes_on_where_it_was(tmp_path: Path) -> None:
+    folder, index = tmp_path / "many", tmp_path / "index"
+    folder.mkdir()
+    for at in range(40):
+        (folder / f"{at:02}.txt").write_text(f"Box number {at} holds {at * 7} marbles.")
+    settle(folder)
+    child = subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(folder), str(index)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert child.stdout
+    assert child.stdin
+    assert child.stdout.readline() == b"now\n"
+    child.kill()
+    child.wait(timeout=60)
+    child.stdout.close()
+    child.stdin.close()
+    with shortlist.open_corpus(index) as found:
+        assert len(found) == 20
+    corpus, done = ingest(folder, path=index)
+    assert (done.read, done.unchanged, len(corpus)) == (20, 20, 40)
+    assert "holds 231 marbles" in ask(corpus, "How many marbles does box number 33 hold?").text
+    corpus.close()

@@ -1,0 +1,214 @@
+"""Files in, answers out, on the command line: with and without a model, asked once and in a chat."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from shortlist import REFUSAL
+from tests.answer.server import completion, failure, serving, streamed
+from tests.serve.cli.conftest import COMMAND, Shell
+
+INDEX = ("--index-dir", "index")
+
+
+@pytest.fixture
+def lamp(shell: Shell) -> Shell:
+    """An index of two small files; no model is set up."""
+    for name in [name for name in shell.environment if name.startswith(("OPENAI_", "SHORTLIST_LLM_"))]:
+        del shell.environment[name]
+    (shell.folder / "lamps").mkdir()
+    (shell.folder / "lamps" / "hall.txt").write_text("The lamp in the hall is green. It was made in 1950.")
+    (shell.folder / "lamps" / "rooms.csv").write_text("room,lamp\nkitchen,white\nattic,none\n")
+    assert shell("ingest", "lamps", *INDEX).code == 0
+    return shell
+
+
+def test_ingest_tells_what_it_did_and_names_what_it_could_not_read(lamp: Shell) -> None:
+    (lamp.folder / "lamps" / "broken.docx").write_bytes(b"no zip")
+    (lamp.folder / "lamps" / "hall.txt").write_text("The lamp in the hall is red.")
+    (lamp.folder / "lamps" / "rooms.csv").unlink()
+    done = lamp("ingest", "lamps", *INDEX, "--json")
+    assert done.code == 0
+    assert {name: done.json[name] for name in ("read", "removed", "documents", "passages")} == {
+        "read": 1, "removed": 1, "documents": 1, "passages": 1
+    }  # fmt: skip
+    assert [Path(problem["source"]).name for problem in done.json["failed"]] == ["broken.docx"]
+    again = lamp("ingest", "lamps", *INDEX)
+    assert "index: files" in again.out
+    assert "broken.docx was left out. It is damaged" in again.err
+    assert lamp("ingest", "nowhere", *INDEX).code == 1
+
+
+def test_an_answer_is_followed_by_every_source_that_was_shown(lamp: Shell) -> None:
+    done = lamp("query", "What", "colour is the lamp in the hall?", *INDEX)
+    lines = done.out.splitlines()
+    assert lines[0].startswith("The lamp in the hall is green. [hall.txt:whole]")
+    assert lines[2].startswith("lamps/hall.txt (whole) score=0.")
+    assert done.code == 0
+    data = lamp("query", "What colour is the lamp in the hall?", *INDEX, "--json").json
+    assert (data["by"], data["refused"], data["evidence"][0]["locator"]) == ("extract", False, "whole")
+    assert lamp("query", "What colour is the lamp in the hall?", *INDEX, "--quiet").out == f"{lines[0]}\n"
+
+
+def test_a_refusal_is_the_refusal_and_ends_with_3(lamp: Shell) -> None:
+    done = lamp("query", "Who invented the telephone?", *INDEX)
+    assert (done.code, done.out.splitlines()[0]) == (3, REFUSAL)
+    assert lamp("query", "Who invented the telephone?", *INDEX, "--json").json["text"] == REFUSAL
+
+
+def test_an_index_that_is_not_there_says_how_to_make_it(lamp: Shell) -> None:
+    done = lamp("query", "What?", "--index-dir", "other")
+    assert done.code == 1
+    assert "Nothing was ingested in other yet: shortlist ingest PATH... --index-dir other" in done.err
+    assert "Nothing was ingested yet" in lamp("chat").err
+
+
+def test_without_an_index_folder_the_usual_one_is_taken(lamp: Shell) -> None:
+    assert lamp("ingest", "lamps").code == 0
+    assert lamp("query", "What colour is the lamp in the hall?").code == 0
+    assert "documents" in lamp("ls").out
+    assert lamp("query", "-c", "documents", "What colour is the lamp in the hall?").code == 0
+    assert lamp("query", "-c", "documents", *INDEX, "What?").code == 2
+
+
+def test_the_model_of_the_environment_is_asked_and_checked(lamp: Shell) -> None:
+    reply = "The hall has a green lamp [hall.txt:whole]. It is old."
+    with serving(completion(reply)) as server:
+        done = lamp(
+            "query", "What colour is the lamp in the hall?", *INDEX,
+            SHORTLIST_LLM_URL=server.url, SHORTLIST_LLM_MODEL="small", SHORTLIST_LLM_KEY="sk-1",
+        )  # fmt: skip
+    assert done.out.splitlines()[0] == "The hall has a green lamp [hall.txt:whole]."
+    assert "A sentence was left out: It cites nothing." in done.out
+    assert "18 tokens in 1 call" in done.out
+    assert server.keys == ["Bearer sk-1"]
+
+
+def test_the_model_of_a_dotenv_file_answers_as_an_agent(lamp: Shell) -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "list_sources", "arguments": "{}"}}
+    script = [completion(None, [call]), completion("There are two files [list_sources:whole].")]
+    with serving(*script) as server:
+        (lamp.folder / ".env").write_text(f'OPENAI_BASE_URL="{server.url}"\nOPENAI_MODEL=small\nOPENAI_API_KEY=sk-2\n')
+        done = lamp("query", "--agent", "List the documents you have indexed.", *INDEX, "--json").json
+    assert done["text"] == "There are two files [list_sources:whole]."
+    assert server.keys == ["Bearer sk-2"] * 2
+    assert next(tool["function"]["name"] for tool in server.asked[0]["tools"]) == "list_sources"
+
+
+def test_an_agent_without_a_model_is_wrong_usage(lamp: Shell) -> None:
+    done = lamp("query", "--agent", "What?", *INDEX)
+    assert done.code == 2
+    assert "SHORTLIST_LLM_URL" in done.err
+    assert lamp("query", "--agent", "--extractive", "What?", *INDEX).code == 2
+    assert lamp("chat", "--json", *INDEX).code == 2
+
+
+def test_a_model_that_is_set_up_by_half_says_what_is_missing(lamp: Shell) -> None:
+    done = lamp("query", "What lamp?", *INDEX, OPENAI_API_KEY="sk-3")
+    assert done.code == 1
+    assert "SHORTLIST_LLM_MODEL" in done.err
+    assert lamp("query", "--extractive", "Is the lamp in the hall green?", *INDEX, OPENAI_API_KEY="sk-3").code == 0
+
+
+def test_a_chat_from_a_pipe_answers_line_by_line(lamp: Shell) -> None:
+    lines = "What colour is the lamp in the hall?\n\nAnd when was it made?\n/reset\n/what\n/quit\nnever asked\n"
+    done = subprocess.run(
+        [*COMMAND, "chat", *INDEX],
+        cwd=lamp.folder, env=lamp.environment, input=lines, capture_output=True, encoding="utf-8", timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0
+    answers = [line for line in done.stdout.splitlines() if "[hall.txt" in line]
+    assert answers[0].startswith("The lamp in the hall is green. [hall.txt:whole]")
+    assert "It was made in 1950. [hall.txt:whole]" in answers[1]
+    assert "Forgotten." in done.stderr
+    assert "There is no /what here" in done.stderr
+
+
+class Terminal:
+    """A chat in a pseudo-terminal."""
+
+    def __init__(self, shell: Shell, *arguments: str, **environment: str) -> None:
+        self.screen = ""
+        self.pid, self._file = pty.fork()
+        if self.pid == 0:  # pragma: no cover
+            os.chdir(shell.folder)
+            os.execvpe(sys.executable, [*COMMAND, *arguments], {**shell.environment, **environment, "TERM": "dumb"})
+
+    def send(self, text: str) -> None:
+        os.write(self._file, text.encode())
+
+    def wait_for(self, text: str, seconds: float = 60) -> str:
+        """What has come since the last wait, up to this text."""
+        ends = time.monotonic() + seconds
+        while text not in self.screen:
+            assert time.monotonic() < ends, f"{text!r} did not come: {self.screen!r}"
+            if select.select([self._file], [], [], 0.1)[0]:
+                self.screen += os.read(self._file, 65536).decode(errors="replace")
+        seen, self.screen = self.screen.split(text, 1)
+        return seen + text
+
+    def end(self) -> int:
+        try:
+            while os.read(self._file, 65536):
+                pass
+        except OSError:  # the other side is closed
+            pass
+        _, status = os.waitpid(self.pid, 0)
+        os.close(self._file)
+        return os.waitstatus_to_exitcode(status)
+
+
+def test_a_chat_in_a_terminal_streams_survives_ctrl_c_and_ends_with_ctrl_d(lamp: Shell) -> None:
+    script = [
+        streamed("The lamp is green ", "[hall.txt:whole]. It is o", "ld.", cut=5),
+        failure(401, "no such key"),
+        streamed("Made in 1950 [hall.txt:whole]."),
+    ]
+    with serving(*script) as server:
+        terminal = Terminal(lamp, "chat", *INDEX, SHORTLIST_LLM_URL=server.url, SHORTLIST_LLM_MODEL="small")
+        try:
+            assert f"Answers by small at {server.url}." in terminal.wait_for("> ")
+            terminal.send("What colour is the lamp?\n")
+            assert "The lamp is green [hall.txt:whole]." in terminal.wait_for("9 tokens in 1 call")
+            terminal.wait_for("> ")
+            terminal.send("half a line\x03")
+            terminal.wait_for("> ")
+            terminal.send("When was the lamp made?\n")
+            assert "refuses the key" in terminal.wait_for("> ")
+            terminal.send("When was the lamp made?\n")
+            terminal.wait_for("Made in 1950 [hall.txt:whole].")
+            terminal.wait_for("> ")
+            terminal.send("\x04")
+            assert terminal.end() == 0
+        except BaseException:
+            os.kill(terminal.pid, signal.SIGKILL)
+            raise
+    assert [message["role"] for message in server.asked[2]["messages"]] == ["system", "user", "assistant", "user"]
+
+
+def test_ctrl_c_ends_an_answer_and_not_the_chat(lamp: Shell) -> None:
+    slow = completion("Never heard.")
+    slow.waits = 3.0
+    with serving(slow) as server:
+        terminal = Terminal(lamp, "chat", *INDEX, SHORTLIST_LLM_URL=server.url, SHORTLIST_LLM_MODEL="small")
+        try:
+            terminal.wait_for("> ")
+            terminal.send("What colour is the lamp?\n")
+            while not server.asked:
+                time.sleep(0.01)
+            os.kill(terminal.pid, signal.SIGINT)
+            assert "Stopped." in terminal.wait_for("> ")
+            terminal.send("/exit\n")
+            assert terminal.end() == 0
+        except BaseException:
+            os.kill(terminal.pid, signal.SIGKILL)
+            raise
