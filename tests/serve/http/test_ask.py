@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ ASK = "/v1/corpora/planets/ask"
 MOONS = {"question": "How many moons does Mars have?"}
 TRUE, FALSE = "Mars has two moons [mars.txt:whole]. ", "Galileo saw them first. "
 KEY = "sk-never-shown"
+MOST = 5_000
 
 
 @pytest.fixture(autouse=True)
@@ -185,16 +187,15 @@ class Talking:
         yield event({"choices": [{"delta": {"content": "They "}}]})
         try:
             self.may_go_on.wait(60)
-            for _ in range(5_000):
+            for _ in range(MOST):
+                time.sleep(0.01)  # as models do
                 self.pieces += 1
                 yield event({"choices": [{"delta": {"content": "go on " * 20}}]})
         finally:
             self.ended.set()
 
 
-def test_over_a_socket_text_comes_before_the_end_and_who_goes_away_stops_the_model(
-    start: Start, tmp_path: Path
-) -> None:
+def test_over_a_socket_text_comes_before_the_end_and_who_goes_away_stops_the_model(start: Start) -> None:
     talking = Talking()
     with serving(Scripted(body=talking)) as model:  # type: ignore[arg-type]
         service = start(SHORTLIST_LLM_URL=model.url, SHORTLIST_LLM_MODEL="small")
@@ -209,7 +210,7 @@ def test_over_a_socket_text_comes_before_the_end_and_who_goes_away_stops_the_mod
         until(lambda: next((line for line in service.lines if line.get("path") == ASK), None))
         talking.may_go_on.set()
         assert talking.ended.wait(60)
-        assert talking.pieces < 5_000
+        assert talking.pieces < MOST
         assert service.http.get("/health").status_code == 200
     assert service.end()[0] == 0
 
@@ -224,4 +225,4 @@ def test_who_goes_away_before_a_whole_answer_stops_the_model_too(start: Start) -
         assert line["status"] == 499
         talking.may_go_on.set()
         assert talking.ended.wait(60)
-        assert talking.pieces < 5_000
+        assert talking.pieces < MOST
