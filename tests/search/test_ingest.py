@@ -114,10 +114,42 @@ def test_rows_that_are_gone_from_a_file_go_and_the_broken_ones_are_named(tmp_pat
     corpus.close()
 
 
+def test_an_index_among_the_files_is_none_of_them(tmp_path: Path) -> None:
+    (tmp_path / "lamp.txt").write_text("The lamp is red.")
+    for _ in range(2):
+        corpus, done = ingest(tmp_path, path=tmp_path / "index")
+        assert (len(corpus), done.files, done.failed) == (1, 1, [])
+        corpus.close()
+
+
 def test_a_place_that_is_not_there_is_an_error_and_nothing_is_made(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="There is nothing at"):
         ingest(tmp_path / "gone", path=tmp_path / "index")
     assert not (tmp_path / "index").exists()
+
+
+def test_a_path_that_was_ingested_and_is_gone_goes_from_the_index(tmp_path: Path) -> None:
+    for name in ("one.txt", "two.txt"):
+        (tmp_path / name).write_text(f"This is {name}.")
+    ingest([tmp_path / "one.txt", tmp_path / "two.txt"], path=tmp_path / "index")[0].close()
+    (tmp_path / "one.txt").unlink()
+    corpus, done = ingest(tmp_path / "one.txt", path=tmp_path / "index")
+    assert (done.removed, [Path(id).name for id in corpus.ids()]) == (1, ["two.txt"])
+    corpus.close()
+    with pytest.raises(SourceError, match="nothing of it was ingested"):
+        ingest(tmp_path / "one.txt", path=tmp_path / "index")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+def test_a_file_whose_name_is_no_text_stays(tmp_path: Path) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    Path(os.fsdecode(os.fsencode(folder) + b"/caf\xe9.txt")).write_text("The door is open.")
+    settle(folder)
+    for _ in range(2):
+        corpus, done = ingest(folder, path=tmp_path / "index")
+        assert (len(corpus), done.removed, done.failed) == (1, 0, [])
+        corpus.close()
 
 
 def test_a_file_in_one_portion_or_in_many_is_the_same(

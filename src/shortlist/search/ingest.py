@@ -8,15 +8,16 @@ its new pages come.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from shortlist.errors import SourceError
-from shortlist.index.corpus import Corpus, EmbedderSpec, create_corpus
+from shortlist.index.corpus import Corpus, EmbedderSpec, corpus_folder, create_corpus
+from shortlist.index.records import clean
 from shortlist.index.split import split
-from shortlist.index.store import Config
+from shortlist.index.store import DATABASE, Config
 from shortlist.sources import CorpusSource
 from shortlist.types import Document, Problem, Stamp, Stamps
 
@@ -71,37 +72,48 @@ def ingest(
     `create_corpus`. `progress` is called after each file.
     """
     places = [Path(place).expanduser() for place in ([paths] if isinstance(paths, str | Path) else paths)]
-    for place in places:
-        if not place.exists():
-            raise SourceError(f"There is nothing at {place}.")
+    gone = [place for place in places if not place.exists()]
+    if gone and not (corpus_folder(name, path) / DATABASE).exists():
+        raise SourceError(f"There is nothing at {gone[0]}.")
     corpus = create_corpus(name, path=path, embedder=embedder, **options)
     done = Ingested()
     known = corpus.stamps()
     for place in places:
-        _ingest(corpus, place, known, done, progress)
+        seen = set() if place in gone else _read(corpus, place, known, done, progress)
+        removed = _remove_others(corpus, place, seen)
+        if place in gone and not removed:
+            corpus.close()
+            raise SourceError(f"There is nothing at {place}, and nothing of it was ingested before.")
+        done.removed += removed
     return corpus, done
 
 
-def _ingest(corpus: Corpus, place: Path, known: Stamps, done: Ingested, progress: OnProgress | None) -> None:
+def _read(corpus: Corpus, place: Path, known: Stamps, done: Ingested, progress: OnProgress | None) -> set[str]:
+    """Take in what is new or changed at a place; the ids of all files there."""
     seen: set[str] = set()
     portion = _Portion(corpus, done, corpus.config)
+    own = _prefix(corpus.path.resolve()) if corpus.path else None
     for file in _files(place, known):
-        seen.add(file.id)
+        if own and file.id.startswith(own):
+            continue  # an index that lies among the files that it is of
+        seen.add(clean(file.id))
         portion.take(file, known)
         if progress:
             progress(done)
     portion.commit()
+    return seen
+
+
+def _remove_others(corpus: Corpus, place: Path, seen: Container[str]) -> int:
+    """Remove what is stored of a place and was not seen there; how many files that were."""
     with corpus.snapshot() as snapshot:
         files = {id: file_of(id, locator) for id, _, locator in snapshot.places()}
-    gone = {id: file for id, file in files.items() if file not in seen and _lies_in(file, place)}
+    real = place.resolve()
+    whole, below = clean(real.as_posix()), clean(_prefix(real))
+    gone = {id: file for id, file in files.items() if file not in seen and (file == whole or file.startswith(below))}
     if gone:
         corpus.remove(gone)
-        done.removed += len(set(gone.values()))
-
-
-def _lies_in(file: str, place: Path) -> bool:
-    real = place.resolve()
-    return file.startswith(_prefix(real)) if real.is_dir() else file == real.as_posix()
+    return len(set(gone.values()))
 
 
 def _prefix(folder: Path) -> str:
@@ -209,8 +221,9 @@ class _Portion:
                 return []
             for file in self.files:
                 if not any(problem.source for problem in file.problems):
-                    came = {item.id for item in file.items}
-                    gone += [id for id in snapshot.ids_of_file(file.id, file.source) if id not in came]
+                    came = {clean(item.id) for item in file.items}
+                    stored = snapshot.ids_of_file(clean(file.id), clean(file.source))
+                    gone += [id for id in stored if id not in came]
         return gone
 
 

@@ -135,6 +135,7 @@ def look(
     beside_others: bool,
     whole: bool = True,
     read: Callable[[Positions], list[Passage]] | None = None,
+    whole: bool = True,
 ) -> Found:
     """What one state of a corpus has for a query; `read` may know passages without asking the database."""
     parts, scores = _score(snapshot, query, mode, mask)
