@@ -133,7 +133,6 @@ def look(
     mask: Mask | None,
     *,
     beside_others: bool,
-    whole: bool = True,
     read: Callable[[Positions], list[Passage]] | None = None,
     whole: bool = True,
 ) -> Found:
