@@ -41,10 +41,10 @@ class Left(Exception):
     """Nobody waits for the answer any more."""
 
 
-class Under:
+class Underway:
     """An answer under way: a thread tells what it comes to, and the event loop hears it."""
 
-    def __init__(self, workers: Workers, work: Callable[[Under], Answer], receive: Receive) -> None:
+    def __init__(self, workers: Workers, work: Callable[[Underway], Answer], receive: Receive) -> None:
         self._loop = asyncio.get_running_loop()
         self._told: asyncio.Queue[Event | Exception] = asyncio.Queue()
         self._is_over = threading.Event()
@@ -112,7 +112,7 @@ class Interruptible:
         return self._llm.stream(messages, heard, tools)
 
 
-def answered(corpus: Corpus, body: shapes.AskBody, llm: StreamingLLM | None, under: Under) -> Answer:
+def answered(corpus: Corpus, body: shapes.AskBody, llm: StreamingLLM | None, underway: Underway) -> Answer:
     """The answer of the library, told as it comes."""
     memory = Memory()
     for turn in body.history:
@@ -120,24 +120,25 @@ def answered(corpus: Corpus, body: shapes.AskBody, llm: StreamingLLM | None, und
     options: dict[str, Any] = {
         **body.model_dump(include={"k", "threshold", "filter"}),
         "memory": memory,
-        "on_evidence": lambda item: under.tell("evidence", item.to_dict()),
-        "on_text": lambda text: under.tell("text", {"text": text}),
+        "on_evidence": lambda item: underway.tell("evidence", item.to_dict()),
+        "on_text": lambda text: underway.tell("text", {"text": text}),
     }
-    model = Interruptible(llm, under.check) if llm else None
+    model = Interruptible(llm, underway.check) if llm else None
     if not body.agent:
         return ask(corpus, body.question, model, **options)
     if model is None:
         raise InputError("This service has no language model, which an agent needs: set llm.url and llm.model for it.")
-    return agent_ask(corpus, body.question, model, **options, on_step=lambda step: under.tell("step", dict(step)))
+    return agent_ask(corpus, body.question, model, **options, on_step=lambda step: underway.tell("step", dict(step)))
 
 
 class Events(Response):
     """Server-sent events until there is the answer, something goes wrong, nobody listens, or time is up."""
 
-    def __init__(self, under: Under, first: Event, seconds: float) -> None:
+    def __init__(self, underway: Underway, first: Event, limit: float, seconds: float) -> None:
         super().__init__(headers={"Content-Type": EVENTS, "Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
-        self._under, self._first, self._seconds = under, first, seconds
+        self._underway, self._first = underway, first
+        self._limit, self._seconds = limit, seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def write(piece: bytes, *, is_last: bool = False) -> None:
@@ -145,12 +146,12 @@ class Events(Response):
 
         try:
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout_at(self._limit):
                 name, data = self._first
                 await write(_event(name, data))
                 while name != "answer":
                     try:
-                        name, data = await asyncio.wait_for(self._under.hear(), QUIET_SECONDS)
+                        name, data = await asyncio.wait_for(self._underway.hear(), QUIET_SECONDS)
                         await write(_event(name, data))
                     except TimeoutError:
                         await write(b": one moment\n\n")
@@ -165,7 +166,7 @@ class Events(Response):
             await write(_failed(scope, 500, "Something unexpected went wrong. The log tells more."), is_last=True)
             raise
         finally:
-            self._under.end()
+            self._underway.end()
 
 
 def _event(name: str, data: Any) -> bytes:
@@ -192,17 +193,18 @@ def add_ask(app: FastAPI, shelf: Shelf, workers: Workers, llm: StreamingLLM | No
     )
     async def ask_corpus(name: str, body: shapes.AskBody, request: Request) -> Response:
         """Answer a question from the documents alone: every claim cited, every citation verified, or the refusal."""
+        limit = asyncio.get_running_loop().time() + seconds
         request.scope[EXTEND](seconds)
-        under = Under(workers, lambda under: answered(shelf.corpus(name), body, llm, under), request.receive)
+        underway = Underway(workers, lambda it: answered(shelf.corpus(name), body, llm, it), request.receive)
         begun = False
         try:
-            async with asyncio.timeout(seconds):
-                event, data = await under.hear()
+            async with asyncio.timeout_at(limit):
+                event, data = await underway.hear()
                 if body.stream or EVENTS in request.headers.get("accept", ""):
                     begun = True
-                    return Events(under, (event, data), seconds)
+                    return Events(underway, (event, data), limit, seconds)
                 while event != "answer":
-                    event, data = await under.hear()
+                    event, data = await underway.hear()
                 return answer(data)
         except Left:
             return Response(status_code=499)  # as the log has it; nobody reads it
@@ -210,4 +212,4 @@ def add_ask(app: FastAPI, shelf: Shelf, workers: Workers, llm: StreamingLLM | No
             raise HTTPException(503, _too_long(seconds)) from None
         finally:
             if not begun:
-                under.end()
+                underway.end()

@@ -21,6 +21,7 @@ export function mount(root, params) {
   let underWay = null;
   let opener = null;
   let follows = false;
+  const current = () => known.find((one) => one.name === conversation.corpus);
 
   const corpus = h("select", { "aria-label": "Corpus", onchange: () => chosen(corpus.value) });
   const anew = h(
@@ -80,8 +81,8 @@ export function mount(root, params) {
       h(
         "div",
         { class: "question-foot" },
-        byAgent.element,
         h("p", { class: "hint", id: "question-hint" }, "Answered from the documents alone, or not at all."),
+        byAgent.element,
         send,
       ),
     ),
@@ -131,8 +132,6 @@ export function mount(root, params) {
     forget();
   }
 
-  const current = () => known.find((one) => one.name === conversation.corpus);
-
   function forget({ focus = false } = {}) {
     underWay?.abort();
     conversation.turns = [];
@@ -152,7 +151,8 @@ export function mount(root, params) {
         ? empty(
             "ask",
             `Ask ${counted(one.documents, "document")}`,
-            "Every sentence of an answer is cited, and every citation is verified. A question may refer to the one before.",
+            "Every sentence of an answer is cited, and every citation is verified.",
+            "A question may refer to the one before.",
           )
         : empty("documents", "This corpus is empty", "There is nothing to ask in it yet."),
     );
@@ -223,7 +223,8 @@ export function mount(root, params) {
     panel.reset();
     await panel.open({ id: button, title: placed(item) }, () => ({ item, spans }), { focus: true });
     const first = panel.body.querySelector("mark");
-    if (first) panel.body.scrollTop = first.offsetTop - panel.body.clientHeight / 3;
+    const height = panel.body.clientHeight;
+    if (first?.offsetTop > height) panel.body.scrollTop = first.offsetTop - height / 3;
   }
 
   function shortcuts(event) {

@@ -9,7 +9,7 @@ const PLACES = { page: "page", row: "row", offset: "from character", part: "part
 export function place(locator) {
   return locator
     .split(";")
-    .filter((part) => part !== "whole")
+    .filter((part) => part !== "whole" && part !== "offset=0")
     .map((part) => part.replace(/^(\w+)=/, (whole, name) => (PLACES[name] ? `${PLACES[name]} ` : whole)))
     .join(", ");
 }
@@ -23,9 +23,9 @@ export function passage({ item, spans }) {
       "dl",
       { class: "facts" },
       fact("From", item.source),
-      fact("Place", place(item.locator) || "the whole text"),
+      fact("Place", place(item.locator) || (item.locator === "whole" ? "the whole text" : "from the beginning")),
       item.name !== item.label && fact("Title", item.name),
-      fact("Section", item.context),
+      item.context !== item.name && fact("Section", item.context),
       fact("Corpus", item.corpus),
       fact("Nearness", item.score.toFixed(3)),
     ),

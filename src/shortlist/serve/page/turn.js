@@ -1,15 +1,18 @@
-// One question and its answer, drawn while it comes. The line about it stands above, so that nothing moves when it grows.
+// One question and its answer, drawn while it comes. The line about it stands above: nothing moves when it grows.
 
 import { failure, h, icon } from "./dom.js";
 import { counted } from "./outcome.js";
 import { place, placed } from "./passage.js";
 
 const BY = {
-  extract: "word for word from the documents, without a language model",
-  llm: "written by the language model",
-  agent: "written by the language model as an agent",
-  gate: "nobody was asked",
+  extract: "without a language model",
+  llm: "by the language model",
+  agent: "by the language model as an agent",
+  gate: "",
 };
+
+// More passages than these are folded away.
+const FEW = 6;
 
 export class Turn {
   /** `open(button, evidence, spans)` is called for a passage that is to be read. */
@@ -54,15 +57,19 @@ export class Turn {
     const summary = answer.refused
       ? "Not answered"
       : `${counted(answer.sentences.length, "sentence")} from ${used} of ${counted(answer.evidence.length, "passage")}`;
-    this.#say(answer.refused ? "none" : "check", [summary, BY[answer.by], spent(answer.usage)].filter(Boolean).join(" · "));
+    const said = [summary, BY[answer.by], spent(answer.usage)].filter(Boolean);
+    this.#say(answer.refused ? "none" : "check", said.join(" · "));
     this.element.removeAttribute("aria-busy");
     this.more.replaceChildren(
       ...[
-        answer.evidence.length > 0 && this.#shown(answer.evidence, answer.refused),
+        answer.evidence.length > 0 && this.#shown(answer.evidence),
         answer.dropped.length > 0 &&
           folded(
             `${counted(answer.dropped.length, "sentence")} left out`,
-            answer.dropped.map(({ text, reason }) => [h("q", { dir: "auto" }, text), h("span", { class: "muted" }, reason)]),
+            answer.dropped.map(({ text, reason }) => [
+              h("q", { dir: "auto" }, text),
+              h("span", { class: "muted" }, reason),
+            ]),
           ),
         answer.steps.length > 0 &&
           folded(
@@ -113,11 +120,11 @@ export class Turn {
     return button;
   }
 
-  #shown(evidence, isOpen) {
+  #shown(evidence) {
     return h(
       "details",
-      { class: "fold", open: !isOpen || evidence.length < 5 },
-      h("summary", {}, `${counted(evidence.length, "passage")} shown, with their nearness`),
+      { class: "fold", open: evidence.length <= FEW },
+      h("summary", {}, `${counted(evidence.length, "passage")} shown, with nearness`),
       h(
         "ol",
         { class: "shown" },
@@ -173,7 +180,13 @@ function inOrder({ text, citations }) {
 }
 
 const refusal = ({ text, reason }) =>
-  h("div", { class: "refusal" }, icon("none"), h("p", { class: "refusal-text" }, text), h("p", { class: "muted" }, reason));
+  h(
+    "div",
+    { class: "refusal" },
+    icon("none"),
+    h("p", { class: "refusal-text" }, text),
+    h("p", { class: "muted" }, reason),
+  );
 
 const folded = (summary, rows) =>
   h(
@@ -187,8 +200,11 @@ const folded = (summary, rows) =>
     ),
   );
 
-const called = ({ tool, arguments: given }) =>
-  `${tool}(${typeof given === "string" ? given : Object.values(given ?? {}).map((one) => JSON.stringify(one)).join(", ")})`;
+/** A tool call as one would write it; a model may have written arguments that are none. */
+function called({ tool, arguments: given }) {
+  const values = typeof given === "string" ? [given] : Object.values(given ?? {}).map((one) => JSON.stringify(one));
+  return `${tool}(${values.join(", ")})`;
+}
 
 const spent = ({ calls, total_tokens: tokens }) =>
   calls ? `${tokens ? `${counted(tokens, "token")} in ` : ""}${counted(calls, "call")}` : "";
