@@ -20,7 +20,7 @@ CHANGING = ("POST", "PUT", "PATCH", "DELETE")
 OPEN_PATHS = ("/", "/health", "/ready", "/docs", "/openapi.json")
 OPEN_BELOW = ("/page/", "/docs/")
 
-EXTEND = "shortlist.extend"  # where a scope holds a function that allows a request more seconds, from now on
+EXTEND = "shortlist.extend"  # where a scope holds a function that allows a request so many seconds more
 
 
 class Guard:
@@ -98,8 +98,8 @@ class Guard:
 
         try:
             async with asyncio.timeout(self._most_seconds) as limit:
-                now = asyncio.get_running_loop().time
-                scope[EXTEND] = lambda seconds: limit.reschedule(now() + seconds + self._most_seconds)
+                end = asyncio.get_running_loop().time() + self._most_seconds
+                scope[EXTEND] = lambda seconds: limit.reschedule(end + seconds)
                 await self._app(scope, receive_counted, send_noted)
         except TimeoutError:
             seconds = f"{self._most_seconds:g} seconds (limits.request_seconds)"

@@ -40,7 +40,7 @@ export function mount(root, params) {
     onkeydown: (event) => {
       if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
         event.preventDefault();
-        sent();
+        if (!underWay) sent(); // only the button stops an answer
       }
     },
   });
