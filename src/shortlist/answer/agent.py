@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from shortlist.answer.ask import OnText, answered, hint_of, opened, refusal, say, tell
+from shortlist.answer.ask import OnEvidence, OnText, answered, hint_of, opened, refusal, say, tell
 from shortlist.answer.citations import Stream
 from shortlist.answer.evidence import LONGEST_PASSAGE, K, Shown, as_shown, gather
 from shortlist.answer.llm import add_usage
@@ -24,6 +24,8 @@ MAX_STEPS = 5
 MAX_CALLS = 4  # tools in one step; further ones are answered with an error
 LONGEST_LIST = LONGEST_PASSAGE - 100  # characters of sources
 LONGEST_RESULT = 8_000  # characters that a tool may return
+
+OnStep = Callable[[Mapping[str, Any]], None]
 
 _TEXT = {"type": "string"}
 _COUNT = {"type": "integer", "minimum": 0, "maximum": acts.MOST_NEIGHBORS, "default": 1}
@@ -73,17 +75,19 @@ def agent_ask(
     filter: Filter | None = None,
     memory: Memory | None = None,
     on_text: OnText | None = None,
+    on_evidence: OnEvidence | None = None,
+    on_step: OnStep | None = None,
     max_steps: int = MAX_STEPS,
 ) -> Answer:
     """As `ask`, but the model may look further with four tools, for at most `max_steps` replies.
 
     The first reply without tool calls is the answer. At the limit one answer over all that was gathered is asked for;
-    if nothing was, the refusal is returned.
+    if nothing was, the refusal is returned. `on_step` is called with each tool call.
     """
     if llm is None:
         raise InputError("An agent needs a language model: pass llm=..., or use ask without one.")
     corpora = opened(corpus, question)
-    toolbox = _Toolbox(corpora, k, threshold, filter)
+    toolbox = _Toolbox(corpora, k, threshold, filter, Shown(on_evidence), on_step)
     if question.strip():
         gathered = gather(corpora, question, k, threshold, filter, hint_of(memory))
         toolbox.shown.add_hits(gathered.hits)
@@ -115,10 +119,19 @@ def _finished(question: str, reply: Reply, toolbox: _Toolbox, usage: dict[str, i
 class _Toolbox:
     """The tools over some corpora, and what they have shown."""
 
-    def __init__(self, corpora: list[Corpus], k: int, threshold: float | None, filter: Filter | None) -> None:
+    def __init__(
+        self,
+        corpora: list[Corpus],
+        k: int,
+        threshold: float | None,
+        filter: Filter | None,
+        shown: Shown,
+        on_step: OnStep | None,
+    ) -> None:
         self._corpora = corpora
         self._k, self._threshold, self._filter = k, threshold, filter
-        self.shown = Shown()
+        self.shown = shown
+        self._on_step = on_step
         self.steps: list[Mapping[str, Any]] = []
         self._tools: dict[str, Callable[..., str]] = {
             "list_sources": self._list_sources,
@@ -142,6 +155,8 @@ class _Toolbox:
             except Exception as error:  # a model can act on it, and the loop goes on
                 text = step["error"] = f"Error: {str(error) or type(error).__name__}"
             self.steps.append(step)
+            if self._on_step:
+                self._on_step(step)
             found.append({"role": "tool", "tool_call_id": str(call.get("id") or ""), "content": text})
         return found
 

@@ -18,6 +18,7 @@ from shortlist.search.filter import Filter
 from shortlist.types import LLM, Answer, Citation, Claim, Evidence, Messages, Reply, StreamingLLM
 
 OnText = Callable[[str], None]
+OnEvidence = Callable[[Evidence], None]
 
 
 def ask(
@@ -30,16 +31,18 @@ def ask(
     filter: Filter | None = None,
     memory: Memory | None = None,
     on_text: OnText | None = None,
+    on_evidence: OnEvidence | None = None,
     answer_from: float = ANSWER_FROM,
 ) -> Answer:
     """Answer a question from a corpus alone: every claim cited, every citation verified, or the refusal.
 
     The `k` best passages that reach `threshold` (see `answer/evidence.py`) are shown to `llm`; if none does, it is not
     asked. Without one the answer is a few sentences of theirs, verbatim, if they answer with a probability of
-    `answer_from`. `on_text` is called with each verified piece of the answer as soon as it is there.
+    `answer_from`. `on_text` is called with each verified piece of the answer as soon as it is there, `on_evidence`
+    with each passage that is shown.
     """
     corpora = opened(corpus, question)
-    shown = Shown()
+    shown = Shown(on_evidence)
     if not question.strip():
         return tell(refusal(question, shown, "Nothing was asked.", "gate"), on_text)
     gathered = gather(corpora, question, k, threshold, filter, hint_of(memory))

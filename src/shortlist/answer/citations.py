@@ -257,13 +257,18 @@ class Stream:
     question: str = ""
     _heard: list[str] = field(default_factory=list)
     _told: str = ""
+    _looked_at: int = 0
 
     def hear(self, piece: str) -> None:
         """A further piece of the reply."""
         self._heard.append(piece)
-        if self.on_text and any(sign in piece for sign in ".!?\n]。！？"):
+        lately = "".join(self._heard[-3:])  # where a sentence ends is seen by what follows
+        if self.on_text and any(sign in lately for sign in ".!?\n]。！？"):
             reply = "".join(self._heard)
             last = max((match.end() for match in re.finditer(r"[.!?\]\n。！？]\s+(?=[^\s\[])", reply)), default=0)
+            if last <= self._looked_at:
+                return
+            self._looked_at = last
             checked = verify(reply[:last], self.evidence, self.question)
             if checked.claims:
                 self._tell(checked.text)
@@ -271,6 +276,7 @@ class Stream:
     def forget(self) -> None:
         """What was said so far was no answer yet."""
         self._heard.clear()
+        self._looked_at = 0
 
     def finish(self, text: str) -> None:
         """The answer as it is; what was told of it is not told again."""

@@ -10,7 +10,7 @@ with the score that hits are ranked by.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Set
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -96,7 +96,8 @@ def _shared_words(found: Found, asked: Set[str]) -> list[float]:
 class Shown:
     """All that was shown, in the order in which it was; the same passage has one number however often it comes."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_evidence: Callable[[Evidence], None] | None = None) -> None:
+        self._on_evidence = on_evidence
         self.items: list[Evidence] = []
         self._known: dict[tuple[str, str, str, str], Evidence] = {}
         self._labels: dict[str, str] = {}
@@ -122,6 +123,8 @@ class Shown:
             item = Evidence(number, self._label(source), source, place, text, score, id, name, context, corpus)
             self.items.append(item)
             self._known[key] = item
+            if self._on_evidence:
+                self._on_evidence(item)
         return self._known[key]
 
     def add_hits(self, hits: Iterable[tuple[Hit, float]]) -> list[Evidence]:

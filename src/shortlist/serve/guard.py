@@ -20,6 +20,8 @@ CHANGING = ("POST", "PUT", "PATCH", "DELETE")
 OPEN_PATHS = ("/", "/health", "/ready", "/docs", "/openapi.json")
 OPEN_BELOW = ("/page/", "/docs/")
 
+EXTEND = "shortlist.extend"  # where a scope holds a function that allows a request so many seconds more
+
 
 class Guard:
     """ASGI middleware that lets in what may come in."""
@@ -75,15 +77,16 @@ class Guard:
         return f"The body has more than {self._most_bytes} bytes (limits.max_body_bytes). Send it in parts."
 
     async def _within_limits(self, scope: Scope, receive: Receive, send: Send) -> None:
-        taken, is_waiting, started = 0, False, False
+        taken, is_whole, is_waiting, started = 0, False, False, False
 
         async def receive_counted() -> Message:
-            nonlocal taken, is_waiting
-            is_waiting = True
+            nonlocal taken, is_whole, is_waiting
+            is_waiting = not is_whole
             message = await receive()
             is_waiting = False
             if message["type"] == "http.request":
                 taken += len(message.get("body", b""))
+                is_whole = not message.get("more_body", False)
                 if taken > self._most_bytes:
                     raise HTTPException(413, self._too_large(), {"Connection": "close"})
             return message
@@ -94,7 +97,9 @@ class Guard:
             await send(message)
 
         try:
-            async with asyncio.timeout(self._most_seconds):
+            async with asyncio.timeout(self._most_seconds) as limit:
+                end = asyncio.get_running_loop().time() + self._most_seconds
+                scope[EXTEND] = lambda seconds: limit.reschedule(end + seconds)
                 await self._app(scope, receive_counted, send_noted)
         except TimeoutError:
             seconds = f"{self._most_seconds:g} seconds (limits.request_seconds)"

@@ -18,13 +18,15 @@ import shortlist
 from shortlist.errors import SourceError
 from shortlist.search.corpora import size_of
 from shortlist.serve import page, shapes
+from shortlist.serve.asking import add_ask
 from shortlist.serve.catalog import add_catalog
 from shortlist.serve.guard import Guard
+from shortlist.serve.llm_settings import connect
 from shortlist.serve.metrics import Metrics
 from shortlist.serve.problems import responses, tell_problems
 from shortlist.serve.served import Served, log
 from shortlist.serve.settings import Settings
-from shortlist.serve.v1 import DISCOVER, SEARCH, add_corpora
+from shortlist.serve.v1 import DISCOVER, SEARCH, Shelf, add_corpora
 from shortlist.serve.watch import Watch
 from shortlist.serve.workers import Workers, as_text
 
@@ -57,6 +59,7 @@ class Service(FastAPI):
 def create_app(settings: Settings | None = None) -> FastAPI:
     """The service as an ASGI application. Its catalog is open, and closed at the end of its life."""
     settings = settings or Settings()
+    llm = connect(settings.llm)
     served = Served(settings)
     workers = Workers()
     metrics = Metrics(lambda: _numbers(served))
@@ -69,6 +72,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             following.cancel()
         await asyncio.to_thread(workers.close)
         served.close()
+        if llm:
+            llm.close()
 
     app = Service(
         title="shortlist",
@@ -86,13 +91,15 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     tell_problems(app)
     add_catalog(app, served, workers)
-    _add_care(app, served, workers, metrics)
-    add_corpora(app, served, workers, settings.server.corpora)
+    _add_care(app, served, workers, metrics, llm.model if llm else "")
+    shelf = Shelf(served, settings.server.corpora)
+    add_corpora(app, shelf, workers)
+    add_ask(app, shelf, workers, llm, settings.limits)
     _add_pages(app)
     return app
 
 
-def _add_care(app: FastAPI, served: Served, workers: Workers, metrics: Metrics) -> None:
+def _add_care(app: FastAPI, served: Served, workers: Workers, metrics: Metrics, model: str) -> None:
     began = time.monotonic()
 
     def status_now() -> dict[str, Any]:
@@ -105,6 +112,7 @@ def _add_care(app: FastAPI, served: Served, workers: Workers, metrics: Metrics) 
             "documents": index["documents"],
             "problem": served.problem,
             "index": index,
+            "llm": model,
             "settings": served.settings(),
             "configuration": served.configuration(),
             "latency": metrics.latencies.summary(),

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from shortlist.errors import CorpusBusy, CorpusError, CorpusNotFound, InputError, ShortlistError, SourceError
+from shortlist.errors import CorpusBusy, CorpusError, CorpusNotFound, InputError, LLMError, ShortlistError, SourceError
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -25,6 +25,7 @@ STATUSES: tuple[tuple[type[ShortlistError], int], ...] = (
     (InputError, 422),
     (CorpusNotFound, 404),
     (SourceError, 409),
+    (LLMError, 502),
     (CorpusBusy, 503),
     (CorpusError, 503),
     (ShortlistError, 503),
@@ -113,5 +114,9 @@ def _message(item: Mapping[str, Any]) -> str:
 
 
 def _of_ours(request: Request, error: Exception) -> Response:
-    status = next(status for kind, status in STATUSES if isinstance(error, kind))
-    return problem(request.scope, status, str(error))
+    assert isinstance(error, ShortlistError)
+    return problem(request.scope, status_of(error), str(error))
+
+
+def status_of(error: ShortlistError) -> int:
+    return next(status for kind, status in STATUSES if isinstance(error, kind))

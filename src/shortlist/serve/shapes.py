@@ -6,11 +6,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from shortlist.answer.citations import LONGEST_REPLY
+from shortlist.answer.evidence import K
+from shortlist.answer.memory import WINDOW_TURNS
 from shortlist.search.select import CUTOFF, GAP_RATIO, MAX_K, REL, TEMPERATURE
 from shortlist.types import Document, Level, Mode
 
 MOST_HITS = 1_000
 MOST_LISTED = 10_000
+MOST_SHOWN = 20  # passages for one answer
+LONGEST_QUESTION = 4_000  # characters
 
 Id = Annotated[str, Field(min_length=1, pattern=r"\S")]
 Temperature = Annotated[float, Field(ge=0.1, le=10)]
@@ -136,6 +141,27 @@ class DiscloseBody(Body):
 
     ids: list[str] = Field(max_length=MOST_HITS)
     level: Level = "body"
+
+
+class Turn(Body):
+    """What was asked before, and what was answered."""
+
+    question: str = Field(max_length=LONGEST_QUESTION)
+    answer: str = Field(max_length=LONGEST_REPLY)
+
+
+class AskBody(Body):
+    """A question, with those before it. `stream` asks for server-sent events, as the header Accept does."""
+
+    model_config = _example({"question": "Who gets the money back?", "agent": False})
+
+    question: str = Field(max_length=LONGEST_QUESTION)
+    agent: bool = False
+    k: int = Field(default=K, ge=1, le=MOST_SHOWN)
+    threshold: Share | None = None
+    filter: dict[str, Any] | None = None
+    history: list[Turn] = Field(default=[], max_length=WINDOW_TURNS)
+    stream: bool = False
 
 
 class DocumentsBody(Body):
@@ -274,6 +300,7 @@ class Status(BaseModel):
     documents: int
     problem: str = Field(description="Why the document file could not be read when that was last tried, or empty.")
     index: IndexFacts
+    llm: str = Field(description="The language model that answers questions, or empty where there is none.")
     settings: Cut
     configuration: list[Setting]
     latency: Latency
@@ -360,6 +387,57 @@ class Discovery(BaseModel):
 
 class Disclosed(BaseModel):
     documents: list[Shown]
+
+
+class CitationRow(BaseModel):
+    """Where a claim comes from; `spans` are the places in that passage of what was taken word for word."""
+
+    number: int
+    marker: str
+    source: str
+    locator: str
+    spans: list[tuple[int, int]]
+
+
+class ClaimRow(BaseModel):
+    text: str
+    citations: list[CitationRow]
+
+
+class EvidenceRow(BaseModel):
+    """A passage that was shown to whoever answered."""
+
+    number: int
+    label: str
+    source: str
+    locator: str
+    text: str
+    score: float
+    id: str
+    name: str
+    context: str
+    corpus: str
+    marker: str
+
+
+class DroppedRow(BaseModel):
+    text: str
+    reason: str
+
+
+class Answered(BaseModel):
+    """What the documents say: claims that are all cited, or the refusal; with what was shown, dropped and spent."""
+
+    question: str
+    text: str
+    refused: bool
+    reason: str
+    by: Literal["extract", "llm", "agent", "gate"]
+    sentences: list[ClaimRow]
+    evidence: list[EvidenceRow]
+    dropped: list[DroppedRow]
+    usage: dict[str, int]
+    steps: list[dict[str, Any]]
 
 
 class Alive(BaseModel):

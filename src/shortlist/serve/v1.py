@@ -121,8 +121,7 @@ def found(corpus: Corpus, body: shapes.DiscoverBody) -> dict[str, Any]:
     return {**discovery.to_dict(), "candidates": candidates, "line": discovery.signals.get("line")}
 
 
-def add_corpora(app: FastAPI, served: Served, workers: Workers, only: Collection[str] | None) -> None:
-    shelf = Shelf(served, only)
+def add_corpora(app: FastAPI, shelf: Shelf, workers: Workers) -> None:
     describe: dict[str, Any] = {"tags": ["corpora"], "responses": responses(404, 409)}
 
     @app.get("/v1/corpora", response_model=shapes.Corpora, tags=["corpora"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import threading
 from collections import deque
@@ -15,6 +16,9 @@ from starlette.responses import Response
 # More threads than this take turns at the interpreter more than they work.
 RETRIEVERS = 2
 READERS = 4
+
+ANSWERERS = 8  # which mostly wait for a language model
+PATIENCE = 1.0  # seconds for each; a model may take minutes to say its next word
 
 Work = Callable[[], Any]
 Render = Callable[[Any], Response]
@@ -39,12 +43,12 @@ class Pool:
         self._waiting.put((work, future))
         return future
 
-    def close(self) -> None:
+    def close(self, patience: float | None = None) -> None:
         """Finish what is waiting."""
         for _ in self._threads:
             self._waiting.put(None)
         for thread in self._threads:
-            thread.join()
+            thread.join(patience)
 
     def _run(self) -> None:
         while item := self._waiting.get():
@@ -59,7 +63,8 @@ class Pool:
             self._done.append((future, result, error))
             if not self._is_told:
                 self._is_told = True
-                future.get_loop().call_soon_threadsafe(self._deliver)
+                with contextlib.suppress(RuntimeError):  # the loop has ended
+                    future.get_loop().call_soon_threadsafe(self._deliver)
             del item, work, future, result, error
 
     def _deliver(self) -> None:
@@ -75,11 +80,12 @@ class Pool:
 
 
 class Workers:
-    """Threads that retrieve, threads for whatever else reads and may take longer, and one that changes."""
+    """Threads that retrieve, threads for whatever else reads and may take longer, for answers, and one that changes."""
 
     def __init__(self) -> None:
         self._retrievers = Pool(RETRIEVERS, "shortlist-retrieve")
         self._readers = Pool(READERS, "shortlist-read")
+        self._answerers = Pool(ANSWERERS, "shortlist-answer")
         self._writer = Pool(1, "shortlist-write")
 
     async def retrieve(self, work: Work) -> Response:
@@ -92,6 +98,10 @@ class Workers:
     async def write(self, work: Work) -> Response:
         return await self._answered(self._writer, work, answer)
 
+    def answer(self, work: Work) -> asyncio.Future[Any]:
+        """Work that may wait for a language model, and tells by itself what it comes to."""
+        return self._answerers.do(work)
+
     async def _answered(self, pool: Pool, work: Work, render: Render) -> Response:
         response: Response = await pool.do(lambda: render(work()))
         return response
@@ -100,6 +110,7 @@ class Workers:
         """Wait for what is under way."""
         for pool in (self._writer, self._readers, self._retrievers):
             pool.close()
+        self._answerers.close(PATIENCE)
 
 
 def answer(data: Any) -> Response:

@@ -39,19 +39,23 @@ def test_every_request_is_answered_as_shown_and_every_program_runs(start: Start,
     program, command, *arguments = shlex.split(line)
     assert (program, command) == ("shortlist", "serve")
     service = start(*arguments)
-    answered, asked = None, 0
+    asked = 0
     for language, block in BLOCKS:
         if language == "http":
             head, _, body = block.partition("\n")
             method, path = head.split()
             kind = {"Content-Type": "application/json"} if body.strip() else {}
-            answered = service.http.request(method, path, content=body.strip() or None, headers=kind).json()
+            answered = service.http.request(method, path, content=body.strip() or None, headers=kind)
             asked += 1
         elif language == "json":
-            assert fits(json.loads(block), answered), f"{head}\n{json.dumps(answered, indent=2)}"
+            assert fits(json.loads(block), answered.json()), f"{head}\n{json.dumps(answered.json(), indent=2)}"
+        elif language == "text":
+            shown, told = block.splitlines(), answered.text.strip().splitlines()
+            assert len(shown) == len(told)
+            assert all(one == other or one == f"data: {ANYTHING}" for one, other in zip(shown, told, strict=True))
         elif language == "python":
             exec(compile(block.replace("http://localhost:9200", service.url), "docs/http.md", "exec"), {})
-    assert asked == sum(language == "json" for language, _ in BLOCKS) == 14
+    assert asked == sum(language in ("json", "text") for language, _ in BLOCKS) == 16
 
 
 def test_the_settings_file_that_is_shown_holds_every_key_and_the_defaults(tmp_path: Path) -> None:

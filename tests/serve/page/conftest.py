@@ -53,7 +53,7 @@ new PerformanceObserver((list) => {
 class Service:
     """A service process of its own, with a folder of its own, started as docs/page.md says."""
 
-    def __init__(self, folder: Path, catalog: str | None = None, token: str = "") -> None:
+    def __init__(self, folder: Path, catalog: str | None = None, token: str = "", llm: str = "") -> None:
         self.folder = folder
         self.token = token
         folder.mkdir(parents=True, exist_ok=True)
@@ -61,7 +61,8 @@ class Service:
         (folder / "tools.yaml").write_text(tools if catalog is None else catalog, "utf-8")
         places = {f"SHORTLIST_{kind}_DIR": str(folder / kind.lower()) for kind in ("DATA", "CONFIG", "CACHE")}
         others = {name: value for name, value in os.environ.items() if not name.startswith(("BM25S_", "SHORTLIST_"))}
-        environment = {**others, **places, **({"SHORTLIST_TOKEN": token} if token else {})}
+        model = {"SHORTLIST_LLM_URL": llm, "SHORTLIST_LLM_MODEL": "small-model"} if llm else {}
+        environment = {**others, **places, **model, **({"SHORTLIST_TOKEN": token} if token else {})}
         program, *arguments = shlex.split(COMMAND)
         assert program == "shortlist"
         command = [sys.executable, "-m", "shortlist", *arguments, "--port", "0"]

@@ -13,12 +13,14 @@ from tests.serve.page.conftest import DOCUMENT, Opened, Service
 
 TABS = {
     "Search": "#/search?q=refund+a+payment",
+    "Ask": "#/ask",
     "Documents": "#/documents",
     "Settings": "#/settings",
     "Status": "#/status",
 }
 READY = {
     "Search": ".hits .kept",
+    "Ask": ".talk .empty",
     "Documents": ".document-title",
     "Settings": ".choose-file",
     "Status": ".wide tbody tr",

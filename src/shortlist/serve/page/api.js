@@ -21,10 +21,37 @@ export const remove = (path, options) => call("DELETE", path, options);
 /** A path with each part encoded: a document's id may hold anything. */
 export const path = (...parts) => `/${parts.map(encodeURIComponent).join("/")}`;
 
-async function call(method, where, { body, signal } = {}) {
+/** Hears server-sent events, `heard(name, data)` for each, and gives back the data of the `last` one. */
+export async function events(where, body, heard, { signal, last }) {
+  const response = await reach("POST", where, { body, signal, accept: "text/event-stream" });
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (;;) {
+    const { value, done } = await reader.read().catch((error) => {
+      if (error.name === "AbortError") throw error;
+      return { done: true };
+    });
+    if (done) throw new ServiceError("The answer broke off. Ask again.", { title: "No connection" });
+    const blocks = (text + value).split("\n\n");
+    text = blocks.pop();
+    for (const block of blocks) {
+      const [, name, data] = block.match(/^event: (\w+)\ndata: (.*)$/) ?? [];
+      if (!name) continue;
+      const told = JSON.parse(data);
+      if (name === "error") throw problem(told);
+      if (name === last) return told;
+      heard(name, told);
+    }
+  }
+}
+
+const call = async (method, where, options) => answered(await reach(method, where, options));
+
+/** The response to a request that the service was content with; it asks for the token until one fits. */
+async function reach(method, where, { body, signal, accept = "application/json" } = {}) {
   for (;;) {
     const sent = sessionStorage.getItem(TOKEN);
-    const headers = { accept: "application/json" };
+    const headers = { accept };
     if (body !== undefined) headers["content-type"] = "application/json";
     if (sent) headers.authorization = `Bearer ${sent}`;
     let response;
@@ -51,9 +78,8 @@ async function call(method, where, { body, signal } = {}) {
         }));
       continue;
     }
-    const answer = await answered(response);
-    if (!response.ok) throw problem(response, answer);
-    return answer;
+    if (!response.ok) throw problem({ status: response.status, ...(await answered(response)) });
+    return response;
   }
 }
 
@@ -66,15 +92,9 @@ async function answered(response) {
   }
 }
 
-function problem(response, answer) {
-  const fields = Object.fromEntries(
-    (answer?.errors ?? []).map(({ where, message }) => [where.split(".").at(-1), message]),
-  );
-  return new ServiceError(answer?.detail || `The service answered ${response.status}.`, {
-    status: response.status,
-    title: answer?.title,
-    fields,
-  });
+function problem({ status, title, detail, errors = [] }) {
+  const fields = Object.fromEntries(errors.map(({ where, message }) => [where.split(".").at(-1), message]));
+  return new ServiceError(detail || `The service answered ${status}.`, { status, title, fields });
 }
 
 function linked(fine) {

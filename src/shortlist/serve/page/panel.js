@@ -2,19 +2,24 @@
 
 import { empty, failure, h, icon } from "./dom.js";
 
+const REST = ["Nothing is open", "Choose a result to read it here: what an agent sees once it has decided."];
+
 /** A panel that stands beside the results where there is room, and over them where there is none. */
 export class Panel {
-  /** `closed` hears that the reader is done. */
-  constructor({ closed }) {
+  /** `closed` hears that the reader is done; `draw` makes elements of what is loaded; `rest` is said meanwhile. */
+  constructor({ closed, name = "Document", draw = parts, rest = REST }) {
     this.asked = null;
     this.closed = closed;
-    this.heading = h("h2", { tabindex: "-1", dir: "auto" }, "Document");
+    this.name = name;
+    this.draw = draw;
+    this.rest = rest;
+    this.heading = h("h2", { tabindex: "-1", dir: "auto" }, name);
     this.body = h("div", { class: "panel-body" });
     this.element = h(
       "aside",
       {
         class: "panel",
-        "aria-label": "Document",
+        "aria-label": name,
         onkeydown: (event) => {
           if (event.key === "Escape") {
             event.stopPropagation();
@@ -31,7 +36,7 @@ export class Panel {
           {
             type: "button",
             class: "quiet icon-button",
-            "aria-label": "Close the document",
+            "aria-label": `Close the ${name.toLowerCase()}`,
             onclick: () => this.close(),
           },
           icon("close"),
@@ -50,10 +55,8 @@ export class Panel {
   reset() {
     this.asked = null;
     this.element.classList.remove("open");
-    this.heading.textContent = "Document";
-    this.body.replaceChildren(
-      empty("documents", "Nothing is open", "Choose a result to read it here: what an agent sees once it has decided."),
-    );
+    this.heading.textContent = this.name;
+    this.body.replaceChildren(empty("documents", ...this.rest));
   }
 
   close() {
@@ -73,7 +76,7 @@ export class Panel {
     this.body.setAttribute("aria-busy", "true");
     try {
       const found = await load();
-      if (this.asked === id) this.body.replaceChildren(...parts(found));
+      if (this.asked === id) this.body.replaceChildren(...this.draw(found));
     } catch (error) {
       if (this.asked === id) this.body.replaceChildren(failure(error));
     } finally {
@@ -112,7 +115,7 @@ function parts({ id, kind, source, locator, body, metadata, files, note, corpus 
     .filter(Boolean);
 }
 
-const fact = (name, value) => value && h("div", {}, h("dt", {}, name), h("dd", {}, value));
+export const fact = (name, value) => value && h("div", {}, h("dt", {}, name), h("dd", {}, value));
 
 /** Metadata, nested as it is. */
 function tree(value) {

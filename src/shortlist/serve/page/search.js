@@ -62,7 +62,7 @@ export function mount(root, params) {
     h("h1", { class: "unseen" }, "Search"),
     h(
       "div",
-      { class: "ask" },
+      { class: "query-row" },
       h("div", { class: "query" }, icon("search"), field, h("kbd", { "aria-hidden": "true" }, "/")),
       corpus,
     ),

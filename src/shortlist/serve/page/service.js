@@ -1,6 +1,6 @@
 // What the service offers, and the shape in which the page wants it.
 
-import { get, path, post, remove } from "./api.js";
+import { events, get, path, post, remove } from "./api.js";
 import { h } from "./dom.js";
 
 // The corpus behind POST /retrieve: the one that can be changed over HTTP.
@@ -16,6 +16,12 @@ export const retrieve = (body, signal) => post("/retrieve", body, { signal });
 export const discover = (corpus, body, signal) => post(path("v1", "corpora", corpus, "discover"), body, { signal });
 export const disclose = async (corpus, id) =>
   (await post(path("v1", "corpora", corpus, "disclose"), { ids: [id], level: "bundled" })).documents[0];
+
+/** The answer; `heard(name, data)` is called with what becomes of it meanwhile. */
+export const ask = (corpus, body, heard, signal) =>
+  events(path("v1", "corpora", corpus, "ask"), body, heard, { signal, last: "answer" });
+/** The name of the language model that answers, or nothing. */
+export const languageModel = async () => (await get("/status")).llm;
 
 export const documents = (corpus, { offset, limit, q }) =>
   get(`${path("v1", "corpora", corpus, "documents")}?${new URLSearchParams({ offset, limit, q })}`);

@@ -1,5 +1,6 @@
 // The tabs, in order. A tab is a module with `mount(root, params)`, which may give back what to do when it is left.
 
+import * as ask from "./ask.js";
 import * as documents from "./documents.js";
 import * as search from "./search.js";
 import * as settings from "./settings.js";
@@ -7,6 +8,7 @@ import * as status from "./status.js";
 
 export const tabs = [
   { id: "search", title: "Search", icon: "search", mount: search.mount },
+  { id: "ask", title: "Ask", icon: "ask", mount: ask.mount },
   { id: "documents", title: "Documents", icon: "documents", mount: documents.mount },
   { id: "settings", title: "Settings", icon: "settings", mount: settings.mount },
   { id: "status", title: "Status", icon: "status", mount: status.mount },
