@@ -31,6 +31,9 @@ LIMITS = (0xFF, 0xFF, 0xFFFF)
 # Below this many characters texts are indexed without numba.
 COMPILED_TEXT = 4 << 20
 
+# From then on, so many characters are handed over at a time.
+SCANNED_TEXT = 4 << 20
+
 # Below this many postings parts are merged without numba.
 COMPILED_MERGE = 200_000
 
@@ -116,7 +119,7 @@ def build(passages: Iterable[Fields], analyzer: Analyzer) -> Postings:
             name_counts.append(len(others))
             named.append(len(others) < len(names))
             characters += len(content)
-            if characters >= COMPILED_TEXT and analyzer.words is words:
+            if characters >= (COMPILED_TEXT if scanner is None else SCANNED_TEXT) and analyzer.words is words:
                 from shortlist.index import bulk  # noqa: PLC0415  # numba: only when there is work for it
 
                 scanner = scanner or stack.enter_context(bulk.Scanner())
