@@ -49,7 +49,7 @@ def run(folders: list[Path]) -> None:
             built = time.perf_counter() - started
             rows[rival] = row = {"build s": round(built, 2), **_measure(ask, exact)}
             print(f"  {rival:12}" + "  ".join(f"{key} {value}" for key, value in row.items()), flush=True)
-    report.save("dense", figures)
+    report.save("dense", figures, beside_others=True)
 
 
 def _measure(ask: Ask, exact: list[set[int]]) -> dict[str, float]:

@@ -45,7 +45,7 @@ def run(folders: list[Path]) -> None:
                 built = time.perf_counter() - started
                 rows[name] = row = {"build s": round(built, 2), **_measure(ask, data)}
             print(f"  {name:17}" + "  ".join(f"{key} {value}" for key, value in row.items()), flush=True)
-    report.save("hybrid", figures)
+    report.save("hybrid", figures, beside_others=True)
 
 
 def _warm_up() -> None:

@@ -44,7 +44,7 @@ def run(folders: list[Path]) -> None:
                 if row:
                     rows[engine] = row
                     print(f"  {engine:17}" + "  ".join(f"{key} {value}" for key, value in row.items()), flush=True)
-    report.save("lexical", figures)
+    report.save("lexical", figures, beside_others=True)
 
 
 def in_own_process(engine: str, folder: Path) -> dict[str, float]:

@@ -52,14 +52,16 @@ def run(folders: list[Path]) -> None:
         versions = ", ".join(f"{package} {version}" for package, version in result["versions"].items())
         machine = result["machine"]
         parts.append(
-            f"## {heading}\n\n{result['date']}, commit {result['commit']}, "
-            f"{machine['architecture']}, {machine['cores']} cores, Python {machine['python']}; {versions}.\n"
+            f"## {heading}\n\n{machine['architecture']}, {machine['cores']} cores, Python {machine['python']}; {versions}.\n"
         )
         for title, rows in result["figures"].items():
             plot = f"{name}-{title.replace(' ', '-')}.svg"
             medians = sorted(((engine, row["p50 ms"]) for engine, row in rows.items()), key=lambda pair: pair[1])
             (DOCS / plot).write_text(plots.bars(f"Milliseconds a query (median), {title}", medians, OURS))
-            parts.append(f"### {title}\n\n{_table(rows)}\n\n![Milliseconds a query, {title}]({plot})\n")
+            measured = result.get("measured", {}).get(title, f"{result['date']}, {result['commit']}")
+            parts.append(
+                f"### {title}\n\nMeasured {measured}.\n\n{_table(rows)}\n\n![Milliseconds a query, {title}]({plot})\n"
+            )
     (DOCS / "benchmarks.md").write_text("\n".join(parts))
     print(f"written to {DOCS / 'benchmarks.md'}")
 

@@ -29,22 +29,31 @@ PACKAGES = (
 )
 
 
-def save(name: str, figures: Any) -> None:
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+def save(name: str, figures: Any, *, beside_others: bool = False) -> None:
+    """Keep figures in place of those before or, where they are of sets by name, beside those of other sets."""
+    run = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    commit, today = run.stdout.strip(), time.strftime("%Y-%m-%d")
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
+    more: dict[str, Any] = {}
+    if beside_others:
+        before = json.loads(path.read_text()) if path.exists() else {"figures": {}}
+        known = before.get("measured") or {one: f"{before['date']}, {before['commit']}" for one in before["figures"]}
+        more["measured"] = known | dict.fromkeys(figures, f"{today}, {commit}")
+        figures = before["figures"] | figures
     path.write_text(
         json.dumps(
             {
                 "benchmark": name,
-                "date": time.strftime("%Y-%m-%d"),
-                "commit": commit.stdout.strip(),
+                "date": today,
+                "commit": commit,
                 "machine": {
                     "architecture": platform.machine(),
                     "cores": os.cpu_count(),
                     "python": platform.python_version(),
                 },
                 "versions": {package: version for package in PACKAGES if (version := _version(package))},
+                **more,
                 "figures": figures,
             },
             indent=2,
