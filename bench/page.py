@@ -52,7 +52,8 @@ def run(folders: list[Path]) -> None:
         versions = ", ".join(f"{package} {version}" for package, version in result["versions"].items())
         machine = result["machine"]
         parts.append(
-            f"## {heading}\n\n{machine['architecture']}, {machine['cores']} cores, Python {machine['python']}; {versions}.\n"
+            f"## {heading}\n\n{machine['architecture']}, {machine['cores']} cores, Python {machine['python']}; "
+            f"{versions}.\n"
         )
         for title, rows in result["figures"].items():
             plot = f"{name}-{title.replace(' ', '-')}.svg"
