@@ -76,7 +76,7 @@ class View:
     def _gather(self, positions: Positions, column: Callable[[Segment], Positions]) -> Positions:
         found = np.empty(len(positions), dtype=np.int64)
         parts = np.searchsorted(self._offsets, positions, side="right") - 1
-        for at in np.unique(parts).tolist():
+        for at in set(parts.tolist()):
             item, here = self.loaded[at], parts == at
             found[here] = column(item.segment)[positions[here] - item.part.offset]
         return found
