@@ -38,7 +38,7 @@ def save(name: str, figures: Any, *, beside_others: bool = False) -> None:
     more: dict[str, Any] = {}
     if beside_others:
         before = json.loads(path.read_text()) if path.exists() else {"figures": {}}
-        known = before.get("measured") or dict.fromkeys(before["figures"], f"{before['date']}, {before['commit']}")
+        known = before.get("measured") or {}
         more["measured"] = known | dict.fromkeys(figures, f"{today}, {commit}")
         figures = before["figures"] | figures
     path.write_text(

@@ -8,7 +8,7 @@ import json
 import threading
 from collections import deque
 from collections.abc import Callable
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from starlette.responses import Response
@@ -16,6 +16,9 @@ from starlette.responses import Response
 # More threads than this take turns at the interpreter more than they work.
 RETRIEVERS = 2
 READERS = 4
+
+# Quick work that waits is done in a row: each turn that threads take at the interpreter costs as much as some of it.
+RETRIEVED_AT_ONCE = 4
 
 ANSWERERS = 8  # which mostly wait for a language model
 PATIENCE = 1.0  # seconds for each; a model may take minutes to say its next word
@@ -28,7 +31,8 @@ class Pool:
     """Threads that work for one event loop. It is woken once for all that is done by then, which costs half of what an
     executor does for each."""
 
-    def __init__(self, threads: int, name: str) -> None:
+    def __init__(self, threads: int, name: str, at_once: int = 1) -> None:
+        self._at_once = at_once  # so much of what waits is done before it is told
         self._waiting: SimpleQueue[tuple[Work, asyncio.Future[Any]] | None] = SimpleQueue()
         self._done: deque[tuple[asyncio.Future[Any], Any, BaseException | None]] = deque()
         self._is_told = False
@@ -51,21 +55,30 @@ class Pool:
             thread.join(patience)
 
     def _run(self) -> None:
-        while item := self._waiting.get():
-            work, future = item
-            if future.cancelled():  # nobody waits for it any more
-                continue
-            result, error = None, None
-            try:
-                result = work()
-            except Exception as failure:
-                error = failure
-            self._done.append((future, result, error))
-            if not self._is_told:
+        while batch := self._next():
+            done = [(future, *_outcome(work)) for work, future in batch if not future.cancelled()]
+            self._done.extend(done)
+            if done and not self._is_told:
                 self._is_told = True
                 with contextlib.suppress(RuntimeError):  # the loop has ended
-                    future.get_loop().call_soon_threadsafe(self._deliver)
-            del item, work, future, result, error
+                    done[0][0].get_loop().call_soon_threadsafe(self._deliver)
+            del batch, done
+
+    def _next(self) -> list[tuple[Work, asyncio.Future[Any]]]:
+        """What is to be done next, waiting for it; nothing at the end."""
+        batch = []
+        item = self._waiting.get()
+        while item is not None:
+            batch.append(item)
+            if len(batch) == self._at_once:
+                return batch
+            try:
+                item = self._waiting.get_nowait()
+            except Empty:
+                return batch
+        if batch:
+            self._waiting.put(None)  # the end, for the next time
+        return batch
 
     def _deliver(self) -> None:
         self._is_told = False  # before looking: what is done from now on is told again
@@ -79,11 +92,18 @@ class Pool:
                 future.set_exception(error)
 
 
+def _outcome(work: Work) -> tuple[Any, BaseException | None]:
+    try:
+        return work(), None
+    except Exception as failure:
+        return None, failure
+
+
 class Workers:
     """Threads that retrieve, threads for whatever else reads and may take longer, for answers, and one that changes."""
 
     def __init__(self) -> None:
-        self._retrievers = Pool(RETRIEVERS, "shortlist-retrieve")
+        self._retrievers = Pool(RETRIEVERS, "shortlist-retrieve", at_once=RETRIEVED_AT_ONCE)
         self._readers = Pool(READERS, "shortlist-read")
         self._answerers = Pool(ANSWERERS, "shortlist-answer")
         self._writer = Pool(1, "shortlist-write")
