@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Set, Sized
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from shortlist.errors import CorpusBusy, InputError
 from shortlist.index.change import Change
 from shortlist.index.records import Record, batched, clean, find_stamped, find_stored, to_record
 from shortlist.index.store import Store, read_generation, read_stamps
-from shortlist.types import Changes, Document, Problem, Stamp, Stamped
+from shortlist.types import Changes, Document, Problem, Stamp, Stamps
 
 Progress = Callable[[int, int | None], None]
 Documents = Iterable[Document | Problem]
@@ -123,12 +123,13 @@ class _Sync:
 
     def _read(self, documents: Documents) -> Iterable[Document | Problem | Stamp]:
         """The documents, less those that the source knows to be unchanged since they were stored."""
-        since = getattr(documents, "since", None)  # much quicker than to ask whether they are Stamped
+        # much quicker than to ask whether they are Stamped
+        since: Callable[[Stamps], Iterable[Document | Problem | Stamp]] | None = getattr(documents, "since", None)
         if since is None:
             return documents
         with self._reading() as connection:
             self._known = read_stamps(connection)
-        return cast("Stamped", documents).since(self._known)
+        return since(self._known)
 
     def _take(self, batch: list[Any]) -> None:
         batch = [_cleaned(item) if isinstance(item, Stamp) else item for item in batch]
