@@ -26,9 +26,9 @@ MOST_SENTENCES = 3
 # A further sentence must be worth this share of the best one.
 NEARLY_AS_GOOD = 0.85
 
-# Below this share of the question's weight in a sentence and its neighbours, the passage is on another topic. When the
-# signs were first weighed, about 97 % of the answers that were found in squad2 had more, and 4 % of a thousand questions
-# that belong to other sets.
+# Below this share of the question's weight in a sentence and its neighbours, the passage is on another topic.
+# When the signs were first weighed, about 97 % of the answers that were found in squad2 had more, and 4 % of a
+# thousand questions that belong to other sets.
 LEAST_COVERED = 0.45
 
 # What the signs weigh, fitted to one half of squad2 by `python -m bench.fit_answers`; the sum goes through a logistic.
