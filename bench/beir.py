@@ -9,7 +9,7 @@ import tarfile
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,11 @@ class Set:
     documents: list[Document]
     queries: dict[str, str]
     relevance: Relevance
+    about: dict[str, dict[str, Any]] = field(default_factory=dict)  # what is told of a query besides its text
+
+    def asked(self, most: int) -> list[str]:
+        """At most so many of the judged queries, every nth."""
+        return list(self.relevance)[:: max(1, -(-len(self.relevance) // most))]
 
 
 @contextmanager
@@ -39,16 +44,18 @@ def unpacked(path: Path) -> Iterator[Path]:
 def load(path: Path) -> Set:
     with unpacked(path) as folder:
         documents = [
-            Document(row["_id"], row.get("title") or "", row["text"], kind="tool")
+            Document(row["_id"], row.get("title") or "", row["text"], metadata=row.get("metadata") or {}, kind="tool")
             for row in _rows(folder / "corpus.jsonl")
         ]
-        queries = {row["_id"]: row["text"] for row in _rows(folder / "queries.jsonl")}
+        rows = list(_rows(folder / "queries.jsonl"))
+        queries = {row["_id"]: row["text"] for row in rows}
+        about = {row["_id"]: row.get("metadata") or {} for row in rows}
         relevance: Relevance = {}
         for line in (folder / "qrels" / "test.tsv").read_text("utf-8").splitlines()[1:]:
             query, document, score = line.split("\t")
             if float(score) > 0:
                 relevance.setdefault(query, {})[document] = float(score)
-        return Set(folder.name, documents, queries, relevance)
+        return Set(folder.name, documents, queries, relevance, about)
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:

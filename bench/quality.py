@@ -1,6 +1,9 @@
-"""nDCG@10 of every mode beside bm25s, on the given folders or archives in BEIR layout.
+"""nDCG@10 of every mode beside bm25s, and how well the best relevance tells that nothing fits.
 
-Corpora are made as a user would make them. Of a set with more than 1,500 judged queries every nth is asked.
+Folders or archives in BEIR layout. Corpora are made as a user would make them. Of a set with more than 1,500 judged
+queries every nth is asked. Of sets with questions that nothing fits the second table tells how often the best hit of
+a question that something fits is the more relevant one (AUROC), how many of either kind the floor takes for the other,
+and how well bm25s' best score would tell them apart.
 """
 
 from __future__ import annotations
@@ -9,43 +12,103 @@ from pathlib import Path
 from typing import Any, get_args
 
 import bm25s
+import numpy as np
 import Stemmer
 
 import shortlist
 from bench import beir, report
+from bench.scope import MOST_QUERIES, Scope, scopes
+from shortlist import Document
+from shortlist.eval.calibration import auroc
+from shortlist.index.corpus import Corpus
+from shortlist.search.trust import FLOOR
 from shortlist.types import Mode
 
-MOST_QUERIES = 1500
+MODES: tuple[Mode, ...] = get_args(Mode)
 
 
 def run(folders: list[Path]) -> None:
     if not folders:
         print("quality: give one or more folders or .tar.xz archives in BEIR layout")
         return
-    modes: tuple[Mode, ...] = get_args(Mode)
-    print(f"{'':14}{'documents':>10}{'queries':>9}{'bm25s':>9}" + "".join(f"{mode:>9}" for mode in modes))
+    sets = [beir.load(folder) for folder in folders]
     figures: dict[str, Any] = {}
-    for folder in folders:
-        data = beir.load(folder)
-        asked = list(data.relevance)[:: max(1, -(-len(data.relevance) // MOST_QUERIES))]
-        row = {"documents": len(data.documents), "queries": len(asked), "bm25s": _bm25s(data, asked)}
-        corpus = shortlist.build(data.documents, in_memory=True)
-        for mode in modes:
-            ranked = {id: [hit.id for hit in shortlist.search(corpus, data.queries[id], mode=mode)] for id in asked}
-            row[mode] = sum(beir.ndcg(ranked[id], data.relevance[id]) for id in asked) / len(asked)
-        figures[data.name] = row
-        numbers = "".join(f"{row[name]:9.4f}" for name in ("bm25s", *modes))
+    print(f"{'nDCG@10':14}{'documents':>10}{'queries':>9}{'bm25s':>9}" + "".join(f"{mode:>9}" for mode in MODES))
+    for data in sets:
+        figures[data.name] = row = _ranking(data)
+        numbers = "".join(f"{row[name]:9.4f}" for name in ("bm25s", *MODES))
         print(f"{data.name:14}{row['documents']:10}{row['queries']:9}{numbers}", flush=True)
+    judged = [scope for scope in scopes(sets) if scope.has_both]
+    if judged:
+        print(f"\n{'nothing fits':20}{'AUROC':>8}{'bm25s':>8}{'lost':>8}{'answered':>10}   at a floor of {FLOOR}")
+    for scope in judged:
+        figures[f"{scope.name}: nothing fits"] = told = _telling(scope)
+        numbers = "".join(f"{told[name]:8.3f}" for name in ("auroc", "bm25s", "lost"))
+        print(f"{scope.name:20}{numbers}{told['answered']:10.3f}", flush=True)
     report.save("quality", figures)
 
 
-def _bm25s(data: beir.Set, asked: list[str]) -> float:
-    def tokens(texts: list[str]) -> Any:
-        return bm25s.tokenize(texts, stopwords="en", stemmer=Stemmer.Stemmer("english"), show_progress=False)
+def ndcg_of(corpus: Corpus, data: beir.Set, asked: list[str], mode: Mode) -> float:
+    found = {id: [hit.id for hit in shortlist.search(corpus, data.queries[id], mode=mode)] for id in asked}
+    return sum(beir.ndcg(found[id], data.relevance[id]) for id in asked) / len(asked)
 
+
+def _ranking(data: beir.Set) -> dict[str, Any]:
+    asked = data.asked(MOST_QUERIES)
+    found, _ = _bm25s(data.documents, [data.queries[id] for id in asked])
+    rival = sum(beir.ndcg(ids, data.relevance[id]) for id, ids in zip(asked, found, strict=True)) / len(asked)
+    corpus = shortlist.build(data.documents, in_memory=True)
+    by_mode: dict[str, float] = {mode: ndcg_of(corpus, data, asked, mode) for mode in MODES}
+    return {"documents": len(data.documents), "queries": len(asked), "bm25s": rival, **by_mode}
+
+
+def _telling(scope: Scope) -> dict[str, Any]:
+    corpus = shortlist.build(scope.documents, in_memory=True)
+    best = np.array([
+        max((hit.relevance or 0.0 for hit in question.ask(corpus, "auto", 10)), default=0.0)
+        for question in scope.questions
+    ])  # fmt: skip
+    fits = np.array([bool(question.gold) for question in scope.questions])
+    _, scores = _bm25s(scope.documents, [question.text for question in scope.questions])
+    if any(question.among for question in scope.questions):
+        scores = _bm25s_among(scope)
+    return {
+        "questions": len(fits),
+        "that something fits": int(fits.sum()),
+        "auroc": auroc(best[fits], best[~fits]),
+        "bm25s": auroc(scores[fits], scores[~fits]),
+        "floor": FLOOR,
+        "lost": float((best[fits] < FLOOR).mean()),
+        "answered": float((best[~fits] >= FLOOR).mean()),
+    }
+
+
+def _tokens(texts: list[str]) -> Any:
+    return bm25s.tokenize(texts, stopwords="en", stemmer=Stemmer.Stemmer("english"), show_progress=False)
+
+
+def _index(documents: list[Document]) -> Any:
     index = bm25s.BM25(method="lucene", k1=1.5, b=0.75)
-    index.index(tokens([f"{document.title} {document.content}" for document in data.documents]), show_progress=False)
-    k = min(10, len(data.documents))
-    found, _ = index.retrieve(tokens([data.queries[id] for id in asked]), k=k, show_progress=False)
-    ranked = [[data.documents[place].id for place in row] for row in found.tolist()]
-    return sum(beir.ndcg(row, data.relevance[id]) for id, row in zip(asked, ranked, strict=True)) / len(asked)
+    index.index(_tokens([f"{document.title} {document.content}" for document in documents]), show_progress=False)
+    return index
+
+
+def _bm25s(documents: list[Document], queries: list[str]) -> tuple[list[list[str]], Any]:
+    """The ids of the first ten, and the best score."""
+    k = min(10, len(documents))
+    found, scores = _index(documents).retrieve(_tokens(queries), k=k, show_progress=False)
+    return [[documents[place].id for place in row] for row in found.tolist()], scores[:, 0]
+
+
+def _bm25s_among(scope: Scope) -> Any:
+    """The best score among what was offered with each question."""
+    index = _index(scope.documents)
+    place = {document.id: at for at, document in enumerate(scope.documents)}
+    best = []
+    for question in scope.questions:
+        tokens = bm25s.tokenize(
+            [question.text], stopwords="en", stemmer=Stemmer.Stemmer("english"), show_progress=False, return_ids=False
+        )[0]
+        scores = index.get_scores(tokens)
+        best.append(max((float(scores[place[id]]) for id in question.among if id in place), default=0.0))
+    return np.array(best)

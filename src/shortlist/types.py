@@ -171,6 +171,8 @@ class Hit:
     """Reads the whole document; None from it means that the document is gone."""
     corpus: str = ""
     """The name of the corpus that it was found in."""
+    relevance: float | None = None
+    """How likely it is what was asked for, 0 to 1, whatever the mode; None if that was not judged."""
 
     @property
     def id(self) -> str:
@@ -209,6 +211,7 @@ class Hit:
             "id": self.id,
             "name": self.name,
             "score": self.score,
+            "relevance": self.relevance,
             "text": self.text,
             "kind": self.kind,
             "source": self.source,
@@ -273,6 +276,7 @@ class Disclosure:
     stale: bool = False
     note: str = ""
     corpus: str = ""
+    relevance: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "metadata": dict(self.metadata), "files": list(self.files)}
@@ -302,7 +306,8 @@ class Discovery:
             "signals": dict(self.signals),
             "results": [item.to_dict() for item in self.results],
             "candidates": [
-                {"id": hit.id, "name": hit.name, "score": hit.score, "corpus": hit.corpus} for hit in self.candidates
+                {"id": hit.id, "name": hit.name, "score": hit.score, "relevance": hit.relevance, "corpus": hit.corpus}
+                for hit in self.candidates
             ],
         }
 

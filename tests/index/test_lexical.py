@@ -299,7 +299,7 @@ def test_ranking_at_the_cost_of_the_postings_gives_the_very_same(
     allowed = data.draw(st.none() | st.lists(st.booleans(), min_size=size, max_size=size).map(np.array))
     scores = ours.scores(plain.terms(query), allowed)
     best = lexical.top(np.where(scores > 0, scores, -np.inf), k)
-    ranking = ours._rank_sparsely(ours._find(plain.keys(query)), k, allowed)
+    ranking = ours._rank_sparsely(ours._find_keys(plain.keys(query)), k, allowed)
     assert ranking.positions.tolist() == best.tolist()
     assert ranking.scores.tolist() == scores[best].tolist()
 

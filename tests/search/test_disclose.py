@@ -62,6 +62,7 @@ def test_metadata_are_shown_without_reading_anything() -> None:
         "stale": False,
         "note": "",
         "corpus": "in memory",
+        "relevance": hit.relevance,
     }
 
 

@@ -143,7 +143,7 @@ def test_auto_takes_the_floor_of_this_corpus_and_mode() -> None:
 def test_auto_without_a_calibrated_floor_says_so() -> None:
     found = discover(tools(), WEAK, "lexical", min_score="auto")
     assert not found.abstained
-    assert found.signals["floor"] == "not calibrated for this corpus and mode"
+    assert "none was calibrated for this corpus and mode" in found.signals["floor"]
     assert "floor" not in discover(tools(), WEAK, "lexical", min_score=0.0).signals
 
 
@@ -239,7 +239,8 @@ def test_a_discovery_becomes_plain_json(light: Corpus, query: str, level: Any) -
     assert list(written) == ["query", "mode", "abstained", "reason", "signals", "results", "candidates"]
     assert written["results"] == [item.to_dict() for item in found.results]
     assert written["candidates"] == [
-        {"id": hit.id, "name": hit.name, "score": hit.score, "corpus": hit.corpus} for hit in found.candidates
+        {"id": hit.id, "name": hit.name, "score": hit.score, "relevance": hit.relevance, "corpus": hit.corpus}
+        for hit in found.candidates
     ]
     assert (written["query"], written["mode"], written["abstained"]) == (query, "auto", found.abstained)
 

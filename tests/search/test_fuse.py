@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shortlist.search.fuse import LEXICAL_SHARE, RRF_K, blend, ranks, reciprocal_rank
+from shortlist.search.fuse import RRF_K, blend, ranks, reciprocal_rank
 
 NOTHING = -math.inf
 
 
-def test_the_constants_are_those_that_were_published_and_measured() -> None:
-    assert (RRF_K, LEXICAL_SHARE) == (60, 0.8)
+def test_the_constant_is_the_one_that_was_published() -> None:
+    assert RRF_K == 60
 
 
 def test_the_best_score_has_rank_one() -> None:
@@ -57,17 +57,19 @@ def test_another_k_can_be_given() -> None:
 
 
 def test_a_blend_is_the_share_of_the_ideal_and_the_cosine() -> None:
-    blended = blend(np.array([3.0, 6.0]), np.array([0.5, -0.25]), ideal=12.0)
+    blended = blend(np.array([3.0, 6.0]), np.array([0.5, -0.25]), ideal=12.0, share=0.8)
     assert blended.tolist() == pytest.approx([0.8 * 3 / 12 + 0.2 * 0.5, 0.8 * 6 / 12 + 0.2 * -0.25], abs=1e-15)
 
 
 def test_a_blend_takes_what_is_missing_as_zero_and_leaves_out_what_neither_found() -> None:
     lexical, dense = np.array([3.0, NOTHING, NOTHING]), np.array([NOTHING, 0.5, NOTHING])
-    assert blend(lexical, dense, ideal=12.0).tolist() == pytest.approx([0.8 * 3 / 12, 0.2 * 0.5, NOTHING], abs=1e-15)
+    assert blend(lexical, dense, ideal=12.0, share=0.8).tolist() == pytest.approx(
+        [0.8 * 3 / 12, 0.2 * 0.5, NOTHING], abs=1e-15
+    )
 
 
 def test_a_blend_without_any_ideal_is_the_meaning_alone() -> None:
-    assert blend(np.array([NOTHING]), np.array([0.5]), ideal=0.0).tolist() == pytest.approx([0.1], abs=1e-15)
+    assert blend(np.array([NOTHING]), np.array([0.5]), ideal=0.0, share=0.8).tolist() == pytest.approx([0.1], abs=1e-15)
 
 
 def test_a_blend_can_be_weighed_otherwise() -> None:

@@ -263,7 +263,9 @@ def test_hybrid_and_auto_equal_a_naive_fusion_of_the_two_rankings(contents: list
     corpus = corpus_of([Document(f"d{at}", "", " ".join(held)) for at, held in enumerate(contents)], "light")
     asked = " ".join(query)
     by_words, by_meaning = (scored(search(corpus, asked, mode=mode)) for mode in ("lexical", "dense"))
-    total = sum(idf(len(contents), sum(word in held for held in contents)) for word in query)
+    once = dict.fromkeys(query)
+    by_words_once = scored(search(corpus, " ".join(once), mode="lexical"))
+    total = sum(idf(len(contents), sum(word in held for held in contents)) for word in once)
     expected: dict[str, dict[str, float]] = {"hybrid": {}, "auto": {}}
     for id in by_words.keys() | by_meaning.keys():
         expected["hybrid"][id] = sum(
@@ -271,7 +273,7 @@ def test_hybrid_and_auto_equal_a_naive_fusion_of_the_two_rankings(contents: list
             for ranking in (by_words, by_meaning)
             if id in ranking
         )
-        share = by_words.get(id, 0.0) / total if total else 0.0
+        share = by_words_once.get(id, 0.0) / total if total else 0.0
         expected["auto"][id] = 0.8 * share + 0.2 * by_meaning.get(id, 0.0)
     assert scored(search(corpus, asked, mode="hybrid")) == pytest.approx(expected["hybrid"], abs=1e-12)
     assert scored(search(corpus, asked, mode="auto")) == pytest.approx(expected["auto"], abs=1e-9)
@@ -282,8 +284,10 @@ def test_a_hit_tells_the_parts_that_its_score_was_made_of() -> None:
     by_words = scored(search(corpus, "red", mode="lexical"))
     for mode in ("hybrid", "auto"):
         signals = {hit.id: hit.signals for hit in search(corpus, "red", mode=mode)}
-        assert signals["a"] == pytest.approx({"lexical": by_words["a"], "dense": 0.3}, abs=1e-6)
-        assert signals["c"] == pytest.approx({"dense": 0.6}, abs=1e-6)
+        assert signals["a"] == pytest.approx(
+            {"lexical": by_words["a"], "dense": 0.3, "covered": 1.0, "named": 0.0}, abs=1e-6
+        )
+        assert signals["c"] == pytest.approx({"dense": 0.6, "covered": 0.0, "named": 0.0}, abs=1e-6)
 
 
 # One hit per document
@@ -543,6 +547,7 @@ def test_hits_become_plain_json(mode: Mode) -> None:
     (first,) = written["hits"]
     assert first.pop("score") == hits[0].score
     assert first.pop("signals") == hits[0].signals
+    assert first.pop("relevance") == hits[0].relevance
     assert first == {
         "id": "a",
         "name": "Apple",

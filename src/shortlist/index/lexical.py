@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -201,6 +201,9 @@ def _make_room(size: int) -> tuple[NDArray[Any], ...]:
     )
 
 
+# The terms of a query: each counts as often as it comes, or as much as it weighs.
+Asked = Sequence[str] | Mapping[str, float]
+
 _ALL = np.zeros(0, dtype=bool)
 _NOTHING = Ranking(np.zeros(0, np.int64), np.zeros(0))
 
@@ -234,12 +237,14 @@ class Lexical:
         self._known_gains: dict[tuple[int, int], tuple[NDArray[np.int32], Floats]] = {}
         self._room_for_gains = REMEMBERED_GAINS
 
-    def rank(self, query: str, k: int, allowed: Mask | None = None) -> Ranking:
-        keys = self.analyzer.keys(query)
+    def rank(self, query: str | Asked, k: int, allowed: Mask | None = None) -> Ranking:
+        """The k best for a text or for terms, and those that tie with the last of them."""
+        keys = self.analyzer.keys(query) if isinstance(query, str) else None
         coarsely = 0 < k <= COARSE_UP_TO and self._formula.gain is not gain_linear
-        if coarsely and self._is_one_part and loaded_kernel() and self.parts[0].postings.docs.size >= COMPILED_FROM:
+        is_large = self._is_one_part and self.parts[0].postings.docs.size >= COMPILED_FROM
+        if keys is not None and coarsely and is_large and loaded_kernel():
             return self._rank_one_part(keys, k, allowed)
-        found = self._find(keys)
+        found = self._find(query) if keys is None else self._find_keys(keys)
         if coarsely and (loaded_kernel() or _is_worth_compiling(int(found.df.sum()))):
             return self._rank_coarsely(found, k, allowed)
         if coarsely and self.size >= SPARSE_FROM:
@@ -293,24 +298,38 @@ class Lexical:
                 alive[here] = ~part.dead[positions[here] - part.offset]
         return alive
 
-    def scores_at(self, terms: Sequence[str], positions: Positions) -> Floats:
+    def scores_at(self, terms: Asked, positions: Positions) -> Floats:
         """The score of some positions, 0 where nothing is shared or nothing is alive."""
-        found = self._find(map(term_key, terms))
+        found = self._find(terms)
         if self._formula.gain is gain_linear:
             return self._scores(found, None)[positions]
         scores = np.zeros(len(positions))
-        weights = found.counts * found.idf
+        for weight, part, postings, here in self._postings_at(found, positions):
+            scores[here] += self._gains(part, postings, weight)[1]
+        return np.where(self.is_alive(positions), scores, 0.0)
+
+    def held_at(self, terms: Asked, positions: Positions) -> Floats:
+        """What share of all terms, weighed by their idf, the passage at each position holds."""
+        found = self._find(terms)
+        held = np.zeros(len(positions))
+        for weight, _, _, here in self._postings_at(found, positions):
+            held[here] += weight
+        return held / max(float((found.counts * found.idf).sum()), 1e-9)
+
+    def _postings_at(
+        self, found: Found, positions: Positions
+    ) -> Iterator[tuple[float, Part, NDArray[np.int64], NDArray[np.int64]]]:
+        """The weight of each term, and where a part has it at these positions: among its postings, and at which."""
+        weights = (found.counts * found.idf).tolist()
         for part, where in zip(self.parts, found.terms, strict=True):
             here = np.flatnonzero((positions >= part.offset) & (positions < part.offset + part.postings.size))
             places = positions[here] - part.offset
-            for start, end, weight in zip(where.starts.tolist(), where.ends.tolist(), weights.tolist(), strict=True):
+            for start, end, weight in zip(where.starts.tolist(), where.ends.tolist(), weights, strict=True):
                 docs = part.postings.docs[start:end]
                 at = np.searchsorted(docs, places)
                 held = np.flatnonzero(at < len(docs))
                 held = held[docs[at[held]] == places[held]]
-                _, gained = self._gains(part, start + at[held], weight)
-                scores[here[held]] += gained
-        return np.where(self.is_alive(positions), scores, 0.0)
+                yield weight, part, start + at[held], here[held]
 
     def _gains(self, part: Part, postings: slice | NDArray[np.int64], weight: float) -> tuple[Positions, Floats]:
         """The passages of some postings of a term, and what each gains by it."""
@@ -389,9 +408,9 @@ class Lexical:
     def _norm(self) -> tuple[float, float]:
         return norm(self.scoring, self.average)
 
-    def scores(self, terms: Sequence[str], allowed: Mask | None = None) -> Floats:
+    def scores(self, terms: Asked, allowed: Mask | None = None) -> Floats:
         """The score of every position, 0 where nothing is shared, nothing is alive or nothing is allowed."""
-        return self._scores(self._find(map(term_key, terms)), allowed)
+        return self._scores(self._find(terms), allowed)
 
     def _scores(self, found: Found, allowed: Mask | None) -> Floats:
         scores = np.zeros(self.size)
@@ -412,20 +431,20 @@ class Lexical:
             scores[~allowed] = 0.0
         return scores
 
-    def ideal(self, terms: Sequence[str]) -> float:
+    def ideal(self, terms: Asked) -> float:
         """What a passage would score at most that holds all these terms, those that no passage holds included."""
-        found = self._find(map(term_key, terms))
+        found = self._find(terms)
         ceiling = self._formula.ceiling(self.scoring.k1)
         return 1.0 if ceiling == math.inf else float((found.counts * found.idf).sum() * ceiling)
 
     def frequency(self, terms: Sequence[str]) -> dict[str, int]:
         """How many live passages hold each of these terms."""
         distinct = list(dict.fromkeys(terms))
-        return dict(zip(distinct, self._find(map(term_key, distinct)).df.tolist(), strict=True))
+        return dict(zip(distinct, self._find(distinct).df.tolist(), strict=True))
 
-    def knows(self, terms: Sequence[str]) -> bool:
+    def knows(self, terms: Asked) -> bool:
         """Whether any of these terms occurs at all."""
-        return bool(self._find(map(term_key, terms)).df.any())
+        return bool(self._find(terms).df.any())
 
     def named(self, query: str) -> Positions:
         """Positions of passages whose name stands in the query, word for word.
@@ -450,7 +469,13 @@ class Lexical:
                 found.append((at if part.dead is None else at[~part.dead[at]]) + part.offset)
         return np.concatenate(found) if found else np.zeros(0, np.int64)
 
-    def _find(self, keys: Iterable[int]) -> Found:
+    def _find(self, terms: Asked) -> Found:
+        if not isinstance(terms, Mapping):
+            return self._find_keys(map(term_key, terms))
+        keys = np.array([term_key(term) for term in terms], dtype=np.uint64)
+        return self._weigh(keys, np.array(list(terms.values()), dtype=np.float64))
+
+    def _find_keys(self, keys: Iterable[int]) -> Found:
         counts: dict[int, int] = {}
         for key in keys:
             counts[key] = counts.get(key, 0) + 1

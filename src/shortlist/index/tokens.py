@@ -143,6 +143,11 @@ class Analyzer:
         """Whether there is more in the text than stop words."""
         return bool(self._expanded(self.words(text)))
 
+    def terms_of(self, word: str) -> tuple[str, ...]:
+        """The terms of one of `words`; none of a stop word."""
+        known = self._known.get(word)
+        return self._learn(word) if known is None else known
+
     def _expanded(self, found: list[str]) -> list[str]:
         known = self._known
         terms: list[str] = []

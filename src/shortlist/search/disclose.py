@@ -60,6 +60,7 @@ def _disclose(hit: Hit, level: Level) -> Disclosure:
         stale=bool(note),
         note=note,
         corpus=hit.corpus,
+        relevance=hit.relevance,
     )
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, NamedTuple
 
 from shortlist.errors import InputError
+from shortlist.index.asked import weight_of
 from shortlist.index.corpus import Corpus
 from shortlist.index.sync import Progress
 from shortlist.search.corpora import Searchable
@@ -14,7 +15,10 @@ from shortlist.search.disclose import disclose
 from shortlist.search.filter import Filter
 from shortlist.search.retrieve import Found, merge, retrieve
 from shortlist.search.select import select
+from shortlist.search.trust import FLOOR
 from shortlist.types import Discovery, Level, Mode, Selection, Selector
+
+NEAR_MISSES = 3
 
 
 def discover(
@@ -32,9 +36,10 @@ def discover(
 ) -> Discovery:
     """The few things that fit the query, disclosed, or an abstention.
 
-    `min_score` is the floor under the best score; "auto" takes the one that was calibrated for this corpus and mode,
-    of several corpora for each its own. `progress` is that of `search`, further options are those of `select`: max_k,
-    rel, gap_ratio, temperature, cutoff.
+    `min_score` is the floor under the best score. "auto" takes the one that was calibrated for this corpus and mode,
+    else the floor that is shipped for the relevance of the best hit; of several corpora for each its own. An
+    abstention tells in its signals what came near, what was searched and what to try. `progress` is that of `search`,
+    further options are those of `select`: max_k, rel, gap_ratio, temperature, cutoff.
     """
     if isinstance(min_score, str) and min_score != "auto":
         raise InputError(f"min_score is a number, None or 'auto', not {min_score!r}.")
@@ -53,36 +58,98 @@ def choose(
     **selection: Any,
 ) -> Selection:
     """What `discover` commits to of what was found."""
-    calibrated = [one.corpus.floor(mode) for one in found] if min_score == "auto" else []
-    floors = [floor.value for floor in calibrated] if min_score == "auto" else [min_score for _ in found]
-    each_its_own = min_score == "auto" and len(found) > 1
+    floors = [_floor(one.corpus, mode, min_score) for one in found]
+    several = len(found) > 1
+    each_its_own = several and min_score == "auto"
     judged = [
-        (one, nothing_known(one) or _below(one, floor if each_its_own else None))
+        (one, nothing_known(one) or _below(one, floor, each_its_own=each_its_own))
         for one, floor in zip(found, floors, strict=True)
     ]
     fitting = [one for one, refusal in judged if not refusal]
     left_out = {one.corpus.name: refusal for one, refusal in judged if refusal}
     # where nothing fits there is nothing to choose from, but a wrong argument is wrong all the same
     among = merge(fitting, query, mode, k)
-    chosen = select(among, strategy, min_score=None if each_its_own else floors[0], **selection)
+    chosen = select(among, strategy, min_score=None if each_its_own else floors[0].score, **selection)
     if not fitting:
         chosen = _nothing(left_out)
     signals = dict(chosen.signals)
-    if left_out and len(found) > 1:
+    if left_out and several:
         signals["left_out"] = {name: refusal.reason for name, refusal in left_out.items()}
-    if min_score == "auto" and None in floors:
-        signals["floor"] = "not calibrated for this corpus and mode"
-    elif doubts := [floor.doubt for floor in calibrated if floor.doubt]:
-        signals["floor"] = " ".join(doubts)
+    if notes := [floor.note for floor in floors if floor.note]:
+        signals["floor"] = " ".join(dict.fromkeys(notes))
+    if chosen.abstained:
+        signals |= _explained(found, query, mode)
     return Selection(chosen.selected, chosen.reason, signals)
 
 
-def _below(found: Found, floor: float | None) -> Selection | None:
-    """An abstention of one corpus among several when its best hit is below its own floor."""
-    if not found.hits or floor is None or found.hits[0].score >= floor:
+class _Floor(NamedTuple):
+    """What the best hit of a corpus must reach, by its score or by its relevance, and what is to be said of that."""
+
+    score: float | None = None
+    relevance: float | None = None
+    note: str = ""
+
+
+def _floor(corpus: Corpus, mode: str, min_score: float | Literal["auto"] | None) -> _Floor:
+    if min_score != "auto":
+        return _Floor(min_score)
+    calibrated = corpus.floor(mode)
+    if calibrated.value is not None:
+        return _Floor(calibrated.value, note=calibrated.doubt)
+    note = f"A relevance of {FLOOR:g}, which is shipped: none was calibrated for this corpus and mode."
+    return _Floor(relevance=FLOOR, note=note)
+
+
+def _below(found: Found, floor: _Floor, *, each_its_own: bool) -> Selection | None:
+    """An abstention of a corpus whose best hit is below its own floor."""
+    if not found.hits:
         return None
     best = found.hits[0]
-    return Selection([], f"Its best score, {best.score:.4g} ({best.name}), is below its floor of {floor:.4g}.")
+    signals = {"candidates": len(found.hits), "top_score": best.score, "relevance": best.relevance}
+    if floor.relevance is not None and best.relevance is not None and best.relevance < floor.relevance:
+        return Selection(
+            [],
+            f"The best candidate, {best.name}, has a relevance of {best.relevance:.2g}, below {floor.relevance:g}.",
+            signals | {"min_relevance": floor.relevance},
+        )
+    if each_its_own and floor.score is not None and best.score < floor.score:
+        reason = f"Its best score, {best.score:.4g} ({best.name}), is below its floor of {floor.score:.4g}."
+        return Selection([], reason, signals | {"min_score": floor.score})
+    return None
+
+
+def _explained(found: list[Found], query: str, mode: Mode) -> dict[str, Any]:
+    """What an abstention tells besides its reason: near misses, what was searched, and what to try."""
+    near = merge(found, query, mode, NEAR_MISSES)
+    unknown = [set(_unknown(one.corpus, query)) for one in found]
+    words = sorted(set.intersection(*unknown)) if unknown else []
+    advice = []
+    if words:
+        advice.append(f"Nothing that was searched holds {', '.join(map(repr, words))}: say it in other words.")
+    if near:
+        advice.append(f"If {near[0].name} is what was meant, ask for it by its name.")
+    searched = {one.corpus.name: len(one.corpus) for one in found}
+    if not any(searched.values()):
+        advice.append("Nothing is indexed yet: build the corpus first.")
+    return {
+        "near_misses": [
+            {"id": hit.id, "name": hit.name, "score": hit.score, "relevance": hit.relevance, "corpus": hit.corpus}
+            for hit in near
+        ],
+        "searched": searched,
+        "unknown_words": words,
+        "try": advice,
+    }
+
+
+def _unknown(corpus: Corpus, query: str) -> Iterator[str]:
+    """The words of a query that no passage holds, but for those that a request is merely made with."""
+    with corpus.snapshot() as snapshot:
+        lexical = snapshot.lexical
+        for word in dict.fromkeys(lexical.analyzer.words(query)):
+            terms = lexical.analyzer.terms_of(word)
+            if terms and weight_of(word) == 1.0 and not lexical.knows(terms):
+                yield word
 
 
 def _nothing(refused: Mapping[str, Selection]) -> Selection:

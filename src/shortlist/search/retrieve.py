@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, get_args
@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, get_args
 import numpy as np
 
 from shortlist.errors import InputError
+from shortlist.index.asked import asked
 from shortlist.index.corpus import Corpus
-from shortlist.index.lexical import top
+from shortlist.index.lexical import Asked, top
 from shortlist.index.sync import Progress
 from shortlist.search.corpora import Searchable, resolve
 from shortlist.search.filter import Filter, allowed
 from shortlist.search.fuse import blend, reciprocal_rank
+from shortlist.search.trust import BY_WORDS, probability, trust_in
 from shortlist.types import Hit, Hits, Mode, Passage
 
 if TYPE_CHECKING:
@@ -137,8 +139,11 @@ def look(
     whole: bool = True,
 ) -> Found:
     """What one state of a corpus has for a query; `read` may know passages without asking the database."""
-    parts, scores = _score(snapshot, query, mode, mask)
-    named = snapshot.lexical.named(query)
+    lexical = snapshot.lexical
+    weighed = asked(lexical.analyzer, query)
+    trust = trust_in(snapshot.view.config.embedder_name)
+    parts, scores = _score(snapshot, query, weighed, mode, mask, trust.lexical_share)
+    named = lexical.named(query)
     if whole:
         positions = _best(snapshot, scores, k, named if mask is None else named[mask[named]])
     else:
@@ -146,11 +151,16 @@ def look(
     passages = (read or snapshot.passages)(positions)
     values = scores.at(positions)
     signals = {name: part.at(positions) for name, part in parts.items()}
+    signals["covered"] = lexical.held_at(weighed, positions)
+    signals["named"] = _belong(snapshot, positions, named)
+    weights = trust.relevance if "dense" in signals else BY_WORDS
+    slope, shift = snapshot.view.config.calibrations.get(mode, {}).get("relevance", (1.0, 0.0))
+    relevance = probability(slope * weights.odds(signals) + shift).tolist()
     names, perfect = frozenset[str](), 1.0
     if beside_others:
         names = frozenset(snapshot.ids(named))
-        if list(parts) == ["lexical"]:
-            perfect = snapshot.lexical.ideal(snapshot.lexical.analyzer.terms(query)) or 1.0
+        if "dense" not in parts:
+            perfect = lexical.ideal(_terms(snapshot, query, weighed, mode)) or 1.0
     hits = [
         Hit(
             passage,
@@ -158,6 +168,7 @@ def look(
             {name: float(part[at]) for name, part in signals.items() if part[at] > -np.inf},
             partial(corpus.get, passage.document_id),
             corpus.name,
+            relevance[at],
         )
         for at, passage in enumerate(passages)
     ]
@@ -206,10 +217,16 @@ class _Blend(_Scores):
     no other can come before it.
     """
 
-    def __init__(self, words: _Scores, meaning: _Scores, ideal: float, everything: Callable[[], Floats]) -> None:
+    def __init__(
+        self,
+        words: _Scores,
+        meaning: _Scores,
+        mix: Callable[[Floats, Floats], Floats],
+        everything: Callable[[], Floats],
+    ) -> None:
         self._words = words
         self._meaning = meaning
-        self._ideal = ideal
+        self._mix = mix
         self._all = everything
 
     def top(self, k: int) -> Positions:
@@ -219,70 +236,67 @@ class _Blend(_Scores):
             scores = self.at(positions)
             best = top(scores, k)
             last = self._words.at(words[-1:]) if len(words) >= depth else np.zeros(1)
-            least = blend(last, self._meaning.at(meaning[-1:]), self._ideal)[0] if len(meaning) >= depth else -np.inf
+            least = self._mix(last, self._meaning.at(meaning[-1:]))[0] if len(meaning) >= depth else -np.inf
             if least == -np.inf or (len(best) >= k and scores[best[k - 1]] > least):
                 return positions[best]
         return top(self._all(), k)
 
     def at(self, positions: Positions) -> Floats:
-        return blend(self._words.at(positions), self._meaning.at(positions), self._ideal)
+        return self._mix(self._words.at(positions), self._meaning.at(positions))
 
 
 def _found(scores: Floats) -> Floats:
     return np.where(scores > 0, scores, -np.inf)
 
 
-def _score(snapshot: Snapshot, query: str, mode: Mode, mask: Mask | None) -> tuple[dict[str, _Scores], _Scores]:
+def _terms(snapshot: Snapshot, query: str, weighed: Mapping[str, float], mode: Mode) -> Asked:
+    """The terms of the query as a mode takes them: BM25 by itself as its formula says, "auto" as measured best."""
+    return weighed if mode == "auto" else snapshot.lexical.analyzer.terms(query)
+
+
+def _score(
+    snapshot: Snapshot, query: str, weighed: Mapping[str, float], mode: Mode, mask: Mask | None, share: float
+) -> tuple[dict[str, _Scores], _Scores]:
     """The scores, and the parts that they are made of."""
+    lexical = snapshot.lexical
     by_words = mode != "dense"
     by_meaning = mode in ("dense", "hybrid") or (mode == "auto" and snapshot.has_vectors)
+    terms = _terms(snapshot, query, weighed, mode)
+    mix = partial(blend, ideal=lexical.ideal(terms), share=share) if by_words and by_meaning else None
     if snapshot.size < ALL_SCORES_BELOW:
-        parts, blended = _score_all(snapshot, query, mask, by_words, by_meaning)
+        scores = {}
+        if by_words:
+            scores["lexical"] = _found(lexical.scores(terms, mask))
+        if by_meaning:
+            scores["dense"] = snapshot.dense.scores(query, mask)
+        parts = {name: _Scores(values) for name, values in scores.items()}
+        blended = mix and _Scores(mix(scores["lexical"], scores["dense"]))
     else:
-        parts, blended = _score_best(snapshot, query, mask, by_words, by_meaning)
+        parts = _score_best(snapshot, query, terms, mask, by_words, by_meaning)
+        blended = mix and _Blend(
+            parts["lexical"],
+            parts["dense"],
+            mix,
+            lambda: mix(_found(lexical.scores(terms, mask)), snapshot.dense.scores(query, mask)),
+        )
     if mode == "hybrid":
         return parts, _fused(snapshot, parts)
-    return parts, blended
-
-
-def _score_all(
-    snapshot: Snapshot, query: str, mask: Mask | None, by_words: bool, by_meaning: bool
-) -> tuple[dict[str, _Scores], _Scores]:
-    """Scores of every position, and their blend or the only ones."""
-    lexical = snapshot.lexical
-    terms = lexical.analyzer.terms(query)
-    scores = {}
-    if by_words:
-        scores["lexical"] = _found(lexical.scores(terms, mask))
-    if by_meaning:
-        scores["dense"] = snapshot.dense.scores(query, mask)
-    parts = {name: _Scores(values) for name, values in scores.items()}
-    if len(parts) == 1:
-        return parts, next(iter(parts.values()))
-    return parts, _Scores(blend(scores["lexical"], scores["dense"], lexical.ideal(terms)))
+    return parts, blended or next(iter(parts.values()))
 
 
 def _score_best(
-    snapshot: Snapshot, query: str, mask: Mask | None, by_words: bool, by_meaning: bool
-) -> tuple[dict[str, _Scores], _Scores]:
-    """The same, computed where it is asked for."""
+    snapshot: Snapshot, query: str, terms: Asked, mask: Mask | None, by_words: bool, by_meaning: bool
+) -> dict[str, _Scores]:
+    """Scores that are computed where they are asked for."""
     lexical = snapshot.lexical
-    terms = lexical.analyzer.terms(query)
     parts: dict[str, _Scores] = {}
     if by_words:
-        rank_words = partial(lexical.rank, query, allowed=mask)
-        parts["lexical"] = _Best(rank_words, lambda at: _found(lexical.scores_at(terms, at)))
+        rank = partial(lexical.rank, terms if isinstance(terms, Mapping) else query, allowed=mask)
+        parts["lexical"] = _Best(rank, lambda at: _found(lexical.scores_at(terms, at)))
     if by_meaning:
         dense = snapshot.dense
         parts["dense"] = _Best(partial(dense.rank, query, allowed=mask), partial(dense.scores_at, query))
-    if len(parts) == 1:
-        return parts, next(iter(parts.values()))
-
-    def everything() -> Floats:
-        found = _found(lexical.scores(terms, mask))
-        return blend(found, snapshot.dense.scores(query, mask), lexical.ideal(terms))
-
-    return parts, _Blend(parts["lexical"], parts["dense"], lexical.ideal(terms), everything)
+    return parts
 
 
 def _fused(snapshot: Snapshot, parts: dict[str, _Scores]) -> _Scores:
@@ -326,6 +340,13 @@ def _best(snapshot: Snapshot, scores: _Scores, k: int, named: Positions) -> Posi
     is_named = np.isin(snapshot.documents(best), snapshot.documents(named))
     wanted = _ordered(snapshot, scores, np.concatenate([best[is_named], missing]))[:k]
     return _ordered(snapshot, scores, np.concatenate([wanted, best[~is_named][: k - len(wanted)]]))
+
+
+def _belong(snapshot: Snapshot, positions: Positions, others: Positions) -> Floats:
+    """1 for each position whose document is one of the others', else 0."""
+    if not len(others):
+        return np.zeros(len(positions))
+    return np.isin(snapshot.documents(positions), snapshot.documents(others)).astype(np.float64)
 
 
 def _best_of_document(snapshot: Snapshot, scores: _Scores, position: int) -> int:

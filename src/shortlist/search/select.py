@@ -18,6 +18,7 @@ import numpy as np
 
 from shortlist.errors import InputError
 from shortlist.index.lexical import loaded_kernel
+from shortlist.index.tokens import fold, words
 from shortlist.types import LLM, Hit, Selection, Selector
 
 if TYPE_CHECKING:
@@ -28,6 +29,10 @@ REL = 0.9
 GAP_RATIO = 0.5
 TEMPERATURE = 0.5
 CUTOFF = 10.0
+
+# Two hits are copies if they share so much of all their words, of which so many characters are looked at.
+SAME = 0.9
+LOOKED_AT = 2_000
 
 
 def select(
@@ -59,9 +64,12 @@ def select(
         return Selection([], "Nothing was found.", signals)
     best = hits[0].score
     signals["top_score"] = best
-    if len(hits) > 1:
-        signals["gap"] = best - hits[1].score
-        signals["runner_up_ratio"] = hits[1].score / best if best > 0 else None
+    if hits[0].relevance is not None:
+        signals["relevance"] = hits[0].relevance
+    runner_up = next((hit for hit in hits[1:] if not is_duplicate(hit, hits[0])), None)
+    if runner_up:
+        signals["gap"] = best - runner_up.score
+        signals["runner_up_ratio"] = runner_up.score / best if best > 0 else None
     if min_score is not None and best < min_score:
         signals["line"] = min_score
         return Selection(
@@ -111,9 +119,8 @@ Kept = tuple[list[Hit], str, float | None]  # the hits, the rule in words, and t
 
 
 def _conservative(hits: list[Hit], numbers: _Numbers) -> Kept:
-    near = _near(hits, numbers.rel)[: numbers.max_k]
     return (
-        near,
+        _distinct_first(_near(hits, numbers.rel), numbers.max_k),
         f"they score at least {numbers.rel:g} of the best, {numbers.max_k} at most",
         numbers.rel * hits[0].score,
     )
@@ -175,6 +182,24 @@ def large_shares(scores: Floats, temperature: float, least: float) -> tuple[Posi
 
 def _near(hits: list[Hit], rel: float) -> list[Hit]:
     return [hit for hit in hits if hit.score / hits[0].score >= rel]
+
+
+def _distinct_first(hits: list[Hit], most: int) -> list[Hit]:
+    """So many of the hits, in their order; where not all can stay, copies of a better one go first."""
+    if len(hits) <= most:
+        return hits
+    kept: list[int] = []
+    for at, hit in enumerate(hits):
+        if len(kept) < most and not any(is_duplicate(hit, hits[better]) for better in kept):
+            kept.append(at)
+    others = (at for at in range(len(hits)) if at not in kept)
+    return [hits[at] for at in sorted([*kept, *others][:most])]
+
+
+def is_duplicate(hit: Hit, other: Hit) -> bool:
+    """Whether two hits say the same, but for a word in ten."""
+    some, more = ({*words(fold(f"{one.name} {one.text[:LOOKED_AT]}"))} for one in (hit, other))
+    return len(some & more) >= SAME * len(some | more)
 
 
 STRATEGIES: dict[str, Callable[[list[Hit], _Numbers], Kept]] = {

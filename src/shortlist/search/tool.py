@@ -38,12 +38,13 @@ def as_tool(
         if not isinstance(query, str) or not query.strip():
             raise InputError(f"The argument 'query' says in words what is needed; it is not {query!r}.")
         wanted = k if top_k is None else how_many(top_k, "top_k", most=MOST)
-        found = discover(asked, query, k=max(wanted, 10), level=level, max_k=wanted)
+        found = discover(asked, query, k=max(wanted, 10), min_score="auto", level=level, max_k=wanted)
         return {
             "query": query,
             "abstained": found.abstained,
             "reason": found.reason,
             "results": [item.to_dict() for item in found.results],
+            **{name: found.signals[name] for name in ("near_misses", "try") if name in found.signals},
         }
 
     parameters = {

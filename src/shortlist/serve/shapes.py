@@ -32,14 +32,15 @@ TOOL = {
 CUT = {"temperature": 0.5, "ignore_zero": True, "llm_tools_cutoff": 10.0}
 CHANGES = {"added": 1, "changed": 0, "removed": 0, "unchanged": 0}
 HIT = {
-    "id": "refund_payment", "name": "Refund a payment", "score": 0.61, "text": TOOL["content"], "kind": "tool",
-    "source": "", "locator": "whole", "context": "", "metadata": TOOL["metadata"],
-    "signals": {"lexical": 4.2, "dense": 0.48}, "corpus": "catalog",
+    "id": "refund_payment", "name": "Refund a payment", "score": 0.61, "relevance": 0.93,
+    "text": TOOL["content"], "kind": "tool", "source": "", "locator": "whole", "context": "",
+    "metadata": TOOL["metadata"], "signals": {"lexical": 4.2, "dense": 0.48, "covered": 1.0, "named": 0.0},
+    "corpus": "catalog",
 }  # fmt: skip
 SHOWN = {
     "id": "refund_payment", "name": "Refund a payment", "score": 0.61, "kind": "tool", "source": "",
     "locator": "whole", "metadata": TOOL["metadata"], "level": "body", "body": TOOL["content"], "files": [],
-    "stale": False, "note": "", "corpus": "catalog",
+    "stale": False, "note": "", "corpus": "catalog", "relevance": 0.93,
 }  # fmt: skip
 
 
@@ -128,7 +129,7 @@ class DiscoverBody(SearchBody):
     max_k: int = Field(default=MAX_K, ge=1, le=MOST_HITS)
     rel: Share = REL
     gap_ratio: Share = GAP_RATIO
-    min_score: float | Literal["auto"] | None = None
+    min_score: float | Literal["auto"] | None = "auto"
     temperature: float = Field(default=TEMPERATURE, gt=0)
     cutoff: Percentage = CUTOFF
     level: Level = "metadata"
@@ -330,6 +331,7 @@ class HitRow(BaseModel):
     id: str
     name: str
     score: float
+    relevance: float | None = Field(description="How likely it is what was asked for, from 0 to 1, in every mode.")
     text: str
     kind: str
     source: str
@@ -370,6 +372,7 @@ class Shown(BaseModel):
     stale: bool
     note: str
     corpus: str
+    relevance: float | None = None
 
 
 class Discovery(BaseModel):

@@ -52,8 +52,12 @@ def discover(
     level: Annotated[Level | None, option("--level", help="How much to show of what was chosen.")] = None,
     min_score: Annotated[
         str | None,
-        option("--min-score", help="Below this best score nothing fits; auto: as calibrated.", metavar="X|auto"),
-    ] = None,
+        option(
+            "--min-score",
+            help="Below this best score nothing fits; auto: as calibrated, else as is known of most; none: no floor.",
+            metavar="X|auto|none",
+        ),
+    ] = "auto",
     max_k: Annotated[int, option("--max-k", help="Choose at most so many.", least=1)] = 3,
     strategy: Annotated[str, option("--strategy", help="How to choose.")] = "conservative",
 ) -> int:
@@ -71,8 +75,6 @@ def discover(
         max_k=max_k,
     )
     out.show(found.to_dict(), lambda screen: screen.discovery(found), [item.id for item in found.results])
-    if min_score == "auto" and "floor" in found.signals:
-        out.note(f"shortlist: the floor: {found.signals['floor']}")
     return ABSTAINED if found.abstained else OK
 
 
@@ -129,7 +131,9 @@ def floor_given(given: str | None) -> Any:
     """What --min-score means."""
     if given is None or given == "auto":
         return given
+    if given == "none":
+        return None
     try:
         return float(given)
     except ValueError:
-        raise WrongUsage(f"--min-score is a number or auto, not {given!r}.") from None
+        raise WrongUsage(f"--min-score is a number, auto or none, not {given!r}.") from None

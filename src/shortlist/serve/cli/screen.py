@@ -86,6 +86,8 @@ class Screen:
         for corpus, reason in dict(found.signals.get("left_out", {})).items():
             if found.results:
                 self.say(f"{corpus}: {reason}", "dim")
+        for advice in found.signals.get("try", ()):
+            self.say(advice, "dim")
 
     def documents(self, items: Iterable[Disclosure]) -> None:
         for item in items:
@@ -105,8 +107,9 @@ class Screen:
 
     def _near_misses(self, hits: Sequence[Hit], abstained: bool) -> None:
         if hits:
-            names = ", ".join(f"{hit.name} {hit.score:.2f}" for hit in hits[:NEAR_MISSES])
-            self.say(f"{'Nearest' if abstained else 'Not taken'}: {names}", "dim")
+            shown = [(hit.name, hit.relevance if abstained else hit.score) for hit in hits[:NEAR_MISSES]]
+            names = ", ".join(f"{name} {value or 0:.2f}" for name, value in shown)
+            self.say(f"{'Nearest, by relevance' if abstained else 'Not taken'}: {names}", "dim")
 
     def _body(self, item: Disclosure) -> None:
         if item.note:

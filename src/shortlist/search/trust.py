@@ -1,0 +1,53 @@
+"""How far are words and meaning to be trusted? Numbers that were fitted for each embedder, and what they make of a hit.
+
+`python -m bench fit` fits them and shows what each set says when it is left out; docs/ranking.md keeps the figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from shortlist.types import Floats
+
+# Below this relevance nothing fits, unless a floor was calibrated for the corpus.
+FLOOR = 0.3
+
+
+class Relevance(NamedTuple):
+    """A logistic regression: how likely a hit is what was asked for, by what it shares with the query."""
+
+    bias: float
+    covered: float  # the share of the query's words that it holds, each word weighed by how rare it is
+    dense: float  # the cosine
+    named: float  # whether its name stands in the query
+
+    def odds(self, signals: Mapping[str, Floats]) -> Floats:
+        """The log odds of each hit; a cosine below 0 says no more than one of 0."""
+        odds = self.bias + self.covered * signals["covered"] + self.named * signals["named"]
+        return odds + self.dense * np.maximum(signals["dense"], 0.0) if self.dense else odds
+
+
+class Trust(NamedTuple):
+    """What an embedder's cosines are worth beside the words."""
+
+    lexical_share: float  # of the blend
+    relevance: Relevance
+
+
+BY_WORDS = Relevance(bias=-0.71, covered=2.35, dense=0.0, named=0.92)
+_STATIC = Trust(0.8, Relevance(bias=-2.84, covered=1.19, dense=5.97, named=0.53))
+TRUSTED = {"wordllama": _STATIC}
+
+
+def trust_in(embedder: str) -> Trust:
+    """The numbers of an embedder by its name; of one that none were fitted for, words alone tell what is relevant."""
+    return next((trust for name, trust in TRUSTED.items() if embedder.startswith(name)), Trust(0.8, BY_WORDS))
+
+
+def probability(odds: Floats) -> Floats:
+    """Of log odds, kept from the ends where a float could say no more."""
+    return 1.0 / (1.0 + np.exp(-np.clip(odds, -30.0, 30.0)))
