@@ -139,7 +139,7 @@ class Toolbox:
         documents = []
         for item, document in zip(items, tools_of(plain), strict=True):
             if isinstance(document, Problem):
-                raise InputError(document.reason)
+                raise InputError(f"{document.id} is no tool: {document.reason}")
             documents.append(document)
             if callable(item):
                 self._functions[document.id] = item.run if isinstance(item, AgentTool) else item
