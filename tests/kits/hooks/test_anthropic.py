@@ -80,8 +80,14 @@ def test_what_goes_wrong_goes_back_to_the_model(search: ToolSearch, call: dict[s
 
 def test_with_the_messages_only_what_was_found_in_them_is_sent(search: ToolSearch) -> None:
     found = search.result(use("search_tools", query="where is my parcel"))
-    gone = {"type": "tool_result", "content": [{"type": "tool_reference", "tool_name": "tool_of_yesterday"}]}
-    messages = [{"role": "user", "content": "hello"}, {"role": "user", "content": [gone, found, found]}]
+    gone: dict[str, Any] = {
+        "type": "tool_result",
+        "content": [{"type": "tool_reference", "tool_name": "tool_of_yesterday"}],
+    }
+    messages: list[dict[str, Any]] = [
+        {"role": "user", "content": "hello"},
+        {"role": "user", "content": [gone, found, found]},
+    ]
     assert [tool["name"] for tool in search.tools(messages)] == ["search_tools", "track_shipment"]
     assert [tool["name"] for tool in search.tools([])] == ["search_tools"]
 

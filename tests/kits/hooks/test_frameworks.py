@@ -47,8 +47,10 @@ def test_a_missing_package_is_told_with_the_line_that_installs_it(
 
 
 class TestLangChain:
+    hook: Any
+
     @pytest.fixture(autouse=True)
-    def hook(self) -> Any:
+    def load(self) -> None:
         pytest.importorskip("langchain_core")
         self.hook = importlib.import_module("shortlist.kits.hooks.langchain")
 
@@ -126,8 +128,10 @@ class TestLangChain:
 
 
 class TestLlamaIndex:
+    hook: Any
+
     @pytest.fixture(autouse=True)
-    def hook(self) -> Any:
+    def load(self) -> None:
         pytest.importorskip("llama_index.core")
         self.hook = importlib.import_module("shortlist.kits.hooks.llamaindex")
 
@@ -155,8 +159,10 @@ class TestLlamaIndex:
 
 
 class TestPydanticAI:
+    hook: Any
+
     @pytest.fixture(autouse=True)
-    def hook(self, monkeypatch: pytest.MonkeyPatch) -> Any:
+    def load(self, monkeypatch: pytest.MonkeyPatch) -> None:
         models = pytest.importorskip("pydantic_ai.models")
         monkeypatch.setattr(models, "ALLOW_MODEL_REQUESTS", False)
         self.hook = importlib.import_module("shortlist.kits.hooks.pydantic_ai")

@@ -1,4 +1,4 @@
-"""Client-executed tool search for OpenAI: shapes as its package declares them, and a conversation through its client."""
+"""Client-executed tool search for OpenAI: shapes as its package declares them, and a talk through its client."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class ShortlistRetriever(BaseRetriever):
     texts: Texts
 
     def __init__(self, corpus: Searchable, **options: Any) -> None:
-        fields = {name: options.pop(name) for name in ("name", "tags", "metadata") if name in options}
+        fields: dict[str, Any] = {name: options.pop(name) for name in ("name", "tags", "metadata") if name in options}
         fields["texts"] = Texts(corpus, **options)
         super().__init__(**fields)
 
