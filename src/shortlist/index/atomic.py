@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import stat
 import uuid
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from shortlist.errors import CorpusBusy, SourceError
@@ -30,12 +32,19 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Replaced as a whole, and on the disk before that: a reader finds the old file or the new one."""
+    """Replaced as a whole, and on the disk before that: a reader finds the old file or the new one.
+
+    To the letter, with no other ends of lines than the text has, and never readable for more people than before.
+    """
     path = path.resolve()  # which may be kept elsewhere and linked to
     draft = path.with_name(f"{path.stem}-{uuid.uuid4().hex}.draft")
+    mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
+    opener = partial(os.open, mode=0o666 if mode is None else 0o600)
     try:
-        with draft.open("x", encoding="utf-8") as file:
+        with open(draft, "x", encoding="utf-8", newline="", opener=opener) as file:
             file.write(text)
+            if mode is not None:
+                os.chmod(draft, mode)
             file.flush()
             os.fsync(file.fileno())
         os.replace(draft, path)
