@@ -31,15 +31,16 @@ def locked(path: Path) -> Iterator[None]:
         raise SourceError(f"{path} cannot be written: {error}.") from error
 
 
-def replace_text(path: Path, text: str) -> None:
+def replace_text(path: Path, text: str, *, private: bool = False) -> None:
     """Replaced as a whole, and on the disk before that: a reader finds the old file or the new one.
 
-    To the letter, with no other ends of lines than the text has, and never readable for more people than before.
+    The ends of lines are those of the text. Who may read an old file may read the new one; a new one is for everybody
+    whom the system lets, or for its owner alone.
     """
     path = path.resolve()  # which may be kept elsewhere and linked to
     draft = path.with_name(f"{path.stem}-{uuid.uuid4().hex}.draft")
     mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
-    opener = partial(os.open, mode=0o666 if mode is None else 0o600)
+    opener = partial(os.open, mode=0o666 if mode is None and not private else 0o600)
     try:
         with open(draft, "x", encoding="utf-8", newline="", opener=opener) as file:
             file.write(text)

@@ -12,6 +12,7 @@ from shortlist.serve.cli.output import OK, Output, WrongUsage, write
 
 if TYPE_CHECKING:
     from shortlist.serve.install import Plan, Scope
+    from shortlist.serve.install.files import Change
 
 Names = Annotated[
     list[str] | None,
@@ -47,17 +48,24 @@ def install(
             "--command", help="What to start in place of this installation, such as 'uvx shortlist'.", metavar="TEXT"
         ),
     ] = None,
+    only: Annotated[
+        bool, option("--only", help="Move the other servers of the user behind this one; uninstall brings them back.")
+    ] = False,
     dry_run: DryRun = False,
 ) -> int:
     """Let an agent start `shortlist mcp`: write that into its configuration, and leave all else there as it is."""
     from importlib.util import find_spec
 
-    from shortlist.serve.install import Places, agents_named, installing
+    from shortlist.index.places import config_dir
+    from shortlist.serve.install import Moves, Places, agents_named, installing
 
     places, scope = Places(), _scope(project, user)
+    if only and project:
+        raise WrongUsage("--only moves the servers of the user; those of a project are shared with others.")
     agents = agents_named(_agents(agent), scope, places)
-    plans = [installing(one, scope, places, name=name, command=command) for one in agents]
-    _carry_out(out, plans, name, dry_run)
+    moves = Moves(config_dir(), places.home) if only else None
+    plans = [installing(one, scope, places, name=name, command=command, moves=moves) for one in agents]
+    _carry_out(out, [*(moves.changes() if moves else ()), *plans], name, dry_run)
     if command is None and find_spec("mcp") is None:
         out.warn('shortlist mcp needs the package mcp: pip install "shortlist[mcp]"')
     return OK
@@ -72,11 +80,14 @@ def uninstall(
     dry_run: DryRun = False,
 ) -> int:
     """Take what `install` wrote out of an agent's configuration again, and nothing else."""
-    from shortlist.serve.install import Places, agents_named, uninstalling
+    from shortlist.index.places import config_dir
+    from shortlist.serve.install import Moves, Places, agents_named, uninstalling
 
     places, scope = Places(), _scope(project, user)
     agents = agents_named(_agents(agent), scope, places)
-    _carry_out(out, [uninstalling(one, scope, places, name=name) for one in agents], name, dry_run)
+    moves = Moves(config_dir(), places.home)
+    plans = [uninstalling(one, scope, places, name=name, moves=moves) for one in agents]
+    _carry_out(out, [*plans, *moves.changes()], name, dry_run)
     return OK
 
 
@@ -95,39 +106,62 @@ def _scope(project: bool, user: bool) -> Scope:
     return "project" if project else "user"
 
 
-def _carry_out(out: Output, plans: Sequence[Plan], name: str, dry_run: bool) -> None:
-    """All plans were made before the first is carried out, so a broken file keeps any from being written."""
-    rows = []
-    for plan in plans:
-        kept = plan.change.apply() if plan.change.is_one and not dry_run else None
-        rows.append(_row(plan, kept, dry_run))
-    if dry_run and not out.as_json:
-        write("".join(row["diff"] for row in rows))
+def _carry_out(out: Output, steps: Sequence[Plan | Change], name: str, dry_run: bool) -> None:
+    """All was planned before the first step is taken, so a broken file keeps any from being written.
+
+    In the order of the steps a server that is moved is written to its new place before it leaves the old one.
+    """
+    from shortlist.serve.install import Plan
+
+    rows: list[dict[str, Any]] = []
+    try:
+        for step in steps:
+            change = step.change if isinstance(step, Plan) else step
+            kept = change.apply() if change.is_one and not dry_run else None
+            if isinstance(step, Plan):
+                rows.append(_row(step, kept))
+    except Exception:
         for row in rows:
-            if not row["diff"]:
-                out.note(f"{row['title']}: {DONE[row['action']]} ({row['file']}).")
+            out.note(_sentence(row))
+        raise
+    diffs = "".join((step.change if isinstance(step, Plan) else step).diff() for step in steps) if dry_run else ""
+    if dry_run and not out.as_json:
+        write(diffs)
+        for row in rows:
+            if row["action"] in ("unchanged", "absent"):
+                out.note(_sentence(row))
+            elif row["left"]:
+                out.note(f"{row['title']}:{_left(row)}")
         return
-    data = {"name": name, "dry_run": dry_run, "agents": rows}
+    data = {"name": name, "dry_run": dry_run, "agents": rows} | ({"diff": diffs} if dry_run else {})
     changed = [row["file"] for row in rows if row["action"] not in ("unchanged", "absent")]
     out.show(data, lambda screen: screen.say("\n".join(map(_sentence, rows))), changed)
 
 
-def _row(plan: Plan, kept: Path | None, dry_run: bool) -> dict[str, Any]:
-    row = {
+def _row(plan: Plan, kept: Path | None) -> dict[str, Any]:
+    return {
         "agent": plan.agent.name,
         "title": plan.agent.title,
         "scope": plan.scope,
         "file": str(plan.change.path),
         "action": plan.action,
         "backup": str(kept) if kept else None,
+        "moved": plan.moved,
+        "left": plan.left,
     }
-    return row | ({"diff": plan.change.diff()} if dry_run else {})
 
 
 def _sentence(row: dict[str, Any]) -> str:
     told = f"{row['title']}: {DONE[row['action']]} ({row['file']})."
+    if row["moved"]:
+        told += (
+            f" {'Back again' if row['action'] in ('removed', 'absent') else 'Behind it'}: {', '.join(row['moved'])}."
+        )
+    told += _left(row)
     if row["backup"]:
-        told += f" The file as it was: {Path(row['backup']).name}."
-    if row["action"] in ("added", "updated", "removed"):
-        told += " Restart it if it is running."
+        told += f" The file as it was: {Path(row['backup']).name}. Restart {row['title']} if it is running."
     return told
+
+
+def _left(row: dict[str, Any]) -> str:
+    return "".join(f" Left where it is: {name} ({reason.rstrip('.')})." for name, reason in row["left"].items())

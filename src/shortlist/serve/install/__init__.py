@@ -2,39 +2,38 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from copy import deepcopy
-from dataclasses import dataclass
-from pathlib import Path, PureWindowsPath
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from shortlist.errors import InputError, SourceError
-from shortlist.serve.install import jsonc
+from shortlist.errors import InputError
 from shortlist.serve.install.agents import AGENTS, Agent, Places, Scope
-from shortlist.serve.install.files import MARK, Change, read_file
-from shortlist.sources.mcp_config import SHORTEST_SECRET
+from shortlist.serve.install.configuration import NAME, Configuration, Data
+from shortlist.serve.install.files import Change
+from shortlist.serve.install.moved import Moves
 
-__all__ = ["AGENTS", "NAME", "Places", "Plan", "Scope", "agents_named", "installing", "uninstalling"]
-
-NAME = "shortlist"
+__all__ = ["AGENTS", "Moves", "Places", "Plan", "Scope", "agents_named", "installing", "uninstalling"]
 
 # Agents hand few variables on to the servers that they start.
 FOLDERS = ("SHORTLIST_CONFIG_DIR", "SHORTLIST_DATA_DIR", "SHORTLIST_CACHE_DIR")
 
-Data = dict[str, Any]
-
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be done for one agent: added, updated, removed, or nothing (unchanged, absent)."""
+    """What is to be done for one agent: added, updated, removed, or nothing (unchanged, absent).
+
+    With the servers that are moved away from it or back, and those that are left to it, each with the reason.
+    """
 
     agent: Agent
     scope: Scope
     action: str
     change: Change
+    moved: list[str] = field(default_factory=list)
+    left: dict[str, str] = field(default_factory=dict)
 
 
 def agents_named(names: Sequence[str], scope: Scope, places: Places) -> list[Agent]:
@@ -53,93 +52,56 @@ def agents_named(names: Sequence[str], scope: Scope, places: Places) -> list[Age
     return list(found.values())
 
 
-def installing(agent: Agent, scope: Scope, places: Places, *, name: str = NAME, command: str | None = None) -> Plan:
-    """The entry added. One of ours that is there is brought up to date, and keeps what else stands in it."""
-    file = _Configuration(agent, agent.file(scope, places))
+def installing(
+    agent: Agent,
+    scope: Scope,
+    places: Places,
+    *,
+    name: str = NAME,
+    command: str | None = None,
+    moves: Moves | None = None,
+) -> Plan:
+    """The entry added; one of ours that is there is brought up to date, and keeps what else stands in it. With `moves`
+    the agent's other servers come behind ours."""
+    file = Configuration(agent.file(scope, places), agent.key, agent.form)
     entry = _entry(agent, scope, places, command)
-    existing = file.servers.get(name)
-    if existing is None:
+    action = "added"
+    if name in file.servers:
+        file.check_ours(name)
+        action = "unchanged"
+        for keys, value in _differences(file.servers[name], entry):
+            file.put([name, *keys], value)
+            action = "updated"
+    else:
         file.put([name], entry)
-        return Plan(agent, scope, "added", file.change())
-    file.check_ours(name)
-    for keys, value in _differences(existing, entry):
-        file.put([name, *keys], value)
-    change = file.change()
-    return Plan(agent, scope, "updated" if change.is_one else "unchanged", change)
+    moved, left = [], {}
+    for other, server in list(file.servers.items()) if moves else ():
+        if moves and not file.is_ours(other):
+            reason = moves.take(agent, file.path, other, server)
+            if reason:
+                left[other] = reason
+            else:
+                file.drop(other)
+                moved.append(other)
+    if moved and action == "unchanged":
+        action = "updated"
+    return Plan(agent, scope, action, file.change(), moved, left)
 
 
-def uninstalling(agent: Agent, scope: Scope, places: Places, *, name: str = NAME) -> Plan:
-    """The entry removed, and nothing else."""
-    file = _Configuration(agent, agent.file(scope, places))
-    if name not in file.servers:
-        return Plan(agent, scope, "absent", file.change())
-    file.check_ours(name)
-    file.drop(name)
-    return Plan(agent, scope, "removed", file.change())
-
-
-class _Configuration:
-    """The servers in a file of an agent. Each edit is made in its text and in its data, which must say the same."""
-
-    def __init__(self, agent: Agent, path: Path) -> None:
-        self._agent, self._path = agent, path
-        self._before = read_file(path)
-        self._text = (self._before or "").removeprefix(MARK)
-        try:
-            self._data: Data = agent.form.read(self._text)
-        except (ValueError, RecursionError) as error:
-            form = "JSON" if agent.form is jsonc else "TOML"
-            raise SourceError(f"{path} is not valid {form}: {error}. Nothing was changed: mend it first.") from None
-        if not isinstance(self._data.get(agent.key, {}), dict):
-            raise SourceError(f"In {path}, '{agent.key}' is no mapping of servers. Nothing was changed: mend it first.")
-        self._secrets = frozenset(_secrets(self.servers))
-
-    @property
-    def servers(self) -> Data:
-        found: Data = self._data.get(self._agent.key, {})
-        return found
-
-    def check_ours(self, name: str) -> None:
-        entry = self.servers[name]
-        words = [entry.get("command"), *(entry.get("args") or ())] if isinstance(entry, Mapping) else []
-        if not any(isinstance(word, str) and PureWindowsPath(word).stem == NAME for word in words):
-            raise InputError(
-                f"The server {name!r} in {self._path} starts something else than shortlist: choose another --name."
-            )
-
-    def put(self, path: Sequence[str], value: Any) -> None:
-        try:
-            self._text = self._agent.form.put(self._text, [self._agent.key, *path], value)
-        except ValueError as error:
-            raise self._by_hand(str(error)) from None
-        inside = self._data.setdefault(self._agent.key, {})
-        for key in path[:-1]:
-            inside = inside.setdefault(key, {})
-        inside[path[-1]] = deepcopy(value)
-
-    def drop(self, name: str) -> None:
-        self._text = self._agent.form.drop(self._text, [self._agent.key, name])
-        del self.servers[name]
-
-    def change(self) -> Change:
-        """What the edits amount to, once it is certain that they did what they should."""
-        if not self._is_as_expected():
-            raise self._by_hand("its servers are written in an unusual way")
-        mark = MARK if (self._before or "").startswith(MARK) else ""
-        return Change(self._path, self._before, mark + self._text, self._secrets)
-
-    def _is_as_expected(self) -> bool:
-        try:
-            found = self._agent.form.read(self._text)
-        except ValueError:
-            return False
-        if self._agent.form is jsonc:
-            return json.dumps(found) == json.dumps(self._data)  # in the same order, too
-        empty: Data = {self._agent.key: {}}  # a table without a header of its own goes with the last one in it
-        return {**empty, **found} == {**empty, **self._data}
-
-    def _by_hand(self, reason: str) -> SourceError:
-        return SourceError(f"{self._path} cannot be changed safely: {reason}. Nothing was changed: do it by hand.")
+def uninstalling(agent: Agent, scope: Scope, places: Places, *, name: str = NAME, moves: Moves | None = None) -> Plan:
+    """The entry removed, and nothing else. With `moves`, servers that were moved come back to where they were."""
+    file = Configuration(agent.file(scope, places), agent.key, agent.form)
+    action = "absent"
+    if name in file.servers:
+        file.check_ours(name)
+        file.drop(name)
+        action = "removed"
+    moved = []
+    for other, server in moves.give_back(file.path).items() if moves else ():
+        if other not in file.servers:
+            file.put([other], server)
+            moved.append(other)
+    return Plan(agent, scope, action, file.change(), moved)
 
 
 def _entry(agent: Agent, scope: Scope, places: Places, command: str | None) -> Data:
@@ -173,13 +135,3 @@ def _differences(existing: Mapping[str, Any], entry: Mapping[str, Any]) -> Itera
             yield from (
                 (["env", name], folder) for name, folder in value.items() if existing["env"].get(name) != folder
             )
-
-
-def _secrets(servers: Mapping[str, Any]) -> Iterator[str]:
-    """What stands in environments and headers, and is nobody's business."""
-    for entry in servers.values():
-        for key in ("env", "headers", "http_headers"):
-            values = entry.get(key) if isinstance(entry, Mapping) else None
-            for value in values.values() if isinstance(values, Mapping) else ():
-                if isinstance(value, str) and len(value) >= SHORTEST_SECRET:
-                    yield value

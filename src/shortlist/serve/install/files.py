@@ -24,6 +24,7 @@ class Change:
     before: str | None
     after: str
     secrets: frozenset[str] = frozenset()  # not to be shown
+    is_private: bool = False  # whether a new file is for its owner alone
 
     @property
     def is_one(self) -> bool:
@@ -45,7 +46,7 @@ class Change:
             raise SourceError(f"{self.path} was changed meanwhile by another program: run it again.")
         kept = _copy(self.path) if self.before is not None else None
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        replace_text(self.path, self.after)
+        replace_text(self.path, self.after, private=self.is_private)
         return kept
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -228,7 +228,8 @@ def _indentation(text: str, at: int) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-def _edited(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
-    for start, end, new in sorted(edits, reverse=True):
+def _edited(text: str, edits: Sequence[tuple[int, int, str]]) -> str:
+    """The text with some parts replaced; what goes to the same place stands there in the order of the edits."""
+    for start, end, new in reversed(sorted(edits, key=lambda edit: edit[0])):  # noqa: C413  # the last of equals first
         text = text[:start] + new + text[end:]
     return text
