@@ -49,7 +49,7 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
     """The text with a value at a path of keys, those that are missing made."""
     root = _Reader(text).root
     if root.end < 0:
-        return _rendered(_nested(path, value), "", _Style(text)) + "\n"
+        return put(f"{text.rstrip()}\n{{}}\n".lstrip("\n"), path, value)
     style = _Style(text)
     inside = root
     for depth, key in enumerate(path):
@@ -183,7 +183,7 @@ class _Style:
         self.newline = "\r\n" if "\r\n" in text else "\n"
         indented = re.search(r'^([ \t]+)"', text, re.MULTILINE)
         self.unit = indented[1] if indented else "  "
-        self.on_one_line = "\n" not in text.strip() and text.strip() not in ("", "{}")
+        self.on_one_line = "\n" not in text.strip() and text.strip() != "{}"
 
 
 def _with_member(text: str, inside: _Object, key: str, value: Any, style: _Style) -> str:

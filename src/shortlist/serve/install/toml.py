@@ -39,6 +39,9 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
     same = [statement for statement in statements if statement.path == tuple(path)]
     if same and same[0].at is not None:
         return text[: same[0].at] + _value(value) + text[same[0].end :]
+    inline = _inline(text, path[:-1])
+    if inline is not None:
+        return put(text, path[:-1], {**inline, path[-1]: value})
     if isinstance(value, Mapping):
         begun = text and not text.endswith("\n")
         gap = (newline if begun else "") + (newline if text.strip() else "")
@@ -58,6 +61,9 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
 
 def drop(text: str, path: Sequence[str]) -> str:
     """The text without what it says of a path of keys, and the empty line before that."""
+    inline = _inline(text, path[:-1])
+    if inline is not None:
+        return put(text, path[:-1], {key: value for key, value in inline.items() if key != path[-1]})
     ours: list[tuple[int, int]] = []
     follows = False
     for statement in _statements(text):
@@ -73,6 +79,15 @@ def drop(text: str, path: Sequence[str]) -> str:
         gap = re.search(r"(?<=\n)[ \t]*\r?\n\Z", text[:start])
         text = text[: gap.start() if gap else start] + text[end:]
     return text
+
+
+def _inline(text: str, path: Sequence[str]) -> dict[str, Any] | None:
+    """The table at a path, if it is written in braces."""
+    for statement in _statements(text):
+        if statement.path == tuple(path) and statement.at is not None:
+            inside = read(f"table = {text[statement.at : statement.end]}")["table"]
+            return inside if isinstance(inside, dict) else None
+    return None
 
 
 def _statements(text: str) -> Iterator[_Statement]:
