@@ -239,9 +239,8 @@ def test_our_entry_is_brought_up_to_date_and_keeps_what_the_user_added(places: P
 def test_servers_that_codex_has_in_braces_stay_there(places: Places) -> None:
     file = write(places.home / ".codex" / "config.toml", 'mcp_servers = { a = { command = "x" } } # mine\n')
     assert install("codex", places) == "added"
-    assert file.read_text() == (
-        'mcp_servers = { a = { command = "x" }, shortlist = { command = "/opt/bin/shortlist", args = ["mcp"] } } # mine\n'
-    )
+    ours = 'shortlist = { command = "/opt/bin/shortlist", args = ["mcp"] }'
+    assert file.read_text() == f'mcp_servers = {{ a = {{ command = "x" }}, {ours} }} # mine\n'
     assert uninstall("codex", places) == "removed"
     assert file.read_text() == 'mcp_servers = { a = { command = "x" } } # mine\n'
 

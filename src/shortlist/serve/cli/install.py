@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,12 +29,13 @@ Name = Annotated[str, option("--name", help="What the server is called there.", 
 DryRun = Annotated[bool, option("--dry-run", help="Show what would change, and change nothing.")]
 
 DONE = {
-    "added": "now starts shortlist",
-    "updated": "starts shortlist as it is installed now",
-    "removed": "no longer starts shortlist",
-    "unchanged": "nothing to do, it starts shortlist already",
-    "absent": "nothing to do, it does not start shortlist",
+    "added": "{} now starts shortlist",
+    "updated": "{} is up to date again",
+    "removed": "{} no longer starts shortlist",
+    "unchanged": "Nothing to do: {} starts shortlist already",
+    "absent": "Nothing to do: {} does not start shortlist",
 }
+IDLE = ("unchanged", "absent")
 
 
 def install(
@@ -122,20 +124,21 @@ def _carry_out(out: Output, steps: Sequence[Plan | Change], name: str, dry_run: 
                 rows.append(_row(step, kept))
     except Exception:
         for row in rows:
-            out.note(_sentence(row))
+            out.note("\n".join(_lines(row)))
         raise
     diffs = "".join((step.change if isinstance(step, Plan) else step).diff() for step in steps) if dry_run else ""
+    data = {"name": name, "dry_run": dry_run, "agents": rows} | ({"diff": diffs} if dry_run else {})
     if dry_run and not out.as_json:
         write(diffs)
-        for row in rows:
-            if row["action"] in ("unchanged", "absent"):
-                out.note(_sentence(row))
-            elif row["left"]:
-                out.note(f"{row['title']}:{_left(row)}")
+        for line in (
+            line for row in rows for line in _lines(row) if row["action"] in IDLE or line.startswith("  left")
+        ):
+            out.note(line)
         return
-    data = {"name": name, "dry_run": dry_run, "agents": rows} | ({"diff": diffs} if dry_run else {})
-    changed = [row["file"] for row in rows if row["action"] not in ("unchanged", "absent")]
-    out.show(data, lambda screen: screen.say("\n".join(map(_sentence, rows))), changed)
+    lines = [line for row in rows for line in _lines(row)]
+    lines += ["Restart what is running, so that it sees the change."] if any(row["backup"] for row in rows) else []
+    changed = [row["file"] for row in rows if row["action"] not in IDLE]
+    out.show(data, lambda screen: screen.say("\n".join(lines)), changed)
 
 
 def _row(plan: Plan, kept: Path | None) -> dict[str, Any]:
@@ -151,17 +154,12 @@ def _row(plan: Plan, kept: Path | None) -> dict[str, Any]:
     }
 
 
-def _sentence(row: dict[str, Any]) -> str:
-    told = f"{row['title']}: {DONE[row['action']]} ({row['file']})."
+def _lines(row: dict[str, Any]) -> Iterator[str]:
+    home = str(Path.home())
+    file = f"~{row['file'].removeprefix(home)}" if row["file"].startswith(f"{home}{os.sep}") else row["file"]
+    yield f"{DONE[row['action']].format(row['title'])} ({file})"
     if row["moved"]:
-        told += (
-            f" {'Back again' if row['action'] in ('removed', 'absent') else 'Behind it'}: {', '.join(row['moved'])}."
-        )
-    told += _left(row)
+        yield f"  {'back there' if row['action'] in ('removed', 'absent') else 'behind it'}: {', '.join(row['moved'])}"
+    yield from (f"  left there: {name}, because {reason.rstrip('.')}" for name, reason in row["left"].items())
     if row["backup"]:
-        told += f" The file as it was: {Path(row['backup']).name}. Restart {row['title']} if it is running."
-    return told
-
-
-def _left(row: dict[str, Any]) -> str:
-    return "".join(f" Left where it is: {name} ({reason.rstrip('.')})." for name, reason in row["left"].items())
+        yield f"  as it was: {Path(row['backup']).name}"
