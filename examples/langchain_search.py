@@ -11,13 +11,11 @@ from shortlist.kits.hooks.langchain import ShortlistRetriever, ShortlistTool, To
 DOCS = Path(__file__).parent / "data" / "docs"
 
 
-@tool
 def track_shipment(order_id: str) -> str:
     """Tell where the parcel of an order is now."""
     return f"{order_id} is in Leeds"
 
 
-@tool
 def refund_payment(payment_id: str) -> str:
     """Send money back to the customer's card."""
     return f"{payment_id} was paid back"
@@ -32,7 +30,7 @@ def main() -> None:
     message = search.invoke({"type": "tool_call", "id": "1", "name": search.name, "args": {"query": "days of leave"}})
     print(message.artifact["results"][0]["id"])
 
-    chooser = ToolChooser([track_shipment, refund_payment])
+    chooser = ToolChooser([tool(track_shipment), tool(refund_payment)])
     print([chosen.name for chosen in chooser.choose("where is the parcel?")])  # for model.bind_tools(...)
 
 

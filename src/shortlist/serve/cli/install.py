@@ -36,6 +36,7 @@ DONE = {
     "absent": "Nothing to do: {} does not start shortlist",
 }
 IDLE = ("unchanged", "absent")
+LEFT = "  left there"
 
 
 def install(
@@ -130,14 +131,14 @@ def _carry_out(out: Output, steps: Sequence[Plan | Change], name: str, dry_run: 
     data = {"name": name, "dry_run": dry_run, "agents": rows} | ({"diff": diffs} if dry_run else {})
     if dry_run and not out.as_json:
         write(diffs)
-        for line in (
-            line for row in rows for line in _lines(row) if row["action"] in IDLE or line.startswith("  left")
-        ):
-            out.note(line)
+        for row in rows:
+            for line in _lines(row):
+                if row["action"] in IDLE or line.startswith(LEFT):
+                    out.note(line)
         return
     lines = [line for row in rows for line in _lines(row)]
     lines += ["Restart what is running, so that it sees the change."] if any(row["backup"] for row in rows) else []
-    changed = [row["file"] for row in rows if row["action"] not in IDLE]
+    changed = [row["file"] for row in rows if row["action"] not in IDLE or row["moved"]]
     out.show(data, lambda screen: screen.say("\n".join(lines)), changed)
 
 
@@ -160,6 +161,6 @@ def _lines(row: dict[str, Any]) -> Iterator[str]:
     yield f"{DONE[row['action']].format(row['title'])} ({file})"
     if row["moved"]:
         yield f"  {'back there' if row['action'] in ('removed', 'absent') else 'behind it'}: {', '.join(row['moved'])}"
-    yield from (f"  left there: {name}, because {reason.rstrip('.')}" for name, reason in row["left"].items())
+    yield from (f"{LEFT}: {name}, because {reason.rstrip('.')}" for name, reason in row["left"].items())
     if row["backup"]:
         yield f"  as it was: {Path(row['backup']).name}"

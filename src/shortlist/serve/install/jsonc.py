@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 DEEPEST = 200
 
@@ -170,7 +170,7 @@ class _Reader:
             self._at = space.end()
         return self._at
 
-    def _fail(self, reason: str) -> Any:
+    def _fail(self, reason: str) -> NoReturn:
         line = self._text.count("\n", 0, self._at) + 1
         column = self._at - self._text.rfind("\n", 0, self._at)
         raise ValueError(f"line {line}, column {column}: {reason}")
