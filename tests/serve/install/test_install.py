@@ -284,6 +284,9 @@ def test_another_command_may_be_started(places: Places) -> None:
     entry = json.loads((places.home / ".cursor" / "mcp.json").read_text())["mcpServers"]["shortlist"]
     assert entry == {"command": "uvx", "args": ["--from", "shortlist[mcp]", "shortlist", "mcp"]}
     assert uninstall("cursor", places) == "removed"
+    for command in ("", " ", "'open"):
+        with pytest.raises(InputError, match="cannot be read: write it as for a shell"):
+            install("cursor", places, command=command)
 
 
 def test_all_means_the_agents_that_are_here(places: Places) -> None:
@@ -363,13 +366,11 @@ class TestOnly:
         assert self.behind(own) == {}
 
     def test_what_codex_says_in_its_own_words_is_translated_and_comes_back_as_it_was(
-        self, own: Path, places: Places, monkeypatch: pytest.MonkeyPatch
+        self, own: Path, places: Places
     ) -> None:
-        monkeypatch.setenv("KEY", "value")
         text = """\
 [mcp_servers.local]
 command = "x"
-env_vars = ["KEY"]
 tool_timeout_sec = 60
 startup_timeout_sec = 5
 
@@ -378,9 +379,11 @@ A = "b"
 
 [mcp_servers.remote]
 url = "https://a.example/mcp"
-bearer_token_env_var = "KEY"
 http_headers = { X = "y" }
-env_http_headers = { Z = "KEY" }
+
+[mcp_servers.keyed]
+url = "https://a.example/mcp"
+bearer_token_env_var = "KEY"
 
 [mcp_servers.odd]
 command = "x"
@@ -389,18 +392,15 @@ experimental_environment = "remote"
         file = write(places.home / ".codex" / "config.toml", text)
         moves = self.moves(own, places)
         plan = installing(AGENTS["codex"], "user", places, moves=moves)
-        assert plan.left == {"odd": "only Codex understands its 'experimental_environment'"}
+        assert plan.left == {
+            "keyed": "Codex hands the variables that it needs to no other server",
+            "odd": "only Codex understands its 'experimental_environment'",
+        }
         for change in [*moves.changes(), plan.change]:
             change.apply()
-        headers = {"Z": "${KEY}", "Authorization": "Bearer ${KEY}", "X": "y"}
         assert self.behind(own) == {
-            "local": {
-                "command": "x",
-                "timeout_seconds": 60,
-                "env": {"KEY": "${KEY}", "A": "b"},
-                "cwd": str(places.home),
-            },
-            "remote": {"url": "https://a.example/mcp", "headers": headers},
+            "local": {"command": "x", "timeout_seconds": 60, "env": {"A": "b"}, "cwd": str(places.home)},
+            "remote": {"url": "https://a.example/mcp", "headers": {"X": "y"}},
         }
         back = self.moves(own, places)
         plan = uninstalling(AGENTS["codex"], "user", places, moves=back)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from shortlist.errors import InputError, MissingExtra
@@ -28,20 +29,23 @@ def tool_search(tools: Tools | None = None, **options: Any) -> Strategy:
     Options are those of `Toolbox`.
     """
     given = None if tools is None else Toolbox(tools, **options)
-    indexed: tuple[list[ToolDefinition], Toolbox] | None = None
+    own: tuple[list[ToolDefinition], Toolbox] | None = None
 
     def search(ctx: RunContext[Any], queries: Sequence[str], deferred: Sequence[ToolDefinition]) -> list[str]:
-        nonlocal indexed
-        toolbox = given
-        if toolbox is None:
-            if indexed is None or indexed[0] != list(deferred):
-                indexed = list(deferred), Toolbox([_schema(tool) for tool in deferred], **options)
-            toolbox = indexed[1]
-        asked = [query for query in queries if query.strip()]
-        found = [toolbox.find({"query": query}).tools for query in asked]
-        return list(dict.fromkeys(tool.name for tools in found for tool in tools))
+        nonlocal own
+        if given is not None:
+            return _found(given, queries)
+        if own is None or own[0] != list(deferred):
+            own = list(deferred), Toolbox([_schema(tool) for tool in deferred], **options)
+        toolbox = own[1]
+        return [toolbox.document(name).title for name in _found(toolbox, queries)]
 
     return search
+
+
+def _found(toolbox: Toolbox, queries: Sequence[str]) -> list[str]:
+    found = [toolbox.find({"query": query}).tools for query in queries if query.strip()]
+    return list(dict.fromkeys(tool.name for tools in found for tool in tools))
 
 
 def toolset(tools: Tools, call: Call) -> FunctionToolset[Any]:
@@ -50,10 +54,9 @@ def toolset(tools: Tools, call: Call) -> FunctionToolset[Any]:
     `call` runs a tool: it is given the tool's document, whose id and source tell what to reach, and the arguments. It
     may be asynchronous. An InputError from it goes back to the model, which may try again.
     """
-    toolbox = Toolbox(tools)
     made: FunctionToolset[Any] = FunctionToolset()
-    for found in toolbox:
-        run = _runner(call, toolbox.document(found.name))
+    for found, document in Toolbox(tools).items():
+        run = _runner(call, document)
         tool = Tool[Any].from_schema(run, found.name, found.description, found.parameters)
         tool.defer_loading = True
         made.add_tool(tool)
@@ -61,14 +64,25 @@ def toolset(tools: Tools, call: Call) -> FunctionToolset[Any]:
 
 
 def _runner(call: Call, document: Document) -> Callable[..., Any]:
-    async def run(**arguments: Any) -> Any:
-        try:
-            result = call(document, arguments)
-            return await result if inspect.isawaitable(result) else result
-        except InputError as error:
-            raise ModelRetry(str(error)) from error
+    """A function that PydanticAI awaits, or runs in a thread."""
 
-    return run
+    async def awaited(**arguments: Any) -> Any:
+        with _errors_told():
+            return await call(document, arguments)
+
+    def run(**arguments: Any) -> Any:
+        with _errors_told():
+            return call(document, arguments)
+
+    return awaited if inspect.iscoroutinefunction(call) else run
+
+
+@contextmanager
+def _errors_told() -> Iterator[None]:
+    try:
+        yield
+    except InputError as error:
+        raise ModelRetry(str(error)) from error
 
 
 def _schema(tool: ToolDefinition) -> dict[str, Any]:

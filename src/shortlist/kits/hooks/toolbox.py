@@ -86,12 +86,16 @@ class Toolbox:
 
     def __iter__(self) -> Iterator[AgentTool]:
         """All tools, in the order in which they were added."""
+        return (tool for tool, _ in self.items())
+
+    def items(self) -> Iterator[tuple[AgentTool, Document]]:
+        """All tools, each with what it was made of."""
         corpora = self._corpora()
         names = self._current(corpora)
         for corpus in corpora.values():
             for document in corpus:
                 if name := names.of.get((corpus.name, document.id)):
-                    yield self._tool(name, document)
+                    yield self._tool(name, document), document
 
     def __getitem__(self, name: str) -> AgentTool:
         """The tool that has this name."""

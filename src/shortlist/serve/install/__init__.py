@@ -106,13 +106,23 @@ def uninstalling(agent: Agent, scope: Scope, places: Places, *, name: str = NAME
 
 def _entry(agent: Agent, scope: Scope, places: Places, command: str | None) -> Data:
     """What starts us. Folders that variables name are passed on, but not in a file that others may share."""
-    first, *rest = shlex.split(command, posix=places.platform != "win32") if command else own_command(places)
+    first, *rest = own_command(places) if command is None else _words(command, places)
     entry: Data = {"type": "stdio"} if agent.says_type else {}
     entry |= {"command": first, "args": [*rest, "mcp"]}
     folders = {name: places.environment[name] for name in FOLDERS if places.environment.get(name)}
     if folders and scope == "user":
         entry["env"] = {name: str(Path(folder).expanduser().absolute()) for name, folder in folders.items()}
     return entry
+
+
+def _words(command: str, places: Places) -> list[str]:
+    try:
+        words = shlex.split(command, posix=places.platform != "win32")
+    except ValueError:
+        words = []
+    if not words:
+        raise InputError(f"The command {command!r} cannot be read: write it as for a shell.")
+    return words
 
 
 def own_command(places: Places, python: str = sys.executable) -> list[str]:

@@ -19,11 +19,14 @@ from shortlist.sources.mcp_config import Server, servers_of
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
-# What Codex says of a server in words of its own; the others are those of everybody.
+# What Codex says of a server, and the word that others have for it.
 CODEX = {
-    *("command", "args", "env", "cwd", "url", "enabled", "enabled_tools", "disabled_tools", "tool_timeout_sec"),
-    *("startup_timeout_sec", "http_headers", "env_http_headers", "bearer_token_env_var", "env_vars"),
+    **dict.fromkeys(("command", "args", "env", "cwd", "url", "enabled", "enabled_tools", "disabled_tools")),
+    "http_headers": "headers",
+    "tool_timeout_sec": "timeout_seconds",
+    "startup_timeout_sec": "",  # is nobody else's business
 }
+CODEX_VARIABLES = ("env_vars", "env_http_headers", "bearer_token_env_var")
 
 
 class Moves:
@@ -80,21 +83,9 @@ def _for_gateway(agent: Agent, name: str, entry: Any, home: Path) -> Data:
 
 
 def _from_codex(entry: Mapping[str, Any]) -> Data:
+    if any(key in entry for key in CODEX_VARIABLES):
+        raise ValueError("Codex hands the variables that it needs to no other server")
     unknown = [key for key in entry if key not in CODEX]
     if unknown:
         raise ValueError(f"only Codex understands its '{unknown[0]}'")
-    told = {key: entry[key] for key in ("command", "args", "cwd", "url", "enabled") if key in entry}
-    told |= {key: entry[key] for key in ("enabled_tools", "disabled_tools") if key in entry}
-    if "tool_timeout_sec" in entry:
-        told["timeout_seconds"] = entry["tool_timeout_sec"]
-    environment = {variable: f"${{{variable}}}" for variable in map(str, entry.get("env_vars", []))}
-    headers = {header: f"${{{variable}}}" for header, variable in entry.get("env_http_headers", {}).items()}
-    if "bearer_token_env_var" in entry:
-        headers["Authorization"] = f"Bearer ${{{entry['bearer_token_env_var']}}}"
-    for key, values in (
-        ("env", {**environment, **entry.get("env", {})}),
-        ("headers", {**headers, **entry.get("http_headers", {})}),
-    ):
-        if values:
-            told[key] = values
-    return told
+    return {CODEX[key] or key: value for key, value in entry.items() if CODEX[key] != ""}
