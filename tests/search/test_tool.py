@@ -39,6 +39,14 @@ def test_a_call_returns_what_fits_with_its_body_as_plain_data(corpus: Corpus) ->
     assert json.loads(json.dumps(answer)) == answer
 
 
+def test_options_of_discover_hold_for_the_tool(corpus: Corpus) -> None:
+    assert names(corpus.as_tool(filter={"kind": "file"})("parcel or opening hours")) == ["note"]
+    assert set(names(corpus.as_tool(mode="lexical", strategy="top_k")("money or parcel"))) == {"refund", "track"}
+    assert corpus.as_tool(min_score=99)("parcel")["reason"].endswith("is below the floor of 99.")
+    corpus.set_floor("auto", 99.0)
+    assert corpus.as_tool(min_score="auto")("parcel")["abstained"]
+
+
 def test_where_nothing_fits_it_says_so(corpus: Corpus) -> None:
     answer = corpus.as_tool()(query="of the and")
     assert (answer["abstained"], answer["results"]) == (True, [])

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import stat
 import uuid
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from shortlist.errors import CorpusBusy, SourceError
@@ -29,13 +31,21 @@ def locked(path: Path) -> Iterator[None]:
         raise SourceError(f"{path} cannot be written: {error}.") from error
 
 
-def replace_text(path: Path, text: str) -> None:
-    """Replaced as a whole, and on the disk before that: a reader finds the old file or the new one."""
+def replace_text(path: Path, text: str, *, private: bool = False) -> None:
+    """Replaced as a whole, and on the disk before that: a reader finds the old file or the new one.
+
+    The ends of lines are those of the text. Who may read an old file may read the new one; a new one is for everybody
+    whom the system lets, or for its owner alone.
+    """
     path = path.resolve()  # which may be kept elsewhere and linked to
     draft = path.with_name(f"{path.stem}-{uuid.uuid4().hex}.draft")
+    mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
+    opener = partial(os.open, mode=0o666 if mode is None and not private else 0o600)
     try:
-        with draft.open("x", encoding="utf-8") as file:
+        with open(draft, "x", encoding="utf-8", newline="", opener=opener) as file:
             file.write(text)
+            if mode is not None:
+                os.chmod(draft, mode)
             file.flush()
             os.fsync(file.fileno())
         os.replace(draft, path)

@@ -25,10 +25,12 @@ def as_tool(
     description: str | None = None,
     k: int = K,
     level: Level = "body",
+    **options: Any,
 ) -> AgentTool:
     """Whatever `search` takes, as a tool that returns the few things that fit, or says that nothing does.
 
-    A model may ask for another number of results than `k`, up to 20. `level` is how much it is shown of each.
+    A model may ask for another number of results than `k`, up to 20. `level` is how much it is shown of each. Further
+    options are those of `discover`: mode, filter, strategy, min_score, rel and so on.
     """
     k = how_many(k, "k", most=MOST)
     corpora = resolve(corpus, needs_vectors=True)
@@ -38,7 +40,7 @@ def as_tool(
         if not isinstance(query, str) or not query.strip():
             raise InputError(f"The argument 'query' says in words what is needed; it is not {query!r}.")
         wanted = k if top_k is None else how_many(top_k, "top_k", most=MOST)
-        found = discover(asked, query, k=max(wanted, 10), min_score="auto", level=level, max_k=wanted)
+        found = discover(asked, query, k=max(wanted, 10), level=level, max_k=wanted, **{"min_score": "auto", **options})
         return {
             "query": query,
             "abstained": found.abstained,

@@ -102,6 +102,21 @@ def _document(
     )
 
 
+def arguments_of(operation: Mapping[str, Any]) -> dict[str, Any]:
+    """What a call of an operation takes, as the schema of one object: parameters by name, the body as `body`."""
+    parameters = [one for one in operation.get("parameters") or () if isinstance(one, Mapping) and one.get("name")]
+    properties = {
+        name: {key: value for key, value in schema.items() if value is not None}
+        for name, schema in _as_schema(parameters)["properties"].items()
+    }
+    required = [one["name"] for one in parameters if one.get("required") is True]
+    body = operation.get("requestBody")
+    if isinstance(body, Mapping) and body:
+        properties["body"] = _body_schema(body) or {}
+        required += ["body"] if body.get("required") is True else []
+    return {"type": "object", "properties": properties} | ({"required": required} if required else {})
+
+
 class _Resolver:
     """Puts what local references point to in their place. One inside itself, or one too many, stays as it is."""
 

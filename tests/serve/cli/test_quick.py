@@ -33,6 +33,8 @@ PLAIN = [
     ["eval-select", "shop", "cases.jsonl", "--rel", "0.8", "--min-score", "auto"],
     ["calibrate-min-score", "shop", "cases.jsonl", "--persist", "--mode", "lexical"],
     ["lint", "shop", "--strict"],
+    ["install", "--agent", "cursor", "--agent=codex", "--project", "--name", "tools", "--dry-run"],
+    ["uninstall", "--agent", "all", "--user", "--json"],
     ["doctor", "--quiet"],
     ["warm"],
     ["download"],

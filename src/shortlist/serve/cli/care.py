@@ -22,6 +22,9 @@ EXTRAS = {
     "mcp": ("mcp",),
     "watch": ("watchfiles",),
     "serve": ("httptools",),
+    "langchain": ("langchain_core",),
+    "llamaindex": ("llama_index",),
+    "pydantic-ai": ("pydantic_ai",),
 }
 VARIABLES = {
     "SHORTLIST_CONFIG_DIR": "the folder of the registry",

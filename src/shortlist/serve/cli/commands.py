@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from shortlist.serve.cli import answers, care, find, judge, keep, serve, tools, tune
+from shortlist.serve.cli import answers, care, find, install, judge, keep, serve, tools, tune
 from shortlist.serve.cli.declare import command, command_name
 
 PANELS: dict[str, tuple[Callable[..., int], ...]] = {
@@ -20,7 +20,7 @@ PANELS: dict[str, tuple[Callable[..., int], ...]] = {
         tune.distractors,
         judge.lint,
     ),
-    "Serve": (serve.serve,),
+    "Serve": (serve.serve, install.install, install.uninstall),
     "Care": (care.doctor, care.warm, care.download),
 }
 COMMANDS = {command_name(function): command(function) for functions in PANELS.values() for function in functions}
