@@ -29,13 +29,13 @@ h1 { font-size: 24px; margin: 0; } h2 { font-size: 18px; margin: 34px 0 10px; } 
 figure { margin: 0; padding: 14px; background: var(--card); border: 1px solid var(--edge); border-radius: 8px; }
 figcaption { font-weight: 600; margin-bottom: 6px; }
 svg { width: 100%; height: auto; display: block; } svg text { fill: var(--soft); font-size: 12px; }
-.grid { stroke: var(--edge); } .axis { stroke: var(--soft); }
+.grid { stroke: var(--edge); } .base { stroke: var(--soft); }
 .mark { stroke: var(--bad); stroke-dasharray: 5 4; stroke-width: 2; }
-.line { fill: none; stroke-width: 2; } .band { opacity: .15; } .bar { opacity: .6; }
+.line { fill: none; stroke-width: 2; } .band { opacity: .15; } .column { opacity: .6; }
 .line.s1 { stroke: var(--s1); } .line.s2 { stroke: var(--s2); }
 .line.s3 { stroke: var(--s3); } .line.s4 { stroke: var(--s4); }
-.dot.s1, .bar.s1, .band.s1 { fill: var(--s1); } .dot.s2, .bar.s2, .band.s2 { fill: var(--s2); }
-.dot.s3, .bar.s3, .band.s3 { fill: var(--s3); } .dot.s4, .bar.s4, .band.s4 { fill: var(--s4); }
+.dot.s1, .column.s1, .band.s1 { fill: var(--s1); } .dot.s2, .column.s2, .band.s2 { fill: var(--s2); }
+.dot.s3, .column.s3, .band.s3 { fill: var(--s3); } .dot.s4, .column.s4, .band.s4 { fill: var(--s4); }
 .keys { display: flex; flex-wrap: wrap; gap: 4px 16px; margin-top: 4px; font-size: 13px; color: var(--soft); }
 .key i { display: inline-block; width: 10px; height: 10px; border-radius: 2px; margin-right: 6px; }
 i.s1 { background: var(--s1); } i.s2 { background: var(--s2); }

@@ -137,7 +137,7 @@ def histogram(
                 left, right = x(low + at * width), x(low + (at + 1) * width)
                 label = f"{name}: {share:.1%} from {_number(low + at * width)} to {_number(low + (at + 1) * width)}"
                 parts.append(
-                    f'<rect class="bar s{number}" x="{left}" y="{y(share)}" width="{max(right - left - 1, 0.5):.1f}" '
+                    f'<rect class="column s{number}" x="{left}" y="{y(share)}" width="{max(right - left - 1, 0.5):.1f}" '
                     f'height="{y(0.0) - y(share):.1f}"><title>{escape(label)}</title></rect>'
                 )
     if mark:
@@ -180,7 +180,7 @@ def _axes(x: _Scale, y: _Scale, across: str, up: str) -> str:
         parts.append(f'<text x="{_LEFT - 7}" y="{y(tick) + 4}" text-anchor="end">{_number(tick)}</text>')
     for tick in x.ticks():
         parts.append(f'<text x="{x(tick)}" y="{bottom + 17}" text-anchor="middle">{_number(tick)}</text>')
-    parts.append(f'<line class="axis" x1="{_LEFT}" x2="{right}" y1="{bottom}" y2="{bottom}"/>')
+    parts.append(f'<line class="base" x1="{_LEFT}" x2="{right}" y1="{bottom}" y2="{bottom}"/>')
     parts.append(f'<text x="{(_LEFT + right) / 2:.0f}" y="{HEIGHT - 8}" text-anchor="middle">{escape(across)}</text>')
     middle = (bottom + _TOP) / 2
     parts.append(f'<text transform="translate(13 {middle:.0f}) rotate(-90)" text-anchor="middle">{escape(up)}</text>')
