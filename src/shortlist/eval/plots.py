@@ -135,9 +135,10 @@ def histogram(
         for at, share in enumerate(heights):
             if share:
                 left, right = x(low + at * width), x(low + (at + 1) * width)
+                wide = max(right - left - 1, 0.5)
                 label = f"{name}: {share:.1%} from {_number(low + at * width)} to {_number(low + (at + 1) * width)}"
                 parts.append(
-                    f'<rect class="column s{number}" x="{left}" y="{y(share)}" width="{max(right - left - 1, 0.5):.1f}" '
+                    f'<rect class="column s{number}" x="{left}" y="{y(share)}" width="{wide:.1f}" '
                     f'height="{y(0.0) - y(share):.1f}"><title>{escape(label)}</title></rect>'
                 )
     if mark:

@@ -18,8 +18,11 @@ const UNKNOWN = "urn:shortlist:unknown-ids";
 const CASES = { title: "These cases cannot be evaluated" };
 const EXAMPLE = '{"query": "where is my parcel", "gold": ["track_shipment"]}\n{"query": "play some jazz", "gold": []}';
 
-// What was pasted and what came of it survive a look at another tab.
-const kept = { corpus: "", cases: "", found: null, findings: null };
+// A longer file is not shown in the field, which would be slow.
+const SHOWN = 50_000;
+
+// What was pasted or read and what came of it survive a look at another tab.
+const kept = { corpus: "", cases: "", from: "", found: null, findings: null };
 
 export function mount(root, params) {
   const asked = {
@@ -42,7 +45,7 @@ export function mount(root, params) {
     autocapitalize: "off",
     placeholder: EXAMPLE,
     "aria-describedby": "cases-hint cases-wrong",
-    oninput: () => written(field.value),
+    oninput: () => given(field.value),
     ondragover: (event) => event.preventDefault(),
     ondrop: (event) => {
       if (!event.dataTransfer.files.length) return;
@@ -155,8 +158,8 @@ export function mount(root, params) {
   mode.set(asked.mode);
   against.set(asked.against);
   curve.set(asked.curve);
-  field.value = kept.cases;
-  written(kept.cases);
+  field.value = shown();
+  counts();
   form();
   addEventListener("keydown", shortcuts);
   begin();
@@ -205,17 +208,26 @@ export function mount(root, params) {
     });
   }
 
-  function written(text) {
-    kept.cases = text;
-    const lines = text.split("\n").filter((line) => line.trim()).length;
-    count.textContent = lines ? counted(lines, "case") : "";
+  function given(cases, from = "") {
+    Object.assign(kept, { cases, from });
+    counts();
     say("");
   }
 
-  async function read(given) {
-    field.value = await given.text();
-    written(field.value);
-    count.textContent += ` from ${given.name}`;
+  async function read(chosenFile) {
+    given(await chosenFile.text(), chosenFile.name);
+    field.value = shown();
+    counts();
+  }
+
+  function shown() {
+    return kept.cases.length > SHOWN ? "" : kept.cases;
+  }
+
+  function counts() {
+    const lines = kept.cases.split("\n").filter((line) => line.trim()).length;
+    count.textContent = lines ? counted(lines, "case") + (kept.from && ` from ${kept.from}`) : "";
+    field.placeholder = lines && !field.value ? "The cases of the file are not shown. Write here to replace them." : EXAMPLE;
   }
 
   function say(text) {
@@ -275,11 +287,11 @@ export function mount(root, params) {
     }
     if (start.disabled) return;
     if (asked.show === "lint") judge("findings", (heard, signal) => service.lint(kept.corpus, heard, signal));
-    else if (!field.value.trim()) {
+    else if (!kept.cases.trim()) {
       say("Paste cases, or choose a file of them.");
       field.focus();
     } else {
-      const body = { cases: field.value, mode: asked.mode, k: asked.k, curve: asked.curve, html: true, unknown };
+      const body = { cases: kept.cases, mode: asked.mode, k: asked.k, curve: asked.curve, html: true, unknown };
       if (asked.against) body.against = asked.against;
       say("");
       judge("found", (heard, signal) => service.evaluate(kept.corpus, body, heard, signal));
