@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from shortlist.eval.calibration import Calibration, calibrate_min_score
+from shortlist.eval.cases import Case
 from shortlist.eval.certainty import SEED
 from shortlist.eval.distractors import Curve, distractor_robustness_curve
 from shortlist.eval.page import figures, html_page
@@ -93,7 +94,7 @@ def study(
     """Ask the cases of a report again, in the same way, for the choice, the floor and the cost of growth."""
     cases = [one.case for one in report.outcomes]
     mode, k = report.mode, report.k
-    known = [one.case for one in report.in_scope if one.outcome != "gold_missing"]
+    known = _without_missing(cases, set(corpus.ids()))
     with_sweep, with_floor = bool(report.in_scope), bool(report.in_scope and report.out_of_scope)
     with_curve = bool(curve and known and len(corpus) <= CURVE_UP_TO)
     steps = 1 + with_sweep + with_floor + with_curve
@@ -122,3 +123,9 @@ def study(
             corpus, known, mode=mode, k=k, seed=seed, progress=step("adding distractors")
         )
     return Study(report, comparison, chosen, sweep, floor, growth)
+
+
+def _without_missing(cases: Sequence[Case], ids: Set[str]) -> list[Case]:
+    """The cases with the gold that there is, of which a catalog can be made; without those that have none."""
+    found = [Case(case.query, tuple(id for id in case.gold if id in ids)) for case in cases]
+    return [case for case in found if case.in_scope]

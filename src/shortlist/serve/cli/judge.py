@@ -33,7 +33,7 @@ def eval(
     out: Output,
     corpus: Where,
     cases: Annotated[
-        str | None, Argument(metavar="[CASES]", help="JSONL, a BEIR folder, or TREC topics with --qrels.")
+        str | None, Argument(metavar="CASES", help="JSONL, a BEIR folder, or TREC topics with --qrels.")
     ] = None,
     qrels: Qrels = None,
     k: Most = 10,
@@ -98,7 +98,11 @@ def eval(
         brief,
     )
     for name, limit in failed.items():
-        out.warn(f"{name} is {report.metrics.get(name, 0.0):.4f}, which is under {limit:g}.")
+        value = report.metrics.get(name)
+        out.warn(
+            f"{name} cannot be measured, since no case has gold." if value is None
+            else f"{name} is {value:.4f}, which is under {limit:g}."
+        )  # fmt: skip
     return ERROR if failed else OK
 
 
