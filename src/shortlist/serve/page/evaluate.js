@@ -1,5 +1,6 @@
 // Judge a corpus: by cases, how well the right things are found; by itself, what cannot be found or told apart.
 
+import { CaseField } from "./casefield.js";
 import { choice, segments, slider, toggle } from "./controls.js";
 import { empty, failure, h, icon, loading } from "./dom.js";
 import { linted } from "./lint.js";
@@ -16,13 +17,9 @@ const MODES = [
 ];
 const UNKNOWN = "urn:shortlist:unknown-ids";
 const CASES = { title: "These cases cannot be evaluated" };
-const EXAMPLE = '{"query": "where is my parcel", "gold": ["track_shipment"]}\n{"query": "play some jazz", "gold": []}';
 
-// A longer file is not shown in the field, which would be slow.
-const SHOWN = 50_000;
-
-// What was pasted or read and what came of it survive a look at another tab.
-const kept = { corpus: "", cases: "", from: "", found: null, findings: null };
+// What came of it survives a look at another tab.
+const kept = { corpus: "", found: null, findings: null };
 
 export function mount(root, params) {
   const asked = {
@@ -36,38 +33,7 @@ export function mount(root, params) {
   let underWay = null;
 
   const corpus = h("select", { "aria-label": "Corpus", onchange: () => chosen(corpus.value) });
-  const field = h("textarea", {
-    id: "cases",
-    class: "code",
-    rows: 9,
-    wrap: "off",
-    spellcheck: "false",
-    autocapitalize: "off",
-    placeholder: EXAMPLE,
-    "aria-describedby": "cases-hint cases-wrong",
-    oninput: () => given(field.value),
-    ondragover: (event) => event.preventDefault(),
-    ondrop: (event) => {
-      if (!event.dataTransfer.files.length) return;
-      event.preventDefault();
-      read(event.dataTransfer.files[0]);
-    },
-    onkeydown: (event) => {
-      if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !underWay) run();
-    },
-  });
-  const count = h("span", { class: "muted", role: "status" });
-  const wrong = h("p", { class: "wrong-field", id: "cases-wrong", role: "alert" });
-  const file = h("input", {
-    type: "file",
-    hidden: true,
-    "aria-label": "File of cases",
-    accept: ".jsonl,.ndjson,.json,.txt",
-    onchange: () => {
-      if (file.files.length) read(file.files[0]);
-      file.value = "";
-    },
-  });
+  const cases = new CaseField({ send: () => underWay || run() });
   const view = segments({
     label: "What to judge by",
     options: [
@@ -104,21 +70,7 @@ export function mount(root, params) {
   const byCases = h(
     "div",
     { class: "by-cases" },
-    h("label", { for: "cases" }, "Cases"),
-    h(
-      "p",
-      { class: "hint", id: "cases-hint" },
-      "JSON Lines: query, and gold, the ids that should be found; none if nothing applies.",
-    ),
-    field,
-    h(
-      "div",
-      { class: "case-tools" },
-      h("button", { type: "button", onclick: () => file.click() }, icon("file"), "Choose a file"),
-      count,
-    ),
-    wrong,
-    file,
+    cases.elements,
     h("div", { class: "pair" }, mode.element, against.element),
     k.element,
     curve.element,
@@ -126,13 +78,19 @@ export function mount(root, params) {
   const byItself = h(
     "p",
     { class: "hint" },
-    "Every document is asked for by its own description and by its name. What is not found, cannot be told from others, is " +
-      "empty or speaks to the model is listed with advice. No cases are needed.",
+    "Every document is asked for by its own description and by its name. What is not found, cannot be told from " +
+      "others, is empty or speaks to the model is listed with advice. No cases are needed.",
   );
   const bar = h("progress", { max: 1, value: 0, "aria-label": "Progress" });
   const step = h("p", { class: "step" });
-  const download = h("button", { type: "button", hidden: true, onclick: () => save() }, icon("download"), "HTML report");
-  const strip = h("div", { class: "strip", role: "status" }, step, bar, download);
+  const download = h(
+    "button",
+    { type: "button", hidden: true, onclick: () => save() },
+    icon("download"),
+    "HTML report",
+  );
+  const strip = h("div", { class: "strip" }, step, bar, download);
+  const live = h("p", { class: "unseen", role: "status" });
   const results = h("section", { class: "judged", "aria-label": "Results" }, loading());
 
   root.append(
@@ -152,14 +110,12 @@ export function mount(root, params) {
       byItself,
       start,
     ),
-    h("div", { class: "judgement" }, strip, results),
+    h("div", { class: "judgement" }, strip, live, results),
   );
   view.set(asked.show);
   mode.set(asked.mode);
   against.set(asked.against);
   curve.set(asked.curve);
-  field.value = shown();
-  counts();
   form();
   addEventListener("keydown", shortcuts);
   begin();
@@ -208,34 +164,6 @@ export function mount(root, params) {
     });
   }
 
-  function given(cases, from = "") {
-    Object.assign(kept, { cases, from });
-    counts();
-    say("");
-  }
-
-  async function read(chosenFile) {
-    given(await chosenFile.text(), chosenFile.name);
-    field.value = shown();
-    counts();
-  }
-
-  function shown() {
-    return kept.cases.length > SHOWN ? "" : kept.cases;
-  }
-
-  function counts() {
-    const lines = kept.cases.split("\n").filter((line) => line.trim()).length;
-    count.textContent = lines ? counted(lines, "case") + (kept.from && ` from ${kept.from}`) : "";
-    field.placeholder = lines && !field.value ? "The cases of the file are not shown. Write here to replace them." : EXAMPLE;
-  }
-
-  function say(text) {
-    wrong.textContent = text;
-    if (text) field.setAttribute("aria-invalid", "true");
-    else field.removeAttribute("aria-invalid");
-  }
-
   function form() {
     const isLint = asked.show === "lint";
     byCases.hidden = isLint;
@@ -251,8 +179,13 @@ export function mount(root, params) {
     results.removeAttribute("aria-busy");
     download.hidden = isLint || !kept.found;
     const found = isLint ? kept.findings : kept.found;
-    step.textContent = found ? summary(found) : "";
+    tell(found ? summary(found) : "");
     results.replaceChildren(...(found ? (isLint ? linted(found) : measured(found)) : [nothing(isLint)]));
+  }
+
+  /** Says it to those who see, and to those who do not; how far it is changes too often for them. */
+  function tell(words) {
+    step.textContent = live.textContent = words;
   }
 
   function nothing(isLint) {
@@ -267,8 +200,10 @@ export function mount(root, params) {
   }
 
   function summary(found) {
-    if (asked.show === "lint")
-      return `${found.corpus}, ${counted(found.documents, "document")}: ${counted(found.errors, "error")}, ${counted(found.warnings, "warning")}`;
+    if (asked.show === "lint") {
+      const wrong = `${counted(found.errors, "error")}, ${counted(found.warnings, "warning")}`;
+      return `${found.corpus}, ${counted(found.documents, "document")}: ${wrong}`;
+    }
     const outside = found.out_of_scope ? `, ${number(found.out_of_scope)} to which nothing applies` : "";
     return `${found.corpus}, ${found.mode}: ${counted(found.in_scope, "case")} with gold${outside}`;
   }
@@ -282,18 +217,17 @@ export function mount(root, params) {
     if (underWay) {
       stop();
       rest();
-      step.textContent = "Stopped";
+      tell("Stopped");
       return;
     }
     if (start.disabled) return;
     if (asked.show === "lint") judge("findings", (heard, signal) => service.lint(kept.corpus, heard, signal));
-    else if (!kept.cases.trim()) {
-      say("Paste cases, or choose a file of them.");
-      field.focus();
+    else if (!cases.text.trim()) {
+      cases.say("Paste cases, or choose a file of them.");
+      cases.focus();
     } else {
-      const body = { cases: kept.cases, mode: asked.mode, k: asked.k, curve: asked.curve, html: true, unknown };
+      const body = { cases: cases.text, mode: asked.mode, k: asked.k, curve: asked.curve, html: true, unknown };
       if (asked.against) body.against = asked.against;
-      say("");
       judge("found", (heard, signal) => service.evaluate(kept.corpus, body, heard, signal));
     }
   }
@@ -304,7 +238,7 @@ export function mount(root, params) {
     bar.hidden = false;
     bar.value = 0;
     download.hidden = true;
-    step.textContent = "Waiting for a turn…";
+    tell("Waiting for a turn…");
     results.setAttribute("aria-busy", "true");
     const heard = (_, { step: words, share }) => {
       if (mine !== underWay) return;
@@ -326,7 +260,7 @@ export function mount(root, params) {
   }
 
   function fail(error) {
-    step.textContent = asked.show === "lint" ? "Not looked at" : "Not evaluated";
+    tell(asked.show === "lint" ? "Not looked at" : "Not evaluated");
     download.hidden = true;
     if (error.type === UNKNOWN) results.replaceChildren(unknown(Object.values(error.fields)));
     else if (error.status === 422) results.replaceChildren(failure({ ...CASES, message: error.message }));
@@ -362,7 +296,7 @@ export function mount(root, params) {
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
     if (event.key === "/" && !event.target.closest("input, textarea, select") && !byCases.hidden) {
       event.preventDefault();
-      field.focus();
+      cases.focus();
     }
   }
 }

@@ -206,14 +206,16 @@ function moved(word, rows) {
       h(
         "ul",
         { class: "left-out" },
-        rows.slice(0, 100).map(({ query, first, second }) =>
-          h(
-            "li",
-            {},
-            h("span", { dir: "auto" }, query),
-            h("span", { class: "muted" }, `${place(first)} → ${place(second)}`),
+        rows
+          .slice(0, 100)
+          .map(({ query, first, second }) =>
+            h(
+              "li",
+              {},
+              h("span", { dir: "auto" }, query),
+              h("span", { class: "muted" }, `${place(first)} → ${place(second)}`),
+            ),
           ),
-        ),
       ),
     )
   );
