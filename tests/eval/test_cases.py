@@ -96,6 +96,11 @@ def test_a_saved_file_can_be_read_by_whom_the_umask_lets(tmp_path: Path) -> None
         ('{"query": "q", "gold": 0.5}', 'line 1: "gold" is an id, a list of ids or grades by id, not 0.5'),
         ('{"query": "q", "gold": [["a"]]}', 'line 1: "gold" is an id'),
         ('{"query": "q", "gold": {"a": "much"}}', "line 1: grades are numbers"),
+        ('{"query": "q", "grades": ["a"]}', "line 1: grades are numbers by id"),
+        ('{"query": "q", "gold": [], "meta": 7}', 'line 1: "meta" is an object, not 7'),
+        ('{"query": "q", "gold": {"a": 1e999}}', "line 1 holds a number without end"),
+        ('{"query": "q", "gold": [], "note": [NaN]}', "line 1 holds a number without end"),
+        ('{"query": "q", "gold": ' + "[" * 100_000, "line 1 is not valid JSON"),
     ],
 )
 def test_a_line_that_is_no_case_is_named(tmp_path: Path, text: str, says: str) -> None:

@@ -36,7 +36,7 @@ def test_every_block_runs_and_prints_what_it_shows(monkeypatch: pytest.MonkeyPat
             assert printed == block
             printed = ""
     assert printed == ""
-    assert ran == 12
+    assert ran == 13
 
 
 def test_every_outcome_rule_measure_and_function_is_explained() -> None:

@@ -117,6 +117,11 @@ def test_a_reply_that_cannot_be_read_loses_only_itself(shop: Corpus, reply: str)
     assert [case.gold for case in found.cases] == [("track",)]
 
 
+def test_a_model_may_think_in_brackets_before_it_answers(shop: Corpus) -> None:
+    reply = '<think>[THIS] gives money back [1], or [so it seems</think>\n["reimburse her"] [the end]'
+    assert [case.query for case in made(shop, {MONEY: reply}).cases] == ["reimburse her"]
+
+
 def test_a_call_that_fails_loses_only_itself_unless_all_do(shop: Corpus) -> None:
     found = made(shop, {MONEY: RuntimeError("busy"), PARCEL: ["my order has not come"]})
     assert [case.gold for case in found.cases] == [("track",)]

@@ -97,8 +97,9 @@ def test_a_page_about_a_report_alone_has_one_plot(shop: Corpus) -> None:
     assert nothing.count("<figure>") == 0
 
 
-def svg(figure: str) -> ElementTree.Element:
-    return ElementTree.fromstring(re.search(r"<svg.*</svg>", figure, re.DOTALL).group())  # type: ignore[union-attr]
+def svg(figure: plots.Figure | None) -> ElementTree.Element:
+    assert figure is not None
+    return ElementTree.fromstring(figure.svg)
 
 
 def test_points_stand_where_their_values_say() -> None:
@@ -123,9 +124,20 @@ def test_a_histogram_shows_shares_of_each_group_and_its_mark() -> None:
     assert float(mark.attrib["x1"]) == pytest.approx((52 + plots.WIDTH - 16) / 2, abs=0.1)
 
 
+def test_a_plot_says_in_words_what_it_shows() -> None:
+    points = [(1, 0.25), (10, 0.5), (100, 1.0)]
+    drawn = svg(
+        plots.lines("A < B", "k", "recall", [plots.Series("us & them", points), plots.Series("one", [(7, 0.5)])])
+    )
+    said = "A < B. us & them: recall 0.25 at k 1, 1 at 100. one: recall 0.5 at k 7"
+    assert (drawn.attrib["role"], drawn.attrib["aria-label"]) == ("img", said)
+    drawn = svg(plots.histogram("t", "score", [("a", [1.0, 3.0]), ("b", [])], ("floor", 2.0)))
+    assert drawn.attrib["aria-label"] == "t. a: score 1 to 3. floor 2"
+
+
 def test_nothing_to_draw_is_drawn_as_nothing() -> None:
-    assert plots.lines("t", "x", "y", []) == ""
-    assert plots.histogram("t", "x", [("a", [])]) == ""
+    assert plots.lines("t", "x", "y", []) is None
+    assert plots.histogram("t", "x", [("a", [])]) is None
 
 
 def test_one_value_alone_can_be_drawn() -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from shortlist.eval.cases import load_beir as load_beir
     from shortlist.eval.cases import load_cases as load_cases
     from shortlist.eval.cases import load_trec as load_trec
+    from shortlist.eval.cases import parse_cases as parse_cases
     from shortlist.eval.cases import save_cases as save_cases
     from shortlist.eval.cases import validate_cases as validate_cases
     from shortlist.eval.certainty import Estimate as Estimate
@@ -27,9 +28,10 @@ if TYPE_CHECKING:
     from shortlist.eval.retrieval import evaluate_discovery as evaluate_discovery
     from shortlist.eval.selection import evaluate_selection as evaluate_selection
     from shortlist.eval.selection import sweep_selector as sweep_selector
+    from shortlist.eval.studies import study as study
 
 _LAZY = {
-    "cases": ("Case", "load_beir", "load_cases", "load_trec", "save_cases", "validate_cases"),
+    "cases": ("Case", "load_beir", "load_cases", "load_trec", "parse_cases", "save_cases", "validate_cases"),
     "certainty": ("Estimate", "paired"),
     "metrics": ("metric",),
     "retrieval": ("compare", "evaluate_discovery"),
@@ -39,6 +41,7 @@ _LAZY = {
     "generate": ("generate_cases",),
     "lint": ("lint_corpus",),
     "page": ("html_page",),
+    "studies": ("study",),
 }
 _HOME = {name: module for module, names in _LAZY.items() for name in names}
 

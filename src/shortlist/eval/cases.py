@@ -65,7 +65,12 @@ def load_cases(path: str | Path, qrels: str | Path | None = None, *, split: str 
         return load_trec(place, qrels)
     if place.is_dir():
         return load_beir(place, split=split)[1]
-    return [_case(row, place, number) for number, row in _rows(place)]
+    return parse_cases(_text(place), str(place))
+
+
+def parse_cases(text: str, name: str = "") -> list[Case]:
+    """The cases of a JSONL text; `name` is what errors call it."""
+    return [case_of(row, _line(name, number), number) for number, row in _rows(text, name)]
 
 
 def save_cases(cases: Iterable[Case], path: str | Path) -> None:
@@ -96,11 +101,11 @@ def load_beir(folder: str | Path, *, split: str = "test") -> tuple[list[Document
     place = Path(folder).expanduser()
     documents = [
         Document(str(row["_id"]), str(row.get("title") or ""), str(row.get("text") or ""), metadata=_meta(row))
-        for _, row in _rows(place / "corpus.jsonl", "_id")
+        for _, row in _rows_of(place / "corpus.jsonl", "_id")
     ]
     judged = load_qrels(place / "qrels" / f"{split}.tsv")
     cases = []
-    for _, row in _rows(place / "queries.jsonl", "_id", "text"):
+    for _, row in _rows_of(place / "queries.jsonl", "_id", "text"):
         id, meta = str(row["_id"]), _meta(row)
         if id in judged or (meta.get("answerable") is False and meta.get("split", split) == split):
             cases.append(Case(str(row["text"]), grades=judged.get(id, {}), meta=meta, id=id))
@@ -194,36 +199,54 @@ def _ids(case: Case) -> str:
     return ", ".join(case.gold) or "nothing"
 
 
-def _case(row: Mapping[str, Any], path: Path, line: int) -> Case:
-    where = f"{path}, line {line}"
+def case_of(row: Mapping[str, Any], where: str, line: int = 0) -> Case:
+    """A case that was written down as a JSON object; `where` is where that was."""
     key = next((name for name in GOLD if name in row), None)
     if not isinstance(row.get("query"), str) or (key is None and "grades" not in row):
         raise InputError(f'{where}: a case is {{"query": "...", "gold": [ids]}}, with [] if nothing applies.')
     gold = (row[key] if key else None) or ()
-    grades = dict(gold if isinstance(gold, Mapping) else row.get("grades") or {})
+    grades = gold if isinstance(gold, Mapping) else row.get("grades") or {}
     ids = () if isinstance(gold, Mapping) else [gold] if isinstance(gold, str | int) else gold
     if not isinstance(ids, Sequence) or not all(isinstance(id, str | int) for id in ids):
         raise InputError(f'{where}: "gold" is an id, a list of ids or grades by id, not {gold!r}.')
-    if not all(isinstance(grade, int | float) for grade in grades.values()):
-        raise InputError(f"{where}: grades are numbers, not {grades!r}.")
+    if not isinstance(grades, Mapping) or not all(isinstance(grade, int | float) for grade in grades.values()):
+        raise InputError(f"{where}: grades are numbers by id, not {grades!r}.")
+    more = row.get("meta") or {}
+    if not isinstance(more, Mapping):
+        raise InputError(f'{where}: "meta" is an object, not {more!r}.')
+    try:
+        json.dumps(row, allow_nan=False)
+    except (ValueError, RecursionError):
+        raise InputError(f"{where} holds a number without end, or is nested too deep.") from None
     known = {"query", "grades", "meta", "id", key}
-    meta = {name: value for name, value in row.items() if name not in known} | dict(row.get("meta") or {})
-    return Case(row["query"], tuple(map(str, ids)), grades, meta, str(row.get("id", "")), line)
+    meta = {name: value for name, value in row.items() if name not in known} | dict(more)
+    return Case(row["query"], tuple(map(str, ids)), dict(grades), meta, str(row.get("id") or ""), line)
 
 
-def _rows(path: Path, *required: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a JSONL file with their line numbers."""
-    for number, line in enumerate(_text(path).split("\n"), 1):
+def _rows_of(path: Path, *required: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    return _rows(_text(path), str(path), *required)
+
+
+def _rows(text: str, name: str, *required: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a JSONL text with their line numbers."""
+    for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
             row = json.loads(line)
-        except ValueError as error:
-            raise InputError(f"{path}, line {number} is not valid JSON: {error}.") from None
-        if not isinstance(row, dict) or any(name not in row for name in required):
+        except json.JSONDecodeError as error:
+            says = f"{error.msg} (character {error.pos + 1})"
+            raise InputError(f"{_line(name, number)} is not valid JSON: {says}.") from None
+        except (ValueError, RecursionError) as error:  # a number with too many digits, too many brackets
+            raise InputError(f"{_line(name, number)} is not valid JSON: {error}.") from None
+        if not isinstance(row, dict) or any(key not in row for key in required):
             needs = f" with {', '.join(required)}" if required else ""
-            raise InputError(f"{path}, line {number}: every line is a JSON object{needs}, not {line[:60]!r}.")
+            raise InputError(f"{_line(name, number)}: every line is a JSON object{needs}, not {line[:60]!r}.")
         yield number, row
+
+
+def _line(name: str, number: int) -> str:
+    return f"{name}, line {number}" if name else f"Line {number}"
 
 
 def _text(path: Path) -> str:

@@ -279,15 +279,23 @@ def _reply(ask: Callable[[str], str], request: Request) -> tuple[list[str], tupl
         text = ask(request.prompt)
     except Exception as error:  # one failed call of many does not lose the others
         return [], ("failed", f"{type(error).__name__}: {error}")
-    found = re.search(r"\[.*\]", text, re.DOTALL)
-    try:
-        queries = json.loads(found.group()) if found else None
-    except ValueError:
-        queries = None
-    if not isinstance(queries, list):
+    queries = _list_in(text)
+    if queries is None:
         return [], ("unreadable", f"no JSON list in {text[:80]!r}")
     texts = [query.get("query") if isinstance(query, Mapping) else query for query in queries]
     return [" ".join(text.split()) for text in texts if isinstance(text, str) and text.strip()], None
+
+
+def _list_in(text: str) -> list[Any] | None:
+    """The first list of questions in a reply; a model may think aloud, in brackets too, before it comes to it."""
+    for bracket in re.finditer(r"\[", text):
+        try:
+            found, _ = json.JSONDecoder().raw_decode(text, bracket.start())
+        except (ValueError, RecursionError):
+            continue
+        if all(isinstance(item, str | dict) for item in found):
+            return list(found)
+    return None
 
 
 def _told(items: Iterator[Any], total: int, progress: Progress | None) -> Iterator[Any]:

@@ -29,13 +29,13 @@ h1 { font-size: 24px; margin: 0; } h2 { font-size: 18px; margin: 34px 0 10px; } 
 figure { margin: 0; padding: 14px; background: var(--card); border: 1px solid var(--edge); border-radius: 8px; }
 figcaption { font-weight: 600; margin-bottom: 6px; }
 svg { width: 100%; height: auto; display: block; } svg text { fill: var(--soft); font-size: 12px; }
-.grid { stroke: var(--edge); } .axis { stroke: var(--soft); }
+.grid { stroke: var(--edge); } .base { stroke: var(--soft); }
 .mark { stroke: var(--bad); stroke-dasharray: 5 4; stroke-width: 2; }
-.line { fill: none; stroke-width: 2; } .band { opacity: .15; } .bar { opacity: .6; }
+.line { fill: none; stroke-width: 2; } .band { opacity: .15; } .column { opacity: .6; }
 .line.s1 { stroke: var(--s1); } .line.s2 { stroke: var(--s2); }
 .line.s3 { stroke: var(--s3); } .line.s4 { stroke: var(--s4); }
-.dot.s1, .bar.s1, .band.s1 { fill: var(--s1); } .dot.s2, .bar.s2, .band.s2 { fill: var(--s2); }
-.dot.s3, .bar.s3, .band.s3 { fill: var(--s3); } .dot.s4, .bar.s4, .band.s4 { fill: var(--s4); }
+.dot.s1, .column.s1, .band.s1 { fill: var(--s1); } .dot.s2, .column.s2, .band.s2 { fill: var(--s2); }
+.dot.s3, .column.s3, .band.s3 { fill: var(--s3); } .dot.s4, .column.s4, .band.s4 { fill: var(--s4); }
 .keys { display: flex; flex-wrap: wrap; gap: 4px 16px; margin-top: 4px; font-size: 13px; color: var(--soft); }
 .key i { display: inline-block; width: 10px; height: 10px; border-radius: 2px; margin-right: 6px; }
 i.s1 { background: var(--s1); } i.s2 { background: var(--s2); }
@@ -60,6 +60,7 @@ def html_page(
 ) -> str:
     """A page about an evaluation, with a plot for everything that was measured."""
     title = f"{report.corpus}: how well are things found?"
+    drawn = figures(report, sweep=sweep, calibration=calibration, curve=curve, comparison=comparison)
     parts = [
         f"<h1>{escape(title)}</h1>",
         f'<p class="soft">{escape(_about(report))}</p>',
@@ -72,7 +73,7 @@ def html_page(
         ),
         *_compared(comparison),
         "<h2>Plots</h2>",
-        f'<div class="plots">{"".join(_plots(report, sweep, calibration, curve, comparison))}</div>',
+        f'<div class="plots">{"".join(one.html() for one in drawn)}</div>',
         *_selected(selection, sweep, calibration),
         *_misses(report.misses),
     ]
@@ -107,48 +108,59 @@ def _interval(value: Any) -> str:
     return f"{value:.3f} ({value.low:.3f} to {value.high:.3f})" if value is not None else ""
 
 
-def _plots(
+def figures(
     report: DiscoveryReport,
-    sweep: Sweep | None,
-    calibration: Calibration | None,
-    curve: Curve | None,
-    comparison: Comparison | None,
-) -> Iterable[str]:
+    *,
+    sweep: Sweep | None = None,
+    calibration: Calibration | None = None,
+    curve: Curve | None = None,
+    comparison: Comparison | None = None,
+) -> list[plots.Figure]:
+    """A plot for everything that was measured."""
+    found = _recall(report, comparison), _frontier(sweep), _floor(calibration), _growth(curve)
+    return [figure for figure in found if figure]
+
+
+def _recall(report: DiscoveryReport, comparison: Comparison | None) -> plots.Figure | None:
     reports = [comparison.first, comparison.second] if comparison else [report]
     same = len({one.corpus for one in reports}) == 1
     names = [one.mode if same else one.corpus for one in reports]
     recall = [plots.Series(name, one.recall_curve()) for name, one in zip(names, reports, strict=True)]
-    yield plots.lines("Recall against k", "k", "recall", recall, logarithmic=True)
-    if sweep:
-        frontier = sweep.frontier()
-        yield plots.lines(
-            "Precision and recall of the selection",
-            "recall",
-            "precision",
-            [
-                _settings("frontier", frontier, joined=True),
-                _settings("other settings", [one for one in sweep.points if one not in frontier], joined=False),
-            ],
+    return plots.lines("Recall against k", "k", "recall", recall, logarithmic=True)
+
+
+def _frontier(sweep: Sweep | None) -> plots.Figure | None:
+    if sweep is None:
+        return None
+    frontier = sweep.frontier()
+    series = [
+        _settings("frontier", frontier, joined=True),
+        _settings("other settings", [one for one in sweep.points if one not in frontier], joined=False),
+    ]
+    return plots.lines("Precision and recall of the selection", "recall", "precision", series)
+
+
+def _floor(calibration: Calibration | None) -> plots.Figure | None:
+    if calibration is None:
+        return None
+    groups = [("something applies", calibration.in_scope), ("nothing applies", calibration.out_of_scope)]
+    return plots.histogram("Best scores, and the floor", "best score", groups, ("floor", calibration.floor))
+
+
+def _growth(curve: Curve | None) -> plots.Figure | None:
+    if curve is None:
+        return None
+    names = {"accuracy": "right one first", "surfaced": f"among the first {curve.k}", "committed": "selected"}
+    series = [
+        plots.Series(
+            label,
+            [(point.size, float(getattr(point, name))) for point in curve.points],
+            [(getattr(point, name).low, getattr(point, name).high) for point in curve.points],
         )
-    if calibration:
-        groups = [("something applies", calibration.in_scope), ("nothing applies", calibration.out_of_scope)]
-        yield plots.histogram("Best scores, and the floor", "best score", groups, ("floor", calibration.floor))
-    if curve:
-        yield plots.lines(
-            "The same questions, more distractors",
-            "size of the catalog",
-            "share of questions",
-            [
-                plots.Series(
-                    label,
-                    [(point.size, float(getattr(point, name))) for point in curve.points],
-                    [(getattr(point, name).low, getattr(point, name).high) for point in curve.points],
-                )
-                for name, label in (("accuracy", "right one first"), ("surfaced", f"among the first {curve.k}"),
-                                    ("committed", "selected"))
-            ],
-            logarithmic=True,
-        )  # fmt: skip
+        for name, label in names.items()
+    ]
+    title = "The same questions, more distractors"
+    return plots.lines(title, "size of the catalog", "share of questions", series, logarithmic=True)
 
 
 def _settings(name: str, points: Sequence[Any], *, joined: bool) -> plots.Series:

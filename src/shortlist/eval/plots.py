@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
+from typing import Any
 
 WIDTH, HEIGHT = 560, 300
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 16, 14, 44
@@ -21,6 +22,25 @@ class Series:
     band: Sequence[tuple[float, float]] = ()
     joined: bool = True
     labels: Sequence[str] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A plot as SVG; the n-th of `names` is drawn in the classes sn, which whoever shows it gives a colour."""
+
+    title: str
+    svg: str
+    names: tuple[str, ...]
+
+    def html(self) -> str:
+        keys = "".join(
+            f'<span class="key"><i class="s{at}"></i>{escape(name)}</span>' for at, name in enumerate(self.names, 1)
+        )
+        caption = f"<figcaption>{escape(self.title)}</figcaption>"
+        return f'<figure>{caption}{self.svg}<div class="keys">{keys}</div></figure>'
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"title": self.title, "svg": self.svg, "names": list(self.names)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +84,12 @@ def lines(
     *,
     logarithmic: bool = False,
     y_range: tuple[float, float] | None = (0.0, 1.0),
-) -> str:
-    """Lines with dots; a dot tells its values when it is pointed at."""
+) -> Figure | None:
+    """Lines with dots; a dot tells its values when it is pointed at. Without any point there is nothing to draw."""
     xs = [x for one in series for x, _ in one.points]
     ys = [y for one in series for _, y in one.points]
     if not xs:
-        return ""
+        return None
     x = _Scale(min(xs), max(xs), _LEFT, WIDTH - _RIGHT, logarithmic and min(xs) > 0)
     low, high = y_range or (min(ys), max(ys))
     y = _Scale(low, high, HEIGHT - _BOTTOM, _TOP)
@@ -88,16 +108,17 @@ def lines(
                 f'<circle class="dot s{number}" cx="{x(a)}" cy="{y(b)}" r="3"><title>{escape(label)}</title></circle>'
                 for (a, b), label in zip(one.points, labels, strict=True)
             ]
-    return _figure(title, parts, [one.name for one in series])
+    told = [f"{one.name}: {_course(one, across, up)}" for one in series if one.points]
+    return _figure(title, parts, [one.name for one in series], told)
 
 
 def histogram(
     title: str, across: str, groups: Sequence[tuple[str, Sequence[float]]], mark: tuple[str, float] | None = None
-) -> str:
+) -> Figure | None:
     """How the values of each group are spread, as shares of the group, with a line where something is marked."""
     values = [value for _, group in groups for value in group]
     if not values:
-        return ""
+        return None
     low = min([*values, *([mark[1]] if mark else [])])
     high = max([*values, *([mark[1]] if mark else [])])
     width = (high - low) / BARS or 1.0
@@ -114,9 +135,10 @@ def histogram(
         for at, share in enumerate(heights):
             if share:
                 left, right = x(low + at * width), x(low + (at + 1) * width)
+                wide = max(right - left - 1, 0.5)
                 label = f"{name}: {share:.1%} from {_number(low + at * width)} to {_number(low + (at + 1) * width)}"
                 parts.append(
-                    f'<rect class="bar s{number}" x="{left}" y="{y(share)}" width="{max(right - left - 1, 0.5):.1f}" '
+                    f'<rect class="column s{number}" x="{left}" y="{y(share)}" width="{wide:.1f}" '
                     f'height="{y(0.0) - y(share):.1f}"><title>{escape(label)}</title></rect>'
                 )
     if mark:
@@ -125,7 +147,10 @@ def histogram(
         anchor, side = ("end", -5) if place > WIDTH / 2 else ("start", 5)
         label = escape(f"{mark[0]} {_number(mark[1])}")
         parts.append(f'<text x="{place + side}" y="{_TOP + 10}" text-anchor="{anchor}">{label}</text>')
-    return _figure(title, parts, [name for name, _ in groups])
+    told = [f"{name}: {across} {_number(min(group))} to {_number(max(group))}" for name, group in groups if group]
+    return _figure(
+        title, parts, [name for name, _ in groups], [*told, *([f"{mark[0]} {_number(mark[1])}"] if mark else [])]
+    )
 
 
 def bars(title: str, values: Sequence[tuple[str, float]], ours: Sequence[str] = ()) -> str:
@@ -156,19 +181,25 @@ def _axes(x: _Scale, y: _Scale, across: str, up: str) -> str:
         parts.append(f'<text x="{_LEFT - 7}" y="{y(tick) + 4}" text-anchor="end">{_number(tick)}</text>')
     for tick in x.ticks():
         parts.append(f'<text x="{x(tick)}" y="{bottom + 17}" text-anchor="middle">{_number(tick)}</text>')
-    parts.append(f'<line class="axis" x1="{_LEFT}" x2="{right}" y1="{bottom}" y2="{bottom}"/>')
+    parts.append(f'<line class="base" x1="{_LEFT}" x2="{right}" y1="{bottom}" y2="{bottom}"/>')
     parts.append(f'<text x="{(_LEFT + right) / 2:.0f}" y="{HEIGHT - 8}" text-anchor="middle">{escape(across)}</text>')
     middle = (bottom + _TOP) / 2
     parts.append(f'<text transform="translate(13 {middle:.0f}) rotate(-90)" text-anchor="middle">{escape(up)}</text>')
     return "".join(parts)
 
 
-def _figure(title: str, parts: Sequence[str], names: Sequence[str]) -> str:
-    keys = "".join(f'<span class="key"><i class="s{at}"></i>{escape(name)}</span>' for at, name in enumerate(names, 1))
-    return (
-        f'<figure><figcaption>{escape(title)}</figcaption><svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
-        f'aria-label="{escape(title)}">{"".join(parts)}</svg><div class="keys">{keys}</div></figure>'
-    )
+def _course(series: Series, across: str, up: str) -> str:
+    """A line in words, for those who do not see it."""
+    (start, first), (end, last) = series.points[0], series.points[-1]
+    if len(series.points) == 1:
+        return f"{up} {_number(first)} at {across} {_number(start)}"
+    return f"{up} {_number(first)} at {across} {_number(start)}, {_number(last)} at {_number(end)}"
+
+
+def _figure(title: str, parts: Sequence[str], names: Sequence[str], told: Sequence[str]) -> Figure:
+    label = escape(". ".join([title, *told]))
+    svg = f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">{"".join(parts)}</svg>'
+    return Figure(title, svg, tuple(names))
 
 
 def _number(value: float) -> str:

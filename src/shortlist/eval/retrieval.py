@@ -76,7 +76,7 @@ class DiscoveryReport:
     """How well the right things were found. `metrics` are means over the cases to which something applies."""
 
     corpus: str
-    mode: str
+    mode: Mode
     k: int
     documents: int
     metrics: Mapping[str, Estimate]

@@ -88,6 +88,9 @@ MEASURES: dict[str, tuple[Callable[[Choice], bool], Callable[[Choice], float]]] 
 }
 
 
+LOW_IS_GOOD = ("mean_size", "false_abstention_rate")
+
+
 def _values(name: str, choices: Sequence[Choice]) -> list[float]:
     speaks_of, value = MEASURES[name]
     return [value(one) for one in choices if speaks_of(one)]
@@ -159,10 +162,16 @@ class Sweep:
     points: Sequence[Point]
 
     def best(self, by: str = "f1") -> Point:
-        """The setting that reaches most; of equals the one that selects fewer, then the first of the grid."""
+        """The setting that reaches most, or least of what should be low; of equals the one that selects fewer, then the
+        first of the grid."""
         if by not in MEASURES or all(point.measures[by] is None for point in self.points):
             raise InputError(f"The sweep cannot be judged by {by!r}; the measures are {', '.join(MEASURES)}.")
-        return max(self.points, key=lambda point: (point.measures[by] or 0.0, -(point.measures["mean_size"] or 0.0)))
+        sign = -1.0 if by in LOW_IS_GOOD else 1.0
+
+        def reached(point: Point) -> tuple[float, float]:
+            return sign * (point.measures[by] or 0.0), -(point.measures["mean_size"] or 0.0)
+
+        return max(self.points, key=reached)
 
     def frontier(self) -> list[Point]:
         """The settings that no other beats in precision and recall at once, by rising recall; one of equals."""

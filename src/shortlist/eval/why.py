@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from shortlist.eval.asking import Reader
@@ -27,13 +27,7 @@ class Rival:
     matched: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "id": self.id,
-            "rank": self.rank,
-            "score": self.score,
-            "signals": dict(self.signals),
-            "matched": list(self.matched),
-        }
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +70,7 @@ class Why:
         return f"{self.id} is not among the {self.looked_at} that were found."
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "id": self.id,
-            "rank": self.rank,
-            "score": self.score,
-            "signals": dict(self.signals),
-            "matched": list(self.matched),
-            "elsewhere": list(self.elsewhere),
-            "unknown": list(self.unknown),
-            "above": [rival.to_dict() for rival in self.above],
-            "cut": self.cut,
-            "says": self.says,
-        }
+        return asdict(self) | {"says": self.says}
 
 
 class Explainer:

@@ -21,6 +21,7 @@ from shortlist.serve import page, shapes
 from shortlist.serve.asking import add_ask
 from shortlist.serve.catalog import add_catalog
 from shortlist.serve.guard import Guard
+from shortlist.serve.judging import add_judging
 from shortlist.serve.llm_settings import connect
 from shortlist.serve.metrics import Metrics
 from shortlist.serve.problems import responses, tell_problems
@@ -95,6 +96,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     shelf = Shelf(served, settings.server.corpora)
     add_corpora(app, shelf, workers)
     add_ask(app, shelf, workers, llm, settings.limits)
+    add_judging(app, shelf, workers, settings.limits)
     _add_pages(app)
     return app
 

@@ -32,18 +32,27 @@ STATUSES: tuple[tuple[type[ShortlistError], int], ...] = (
 )
 
 
+class Unfit(InputError):
+    """A body that can be read and does not fit what it is meant for: of which kind, and what is wrong where."""
+
+    def __init__(self, kind: str, detail: str, errors: Sequence[Mapping[str, str]]) -> None:
+        super().__init__(detail)
+        self.kind, self.errors = kind, errors
+
+
 def problem(
     scope: Mapping[str, Any],
     status: int,
     detail: str,
     *,
+    kind: str = "",
     headers: Mapping[str, str] | None = None,
     errors: Sequence[Mapping[str, str]] = (),
 ) -> Response:
-    """The answer to a request that failed."""
+    """The answer to a request that failed; it is of the kind of its status, unless it has one of its own."""
     title = _title(status)
     content: dict[str, Any] = {
-        "type": f"urn:shortlist:{title.lower().replace(' ', '-')}",
+        "type": f"urn:shortlist:{kind or title.lower().replace(' ', '-')}",
         "title": title,
         "status": status,
         "detail": detail,
@@ -115,8 +124,11 @@ def _message(item: Mapping[str, Any]) -> str:
 
 def _of_ours(request: Request, error: Exception) -> Response:
     assert isinstance(error, ShortlistError)
-    return problem(request.scope, status_of(error), str(error))
+    return problem_of(request.scope, error)
 
 
-def status_of(error: ShortlistError) -> int:
-    return next(status for kind, status in STATUSES if isinstance(error, kind))
+def problem_of(scope: Mapping[str, Any], error: ShortlistError) -> Response:
+    status = next(status for kind, status in STATUSES if isinstance(error, kind))
+    if isinstance(error, Unfit):
+        return problem(scope, status, str(error), kind=error.kind, errors=error.errors)
+    return problem(scope, status, str(error))

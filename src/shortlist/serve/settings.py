@@ -108,6 +108,7 @@ class Limits(Section):
     max_body_bytes: int = Field(default=16 << 20, ge=1 << 10, le=1 << 30)
     request_seconds: float = Field(default=30.0, ge=0.1, le=3600)
     answer_seconds: float = Field(default=300.0, ge=0.1, le=3600)
+    eval_seconds: float = Field(default=300.0, ge=0.1, le=3600)
 
 
 class Llm(Section):

@@ -21,6 +21,7 @@ Id = Annotated[str, Field(min_length=1, pattern=r"\S")]
 Temperature = Annotated[float, Field(ge=0.1, le=10)]
 Percentage = Annotated[float, Field(ge=0, le=100)]
 Share = Annotated[float, Field(ge=0, le=1)]
+Strategy = Literal["conservative", "top_k", "rel_threshold", "abs_threshold", "score_gap", "softmax"]
 
 TOOL = {
     "id": "refund_payment",
@@ -44,7 +45,7 @@ SHOWN = {
 }  # fmt: skip
 
 
-def _example(example: Any) -> ConfigDict:
+def example(example: Any) -> ConfigDict:
     return ConfigDict(json_schema_extra={"examples": [example]})
 
 
@@ -57,7 +58,7 @@ class Body(BaseModel):
 class DocumentBody(Body):
     """A document: title, content and keywords are searchable, id and metadata are not."""
 
-    model_config = _example(TOOL)
+    model_config = example(TOOL)
 
     id: Id
     title: str
@@ -72,7 +73,7 @@ class DocumentBody(Body):
 class RetrieveBody(Body):
     """A query, and settings for this call alone."""
 
-    model_config = _example({"query": "give the customer the money back", "llm_tools_cutoff": 5})
+    model_config = example({"query": "give the customer the money back", "llm_tools_cutoff": 5})
 
     query: str
     temperature: Temperature | None = None
@@ -83,7 +84,7 @@ class RetrieveBody(Body):
 class IndexBody(Body):
     """Documents that replace all others, or that the file is to be taken as it is."""
 
-    model_config = _example({"documents": [TOOL]})
+    model_config = example({"documents": [TOOL]})
 
     documents: list[DocumentBody] | None = None
     from_file: bool = False
@@ -92,7 +93,7 @@ class IndexBody(Body):
 class SettingsBody(Body):
     """Only what is named is changed."""
 
-    model_config = _example({"temperature": 2.0})
+    model_config = example({"temperature": 2.0})
 
     temperature: Temperature = 0.5
     ignore_zero: bool = True
@@ -102,7 +103,7 @@ class SettingsBody(Body):
 class SwitchBody(Body):
     """The name of a file that GET /document-files lists."""
 
-    model_config = _example({"file": "tools.yaml"})
+    model_config = example({"file": "tools.yaml"})
 
     file: str = Field(min_length=1)
 
@@ -110,7 +111,7 @@ class SwitchBody(Body):
 class SearchBody(Body):
     """What to look for in a corpus. `filter` is a condition on metadata."""
 
-    model_config = _example({"query": "refund", "k": 3, "filter": {"category": "payments"}})
+    model_config = example({"query": "refund", "k": 3, "filter": {"category": "payments"}})
 
     query: str
     mode: Mode = "auto"
@@ -121,11 +122,9 @@ class SearchBody(Body):
 class DiscoverBody(SearchBody):
     """What to look for, how to choose, and how much to show of what was chosen."""
 
-    model_config = _example({"query": "refund", "strategy": "conservative", "min_score": "auto", "level": "body"})
+    model_config = example({"query": "refund", "strategy": "conservative", "min_score": "auto", "level": "body"})
 
-    strategy: Literal["conservative", "top_k", "rel_threshold", "abs_threshold", "score_gap", "softmax"] = (
-        "conservative"
-    )
+    strategy: Strategy = "conservative"
     max_k: int = Field(default=MAX_K, ge=1, le=MOST_HITS)
     rel: Share = REL
     gap_ratio: Share = GAP_RATIO
@@ -138,7 +137,7 @@ class DiscoverBody(SearchBody):
 class DiscloseBody(Body):
     """Which documents to show, and how much of them."""
 
-    model_config = _example({"ids": ["refund_payment"], "level": "body"})
+    model_config = example({"ids": ["refund_payment"], "level": "body"})
 
     ids: list[str] = Field(max_length=MOST_HITS)
     level: Level = "body"
@@ -154,7 +153,7 @@ class Turn(Body):
 class AskBody(Body):
     """A question, with those before it. `stream` asks for server-sent events, as the header Accept does."""
 
-    model_config = _example({"question": "Who gets the money back?", "agent": False})
+    model_config = example({"question": "Who gets the money back?", "agent": False})
 
     question: str = Field(max_length=LONGEST_QUESTION)
     agent: bool = False
@@ -168,7 +167,7 @@ class AskBody(Body):
 class DocumentsBody(Body):
     """Documents to add; the same id replaces."""
 
-    model_config = _example({"documents": [TOOL]})
+    model_config = example({"documents": [TOOL]})
 
     documents: list[DocumentBody] = Field(min_length=1)
 
@@ -176,7 +175,7 @@ class DocumentsBody(Body):
 class Plain(BaseModel):
     """A document as it is answered."""
 
-    model_config = _example(TOOL)
+    model_config = example(TOOL)
 
     id: str
     title: str
@@ -186,7 +185,7 @@ class Plain(BaseModel):
 
 
 class Retrieved(Plain):
-    model_config = _example({**TOOL, "bm25_score": 4.2, "softmax_score": 0.97})
+    model_config = example({**TOOL, "bm25_score": 4.2, "softmax_score": 0.97})
 
     bm25_score: float
     softmax_score: float
@@ -195,7 +194,7 @@ class Retrieved(Plain):
 class Cut(BaseModel):
     """The settings of /retrieve that are in force."""
 
-    model_config = _example(CUT)
+    model_config = example(CUT)
 
     temperature: float
     ignore_zero: bool
@@ -223,7 +222,7 @@ class Listing(BaseModel):
 class Changed(BaseModel):
     """What a change did, and how many documents there are now. It is on the disk."""
 
-    model_config = _example({"success": True, "message": "1 added.", "count": 1, **CHANGES})
+    model_config = example({"success": True, "message": "1 added.", "count": 1, **CHANGES})
 
     success: bool
     message: str
@@ -326,7 +325,7 @@ class Corpora(BaseModel):
 
 
 class HitRow(BaseModel):
-    model_config = _example(HIT)
+    model_config = example(HIT)
 
     id: str
     name: str
@@ -343,7 +342,7 @@ class HitRow(BaseModel):
 
 
 class Candidate(HitRow):
-    model_config = _example({**HIT, "selected": True})
+    model_config = example({**HIT, "selected": True})
 
     selected: bool
 
@@ -357,7 +356,7 @@ class Hits(BaseModel):
 
 
 class Shown(BaseModel):
-    model_config = _example(SHOWN)
+    model_config = example(SHOWN)
 
     id: str
     name: str

@@ -21,7 +21,10 @@ READERS = 4
 RETRIEVED_AT_ONCE = 4
 
 ANSWERERS = 8  # which mostly wait for a language model
+JUDGES = 2  # which never wait, and take the interpreter from all others
 PATIENCE = 1.0  # seconds for each; a model may take minutes to say its next word
+
+JSON = "application/json"
 
 Work = Callable[[], Any]
 Render = Callable[[Any], Response]
@@ -100,12 +103,14 @@ def _outcome(work: Work) -> tuple[Any, BaseException | None]:
 
 
 class Workers:
-    """Threads that retrieve, threads for whatever else reads and may take longer, for answers, and one that changes."""
+    """Threads that retrieve, for whatever else reads and may take longer, for answers, for evaluations, and one that
+    changes."""
 
     def __init__(self) -> None:
         self._retrievers = Pool(RETRIEVERS, "shortlist-retrieve", at_once=RETRIEVED_AT_ONCE)
         self._readers = Pool(READERS, "shortlist-read")
         self._answerers = Pool(ANSWERERS, "shortlist-answer")
+        self._judges = Pool(JUDGES, "shortlist-judge")
         self._writer = Pool(1, "shortlist-write")
 
     async def retrieve(self, work: Work) -> Response:
@@ -122,6 +127,10 @@ class Workers:
         """Work that may wait for a language model, and tells by itself what it comes to."""
         return self._answerers.do(work)
 
+    def judge(self, work: Work) -> asyncio.Future[Any]:
+        """Work that asks many questions, and tells by itself what it comes to."""
+        return self._judges.do(work)
+
     async def _answered(self, pool: Pool, work: Work, render: Render) -> Response:
         response: Response = await pool.do(lambda: render(work()))
         return response
@@ -130,13 +139,18 @@ class Workers:
         """Wait for what is under way."""
         for pool in (self._writer, self._readers, self._retrievers):
             pool.close()
-        self._answerers.close(PATIENCE)
+        for pool in (self._answerers, self._judges):
+            pool.close(PATIENCE)
 
 
 def answer(data: Any) -> Response:
     """Plain data as JSON, without the detour through models."""
+    return Response(as_json(data), media_type=JSON)
+
+
+def as_json(data: Any) -> bytes:
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return Response(text.encode("utf-8", "replace"), media_type="application/json")
+    return text.encode("utf-8", "replace")
 
 
 def as_text(data: bytes) -> Response:

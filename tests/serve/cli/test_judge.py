@@ -77,6 +77,28 @@ def test_a_page_is_written_beside_the_answer(shop: Shell) -> None:
     assert (shop.folder / "page.html").read_text("utf-8").count("<figure>") == 4
 
 
+def test_a_page_of_a_comparison_is_about_the_second_of_both(shop: Shell) -> None:
+    shop("eval", "shop", "cases.jsonl", "--compare", "lexical", "dense", "--html", "page.html")
+    page = (shop.folder / "page.html").read_text("utf-8")
+    assert "90 documents, mode dense, 40 cases with gold" in page
+    floor = shop("calibrate-min-score", "shop", "cases.jsonl", "--mode", "dense", "--json").json
+    assert floor["says"] in page
+
+
+def test_a_page_can_be_made_where_some_of_the_gold_is_not_there(shop: Shell) -> None:
+    lines = [{"query": "where is the parcel", "gold": ["track_shipment", "gone"]}, {"query": "x", "gold": "gone"}]
+    (shop.folder / "odd.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert shop("eval", "shop", "odd.jsonl", "--mode", "lexical", "--html", "page.html", "--quiet").code == 0
+    assert "more distractors" in (shop.folder / "page.html").read_text("utf-8")
+
+
+def test_a_limit_that_nothing_can_be_measured_by_is_not_reached(shop: Shell) -> None:
+    (shop.folder / "none.jsonl").write_text('{"query": "play some jazz", "gold": []}\n')
+    done = shop("eval", "shop", "none.jsonl", "--mode", "lexical", "--fail-under", "ndcg@10=0.1")
+    assert (done.code, done.err) == (1, "shortlist: ndcg@10 cannot be measured, since no case has gold.\n")
+    assert "@10" not in done.out
+
+
 def test_a_beir_folder_brings_its_own_documents(shell: Shell) -> None:
     folder = shell.folder / "tea"
     (folder / "qrels").mkdir(parents=True)
@@ -126,7 +148,8 @@ def test_the_choice_is_judged_and_tuned(shop: Shell) -> None:
     assert point["f1"] == pytest.approx(one["f1"]["value"])
     assert shop("sweep-select", "shop", "cases.jsonl", "--rel", "0.8", "--max-k", "2", "--quiet").out == "2\t0.8\n"
     assert "conditional commit rate" in shop("eval-select", "shop", "cases.jsonl").out
-    assert shop("sweep-select", "shop", "cases.jsonl", "--rel", "high").code == 2
+    for odd in (("--rel", "high"), ("--rel", "nan"), ("--max-k", "1.5,2"), ("--max-k", "inf")):
+        assert shop("sweep-select", "shop", "cases.jsonl", *odd).code == 2
     wrong = shop("sweep-select", "shop", "cases.jsonl", "--by", "beauty")
     assert (wrong.code, "cannot be judged by 'beauty'" in wrong.err) == (1, True)
 
@@ -156,6 +179,8 @@ def test_a_curve_of_distractors_has_the_sizes_that_were_asked_for(shop: Shell) -
     )
     assert [point["size"] for point in done.json["points"]] == [10, 90]
     assert shop("distractors", "shop", "cases.jsonl", "--sizes", "10,91").code == 1
+    wrong = shop("distractors", "shop", "cases.jsonl", "--sizes", "10,nan")
+    assert (wrong.code, wrong.err) == (2, "shortlist: --sizes takes whole numbers separated by commas, not '10,nan'.\n")
     table = shop("distractors", "shop", "cases.jsonl", "--mode", "lexical", "--sizes", "90", "--repeats", "1")
     assert "accuracy" in table.out
 
@@ -215,4 +240,6 @@ def test_eval_gen_says_that_it_needs_a_model(shop: Shell, tmp_path: Path) -> Non
     assert done.err.startswith("shortlist: eval-gen needs a language model")
     dry = shop("eval-gen", "shop", "made.jsonl", "-n", "4", "--out-of-scope", "0.5", "--dry-run", "--json")
     assert len(dry.json["prompts"]) == 4 + 1
+    shown = shop("eval-gen", "shop", "made.jsonl", "-n", "2", "--out-of-scope", "0", "--dry-run").out
+    assert shown.count("Below is the description of one thing") == 2
     assert not (shop.folder / "made.jsonl").exists()

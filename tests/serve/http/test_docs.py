@@ -55,7 +55,7 @@ def test_every_request_is_answered_as_shown_and_every_program_runs(start: Start,
             assert all(one == other or one == f"data: {ANYTHING}" for one, other in zip(shown, told, strict=True))
         elif language == "python":
             exec(compile(block.replace("http://localhost:9200", service.url), "docs/http.md", "exec"), {})
-    assert asked == sum(language in ("json", "text") for language, _ in BLOCKS) == 16
+    assert asked == sum(language in ("json", "text") for language, _ in BLOCKS) == 18
 
 
 def test_the_settings_file_that_is_shown_holds_every_key_and_the_defaults(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from tests.serve.page.conftest import DOCUMENT, Opened, Service
 TABS = {
     "Search": "#/search?q=refund+a+payment",
     "Ask": "#/ask",
+    "Eval": "#/eval",
     "Documents": "#/documents",
     "Settings": "#/settings",
     "Status": "#/status",
@@ -21,6 +22,7 @@ TABS = {
 READY = {
     "Search": ".hits .kept",
     "Ask": ".talk .empty",
+    "Eval": ".judged .empty",
     "Documents": ".document-title",
     "Settings": ".choose-file",
     "Status": ".wide tbody tr",
@@ -110,7 +112,7 @@ def test_texts_stand_out_from_their_ground(service: Service, visit: Opened, sche
             return [...pixel.getImageData(0, 0, 1, 1).data.slice(0, 3)];
           };
           const names = ["ground", "surface", "sunken", "text", "muted", "accent", "accent-soft", "on-accent",
-                         "amber", "amber-soft", "red", "red-soft"];
+                         "amber", "amber-soft", "red", "red-soft", "orange", "violet"];
           return Object.fromEntries(names.map((name) => [name, seen(name)]));
         }"""
     )
@@ -127,6 +129,7 @@ def test_texts_stand_out_from_their_ground(service: Service, visit: Opened, sche
     pairs = [(text, ground) for text in ("text", "muted") for ground in ("ground", "surface", "sunken")]
     pairs += [("muted", "accent-soft"), ("muted", "amber-soft"), ("muted", "red-soft"), ("on-accent", "accent")]
     pairs += [("accent", "accent-soft"), ("accent", "surface"), ("amber", "amber-soft"), ("red", "surface")]
+    pairs += [("red", "red-soft"), ("amber", "surface"), ("orange", "surface"), ("violet", "surface")]
     assert {pair: contrast(*pair) for pair in pairs if contrast(*pair) < 4.5} == {}
 
 

@@ -28,15 +28,12 @@ Floor = Annotated[
 Strategy = Annotated[str, option("--strategy", help="How to choose.")]
 Seed = Annotated[int, option("--seed", help="Where chance begins.", least=0)]
 
-# With more documents, a page has no curve of distractors: it would index them all again.
-CURVE_UP_TO = 20_000
-
 
 def eval(
     out: Output,
     corpus: Where,
     cases: Annotated[
-        str | None, Argument(metavar="[CASES]", help="JSONL, a BEIR folder, or TREC topics with --qrels.")
+        str | None, Argument(metavar="CASES", help="JSONL, a BEIR folder, or TREC topics with --qrels.")
     ] = None,
     qrels: Qrels = None,
     k: Most = 10,
@@ -61,6 +58,7 @@ def eval(
     """
     from shortlist.eval.retrieval import compare as compared
     from shortlist.eval.retrieval import default_metrics, evaluate_discovery
+    from shortlist.eval.studies import study
     from shortlist.serve.cli import judged
 
     limits = dict(_limit(text) for text in fail_under or ())
@@ -77,13 +75,21 @@ def eval(
 
     comparison: Comparison | None = None
     if compare:
-        first, report = (evaluated(*_side(out, where, mode, name)) for name in compare)
-        comparison = compared(first, report, seed=seed)
+        (first, second) = (_side(out, where, mode, name) for name in compare)
+        comparison = compared(evaluated(*first), evaluated(*second), seed=seed)
+        where, report = second[0], comparison.second
     else:
         report = evaluated(where, mode)
     failed = {name: limit for name, limit in limits.items() if report.metrics.get(name, 0.0) < limit}
     if html:
-        _write_page(out, Path(html), where, asked, report, comparison, mode, seed)
+        with out.progress("measuring more") as progress:
+            studied = study(
+                where, report, comparison, filter=conditions(filter), strategy=strategy,
+                min_score=floor_given(min_score), seed=seed,
+                tell=progress and (lambda step: progress(step.done, step.total)),
+            )  # fmt: skip
+        Path(html).expanduser().write_text(studied.html(), "utf-8")
+        out.note(f"The page is in {html}.")
     data = (comparison.to_dict() if comparison else report.to_dict()) | {"flaws": wrong, "failed": failed}
     brief = [f"{name}\t{float(value):.4f}" for name, value in report.metrics.items()]
     out.show(
@@ -92,7 +98,11 @@ def eval(
         brief,
     )
     for name, limit in failed.items():
-        out.warn(f"{name} is {report.metrics.get(name, 0.0):.4f}, which is under {limit:g}.")
+        value = report.metrics.get(name)
+        out.warn(
+            f"{name} cannot be measured, since no case has gold." if value is None
+            else f"{name} is {value:.4f}, which is under {limit:g}."
+        )  # fmt: skip
     return ERROR if failed else OK
 
 
@@ -150,33 +160,6 @@ def flaws(out: Output, corpus: Corpus, cases: Sequence[Case]) -> list[dict[str, 
     if len(flaws) > 3:
         out.note(f"shortlist: {len(flaws) - 3} more cases have flaws; --json tells all.")
     return [flaw.to_dict() for flaw in flaws]
-
-
-def _write_page(
-    out: Output,
-    path: Path,
-    corpus: Corpus,
-    cases: Sequence[Case],
-    report: DiscoveryReport,
-    comparison: Comparison | None,
-    mode: Mode,
-    seed: int,
-) -> None:
-    from shortlist.eval import calibration, distractors, page, selection
-
-    inside, outside = bool(report.in_scope), bool(report.out_of_scope)
-    known = [one.case for one in report.in_scope if one.outcome != "gold_missing"]
-    with out.progress("choosing") as progress:
-        chosen = selection.evaluate_selection(corpus, cases, mode=mode, seed=seed, progress=progress)
-        sweep = selection.sweep_selector(corpus, cases, mode, progress=progress) if inside else None
-        floor = calibration.calibrate_min_score(corpus, cases, mode, seed=seed) if inside and outside else None
-    curve = None
-    if known and len(corpus) <= CURVE_UP_TO:
-        with out.progress("adding distractors") as progress:
-            curve = distractors.distractor_robustness_curve(corpus, known, mode=mode, seed=seed, progress=progress)
-    text = page.html_page(report, selection=chosen, sweep=sweep, calibration=floor, curve=curve, comparison=comparison)
-    path.expanduser().write_text(text, "utf-8")
-    out.note(f"The page is in {path}.")
 
 
 def eval_gen(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from rich.padding import Padding
@@ -24,7 +24,8 @@ SHOWN_PROMPTS = 2
 def report(screen: Screen, found: DiscoveryReport, misses: int) -> None:
     counts = f"{len(found.in_scope):,} cases, {len(found.out_of_scope):,} that nothing applies to"
     screen.draw(Text.assemble((found.corpus, "bold"), f", {found.mode}, {found.documents:,} documents: {counts}"))
-    screen.draw(_by_k(found))
+    if found.metrics:
+        screen.draw(_by_k(found))
     table = _grid("", "cases")
     table.add_column()
     for name, count in found.taxonomy.items():
@@ -36,9 +37,7 @@ def report(screen: Screen, found: DiscoveryReport, misses: int) -> None:
         screen.draw(Text.assemble((f"{one.outcome}  ", "yellow"), (one.case.query, "bold")))
         screen.draw(Padding(Text(one.why.says if one.why else "", "dim"), (0, 0, 0, 2)))
     if len(found.misses) > misses:
-        screen.say(
-            f"{len(found.misses) - misses:,} more went wrong; --misses shows more, --json and --html all.", "dim"
-        )
+        screen.say(f"{len(found.misses) - misses:,} more went wrong; --misses shows more, --json all.", "dim")
 
 
 def _by_k(found: DiscoveryReport) -> Table:
@@ -136,9 +135,9 @@ def generated(screen: Screen, data: Mapping[str, Any]) -> None:
         screen.say(f"{count} dropped: {reason}", "dim")
 
 
-def prompts(screen: Screen, texts: Sequence[str]) -> None:
+def prompts(screen: Screen, texts: list[str]) -> None:
     screen.say(f"The model would be asked {len(texts)} times, such as:", "bold")
-    for text in [*texts[:SHOWN_PROMPTS], *texts[-1:]]:
+    for text in texts[:SHOWN_PROMPTS] + texts[max(SHOWN_PROMPTS, len(texts) - 1) :]:  # the last is of another kind
         screen.draw(Padding(Text(text, "dim"), (1, 0, 0, 2)))
 
 

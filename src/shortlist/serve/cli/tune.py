@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated
 
 from shortlist.serve.cli.declare import Argument, option
@@ -60,8 +61,8 @@ def sweep_select(
     from shortlist.eval.selection import sweep_selector
     from shortlist.serve.cli import judged
 
+    grid = _whole_numbers(max_ks, "--max-k"), _numbers(rels, "--rel")
     where, asked = corpus_and_cases(out, corpus, cases, qrels)
-    grid = [int(number) for number in _numbers(max_ks, "--max-k")], _numbers(rels, "--rel")
     with out.progress(f"asking {where.name}") as progress:
         sweep = sweep_selector(
             where, asked, mode, k, conditions(filter), max_ks=grid[0], rels=grid[1], progress=progress
@@ -74,9 +75,19 @@ def sweep_select(
 
 def _numbers(text: str, option: str) -> list[float]:
     try:
-        return [float(number) for number in text.split(",")]
+        numbers = [float(number) for number in text.split(",")]
     except ValueError:
-        raise WrongUsage(f"{option} takes numbers separated by commas, not {text!r}.") from None
+        numbers = [math.nan]
+    if not all(map(math.isfinite, numbers)):
+        raise WrongUsage(f"{option} takes numbers separated by commas, not {text!r}.")
+    return numbers
+
+
+def _whole_numbers(text: str, option: str) -> list[int]:
+    try:
+        return [int(number) for number in text.split(",")]
+    except ValueError:
+        raise WrongUsage(f"{option} takes whole numbers separated by commas, not {text!r}.") from None
 
 
 def calibrate_min_score(
@@ -119,8 +130,8 @@ def distractors(
     from shortlist.eval.distractors import distractor_robustness_curve
     from shortlist.serve.cli import judged
 
+    wanted = _whole_numbers(sizes, "--sizes") if sizes else None
     where, asked = corpus_and_cases(out, corpus, cases, qrels)
-    wanted = [int(size) for size in _numbers(sizes, "--sizes")] if sizes else None
     with out.progress("adding distractors") as progress:
         curve = distractor_robustness_curve(
             where, asked, wanted, mode, k, repeats=repeats, seed=seed, progress=progress

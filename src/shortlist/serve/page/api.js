@@ -6,9 +6,10 @@ const TOKEN = "shortlist-token";
 let asking = null;
 
 class ServiceError extends Error {
-  constructor(message, { status = 0, title = "", fields = {} } = {}) {
+  constructor(message, { status = 0, type = "", title = "", fields = {} } = {}) {
     super(message);
     this.status = status;
+    this.type = type;
     this.title = title;
     this.fields = fields;
   }
@@ -21,8 +22,8 @@ export const remove = (path, options) => call("DELETE", path, options);
 /** A path with each part encoded: a document's id may hold anything. */
 export const path = (...parts) => `/${parts.map(encodeURIComponent).join("/")}`;
 
-/** Hears server-sent events, `heard(name, data)` for each, and gives back the data of the `last` one. */
-export async function events(where, body, heard, { signal, last }) {
+/** Hears server-sent events, `heard(name, data)` for each, and gives back the data of the last one, the answer. */
+export async function events(where, body, heard, { signal }) {
   const response = await reach("POST", where, { body, signal, accept: "text/event-stream" });
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
@@ -39,7 +40,7 @@ export async function events(where, body, heard, { signal, last }) {
       if (!name) continue;
       const told = JSON.parse(data);
       if (name === "error") throw problem(told);
-      if (name === last) return told;
+      if (name === "answer") return told;
       heard(name, told);
     }
   }
@@ -92,9 +93,9 @@ async function answered(response) {
   }
 }
 
-function problem({ status, title, detail, errors = [] }) {
+function problem({ status, type, title, detail, errors = [] }) {
   const fields = Object.fromEntries(errors.map(({ where, message }) => [where.split(".").at(-1), message]));
-  return new ServiceError(detail || `The service answered ${status}.`, { status, title, fields });
+  return new ServiceError(detail || `The service answered ${status}.`, { status, type, title, fields });
 }
 
 function linked(fine) {

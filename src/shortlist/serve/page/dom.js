@@ -27,6 +27,8 @@ function fill(element, attributes, children) {
 const ICONS = {
   search: "M11 4a7 7 0 1 0 0 14 7 7 0 0 0 0-14M16.2 16.2 21 21",
   ask: "M4 5h16v11h-9l-5 4v-4H4zM8 9h8M8 12.5h5",
+  eval: "M4 20V11M10 20V5M16 20v-6M2.5 20h19M20 8l-2 2-1.5-1.5",
+  download: "M12 4v11M7.5 11l4.5 4.5 4.5-4.5M5 20h14",
   documents: "M7 3h7l4 4v14H7zM14 3v4h4M10 12h5M10 16h5",
   settings:
     "M4 7h9M17 7h3M4 17h3M11 17h9M15 4.8a2.2 2.2 0 1 0 0 4.4 2.2 2.2 0 0 0 0-4.4M9 14.8a2.2 2.2 0 1 0 0 4.4 2.2 2.2 0 0 0 0-4.4",

@@ -19,9 +19,14 @@ export const disclose = async (corpus, id) =>
 
 /** The answer; `heard(name, data)` is called with what becomes of it meanwhile. */
 export const ask = (corpus, body, heard, signal) =>
-  events(path("v1", "corpora", corpus, "ask"), body, heard, { signal, last: "answer" });
+  events(path("v1", "corpora", corpus, "ask"), body, heard, { signal });
 /** The name of the language model that answers, or nothing. */
 export const languageModel = async () => (await get("/status")).llm;
+
+/** What the cases say about a corpus; `heard("progress", {step, share})` is called meanwhile. */
+export const evaluate = (corpus, body, heard, signal) =>
+  events(path("v1", "corpora", corpus, "eval"), body, heard, { signal });
+export const lint = (corpus, heard, signal) => events(path("v1", "corpora", corpus, "lint"), {}, heard, { signal });
 
 export const documents = (corpus, { offset, limit, q }) =>
   get(`${path("v1", "corpora", corpus, "documents")}?${new URLSearchParams({ offset, limit, q })}`);

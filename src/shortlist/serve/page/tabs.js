@@ -2,6 +2,7 @@
 
 import * as ask from "./ask.js";
 import * as documents from "./documents.js";
+import * as evaluate from "./evaluate.js";
 import * as search from "./search.js";
 import * as settings from "./settings.js";
 import * as status from "./status.js";
@@ -9,6 +10,7 @@ import * as status from "./status.js";
 export const tabs = [
   { id: "search", title: "Search", icon: "search", mount: search.mount },
   { id: "ask", title: "Ask", icon: "ask", mount: ask.mount },
+  { id: "eval", title: "Eval", icon: "eval", mount: evaluate.mount },
   { id: "documents", title: "Documents", icon: "documents", mount: documents.mount },
   { id: "settings", title: "Settings", icon: "settings", mount: settings.mount },
   { id: "status", title: "Status", icon: "status", mount: status.mount },

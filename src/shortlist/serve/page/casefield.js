@@ -1,0 +1,103 @@
+// Where cases go in: pasted, read from a file, or dropped. What it holds survives a look at another tab.
+
+import { h, icon } from "./dom.js";
+import { counted } from "./outcome.js";
+
+const EXAMPLE = '{"query": "where is my parcel", "gold": ["track_shipment"]}\n{"query": "play some jazz", "gold": []}';
+const UNSEEN = "The cases of the file are not shown. Write here to replace them.";
+
+// A longer file is not shown in the field, which would be slow.
+const SHOWN = 50_000;
+
+const kept = { text: "", from: "" };
+
+export class CaseField {
+  /** `send()` is called when the reader asks for an evaluation by keys. */
+  constructor({ send }) {
+    this.field = h("textarea", {
+      id: "cases",
+      class: "code",
+      rows: 9,
+      wrap: "off",
+      spellcheck: "false",
+      autocapitalize: "off",
+      "aria-describedby": "cases-hint cases-wrong",
+      oninput: () => this.#take(this.field.value),
+      ondragover: (event) => event.preventDefault(),
+      ondrop: (event) => {
+        if (!event.dataTransfer.files.length) return;
+        event.preventDefault();
+        this.#read(event.dataTransfer.files[0]);
+      },
+      onkeydown: (event) => {
+        if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) send();
+      },
+    });
+    this.count = h("span", { class: "muted", role: "status" });
+    this.wrong = h("p", { class: "wrong-field", id: "cases-wrong", role: "alert" });
+    const file = h("input", {
+      type: "file",
+      hidden: true,
+      "aria-label": "File of cases",
+      accept: ".jsonl,.ndjson,.json,.txt",
+      onchange: () => {
+        if (file.files.length) this.#read(file.files[0]);
+        file.value = "";
+      },
+    });
+    this.elements = [
+      h("label", { for: "cases" }, "Cases"),
+      h(
+        "p",
+        { class: "hint", id: "cases-hint" },
+        "JSON Lines: query, and gold, the ids that should be found; none if nothing applies.",
+      ),
+      this.field,
+      h(
+        "div",
+        { class: "case-tools" },
+        h("button", { type: "button", onclick: () => file.click() }, icon("file"), "Choose a file"),
+        this.count,
+      ),
+      this.wrong,
+      file,
+    ];
+    this.#show();
+  }
+
+  get text() {
+    return kept.text;
+  }
+
+  focus() {
+    this.field.focus();
+  }
+
+  say(text) {
+    this.wrong.textContent = text;
+    if (text) this.field.setAttribute("aria-invalid", "true");
+    else this.field.removeAttribute("aria-invalid");
+  }
+
+  async #read(file) {
+    this.#take(await file.text(), file.name);
+    this.#show();
+  }
+
+  #take(text, from = "") {
+    Object.assign(kept, { text, from });
+    this.say("");
+    this.#tell();
+  }
+
+  #show() {
+    this.field.value = kept.text.length > SHOWN ? "" : kept.text;
+    this.#tell();
+  }
+
+  #tell() {
+    const lines = kept.text.split("\n").filter((line) => line.trim()).length;
+    this.count.textContent = lines ? counted(lines, "case") + (kept.from && ` from ${kept.from}`) : "";
+    this.field.placeholder = lines && !this.field.value ? UNSEEN : EXAMPLE;
+  }
+}

@@ -1,0 +1,37 @@
+// What a look at the catalog itself brought: findings by rule, worst first, with what to do about them.
+
+import { empty, h, icon } from "./dom.js";
+import { counted } from "./outcome.js";
+
+const AT_ONCE = 100;
+
+export function linted({ documents, findings }) {
+  if (!documents) return [empty("documents", "This corpus is empty", "There is nothing to look at.")];
+  if (!findings.length)
+    return [empty("check", "Nothing to mend", `${counted(documents, "document")} can be found and told apart.`)];
+  const rules = [...new Set(findings.map((one) => one.rule))];
+  return rules.map((rule) => group(findings.filter((one) => one.rule === rule)));
+}
+
+function group(findings) {
+  const { rule, severity, advice } = findings[0];
+  const name = `${rule[0].toUpperCase()}${rule.slice(1).replaceAll("_", " ")}`;
+  const left = findings.length - AT_ONCE;
+  return h(
+    "section",
+    { class: `card finding ${severity}`, "aria-label": name },
+    h(
+      "div",
+      { class: "card-head" },
+      h("h2", {}, icon("warn"), name),
+      h("span", { class: `badge ${severity}` }, counted(findings.length, severity)),
+    ),
+    h("p", { class: "hint" }, advice),
+    h(
+      "ul",
+      { class: "left-out" },
+      findings.slice(0, AT_ONCE).map((one) => h("li", { dir: "auto" }, one.says)),
+      left > 0 && h("li", { class: "muted" }, `${left.toLocaleString("en")} more`),
+    ),
+  );
+}
