@@ -1,0 +1,143 @@
+"""How does an agent ask over HTTP? POST /mcp, behind the same guard as everything else.
+
+Each request stands for itself and is answered with JSON: there is no session to keep, and no stream to hold open. The
+SDK takes a second to load, so that happens at the first request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Any
+
+from fastapi import FastAPI
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from shortlist.errors import MissingExtra, ShortlistError
+from shortlist.index.corpus import Corpus
+from shortlist.index.places import stored_corpora
+from shortlist.serve.collection import LEFT_OUT, SKILLS, Collection
+from shortlist.serve.gateway.config import Configured, configured
+from shortlist.serve.gateway.gateway import Gateway
+from shortlist.serve.guard import EXTEND
+from shortlist.serve.problems import problem, status_of
+from shortlist.serve.served import NAME
+from shortlist.serve.settings import Settings, is_loopback
+from shortlist.serve.v1 import Shelf
+
+if TYPE_CHECKING:
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+    from shortlist.types import LLM
+
+PATH = "/mcp"
+SECONDS = 400.0  # that a request may take: more than any act does
+
+
+class Shelved:
+    """The corpora that the service may show."""
+
+    def __init__(self, shelf: Shelf, *, all_stored: bool) -> None:
+        self._shelf = shelf
+        self._all_stored = all_stored
+
+    def names(self) -> list[str]:
+        names = self._shelf.names()
+        if not self._all_stored:
+            return names
+        stored = stored_corpora()
+        return [name for name in names if name == NAME or (name in stored and name not in LEFT_OUT)]
+
+    def corpus(self, name: str) -> Corpus:
+        return self._shelf.corpus(name)
+
+    def kinds(self, name: str) -> dict[str, int]:
+        with contextlib.suppress(ShortlistError):
+            return self._shelf.corpus(name).kinds()
+        return {}
+
+
+class Agents:
+    """The ASGI application at /mcp, made when it is first asked."""
+
+    def __init__(self, make: Callable[[], StreamableHTTPSessionManager]) -> None:
+        self._make = make
+        self._news = asyncio.Event()  # somebody asks, or it is over
+        self._is_over = asyncio.Event()
+        self._is_made = asyncio.Event()
+        self._manager: StreamableHTTPSessionManager | None = None
+        self._failure: ShortlistError | None = None
+
+    @contextlib.asynccontextmanager
+    async def life(self) -> AsyncIterator[None]:
+        serving = asyncio.create_task(self._serve())
+        try:
+            yield
+        finally:
+            self._is_over.set()
+            self._news.set()
+            await serving
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] != "POST":
+            detail = "Agents POST to this address; there is no stream to listen to."
+            await problem(scope, 405, detail, headers={"Allow": "POST"})(scope, receive, send)
+            return
+        scope[EXTEND](SECONDS)
+        self._news.set()
+        await self._is_made.wait()
+        if self._failure is not None:
+            status = 501 if isinstance(self._failure, MissingExtra) else status_of(self._failure)
+            await problem(scope, status, str(self._failure))(scope, receive, send)
+        elif self._manager is not None:
+            await self._manager.handle_request(scope, receive, send)
+
+    async def _serve(self) -> None:
+        """Hold what belongs to one task: the session manager, and with it the servers upstream."""
+        await self._news.wait()
+        try:
+            if self._is_over.is_set():
+                return
+            try:
+                self._manager = await asyncio.to_thread(self._make)
+            except ShortlistError as error:
+                self._failure = error
+                return
+            async with self._manager.run():
+                self._is_made.set()
+                await self._is_over.wait()
+        finally:
+            self._is_made.set()
+
+
+def add_mcp(app: FastAPI, shelf: Shelf, llm: LLM | None, settings: Settings) -> Agents:
+    """Add the route; its `life` belongs into that of the application."""
+    only, server = settings.server.corpora, settings.server
+    knows_callers = is_loopback(server.host) or server.token is not None
+
+    def make() -> StreamableHTTPSessionManager:
+        try:
+            from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415  # heavy
+            from mcp.server.transport_security import TransportSecuritySettings  # noqa: PLC0415
+
+            from shortlist.serve.mcp import Door, make_server  # noqa: PLC0415
+        except ImportError as error:
+            raise MissingExtra("mcp", "mcp", "What agents ask") from error
+        is_gateway = settings.mcp.upstream and knows_callers
+        found = configured(settings.mcp.config)
+        gateway = Gateway(found if is_gateway else Configured(home=found.home))
+        shelved = Shelved(shelf, all_stored=only is None)
+        collection = Collection(gateway, shelved, with_skills=only is None or SKILLS in only)
+        return StreamableHTTPSessionManager(
+            make_server(Door(collection, lambda: llm)),
+            json_response=True,
+            stateless=True,
+            security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the guard's work
+            max_request_body_size=settings.limits.max_body_bytes,
+        )
+
+    agents: Any = Agents(make)
+    app.router.routes.append(Route(PATH, endpoint=agents))
+    return agents  # type: ignore[no-any-return]
