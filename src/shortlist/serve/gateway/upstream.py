@@ -40,7 +40,7 @@ class Upstream:
         self._take = take
         self._client: Client | None = None
         self._failures = 0
-        self._attempts = 0  # that have failed
+        self._attempts = 0  # to start it that have failed
         self._retry_at = 0.0
         self._listed_at = 0.0
         self._listing = asyncio.Lock()
@@ -133,6 +133,7 @@ class Upstream:
         return bool(self.server.url) and error.code == mcp_types.CONNECTION_CLOSED  # over stdio any server may say so
 
     def _lose(self) -> None:
+        self._client = None
         self._is_lost = True
         self._news.set()
 
@@ -153,12 +154,10 @@ class Upstream:
             began = time()
             await self._tell("starting")
             self.problem = await self._live()
-            self._client = None
             if self._is_over:
                 self.problem = ""
                 await self._tell("idle")
                 return
-            self._attempts += 1
             self._failures = 1 if time() - began > STEADY else self._failures + 1
             if self._failures >= MOST_FAILURES:
                 self._failures = 0
@@ -190,9 +189,11 @@ class Upstream:
                 self._client = client
                 await self._tell("ready")
                 await self._wait(client)
-                self._client = None
         except Exception as failure:  # whatever a server may do, the others live on
             error = failure
+        if self.state == "starting":
+            self._attempts += 1
+        self._client = None
         await asyncio.to_thread(complaints.close)
         return what_happened(self.server, complaints, error, START_SECONDS)
 
