@@ -43,7 +43,8 @@ def count_tokens(text: str) -> int:
 def make_servers(folder: Path) -> tuple[Path, dict[str, list[dict[str, Any]]]]:
     """A configuration of servers, and what each offers; none of them can be started, nor needs to be."""
     rng = random.Random(1)
-    offers = {f"server{number:02}": [_tool(rng, at) for at in range(TOOLS // SERVERS)] for number in range(SERVERS)}
+    each = TOOLS // SERVERS
+    offers = {f"server{number:02}": [_tool(rng, number * each + at) for at in range(each)] for number in range(SERVERS)}
     config = folder / "servers.json"
     entries = {name: {"command": "/nonexistent/server", "args": [name]} for name in offers}
     config.write_text(json.dumps({"mcpServers": entries}))

@@ -160,10 +160,10 @@ async def connected(
                 command=server.command, args=list(server.args), env=dict(server.env), cwd=server.folder
             )
 
-            def ended(flood: str) -> None:
-                complaints.flood = flood
+            def ended(unheard: str) -> None:
+                complaints.unheard = unheard
                 if on_end:
-                    on_end(flood)
+                    on_end(unheard)
 
             transport = run_server(parameters, complaints.stream, ended)
         yield await stack.enter_async_context(Client(transport, cache=None, **options))
@@ -196,7 +196,7 @@ class Complaints:
         reading, writing = os.pipe()
         self.stream = os.fdopen(writing, "w", encoding="utf-8")
         self._end = b""
-        self.flood = ""  # why it is no longer listened to
+        self.unheard = ""  # why it is no longer listened to
         self._listener = threading.Thread(target=self._listen, args=(reading,), daemon=True)
         self._listener.start()
 
@@ -288,7 +288,7 @@ def _fingerprint(entry: Mapping[str, Any]) -> str:
 
 def what_happened(server: Server, complaints: Complaints, error: BaseException, timeout: float) -> str:
     """Why a server could not be read, and its own last words, without its secrets."""
-    reason = server.without_secrets(f"The server {server.name} {complaints.flood or _in_words(error, timeout)}.")
+    reason = server.without_secrets(f"The server {server.name} {complaints.unheard or _in_words(error, timeout)}.")
     words = server.without_secrets(complaints.last_line())[-LAST_WORDS:]
     return f"{reason} It said: {words}" if words else reason
 

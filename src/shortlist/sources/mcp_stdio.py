@@ -1,7 +1,8 @@
 """How is a server run and heard over its standard streams, whatever it may write there?
 
 The SDK's own transport keeps a line until it ends, however long, and takes as many as come. Here both have limits: a
-server that goes beyond is no longer listened to, and ended at once.
+server that goes beyond is no longer listened to, and ended at once; and so is one whose message cannot be read, since
+whoever waits for it would wait for ever.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from mcp import StdioServerParameters
 
 LONGEST_LINE = 32 << 20  # bytes
-MOST_LINES = 5_000  # a second
+MOST_LINES, WINDOW = 2_000, 10.0  # so many lines in so many seconds
 MOST_STRAY = 200  # lines in a row that are no messages: some servers print a banner, or log to the wrong stream
 
 END_SECONDS = 1.0  # for a server to end by itself once nothing more is said to it
@@ -28,8 +29,8 @@ KILL_SECONDS = 0.5  # and once it was told to
 OnEnd = Callable[[str], None]
 
 
-class Flood(SourceError):
-    """A server writes more than anybody could want."""
+class Unheard(SourceError):
+    """A server is no longer listened to: it writes more than anybody could want, or what nobody can read."""
 
 
 @contextlib.asynccontextmanager
@@ -53,11 +54,11 @@ async def run_server(parameters: StdioServerParameters, errors: TextIO, on_end: 
     )
     heard_in, heard = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     said, said_out = anyio.create_memory_object_stream[SessionMessage](0)
-    flood = ""
+    unheard = ""
     is_over = False
 
     async def hear() -> None:
-        nonlocal flood
+        nonlocal unheard
         try:
             async with heard_in:
                 async for line in _lines(process):
@@ -66,10 +67,10 @@ async def run_server(parameters: StdioServerParameters, errors: TextIO, on_end: 
                         await heard_in.send(message)
         except (anyio.ClosedResourceError, anyio.BrokenResourceError):
             return  # nobody listens any more
-        except Flood as error:
-            flood = str(error)
+        except Unheard as error:
+            unheard = str(error)
         if not is_over:
-            on_end(flood)
+            on_end(unheard)
 
     async def say() -> None:
         assert process.stdin
@@ -89,7 +90,7 @@ async def run_server(parameters: StdioServerParameters, errors: TextIO, on_end: 
         finally:
             is_over = True
             with anyio.CancelScope(shield=True):
-                await _end(process, 0.0 if flood else END_SECONDS)
+                await _end(process, 0.0 if unheard else END_SECONDS)
                 for stream in (heard, said, heard_in, said_out):
                     await stream.aclose()
             tasks.cancel_scope.cancel()
@@ -101,7 +102,7 @@ async def _lines(process: Process) -> AsyncIterator[bytes]:
 
     assert process.stdout
     begun = bytearray()
-    second, count, stray = time.monotonic(), 0, 0
+    began, count, stray = time.monotonic(), 0, 0
     while True:
         try:
             data = await process.stdout.receive(1 << 16)
@@ -113,27 +114,34 @@ async def _lines(process: Process) -> AsyncIterator[bytes]:
             begun.clear()
             count += 1
             stray = 0 if whole.lstrip().startswith(b"{") else stray + 1
-            if count > MOST_LINES and time.monotonic() - second < 1:
-                raise Flood(f"floods its standard output: more than {MOST_LINES} lines a second")
+            if count > MOST_LINES:
+                raise Unheard(f"floods its standard output: {MOST_LINES} lines in less than {WINDOW:g} seconds")
             if stray > MOST_STRAY:
-                raise Flood(f"floods its standard output with what is no message: {MOST_STRAY} lines in a row")
+                raise Unheard(f"floods its standard output with what is no message: {MOST_STRAY} lines in a row")
             yield whole
-        if time.monotonic() - second >= 1:
-            second, count = time.monotonic(), 0
+        if time.monotonic() - began >= WINDOW:
+            began, count = time.monotonic(), 0
         begun += rest
         if len(begun) > LONGEST_LINE:
-            raise Flood(f"floods its standard output: a line of more than {LONGEST_LINE >> 20} MiB")
+            raise Unheard(f"floods its standard output: a line of more than {LONGEST_LINE >> 20} MiB")
 
 
 def _message(line: bytes) -> Any:
-    """The message that a line holds; nothing where it holds none, as when somebody prints to the wrong stream."""
+    """The message that a line holds; nothing where it holds none, as when somebody prints to the wrong stream.
+
+    One that should be a message and cannot be read is an error: somebody may wait for it.
+    """
     from mcp.shared.message import SessionMessage  # noqa: PLC0415
     from mcp_types import jsonrpc_message_adapter  # noqa: PLC0415
+    from pydantic import ValidationError  # noqa: PLC0415
 
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-    except ValueError:
-        return None
+    except ValueError as error:
+        if not line.lstrip().startswith(b'{"jsonrpc"'):
+            return None
+        reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
+        raise Unheard(f"wrote a message that cannot be read: {reason}") from None
 
 
 async def _end(process: Process, patience: float) -> None:

@@ -16,7 +16,6 @@ from shortlist.errors import InputError, SourceError
 from shortlist.serve.gateway import config as configuration
 from shortlist.serve.gateway import gateway as gateways
 from shortlist.serve.gateway import upstream
-from shortlist.serve.gateway.approvals import approvals_file
 from shortlist.serve.gateway.catalog import Tool
 from shortlist.serve.gateway.config import configured
 from shortlist.serve.gateway.names import find_tool
@@ -30,7 +29,8 @@ def test_no_server_starts_before_it_is_needed_and_a_known_one_only_when_it_is_ca
 
     async def first(agent: Agent) -> None:
         await agent.client.list_resource_templates()
-        assert weather.starts == billing.starts == []
+        assert not weather.starts
+        assert not billing.starts
         assert await agent.found("will it rain in the city") == ["weather/get_forecast"]
         await until(lambda: billing.starts)
 
@@ -59,7 +59,8 @@ def test_a_slow_server_holds_up_nobody_and_merges_in_when_it_comes(
     gateway = servers.gateway()
 
     async def talk(agent: Agent) -> None:
-        await until(lambda: gateway.catalog.listing("weather") or gateway.wake())
+        gateway.wake()
+        await until(lambda: gateway.catalog.listing("weather"))
         answer = await agent("discover", query="will it rain in the city")
         assert [item["id"] for item in answer["results"]] == ["weather/get_forecast"]
         if gateway.catalog.listing("slow") is None:
@@ -191,7 +192,7 @@ def test_allow_and_deny_lists_say_which_tools_there_are(servers: Servers) -> Non
     servers.add("disk", *tools, allow=["*_file"], deny=["delete_*"])
     servers.add("other", *tools, disabledTools=["*_file"])
 
-    async def talk(agent: Agent) -> list[str]:
+    async def talk(agent: Agent) -> list[int]:
         await agent.found("file")
         for name in ("disk/delete_file", "disk/format_disk", "other/read_file"):
             assert "There is no tool" in await agent.error("call", tool=name)
@@ -329,14 +330,15 @@ def test_without_readable_approvals_everything_is_held_back(servers: Servers) ->
     servers.add("weather", WEATHER)
     gateway = servers.gateway()
     with_agent(gateway, lambda agent: agent.found("forecast"))
-    approvals_file().write_text("{")
+    (approved,) = Path(os.environ["SHORTLIST_DATA_DIR"]).rglob("*.approved.json")
+    approved.write_text("{")
 
     async def talk(agent: Agent) -> None:
         assert await agent.found("forecast of rain") == []
         assert "cannot be read" in await agent.error("call", tool="get_forecast", arguments={"city": "Ghent"})
 
     with_agent(servers.gateway(), talk)
-    assert approvals_file().read_text() == "{"
+    assert approved.read_text() == "{"
 
 
 def test_another_program_under_the_same_name_is_another_server(servers: Servers) -> None:

@@ -58,7 +58,7 @@ def status(
     """Tell which servers are configured, what they offer, and which tools are held back."""
     gateway = _gateway(config, refresh)
     held = [_row(tool) for tool in gateway.catalog.held()]
-    data = {"servers": gateway.status(), "held": held, "problem": gateway.catalog.problem or None}
+    data = {"servers": gateway.status(), "held": held}
     out.show(data, lambda screen: screen.servers(data), [row["tool"] for row in held])
     return OK
 
@@ -73,8 +73,6 @@ def approve(
     gateway = _gateway(config, refresh=False)
     held = gateway.catalog.held()
     wanted = held if everything else _meant(names or (), held, gateway)
-    if gateway.catalog.problem:
-        raise InputError(gateway.catalog.problem)
     gateway.catalog.approve(wanted)
     left = [_row(tool) for tool in gateway.catalog.held()]
     data: dict[str, Any] = {"approved": [tool.id for tool in wanted], "held": left}

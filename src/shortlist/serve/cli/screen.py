@@ -214,8 +214,6 @@ class Screen:
         else:
             self.say("No server is configured.", "yellow")
         self._held(data["held"])
-        if data["problem"]:
-            self.say(data["problem"], "red")
 
     def approved(self, data: Mapping[str, Any]) -> None:
         for name in data["approved"]:

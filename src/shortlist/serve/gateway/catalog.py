@@ -12,14 +12,13 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from shortlist.errors import SourceError
 from shortlist.index.atomic import replace_text
 from shortlist.index.places import data_dir
-from shortlist.serve.gateway.approvals import Approvals, Parts, approvals_file, changed_parts, parts_of
+from shortlist.serve.gateway.approvals import Parts, add_approved, changed_parts, hash_of, parts_of, read_approved
 from shortlist.serve.gateway.doubts import doubt, looks, refusal
 from shortlist.sources.mcp_config import Server
 
@@ -73,13 +72,13 @@ class Catalog:
 
     def __init__(self, servers: Sequence[Server]) -> None:
         self.servers = {server.name: server for server in servers}
-        self._places = {_file(server): server for server in servers}
-        self._approvals = Approvals()
+        self._files = {server.name: (_file(server, "listed"), _file(server, "approved")) for server in servers}
         self._lock = threading.Lock()
-        self._stamps: dict[Path, tuple[int, ...]] = {}
+        self._stamps: dict[str, tuple[int, ...]] = {}
         self._listings: dict[str, Listing] = {}
+        self._judged: dict[str, list[Tool]] = {}
+        self._digests: dict[str, str] = {}
         self._tools: dict[str, Tool] = {}
-        self.problem = ""  # why nothing can be approved
         self.digest = ""  # changes with what is offered
         self.look()
 
@@ -112,12 +111,14 @@ class Catalog:
             else:
                 tools[name] = entry
         parts = {name: parts_of(entry) for name, entry in tools.items()}
-        with contextlib.suppress(SourceError):  # told by `problem`, and nothing is approved
-            known = self._approvals.read().get(_key(server), {})
+        listed, approved = self._files[server.name]
+        listed.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(SourceError):  # told by the tools, which are all held back then
+            known = read_approved(approved)
             firsts = _firsts(known, tools)
             new = [name for name in tools if name not in known]
             trusted = {name: parts[name] for name in new if not doubt(tools[name], firsts[looks(name)])}
-            self._approvals.add(_key(server), trusted, only_new=True)
+            add_approved(approved, server.name, trusted, only_new=True)
         data = {
             "format": FORMAT,
             "server": server.name,
@@ -126,50 +127,43 @@ class Catalog:
             "parts": parts,
             "refused": refused,
         }
-        path = _file(server)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_text(path, json.dumps(data, ensure_ascii=True))
+        replace_text(listed, json.dumps(data))
         self.look()
 
     def approve(self, tools: Iterable[Tool]) -> None:
         """Let tools be what they are now."""
-        for tool in tools:
-            self._approvals.add(_key(self.servers[tool.server]), {tool.name: tool.parts}, only_new=False)
+        for server, some in itertools.groupby(tools, lambda tool: tool.server):
+            new = {tool.name: tool.parts for tool in some}
+            add_approved(self._files[server][1], server, new, only_new=False)
         self.look()
 
     def look(self) -> bool:
         """Read what has changed on disk since the last look; whether anything did."""
         with self._lock:
-            stamps = {path: _stamp(path) for path in [*self._places, approvals_file()]}
-            if stamps == self._stamps:
-                return False
-            for path, server in self._places.items():
-                if stamps[path] != self._stamps.get(path):
-                    listing = _read(path)
-                    if listing:
-                        self._listings[server.name] = listing
+            stamps = {name: _stamp(*files) for name, files in self._files.items()}
+            changed = [name for name, stamp in stamps.items() if stamp != self._stamps.get(name)]
+            for name in changed:
+                self._look_at(name)
             self._stamps = stamps
-            self._judge()
-            return True
+            if changed:
+                self._tools = {tool.id: tool for tools in self._judged.values() for tool in tools}
+                self.digest = hash_of(self._digests)
+            return bool(changed)
 
-    def _judge(self) -> None:
-        self.problem, approved = "", {}
+    def _look_at(self, name: str) -> None:
+        listed, approved = self._files[name]
+        listing = _read(listed) or self._listings.get(name)
+        if listing is None:
+            return
         try:
-            approved = self._approvals.read()
+            tools = list(_judge(self.servers[name], listing, read_approved(approved)))
         except SourceError as error:
-            self.problem = str(error)
-        tools: dict[str, Tool] = {}
-        for name, listing in self._listings.items():
-            server = self.servers[name]
-            for found in _judged(server, listing, approved.get(_key(server), {})):
-                tool = replace(found, held=self.problem) if self.problem else found
-                tools[tool.id] = tool
-        self._tools = tools
-        told = sorted([tool.id, tool.parts] for tool in tools.values() if not tool.held)
-        self.digest = blake2b(json.dumps(told).encode(), digest_size=16).hexdigest()
+            tools = [replace(tool, held=str(error)) for tool in _judge(self.servers[name], listing, {})]
+        self._listings[name], self._judged[name] = listing, tools
+        self._digests[name] = hash_of([[tool.id, tool.parts] for tool in tools if not tool.held])
 
 
-def _judged(server: Server, listing: Listing, known: Mapping[str, Parts]) -> Iterator[Tool]:
+def _judge(server: Server, listing: Listing, known: Mapping[str, Parts]) -> Iterator[Tool]:
     """The tools of a server, each held back if it is not what was approved."""
     firsts: dict[str, str] = {}
     for name, entry in listing.tools.items():
@@ -192,21 +186,21 @@ def _firsts(known: Iterable[str], listed: Iterable[str]) -> dict[str, str]:
     return firsts
 
 
-def _key(server: Server) -> str:
-    return f"{server.name}@{server.identity}"
+def _file(server: Server, what: str) -> Path:
+    """Where something is kept of a server: another program under the same name is another server."""
+    return data_dir() / "mcp" / "servers" / f"{hash_of([server.name, server.identity])}.{what}.json"
 
 
-def _file(server: Server) -> Path:
-    name = blake2b(_key(server).encode("utf-8", "replace"), digest_size=12).hexdigest()
-    return data_dir() / "mcp" / "servers" / f"{name}.json"
-
-
-def _stamp(path: Path) -> tuple[int, ...]:
-    try:
-        found = path.stat()
-        return found.st_mtime_ns, found.st_ino, found.st_size
-    except OSError:
-        return ()
+def _stamp(*paths: Path) -> tuple[int, ...]:
+    """What changes with files."""
+    found: list[int] = []
+    for path in paths:
+        try:
+            status = path.stat()
+            found += status.st_mtime_ns, status.st_ino, status.st_size
+        except OSError:
+            found.append(0)
+    return tuple(found)
 
 
 def _read(path: Path) -> Listing | None:
