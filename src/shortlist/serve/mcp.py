@@ -84,9 +84,8 @@ class Door:
 
             most = RESULTS if limit is None else how_many(limit, "limit", most=MOST_RESULTS)
             self._gateway.catalog.look()
-            corpora = self._collection.corpora(TOOLS if kind == "tool" and self._has_only_upstream() else None)
             filter = None if kind is None else KINDS[kind]
-            found = acts.find(corpora, query[:LONGEST_QUERY], most, filter)
+            found = acts.find(self._collection.corpora(), query[:LONGEST_QUERY], most, filter)
             found["results"] = [self._with_schema(item) for item in found["results"]]
             return found
 
@@ -119,7 +118,6 @@ class Door:
         return await _within(FIND_SECONDS, shown)
 
     async def call(self, tool: Any, arguments: Any = None) -> types.CallToolResult:
-        await self._gateway.settle()
         found, raw = await self._gateway.call(tool, arguments)
         try:
             answered = types.CallToolResult.model_validate(raw)
@@ -167,7 +165,7 @@ class Door:
                 | ({"problem": problem} if (problem := self._collection.problems.get(name)) else {})
                 for name, kinds in counts.items()
             ]
-            held = [{"tool": tool.id, "reason": tool.held} for tool in self._gateway.catalog.held()]
+            held = [{"tool": _printable(tool.id), "reason": tool.held} for tool in self._gateway.catalog.held()]
             return {"servers": self._gateway.status(), "held": held, "corpora": corpora}
 
         self._gateway.wake()
@@ -190,9 +188,6 @@ class Door:
             return listed, start + PAGE if start + PAGE < count else None
 
         return await _within(FIND_SECONDS, some) if SKILLS in self._collection.names() else ([], None)
-
-    def _has_only_upstream(self) -> bool:
-        return not [name for name in self._collection.names() if name not in (TOOLS, SKILLS)]
 
     def _with_schema(self, item: Shown) -> Shown:
         """What was found; a tool that can be called is described by what its server says."""
@@ -228,6 +223,10 @@ async def _within(seconds: float, work: Callable[[], Result]) -> Result:
         raise SourceError(f"This took longer than {seconds:g} seconds.") from None
 
 
+def _printable(name: str) -> str:
+    return "".join(letter if letter.isprintable() else "·" for letter in name)
+
+
 def _cut(text: str, most: int = LONGEST_RESULT) -> str:
     return text if len(text) <= most else f"{text[:most]}… ({len(text) - most:,} more characters were cut off)"
 
@@ -246,6 +245,7 @@ def make_server(door: Door) -> Server[Any]:
 
     async def list_tools(_: Any, params: Any) -> types.ListToolsResult:
         door.warm()
+        server.instructions = await asyncio.to_thread(door.instructions)  # for whoever comes next
         return types.ListToolsResult(tools=tools)
 
     async def call_tool(_: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
@@ -291,7 +291,7 @@ def make_server(door: Door) -> Server[Any]:
         contents = types.TextResourceContents(uri=params.uri, mime_type=kind, text=shown["text"])
         return types.ReadResourceResult(contents=[contents])
 
-    return Server(
+    server: Server[Any] = Server(
         NAME,
         version=shortlist.__version__,
         instructions=door.instructions(),
@@ -302,6 +302,7 @@ def make_server(door: Door) -> Server[Any]:
         on_list_resource_templates=list_templates,
         on_read_resource=read_resource,
     )
+    return server
 
 
 def _check_names(act: str, schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from mcp import Client
 
 TIMEOUT = 30.0
+WORDS = " It said: "
 LAST_WORDS = 300  # characters of a failed server's own complaint that are shown
 MOST_ENTRIES = 10_000  # of a list
 MEMORY = 4096  # bytes of it that are remembered: more than are shown, so that no secret is cut and then not known again
@@ -290,7 +291,7 @@ def what_happened(server: Server, complaints: Complaints, error: BaseException, 
     """Why a server could not be read, and its own last words, without its secrets."""
     reason = server.without_secrets(f"The server {server.name} {complaints.unheard or _in_words(error, timeout)}.")
     words = server.without_secrets(complaints.last_line())[-LAST_WORDS:]
-    return f"{reason} It said: {words}" if words else reason
+    return f"{reason}{WORDS}{words}" if words else reason
 
 
 def _in_words(error: BaseException, timeout: float) -> str:

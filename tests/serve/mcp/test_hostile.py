@@ -212,6 +212,14 @@ def test_a_server_that_floods_stdout_is_ended_and_told_and_the_others_answer(
 
 
 @pytest.mark.usefixtures("quick_to_give_up")
+def test_last_words_that_speak_to_the_model_are_not_passed_on(servers: Servers) -> None:
+    servers.add("bad", behaviour={"complain": f"{INJECTED}\n", "tools": "none"})
+    (row,) = told(servers)[1]["servers"]
+    assert row["problem"].endswith("What it said is left out: it speaks to the model.")
+    assert "gnore all" not in row["problem"]
+
+
+@pytest.mark.usefixtures("quick_to_give_up")
 def test_one_that_floods_in_the_middle_of_a_call_is_ended(servers: Servers) -> None:
     bad = servers.add("bad", tool("flood"))
 

@@ -24,7 +24,7 @@ from bench.context import SERVERS, TOOLS, fill_catalog, make_servers
 from shortlist.serve.http import create_app
 from shortlist.serve.settings import load_settings
 from tests.serve.http.conftest import Service
-from tests.serve.mcp.conftest import INVOICE, PATIENCE, WEATHER, Agent, Servers, Upstream, tool, until
+from tests.serve.mcp.conftest import INVOICE, PATIENCE, WEATHER, Agent, Servers, Upstream, tool, until, with_agent
 from tests.serve.mcp.test_door import ACTS, written
 
 REQUEST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
@@ -132,6 +132,32 @@ def test_the_official_client_over_http_reaches_all_three(
     code, out = running.end()
     assert (code, out) == (0, "")
     assert not any(one.lives() for one in trio[1].values())
+
+
+def test_a_server_of_the_official_sdk_over_http_is_an_upstream_like_any_other(servers: Servers, tmp_path: Path) -> None:
+    offer = tmp_path / "offer.json"
+    offer.write_text(json.dumps({"tools": [WEATHER]}))
+    program = Path(__file__).parents[2] / "sources" / "mcp_server.py"
+    with subprocess.Popen(
+        [sys.executable, str(program), str(offer), "http"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        servers.entries["remote"] = {"url": f"http://127.0.0.1:{process.stdout.readline().strip()}/mcp"}
+        servers.write()
+
+        async def talk(agent: Agent) -> None:
+            assert await agent.found("will it rain in the city") == ["remote/get_forecast"]
+            assert await agent.call("get_forecast", city="Ghent") == 'get_forecast {"city": "Ghent"}'
+            process.kill()
+            process.wait()
+            sentence = await agent.error("call", tool="get_forecast", arguments={"city": "Ghent"})
+            assert "lost in the middle of the call" in sentence
+            assert "The server remote failed" in await agent.error(
+                "call", tool="get_forecast", arguments={"city": "Ghent"}
+            )
+
+        with_agent(servers.gateway(), talk)
 
 
 # Over HTTP, in this process

@@ -35,7 +35,8 @@ def configured(files: Sequence[str | Path] = ()) -> Configured:
     given = [Path(file).expanduser().resolve() for file in files]
     home = _home(given)
     if os.environ.get(INSIDE):
-        return Configured(home=home)
+        reason = "This was started by another gateway, which reaches the servers itself."
+        return Configured(problems=(Problem(INSIDE, reason),), home=home)
     servers: dict[str, Server] = {}
     problems: dict[str, Problem] = {}
     for file in given or [place for place in (config_dir() / FILE, *usual_files()) if place.is_file()]:

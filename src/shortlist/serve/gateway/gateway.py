@@ -9,17 +9,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from shortlist.errors import SourceError
+from shortlist.errors import InputError, SourceError
+from shortlist.eval.hostile import instructions
 from shortlist.serve.gateway.arguments import check, parsed
 from shortlist.serve.gateway.catalog import Catalog, Tool
 from shortlist.serve.gateway.config import Configured, configured
 from shortlist.serve.gateway.index import Index
 from shortlist.serve.gateway.names import find_tool
 from shortlist.serve.gateway.upstream import Upstream
+from shortlist.sources.mcp import WORDS
 from shortlist.sources.mcp_config import Server
 
 STARTED_AT_ONCE = 4  # in the background; whoever is called starts at once
 OUTDATED = 24 * 3600.0  # seconds after which a list is read again although nobody calls the server
+LOOK_AGAIN = 3600.0  # seconds after which it is looked whether any is
 FIRST_LIST = 3.0  # seconds that are waited for servers of which nothing is known yet
 
 
@@ -33,6 +36,7 @@ class Gateway:
         self.index = Index(found.home / "tools", self.catalog)
         self._upstreams = {server.name: Upstream(server, self._take) for server in found.servers}
         self._starting: asyncio.Task[None] | None = None
+        self._woken = 0.0
 
     @classmethod
     def of(cls, files: Sequence[str | Path] = ()) -> Gateway:
@@ -40,8 +44,9 @@ class Gateway:
 
     def wake(self) -> None:
         """Begin to read the lists that are missing or old, a few servers at a time."""
-        if self._starting is None:
-            now = time.time()
+        now = time.time()
+        if self._starting is None or (self._starting.done() and now - self._woken > LOOK_AGAIN):
+            self._woken = now
             listings = {name: self.catalog.listing(name) for name in self._upstreams}
             outdated = [name for name, known in listings.items() if known is None or now - known.at > OUTDATED]
             self._starting = asyncio.create_task(self._start(outdated))
@@ -67,7 +72,11 @@ class Gateway:
 
     async def call(self, name: str, arguments: Any) -> tuple[Tool, dict[str, Any]]:
         """Run a tool that is what was approved, with arguments that fit it; the tool, and what its server answered."""
-        tool = self.find(name)
+        try:
+            tool = self.find(name)
+        except InputError:  # unless it is a tool of a server of which nothing is known yet
+            await self.settle()
+            tool = self.find(name)
         given = parsed(tool.id, arguments)
         await asyncio.to_thread(check, tool.id, tool.schema, given)
         upstream = self._upstreams[tool.server]
@@ -91,7 +100,7 @@ class Gateway:
             elif known.refused:
                 row["refused"] = dict(list(known.refused.items())[:10])
             if one.problem and one.state != "ready":
-                row["problem"] = one.problem
+                row["problem"] = _as_data(one.problem)
             rows.append(row)
         rows += [{"name": each.id, "state": "broken", "tools": None, "problem": each.reason} for each in self.problems]
         return rows
@@ -116,3 +125,9 @@ class Gateway:
 
     async def _take(self, server: Server, entries: list[dict[str, Any]]) -> None:
         await asyncio.to_thread(self.catalog.take, server, entries)
+
+
+def _as_data(problem: str) -> str:
+    """What is wrong with a server, without its own words if they speak to the model."""
+    told, _, words = problem.partition(WORDS)
+    return f"{told} What it said is left out: it speaks to the model." if any(instructions(words)) else problem
