@@ -67,14 +67,14 @@ class Door:
 
     async def close(self) -> None:
         if self._warming:
-            await asyncio.wait([self._warming])
+            await asyncio.wait([self._warming], timeout=LEAVE_SECONDS)
         await self._gateway.close()
         await asyncio.to_thread(self._collection.close)
 
-    async def discover(self, query: Any, kind: Any = None, limit: Any = None) -> Shown:
-        if not isinstance(query, str) or not query.strip():
-            raise InputError(f"'query' says in words what is needed; it is not {query!r}.")
-        if kind is not None and kind not in KINDS:
+    async def discover(self, query: str | None, kind: Any = None, limit: Any = None) -> Shown:
+        if not query or not query.strip():
+            raise InputError("'query' says in words what is needed.")
+        if kind is not None and (not isinstance(kind, str) or kind not in KINDS):
             raise InputError(f"'kind' is one of {', '.join(KINDS)}, or left out, not {kind!r}.")
         notes = _unknown(await self._gateway.settle()) if kind in (None, "tool") else []
 
@@ -94,8 +94,10 @@ class Door:
             notes.append(f"{held} tools are held back: see status.")
         return found | ({"note": " ".join(notes)} if notes else {})
 
-    async def read(self, id: Any, corpus: Any = None, locator: Any = None, offset: Any = 0) -> Shown:
-        if not isinstance(id, str) or not id.strip():
+    async def read(
+        self, id: str | None, corpus: str | None = None, locator: str | None = None, offset: Any = 0
+    ) -> Shown:
+        if not id or not id.strip():
             raise InputError("'id' is that of a found item.")
 
         def shown() -> Shown:
@@ -117,8 +119,8 @@ class Door:
 
         return await _within(FIND_SECONDS, shown)
 
-    async def call(self, tool: Any, arguments: Any = None) -> types.CallToolResult:
-        found, raw = await self._gateway.call(tool, arguments)
+    async def call(self, tool: str | None, arguments: Any = None) -> types.CallToolResult:
+        found, raw = await self._gateway.call(tool or "", arguments)
         try:
             answered = types.CallToolResult.model_validate(raw)
         except ValueError:
@@ -137,8 +139,8 @@ class Door:
             is_error=answered.is_error,
         )
 
-    async def ask(self, question: Any, corpus: Any = None) -> Shown:
-        if not isinstance(question, str) or not question.strip():
+    async def ask(self, question: str | None, corpus: str | None = None) -> Shown:
+        if not question or not question.strip():
             raise InputError("'question' is what is asked, in words.")
 
         def answer() -> Shown:
@@ -253,7 +255,7 @@ def make_server(door: Door) -> Server[Any]:
         try:
             if name not in acts:
                 raise InputError(f"There is no {name[:80]!r} here, only {', '.join(acts)}. call runs found tools.")
-            _check_names(name, schemas[name], arguments)
+            _check(name, schemas[name], arguments)
             shown = await acts[name](**arguments)
         except Exception as error:
             sentence = str(error)
@@ -305,12 +307,16 @@ def make_server(door: Door) -> Server[Any]:
     return server
 
 
-def _check_names(act: str, schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
+def _check(act: str, schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
+    """Raise for what is missing, unknown or no text; the acts look at the rest."""
     known = schema["properties"]
     if missing := [name for name in schema.get("required", ()) if name not in arguments]:
         raise InputError(f"{act} needs {missing[0]!r}.")
     if strange := [name for name in arguments if name not in known]:
         raise InputError(f"{act} takes {', '.join(known) or 'nothing'}, not {strange[0][:80]!r}.")
+    for name, value in arguments.items():
+        if known[name].get("type") == "string" and not isinstance(value, str | None):
+            raise InputError(f"{name!r} is a text, not {json.dumps(value)[:80]}.")
 
 
 def _life(door: Door) -> Any:
@@ -342,3 +348,4 @@ async def over_stdio(door: Door) -> None:
     server = make_server(door)
     async with stdio_server() as (reading, writing):
         await server.run(reading, writing, server.create_initialization_options())
+    os._exit(0)  # a thread that still waits for a language model would keep the process

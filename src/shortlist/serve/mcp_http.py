@@ -23,7 +23,7 @@ from shortlist.serve.gateway.config import Configured, configured
 from shortlist.serve.gateway.gateway import Gateway
 from shortlist.serve.guard import EXTEND
 from shortlist.serve.problems import problem, status_of
-from shortlist.serve.served import NAME
+from shortlist.serve.served import NAME, log
 from shortlist.serve.settings import Settings, is_loopback
 from shortlist.serve.v1 import Shelf
 
@@ -68,7 +68,7 @@ class Agents:
         self._is_over = asyncio.Event()
         self._is_made = asyncio.Event()
         self._manager: StreamableHTTPSessionManager | None = None
-        self._failure: ShortlistError | None = None
+        self._failure: Exception | None = None
 
     @contextlib.asynccontextmanager
     async def life(self) -> AsyncIterator[None]:
@@ -88,11 +88,14 @@ class Agents:
         scope[EXTEND](SECONDS)
         self._news.set()
         await self._is_made.wait()
-        if self._failure is not None:
-            status = 501 if isinstance(self._failure, MissingExtra) else status_of(self._failure)
-            await problem(scope, status, str(self._failure))(scope, receive, send)
-        elif self._manager is not None:
+        if self._manager is not None:
             await self._manager.handle_request(scope, receive, send)
+            return
+        status, detail = 503, "The service is about to end, or something unexpected went wrong: see its log."
+        if isinstance(self._failure, ShortlistError):
+            detail = str(self._failure)
+            status = 501 if isinstance(self._failure, MissingExtra) else status_of(self._failure)
+        await problem(scope, status, detail)(scope, receive, send)
 
     async def _serve(self) -> None:
         """Hold what belongs to one task: the session manager, and with it the servers upstream."""
@@ -101,13 +104,16 @@ class Agents:
             if self._is_over.is_set():
                 return
             try:
-                self._manager = await asyncio.to_thread(self._make)
-            except ShortlistError as error:
+                manager = await asyncio.to_thread(self._make)
+            except Exception as error:  # told to whoever asks
                 self._failure = error
+                log.warning("Agents cannot be served at %s: %s", PATH, error)
                 return
-            async with self._manager.run():
+            async with manager.run():
+                self._manager = manager
                 self._is_made.set()
                 await self._is_over.wait()
+                self._manager = None
         finally:
             self._is_made.set()
 

@@ -183,6 +183,7 @@ def test_what_cannot_be_read_is_said_with_what_may_be_meant(servers: Servers, ha
         assert "Did you mean 'handbook'?" in await agent.error("read", id="leave.md", corpus="handbok")
         assert "no passage" in await agent.error("read", id="leave.md", corpus=handbook, locator="page=9")
         assert "offset" in await agent.error("read", id="long.md", offset=-1)
+        assert "'corpus' is a text, not [1]" in await agent.error("read", id="long.md", corpus=[1])
         assert "read needs 'id'" in await agent.error("read")
 
     with_agent(servers.gateway(), talk)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -44,7 +45,9 @@ def run(
     return OK
 
 
+@functools.cache
 def _model() -> Any:
+    """The language model, connected once."""
     from shortlist.serve.llm_settings import connect, llm_settings
 
     return connect(llm_settings())

@@ -62,6 +62,11 @@ class Gateway:
                 task.cancel()
         return {one.server.name: one.state for one in new if self.catalog.listing(one.server.name) is None}
 
+    async def _learned(self) -> bool:
+        """Whether a moment's wait brings something to know of servers of which nothing is known."""
+        unknown = [name for name in self._upstreams if self.catalog.listing(name) is None]
+        return bool(unknown) and len(await self.settle()) < len(unknown)
+
     async def refresh(self) -> None:
         """Ask every server now what it offers."""
         await self._start(list(self._upstreams))
@@ -73,10 +78,11 @@ class Gateway:
     async def call(self, name: str, arguments: Any) -> tuple[Tool, dict[str, Any]]:
         """Run a tool that is what was approved, with arguments that fit it; the tool, and what its server answered."""
         try:
-            tool = self.find(name)
-        except InputError:  # unless it is a tool of a server of which nothing is known yet
-            await self.settle()
-            tool = self.find(name)
+            tool = await asyncio.to_thread(self.find, name)
+        except InputError:
+            if not await self._learned():
+                raise
+            tool = await asyncio.to_thread(self.find, name)
         given = parsed(tool.id, arguments)
         await asyncio.to_thread(check, tool.id, tool.schema, given)
         upstream = self._upstreams[tool.server]

@@ -14,7 +14,7 @@ MOST_NEAR = 3
 
 def find_tool(name: str, tools: Mapping[str, Tool]) -> Tool:
     """The tool of that name; an error says which may be meant instead. None that is held back is found."""
-    if not isinstance(name, str) or not name.strip():
+    if not name.strip():
         raise InputError("Say which tool: server/tool, as discover shows it.")
     named = tools.get(name) or _only([tool for tool in tools.values() if name in _spellings(tool)], name)
     named = named or _only([tool for tool in tools.values() if tool.name == name], name)
