@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 PATH = "/mcp"
 SECONDS = 400.0  # that a request may take: more than any act does
 
+Make = Callable[[], "StreamableHTTPSessionManager"]
+
 
 class Shelved:
     """The corpora that the service may show."""
@@ -59,46 +61,29 @@ class Shelved:
         return {}
 
 
-class Agents:
-    """The ASGI application at /mcp, made when it is first asked."""
+class Life:
+    """What lives as long as an application in one event loop: the session manager, made when it is first needed."""
 
-    def __init__(self, make: Callable[[], StreamableHTTPSessionManager]) -> None:
+    def __init__(self, make: Make) -> None:
         self._make = make
         self._news = asyncio.Event()  # somebody asks, or it is over
         self._is_over = asyncio.Event()
         self._is_made = asyncio.Event()
         self._manager: StreamableHTTPSessionManager | None = None
-        self._failure: Exception | None = None
+        self.failure: Exception | None = None
 
-    @contextlib.asynccontextmanager
-    async def life(self) -> AsyncIterator[None]:
-        serving = asyncio.create_task(self._serve())
-        try:
-            yield
-        finally:
-            self._is_over.set()
-            self._news.set()
-            await serving
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["method"] != "POST":
-            detail = "Agents POST to this address; there is no stream to listen to."
-            await problem(scope, 405, detail, headers={"Allow": "POST"})(scope, receive, send)
-            return
-        scope[EXTEND](SECONDS)
+    async def manager(self) -> StreamableHTTPSessionManager | None:
+        """The manager; None if there can be none, or none any more."""
         self._news.set()
         await self._is_made.wait()
-        if self._manager is not None:
-            await self._manager.handle_request(scope, receive, send)
-            return
-        status, detail = 503, "The service is about to end, or something unexpected went wrong: see its log."
-        if isinstance(self._failure, ShortlistError):
-            detail = str(self._failure)
-            status = 501 if isinstance(self._failure, MissingExtra) else status_of(self._failure)
-        await problem(scope, status, detail)(scope, receive, send)
+        return self._manager
 
-    async def _serve(self) -> None:
-        """Hold what belongs to one task: the session manager, and with it the servers upstream."""
+    def end(self) -> None:
+        self._is_over.set()
+        self._news.set()
+
+    async def run(self) -> None:
+        """Hold what belongs to one task: the manager, and with it the servers upstream."""
         await self._news.wait()
         try:
             if self._is_over.is_set():
@@ -106,7 +91,7 @@ class Agents:
             try:
                 manager = await asyncio.to_thread(self._make)
             except Exception as error:  # told to whoever asks
-                self._failure = error
+                self.failure = error
                 log.warning("Agents cannot be served at %s: %s", PATH, error)
                 return
             async with manager.run():
@@ -116,6 +101,43 @@ class Agents:
                 self._manager = None
         finally:
             self._is_made.set()
+
+
+class Agents:
+    """The ASGI application at /mcp."""
+
+    def __init__(self, make: Make) -> None:
+        self._make = make
+        self._lives: dict[asyncio.AbstractEventLoop, Life] = {}
+
+    @contextlib.asynccontextmanager
+    async def life(self) -> AsyncIterator[None]:
+        loop = asyncio.get_running_loop()
+        life = self._lives[loop] = Life(self._make)
+        running = asyncio.create_task(life.run())
+        try:
+            yield
+        finally:
+            life.end()
+            await running
+            del self._lives[loop]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] != "POST":
+            detail = "Agents POST to this address; there is no stream to listen to."
+            await problem(scope, 405, detail, headers={"Allow": "POST"})(scope, receive, send)
+            return
+        scope[EXTEND](SECONDS)
+        life = self._lives[asyncio.get_running_loop()]
+        manager = await life.manager()
+        if manager is not None:
+            await manager.handle_request(scope, receive, send)
+            return
+        status, detail = 503, "The service is about to end, or something unexpected went wrong: see its log."
+        if isinstance(life.failure, ShortlistError):
+            detail = str(life.failure)
+            status = 501 if isinstance(life.failure, MissingExtra) else status_of(life.failure)
+        await problem(scope, status, detail)(scope, receive, send)
 
 
 def add_mcp(app: FastAPI, shelf: Shelf, llm: LLM | None, settings: Settings) -> Agents:
