@@ -1,4 +1,4 @@
-"""What an agent may do with a corpus: list, retrieve, look for words, look around."""
+"""What an agent may do with a corpus: list, find, read, retrieve, look for words, look around."""
 
 from __future__ import annotations
 
@@ -136,3 +136,52 @@ def test_an_end_that_two_paths_share_must_be_said_in_full() -> None:
     with pytest.raises(CorpusNotFound, match=r"may be any of /1/notes.txt, /2/notes.txt"):
         acts.retrieve(corpus, "text", source="notes.txt")
     assert acts.retrieve(corpus, "text", source="/2/notes.txt")["passages"][0]["id"] == "2"
+
+
+# Finding and reading
+
+
+def test_find_tells_the_few_that_fit_why_and_what_came_near() -> None:
+    corpus = {"refund": "Send money back to a card.", "track": "Where a parcel is now.", "bill": "Write an invoice."}
+    found = acts.find(corpus, "where is my parcel", limit=1)
+    assert [item["id"] for item in found["results"]] == ["track"]
+    assert found["results"][0]["text"] == "Where a parcel is now."
+    assert not found["abstained"]
+    assert found["reason"].startswith("Kept 1 of")
+    assert {item["id"] for item in found["near"]} <= {"refund", "bill"}
+    nothing = acts.find(corpus, "the of and")
+    assert (nothing["abstained"], nothing["results"]) == (True, [])
+    assert "nothing in the query" in nothing["reason"]
+
+
+def test_find_does_not_commit_below_the_calibrated_floor() -> None:
+    corpus = shortlist.build({"track": "Where a parcel is now."}, in_memory=True)
+    assert not acts.find(corpus, "parcel")["abstained"]
+    corpus.set_floor("auto", 5.0)
+    found = acts.find(corpus, "parcel")
+    assert found["abstained"]
+    assert [item["id"] for item in found["near"]] == ["track"]
+
+
+def test_read_shows_a_document_in_parts_that_join_to_the_whole() -> None:
+    text = "".join(f"Line {number} of a long text.\n" for number in range(3000))
+    corpus = shortlist.build({"long": text, "short": "Few words."}, in_memory=True, embedder="none")
+    assert acts.read(corpus, "short")["text"] == "Few words."
+    assert "next_offset" not in acts.read(corpus, "short")
+    shown = acts.read(corpus, "long")
+    parts = [shown["text"]]
+    while "next_offset" in shown:
+        shown = acts.read(corpus, "long", offset=shown["next_offset"])
+        parts.append(shown["text"])
+    assert "".join(parts).strip() == text.strip()
+    assert len(parts) == -(-len(text.strip()) // acts.LONGEST_READ)
+
+
+def test_read_says_where_an_id_is_unknown_or_means_several() -> None:
+    one, other = (shortlist.build({"same": name}, name, in_memory=True, embedder="none") for name in ("one", "other"))
+    with pytest.raises(InputError, match="several corpora: one, other"):
+        acts.read([one, other], "same")
+    with pytest.raises(CorpusNotFound, match="no item 'nothing'"):
+        acts.read([one, other], "nothing")
+    with pytest.raises(InputError, match="offset"):
+        acts.read(one, "same", offset=-1)

@@ -43,8 +43,17 @@ async def list_resources(_: Any, params: types.PaginatedRequestParams | None) ->
     return types.ListResourcesResult.model_validate(page("resources", params))
 
 
+async def call_tool(_: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+    text = f"{params.name} {json.dumps(params.arguments)}"
+    return types.CallToolResult(content=[types.TextContent(type="text", text=text)])
+
+
 server = Server(
-    "shop", on_list_tools=list_tools, on_list_prompts=list_prompts, on_list_resources=list_resources
+    "shop",
+    on_list_tools=list_tools,
+    on_call_tool=call_tool,
+    on_list_prompts=list_prompts,
+    on_list_resources=list_resources,
 )  # no templates: a client must take "method not found" for none
 
 

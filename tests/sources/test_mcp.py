@@ -489,3 +489,28 @@ def test_without_the_package_the_error_says_what_to_install(monkeypatch: pytest.
     monkeypatch.setitem(sys.modules, "mcp", None)
     with pytest.raises(MissingExtra, match=r'pip install "shortlist\[mcp\]"'):
         read({"hand": by_hand()})
+
+
+def test_only_tools_that_are_allowed_and_not_denied_are_read(offer: Path) -> None:
+    entry = {"command": sys.executable, "args": [SERVER, str(offer)], "allow": ["find_*"], "deny": ["*_order"]}
+    found = ids({"shop": entry})
+    assert "shop/find_order" not in found
+    assert len([id for id in found if id.startswith("shop/find_")]) == 12
+    assert "shop/prompt:complain" in found  # the lists speak of tools
+
+
+@pytest.mark.parametrize("wrong", [{"allow": "find"}, {"deny": [5]}, {"timeout_seconds": "long"}])
+def test_lists_and_limits_that_mean_nothing_are_a_problem(wrong: dict[str, Any]) -> None:
+    assert next(iter(wrong)) in problem({"shop": {"command": "shop"} | wrong}).reason
+
+
+def test_a_list_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shortlist.sources.mcp.MOST_ENTRIES", 10)
+    pages = """
+        number = int(cursor or 0)
+        tools = [{"name": f"tool_{number}", "inputSchema": {"type": "object"}}]
+        answer(message["id"], {"result": {"tools": tools, "nextCursor": str(number + 1)}})"""
+    *tools, last = read({"endless": by_hand(listing=pages.strip())})
+    assert len(tools) == 10
+    assert isinstance(last, Problem)
+    assert "more than 10 entries" in last.reason

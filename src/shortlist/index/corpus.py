@@ -20,6 +20,7 @@ from shortlist.index.records import (
     batched,
     browse_documents,
     clean,
+    count_kinds,
     find_stored,
     read_document,
     to_document,
@@ -210,8 +211,7 @@ class Corpus:
     def kinds(self) -> dict[str, int]:
         """How many documents there are of each kind, the most frequent first."""
         with self._store.reading() as connection:
-            query = "SELECT kind, count(*) FROM documents GROUP BY kind ORDER BY count(*) DESC, kind"
-            return dict(connection.execute(query).fetchall())
+            return count_kinds(connection)
 
     def __contains__(self, id: object) -> bool:
         return isinstance(id, str) and self.get(id) is not None

@@ -11,6 +11,7 @@ from shortlist.errors import InputError
 from shortlist.index.records import clean
 
 APPLICATION = "shortlist"
+DATABASE = "corpus.db"  # in the folder of a corpus
 LONGEST = 200  # bytes; most file systems take 255
 OF_A_PATH = ("tools:", "docs:")  # names that are a path with a word before it
 

@@ -149,6 +149,12 @@ def read_document(connection: sqlite3.Connection, id: str) -> Document | None:
     return to_document(row) if row else None
 
 
+def count_kinds(connection: sqlite3.Connection) -> dict[str, int]:
+    """How many documents there are of each kind, the most frequent first."""
+    query = "SELECT kind, count(*) FROM documents GROUP BY kind ORDER BY count(*) DESC, kind"
+    return dict(connection.execute(query).fetchall())
+
+
 def browse_documents(
     connection: sqlite3.Connection, text: str, offset: int, limit: int | None
 ) -> tuple[list[Document], int]:

@@ -29,6 +29,7 @@ from shortlist.index import segment as segments
 from shortlist.index import split
 from shortlist.index.cache import FILE as VECTORS
 from shortlist.index.formulas import Scoring
+from shortlist.index.places import DATABASE as DATABASE
 from shortlist.index.segment import Segment, SegmentDamaged
 from shortlist.index.tokens import DEFAULT as DEFAULT_ANALYZER
 from shortlist.types import Stamp
@@ -36,7 +37,6 @@ from shortlist.types import Stamp
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-DATABASE = "corpus.db"
 SEGMENTS = "segments"
 APPLICATION_ID = 0x53484C54
 FORMAT = 2

@@ -12,6 +12,8 @@ from shortlist.errors import CorpusNotFound, InputError
 from shortlist.index.corpus import Corpus
 from shortlist.index.tokens import fold
 from shortlist.search.corpora import Searchable, resolve
+from shortlist.search.disclose import disclose, pointed_at
+from shortlist.search.discover import discover
 from shortlist.search.filter import Filter, allowed
 from shortlist.search.retrieve import search_passages
 from shortlist.types import Hit, Mode, Passage
@@ -25,6 +27,9 @@ MOST_NEIGHBORS = 3
 LONGEST_PATTERN = 500
 MOST_SECONDS = 2.0  # of looking through texts one by one
 SNIPPET = 2_000  # characters of a passage that are shown around what was looked for
+GLANCE = 500  # characters of one that is among a few
+NEAR_MISSES = 3
+LONGEST_READ = 20_000  # characters of a document at once
 
 _MEASURED_EVERY = 256  # passages
 
@@ -33,6 +38,48 @@ def list_sources(corpus: Searchable, limit: int = MOST_SOURCES, filter: Filter |
     """The sources of the documents, sorted; a document without one stands for itself."""
     names = _sources(resolve(corpus, needs_vectors=False), filter)
     return {"sources": sorted(names)[:limit], "total": len(names)}
+
+
+def find(corpus: Searchable, query: str, limit: int = 3, filter: Filter | None = None) -> dict[str, Any]:
+    """The few things that fit a need, with the reason, or none of them and what came nearest.
+
+    Nothing fits where the best is below the floor that was calibrated for its corpus.
+    """
+    found = discover(corpus, query, k=max(10, limit), filter=filter, min_score="auto", max_k=limit)
+    chosen = {(item.corpus, item.id) for item in found.results}
+    hits = [hit for hit in found.candidates if (hit.corpus, hit.id) in chosen]
+    others = [hit for hit in found.candidates if (hit.corpus, hit.id) not in chosen]
+    return {
+        "query": query,
+        "abstained": found.abstained,
+        "reason": found.reason,
+        "results": [_glance(hit) | {"locator": hit.locator, "text": hit.text[:GLANCE]} for hit in hits],
+        "near": [_glance(hit) for hit in others[:NEAR_MISSES]],
+    }
+
+
+def read(corpus: Searchable, id: str, locator: str | None = None, offset: int = 0) -> dict[str, Any]:
+    """A document as it is now, of a long one a part, with where to read on; or a passage of it and its neighbours."""
+    if isinstance(offset, bool) or not isinstance(offset, int) or offset < 0:
+        raise InputError(f"offset is the character to read from, 0 or more, not {offset!r}.")
+    corpora = resolve(corpus, needs_vectors=False)
+    holding = [one for one in corpora if isinstance(id, str) and id in one]
+    if not holding:
+        raise CorpusNotFound(f"There is no item {str(id)[:200]!r}: take the id and the corpus from what was found.")
+    if len(holding) > 1:
+        names = ", ".join(one.name for one in holding)
+        raise InputError(f"{id!r} is in several corpora: {names}. Say which with 'corpus'.")
+    hit = pointed_at(holding[0], id)
+    shown: dict[str, Any] = {"id": id, "corpus": hit.corpus, "kind": hit.kind, "name": hit.name, "source": hit.source}
+    if locator:
+        near = get_neighbors(holding[0], name_of(hit), locator)["passages"]
+        return shown | {"locator": locator, "text": "\n\n".join(passage["text"] for passage in near)}
+    (item,) = disclose(hit, "bundled")
+    body = item.body or ""
+    end = offset + LONGEST_READ
+    more = {"next_offset": end} if end < len(body) else {}
+    notes = {key: value for key, value in (("files", list(item.files)), ("note", item.note)) if value}
+    return shown | {"locator": item.locator, "text": body[offset:end]} | more | notes
 
 
 def retrieve(
@@ -184,6 +231,13 @@ def _find_parts(text: str, parts: Sequence[str]) -> int:
             return at
         at = text.find(parts[0], line_end)
     return -1
+
+
+def _glance(hit: Hit) -> dict[str, Any]:
+    """What tells a hit from others, and what it takes to read it."""
+    shown = {"id": hit.id, "corpus": hit.corpus, "kind": hit.kind, "name": hit.name, "score": round(hit.score, 4)}
+    relevance = getattr(hit, "relevance", None)
+    return shown if relevance is None else shown | {"relevance": round(relevance, 3)}
 
 
 def _of_hit(hit: Hit) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from shortlist.serve.catalog import add_catalog
 from shortlist.serve.guard import Guard
 from shortlist.serve.judging import add_judging
 from shortlist.serve.llm_settings import connect
+from shortlist.serve.mcp_http import add_mcp
 from shortlist.serve.metrics import Metrics
 from shortlist.serve.problems import responses, tell_problems
 from shortlist.serve.served import Served, log
@@ -68,7 +69,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     @contextlib.asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
         following = asyncio.create_task(_follow(served, workers)) if settings.documents.auto_reload else None
-        yield
+        async with agents.life() if agents else contextlib.nullcontext():
+            yield
         if following:
             following.cancel()
         await asyncio.to_thread(workers.close)
@@ -97,6 +99,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     add_corpora(app, shelf, workers)
     add_ask(app, shelf, workers, llm, settings.limits)
     add_judging(app, shelf, workers, settings.limits)
+    agents = add_mcp(app, shelf, llm, settings) if settings.mcp.enabled else None
     _add_pages(app)
     return app
 

@@ -120,12 +120,21 @@ class Llm(Section):
     fallback: str = ""
 
 
+class Mcp(Section):
+    """What agents get at /mcp, and which servers are upstream of it: those of the files, or the usual ones."""
+
+    enabled: bool = True
+    upstream: bool = True
+    config: tuple[str, ...] = ()
+
+
 SECTIONS: dict[str, type[Section]] = {
     "bm25s": Bm25s,
     "documents": Documents,
     "server": Server,
     "limits": Limits,
     "llm": Llm,
+    "mcp": Mcp,
 }
 FIELDS = {f"{name}.{key}": info for name, kind in SECTIONS.items() for key, info in kind.model_fields.items()}
 
@@ -139,6 +148,7 @@ class Settings:
     server: Server = field(default_factory=Server)
     limits: Limits = field(default_factory=Limits)
     llm: Llm = field(default_factory=Llm)
+    mcp: Mcp = field(default_factory=Mcp)
     origins: Mapping[str, str] = field(default_factory=dict)
     file: Path | None = None
 

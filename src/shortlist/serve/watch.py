@@ -102,8 +102,8 @@ def log_to_stderr(level: str) -> None:
     """Send what the service and its server say to stderr, from a level on."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
-    for name in ("shortlist", "uvicorn"):
+    for name in ("shortlist", "uvicorn", "mcp"):
         logger = logging.getLogger(name)
         logger.handlers = [handler]
-        logger.setLevel(level.upper())
+        logger.setLevel(level.upper() if name != "mcp" or level in ("error", "critical") else "WARNING")
         logger.propagate = False

@@ -1,7 +1,8 @@
 """What do live MCP servers offer? Their tools, prompts and resources, read over stdio or HTTP and then let go.
 
 What a server says of its tools is untrusted text. The fingerprint in a document's metadata covers name, description
-and schema, so that a tool that has become another one can be told from the one that was approved.
+and schema, so that a tool that has become another one can be told from the one that was approved. How much a server can
+say is limited: so long a line, so many, so large an answer, so many entries.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 import re
 import shlex
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
@@ -22,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from shortlist.errors import InputError, MissingExtra, SourceError
 from shortlist.sources.mcp_config import Server, servers_in_files, servers_of, usual_files
+from shortlist.sources.mcp_stdio import LONGEST_LINE, OnEnd, run_server
 from shortlist.sources.parsed import to_json
 from shortlist.sources.tools import tool_of
 from shortlist.types import Document, Problem
@@ -30,7 +33,9 @@ if TYPE_CHECKING:
     from mcp import Client
 
 TIMEOUT = 30.0
+WORDS = " It said: "
 LAST_WORDS = 300  # characters of a failed server's own complaint that are shown
+MOST_ENTRIES = 10_000  # of a list
 MEMORY = 4096  # bytes of it that are remembered: more than are shown, so that no secret is cut and then not known again
 
 # The kind of document, what the server must be able to do, what it is asked, and where the answer lies.
@@ -89,7 +94,6 @@ def read_servers(servers: Iterator[Server | Problem], timeout: float = TIMEOUT) 
         import mcp  # noqa: F401, PLC0415  # takes two seconds
     except ImportError as error:
         raise MissingExtra("mcp", "mcp", "Reading MCP servers") from error
-    _keep_logs_quiet()
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -99,7 +103,9 @@ def read_servers(servers: Iterator[Server | Problem], timeout: float = TIMEOUT) 
             yield from pool.submit(anyio.run, _read_all, reachable, timeout).result()
 
 
-def _keep_logs_quiet() -> None:
+def read_quietly() -> None:
+    """Let what is logged while servers are read in this context go nowhere."""
+    _reading.set(True)
     for name in list(logging.root.manager.loggerDict):
         if name.partition(".")[0] in LOGGERS:
             logging.getLogger(name).addFilter(_is_public)
@@ -112,7 +118,7 @@ def _is_public(record: logging.LogRecord) -> bool:
 async def _read_all(servers: list[Server], timeout: float) -> list[Document | Problem]:
     import anyio  # noqa: PLC0415
 
-    _reading.set(True)
+    read_quietly()
     found: dict[str, list[Document | Problem]] = {server.name: [] for server in servers}
     async with anyio.create_task_group() as group:
         for server in servers:
@@ -123,23 +129,23 @@ async def _read_all(servers: list[Server], timeout: float) -> list[Document | Pr
 async def _read_one(server: Server, timeout: float, found: list[Document | Problem]) -> None:
     import anyio  # noqa: PLC0415
 
-    complaints = _Complaints()
+    complaints = Complaints()
     try:
         with complaints, anyio.fail_after(timeout):
-            async with _connected(server, complaints) as client:
+            async with connected(server, complaints) as client:
                 await _list_all(server, client, found)
     except Exception as error:  # whatever a server may do, the others are read
-        reason = server.without_secrets(f"The server {server.name} {_what_happened(error, timeout)}.")
-        words = server.without_secrets(complaints.last_line())[-LAST_WORDS:]
-        found.append(Problem(server.name, f"{reason} It said: {words}" if words else reason, server.name))
+        found.append(Problem(server.name, what_happened(server, complaints, error, timeout), server.name))
 
 
 @asynccontextmanager
-async def _connected(server: Server, complaints: _Complaints) -> AsyncIterator[Client]:
+async def connected(
+    server: Server, complaints: Complaints, on_end: OnEnd | None = None, **options: Any
+) -> AsyncIterator[Client]:
+    """A client of a server; `on_end` is told if one that a command runs ends before that. Options are the client's."""
     import httpx2  # noqa: PLC0415
     from mcp import Client, StdioServerParameters  # noqa: PLC0415
     from mcp.client.sse import sse_client  # noqa: PLC0415
-    from mcp.client.stdio import stdio_client  # noqa: PLC0415
     from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415
 
     headers = dict(server.headers)
@@ -147,30 +153,60 @@ async def _connected(server: Server, complaints: _Complaints) -> AsyncIterator[C
         if server.is_sse:
             transport: Any = sse_client(server.url, headers=headers)
         elif server.url:
-            hooks = {"response": [complaints.note_refusal]}
+            hooks = {"response": [complaints.note_refusal, _limit]}
             http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=None, event_hooks=hooks))
             transport = streamable_http_client(server.url, http_client=http)
         else:
             parameters = StdioServerParameters(
                 command=server.command, args=list(server.args), env=dict(server.env), cwd=server.folder
             )
-            transport = stdio_client(parameters, errlog=complaints.stream)
-        yield await stack.enter_async_context(Client(transport, cache=None))
+
+            def ended(unheard: str) -> None:
+                complaints.unheard = unheard
+                if on_end:
+                    on_end(unheard)
+
+            transport = run_server(parameters, complaints.stream, ended)
+        yield await stack.enter_async_context(Client(transport, cache=None, **options))
 
 
-class _Complaints:
+async def _limit(response: Any) -> None:
+    """Break off an answer that is larger than any could be."""
+    import httpx2  # noqa: PLC0415
+
+    class Limited(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            taken = 0
+            async for piece in stream:
+                taken += len(piece)
+                if taken > LONGEST_LINE:
+                    raise httpx2.ReadError(f"an answer of more than {LONGEST_LINE >> 20} MiB")
+                yield piece
+
+        async def aclose(self) -> None:
+            await stream.aclose()
+
+    stream = response.stream
+    response.stream = Limited()
+
+
+class Complaints:
     """The end of what a server writes to its standard error, and the last refusal of one that speaks HTTP."""
 
     def __init__(self) -> None:
         reading, writing = os.pipe()
         self.stream = os.fdopen(writing, "w", encoding="utf-8")
         self._end = b""
+        self.unheard = ""  # why it is no longer listened to
         self._listener = threading.Thread(target=self._listen, args=(reading,), daemon=True)
         self._listener.start()
 
     def __enter__(self) -> None: ...
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
         self.stream.close()
         self._listener.join(timeout=1)  # longer only if a child of the server lives on
 
@@ -178,6 +214,8 @@ class _Complaints:
         with os.fdopen(reading, "rb", buffering=0) as stream:
             while data := stream.read(1 << 16):
                 self._end = (self._end + data)[-MEMORY:]
+                if len(data) == 1 << 16:
+                    time.sleep(0.01)  # no hurry with one that floods
 
     async def note_refusal(self, response: Any) -> None:
         if response.is_error:
@@ -191,11 +229,12 @@ class _Complaints:
 async def _list_all(server: Server, client: Client, found: list[Document | Problem]) -> None:
     for kind, ability, request, key in LISTS:
         if getattr(client.server_capabilities, ability) is not None:
-            async for entry in _entries(client, request, key):
-                found.append(_document(server.name, kind, entry))
+            async for entry in entries(client, request, key):
+                if kind != "tool" or server.offers(str(entry["name"])):
+                    found.append(document_of(server.name, kind, entry))
 
 
-async def _entries(client: Client, request: str, key: str) -> AsyncIterator[dict[str, Any]]:
+async def entries(client: Client, request: str, key: str) -> AsyncIterator[dict[str, Any]]:
     """The entries of a list, page by page, as the server wrote them."""
     import mcp_types  # noqa: PLC0415
     from mcp import MCPError  # noqa: PLC0415
@@ -204,6 +243,7 @@ async def _entries(client: Client, request: str, key: str) -> AsyncIterator[dict
     as_it_is = TypeAdapter(dict[str, Any])
     cursor: str | None = None
     cursors: set[str | None] = set()
+    count = 0
     while cursor not in cursors:
         cursors.add(cursor)
         params = mcp_types.PaginatedRequestParams(cursor=cursor)
@@ -215,6 +255,9 @@ async def _entries(client: Client, request: str, key: str) -> AsyncIterator[dict
                 return
             raise
         for entry in page[key]:
+            count += 1
+            if count > MOST_ENTRIES:
+                raise SourceError(f"its list of {key} has more than {MOST_ENTRIES} entries")
             yield entry
         cursor = page.get("nextCursor")
         if cursor is None:
@@ -222,7 +265,7 @@ async def _entries(client: Client, request: str, key: str) -> AsyncIterator[dict
     raise SourceError(f"its list of {key} has no end, for the cursor {cursor!r} came twice")
 
 
-def _document(server: str, kind: str, entry: dict[str, Any]) -> Document | Problem:
+def document_of(server: str, kind: str, entry: dict[str, Any]) -> Document | Problem:
     """What a server offers, as a document. Only what the protocol knows is understood; the payload has it all."""
     name, where = str(entry["name"]), entry.get("uri") or entry.get("uriTemplate")
     id = {"tool": name, "prompt": f"prompt:{name}"}.get(kind, where)
@@ -244,7 +287,14 @@ def _fingerprint(entry: Mapping[str, Any]) -> str:
     return blake2b(json.dumps(told, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
-def _what_happened(error: BaseException, timeout: float) -> str:
+def what_happened(server: Server, complaints: Complaints, error: BaseException, timeout: float) -> str:
+    """Why a server could not be read, and its own last words, without its secrets."""
+    reason = server.without_secrets(f"The server {server.name} {complaints.unheard or _in_words(error, timeout)}.")
+    words = server.without_secrets(complaints.last_line())[-LAST_WORDS:]
+    return f"{reason}{WORDS}{words}" if words else reason
+
+
+def _in_words(error: BaseException, timeout: float) -> str:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, TimeoutError):

@@ -9,6 +9,8 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,10 @@ KEYS = ("mcpServers", "servers")
 PROJECT_FILES = (".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json")
 USER_FILES = (".claude.json", ".cursor/mcp.json")
 APPLICATION_FILES = ("Claude/claude_desktop_config.json", "Code/User/mcp.json")
+
+# Which tools of a server are wanted, in the words of several programs.
+ALLOW = ("allow", "includeTools", "enabled_tools")
+DENY = ("deny", "excludeTools", "disabledTools", "disabled_tools")
 
 SHORTEST_SECRET = 4  # what is shorter, such as a port or a flag, stands in many a message by chance
 
@@ -41,6 +47,22 @@ class Server:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     is_sse: bool = False
     secrets: tuple[str, ...] = field(default=(), repr=False)  # values of variables, wherever they were put
+    allow: tuple[str, ...] = ()  # names of tools, * for anything; none allows all
+    deny: tuple[str, ...] = ()
+    seconds: float | None = None  # that a call may take, if the configuration says so
+
+    @property
+    def identity(self) -> str:
+        """What it is, whatever it is called and whichever secrets it is given."""
+        told = [self.command, *self.args, self.url, str(self.folder or "")]
+        text = json.dumps([self.without_secrets(part) for part in told])
+        return blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+    def offers(self, tool: str) -> bool:
+        """Whether a tool of it is wanted: what is denied is not, and where some are allowed, only those are."""
+        if any(fnmatchcase(tool, pattern) for pattern in self.deny):
+            return False
+        return not self.allow or any(fnmatchcase(tool, pattern) for pattern in self.allow)
 
     def without_secrets(self, text: str) -> str:
         """A text without what was in the server's environment, headers, query or variables."""
@@ -135,6 +157,9 @@ def _server(name: str, entry: Any, folder: Path) -> Server:
         read.mapping("headers"),
         entry.get("type") == "sse",
         tuple(read.secrets),
+        read.names(ALLOW),
+        read.names(DENY),
+        read.number("timeout_seconds"),
     )
 
 
@@ -157,6 +182,20 @@ class _Entry:
         if not isinstance(values, builtins.list):
             raise ValueError(f"has '{key}' that are no list")
         return tuple(self._expand(str(value)) for value in values)
+
+    def names(self, keys: tuple[str, ...]) -> tuple[str, ...]:
+        """The texts that the first of these keys lists."""
+        key = next((key for key in keys if self._entry.get(key) is not None), keys[0])
+        names = self._entry.get(key) or []
+        if not isinstance(names, builtins.list) or not all(isinstance(name, str) for name in names):
+            raise ValueError(f"has a '{key}' that is no list of texts")
+        return tuple(names)
+
+    def number(self, key: str) -> float | None:
+        value = self._entry.get(key)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or value <= 0):
+            raise ValueError(f"has a '{key}' that is no number above 0")
+        return value
 
     def mapping(self, key: str) -> dict[str, str]:
         values = self._entry.get(key) or {}

@@ -63,7 +63,7 @@ def test_no_option_is_documented_that_is_not_there() -> None:
     known = {"--help", "-h", *options(TREE)}.union(*(options(command) for command in COMMANDS.values()))
     written = set(re.findall(r"`(--?[a-z][a-z-]*)", DOCUMENT))
     assert written <= known
-    assert set(re.findall(r"`(shortlist (?:(?:tools|config) )?[a-z][a-z-]*)", PROSE)) == set(COMMANDS)
+    assert set(re.findall(r"`(shortlist (?:(?:tools|config|mcp) )?[a-z][a-z-]*)", PROSE)) == set(COMMANDS)
 
 
 def test_every_example_runs_in_the_order_in_which_they_stand(

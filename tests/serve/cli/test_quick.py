@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 import typer.main
 
-from shortlist.serve.cli import quick
+from shortlist.serve.cli import _told, quick
 from shortlist.serve.cli.app import app
-from shortlist.serve.cli.commands import COMMANDS
+from shortlist.serve.cli.commands import COMMANDS, GROUPED
+
+ALL = COMMANDS | GROUPED
 
 PLAIN = [
     ["search", "shop", "a", "query"],
@@ -39,6 +41,10 @@ PLAIN = [
     ["warm"],
     ["download"],
     ["download", "light"],
+    ["tools", "search", "--query", "a text", "--tag", "x", "--top-k=3"],
+    ["mcp", "run", "--config", "a.json", "--config", "b.json", "-c", "x"],
+    ["mcp", "approve", "one/tool", "other", "--all"],
+    ["mcp", "status", "--refresh"],
 ]
 UNUSUAL = [
     [],
@@ -62,21 +68,28 @@ UNUSUAL = [
     ["info"],
     ["info", "a", "b"],
     ["ls", "a"],
-    ["config", "show"],
+    ["config", "shwo"],
+    ["mcp"],
+    ["mcp", "--help"],
 ]
 
 
 def as_typer_reads(arguments: list[str]) -> dict[str, Any]:
-    group: Any = typer.main.get_command(app)
-    with group.commands[arguments[0]].make_context(arguments[0], arguments[1:]) as context:
+    command: Any = typer.main.get_command(app)
+    name, *rest = arguments
+    command = command.commands[name]
+    if hasattr(command, "commands"):
+        name, *rest = rest
+        command = command.commands[name]
+    with command.make_context(name, rest) as context:
         values: dict[str, Any] = context.params
         return values
 
 
 @pytest.mark.parametrize("arguments", PLAIN, ids=" ".join)
 def test_a_plain_command_line_is_read_as_typer_reads_it(arguments: list[str]) -> None:
-    call: Any = quick.read(arguments, COMMANDS)
-    assert call.func is COMMANDS[arguments[0]]
+    call: Any = quick.read(arguments, ALL)
+    assert call.func in (ALL.get(arguments[0]), ALL.get(" ".join(arguments[:2])))
     expected = as_typer_reads(arguments)
     given = {name: value for name, value in expected.items() if name in call.keywords}
     assert call.keywords == given
@@ -89,9 +102,16 @@ def test_a_plain_command_line_is_read_as_typer_reads_it(arguments: list[str]) ->
 
 @pytest.mark.parametrize("arguments", UNUSUAL, ids=" ".join)
 def test_what_is_out_of_the_ordinary_is_left_to_typer(arguments: list[str]) -> None:
-    assert quick.read(arguments, COMMANDS) is None
+    assert quick.read(arguments, ALL) is None
 
 
 def test_completion_is_left_to_typer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("_SHORTLIST_COMPLETE", "complete_bash")
-    assert quick.read(["ls"], COMMANDS) is None
+    assert quick.read(["ls"], ALL) is None
+
+
+def test_a_group_that_is_not_told_what_to_do_does_what_is_usual() -> None:
+    assert _told(["mcp"]) == ["mcp", "run"]
+    assert _told(["mcp", "--config", "x"]) == ["mcp", "run", "--config", "x"]
+    for left_alone in ([], ["mcp", "status"], ["mcp", "-h"], ["mcp", "--help"], ["config"], ["ls"]):
+        assert _told(left_alone) == left_alone

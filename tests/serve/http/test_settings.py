@@ -74,7 +74,10 @@ def test_paths_in_the_file_are_seen_from_its_folder(file: Path) -> None:
         ("documents: {encoding: klingon}", "documents.encoding must be the name of an encoding, such as utf-8"),
         ("documents: {source: ''}", "documents.source must be a text that is not empty, not ''."),
         ("limits: {max_body_bytes: 1}", "limits.max_body_bytes must be a whole number from 1024 to"),
-        ("sever: {port: 1}", "there is no section 'sever'; the known ones are bm25s, documents, server, limits, llm."),
+        (
+            "sever: {port: 1}",
+            "there is no section 'sever'; the known ones are bm25s, documents, server, limits, llm, mcp.",
+        ),
         ("server: 9200", "the section 'server' must hold keys and values, not 9200."),
         ("[1]", "must hold sections"),
         ("server: [", "is not valid YAML"),

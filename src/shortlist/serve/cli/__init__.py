@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from shortlist.errors import ShortlistError
 from shortlist.serve.cli import quick
-from shortlist.serve.cli.commands import COMMANDS
+from shortlist.serve.cli.commands import COMMANDS, GROUPED, UNTOLD
 from shortlist.serve.cli.output import ABSTAINED, ERROR, INTERRUPTED, OK, USAGE, Unheard, WrongUsage, fail, hush
 
 __all__ = ["ABSTAINED", "ERROR", "INTERRUPTED", "OK", "USAGE", "main", "run"]
@@ -35,7 +35,8 @@ def run(arguments: Sequence[str]) -> int:
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     as_json = "--json" in options or _asks_for_json(options)
     try:
-        call = quick.read(arguments, COMMANDS) or partial(_ask_typer, arguments)
+        arguments = _told(arguments)
+        call = quick.read(arguments, COMMANDS | GROUPED) or partial(_ask_typer, arguments)
         code = call()
     except Unheard:
         return OK
@@ -50,6 +51,14 @@ def run(arguments: Sequence[str]) -> int:
     if code == INTERRUPTED:
         return fail("Stopped. What was committed before is kept.", "interrupted", code, as_json=as_json)
     return code
+
+
+def _told(arguments: Sequence[str]) -> list[str]:
+    """The command line of a group that is not told what to do, completed; one that asks for help is left alone."""
+    group, *rest = [*arguments] or [""]
+    if group in UNTOLD and (not rest or (rest[0].startswith("-") and rest[0] not in ("-h", "--help"))):
+        return [group, UNTOLD[group], *rest]
+    return list(arguments)
 
 
 def _asks_for_json(options: Sequence[str]) -> bool:

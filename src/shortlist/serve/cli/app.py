@@ -10,8 +10,8 @@ from typing import Annotated, Any, get_args
 import typer
 
 import shortlist
-from shortlist.serve.cli.commands import COMMANDS, GROUPS, PANELS
-from shortlist.serve.cli.declare import Option, command, command_name, with_parameters
+from shortlist.serve.cli.commands import COMMANDS, GROUPED, GROUPS, PANELS
+from shortlist.serve.cli.declare import Option, command_name, with_parameters
 from shortlist.serve.cli.output import write
 
 app = typer.Typer(
@@ -66,4 +66,4 @@ for name, (text, panel, functions) in GROUPS.items():
     group = typer.Typer(help=text, no_args_is_help=True)
     app.add_typer(group, name=name, rich_help_panel=panel)
     for function in functions:
-        group.command()(_for_typer(command(function)))
+        group.command()(_for_typer(GROUPED[f"{name} {command_name(function)}"]))

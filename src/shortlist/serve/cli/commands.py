@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from shortlist.serve.cli import answers, care, find, install, judge, keep, serve, tools, tune
+from shortlist.serve.cli import answers, care, find, install, judge, keep, mcp, serve, tools, tune
 from shortlist.serve.cli.declare import command, command_name
 
 PANELS: dict[str, tuple[Callable[..., int], ...]] = {
@@ -28,5 +28,14 @@ COMMANDS = {command_name(function): command(function) for functions in PANELS.va
 # Groups of commands: their help, their panel, and what is in them.
 GROUPS: dict[str, tuple[str, str, tuple[Callable[..., int], ...]]] = {
     "tools": ("A registry of tools, each described by a JSON file.", "Find", (tools.index, tools.search)),
+    "mcp": ("One MCP server for an agent, in place of all others.", "Serve", (mcp.run, mcp.status, mcp.approve)),
     "config": ("Where settings come from.", "Care", (care.show,)),
 }
+GROUPED = {
+    f"{group} {command_name(function)}": command(function)
+    for group, (_, _, functions) in GROUPS.items()
+    for function in functions
+}
+
+# What a group does that is not told what to do.
+UNTOLD = {"mcp": "run"}

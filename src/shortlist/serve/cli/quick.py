@@ -53,11 +53,12 @@ class _Parameter(NamedTuple):
 
 def read(arguments: Sequence[str], commands: Mapping[str, Command]) -> Callable[[], int] | None:
     """The command with its arguments, ready to be called; None if typer should look at it."""
-    if not arguments or arguments[0] not in commands or "_SHORTLIST_COMPLETE" in os.environ:
+    words = next((count for count in (1, 2) if " ".join(arguments[:count]) in commands), 0)
+    if not words or "_SHORTLIST_COMPLETE" in os.environ:
         return None
-    function = commands[arguments[0]]
+    function = commands[" ".join(arguments[:words])]
     try:
-        return partial(function, **_values(arguments[1:], _declared(function)))
+        return partial(function, **_values(arguments[words:], _declared(function)))
     except _Unusual:
         return None
 

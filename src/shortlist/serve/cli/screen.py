@@ -205,6 +205,35 @@ class Screen:
         if any(not row["built"] for row in rows):
             self.say("What has no size yet is built when it is first used.", "dim")
 
+    def servers(self, data: Mapping[str, Any]) -> None:
+        table = _table("server", "state", "tools", "held back", "")
+        for row in data["servers"]:
+            tools = "-" if row["tools"] is None else f"{row['tools']:,}"
+            said = [row.get("problem", ""), *(f"{name}: {why}" for name, why in row.get("refused", {}).items())]
+            about = Text(_printable(" ".join(filter(None, said))), "dim")
+            table.add_row(Text(row["name"], "bold"), row["state"], tools, str(row.get("held") or "-"), about)
+        if data["servers"]:
+            self._print(table)
+        else:
+            self.say("No server is configured.", "yellow")
+        self._held(data["held"])
+
+    def approved(self, data: Mapping[str, Any]) -> None:
+        for name in data["approved"]:
+            self.say(f"{_printable(name)} is approved.")
+        if data["held"] or not data["approved"]:
+            self._held(data["held"])
+            if not data["held"]:
+                self.say("Nothing is held back.")
+
+    def _held(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        for row in rows:
+            name, reason = _printable(row["tool"]), _printable(row["reason"])
+            self._print(Text.assemble("Held back: ", (name, "bold"), f". {reason}"))
+            self._print(Padding(Text(_printable(row["description"]), "dim"), (0, 0, 0, 4)))
+        if rows:
+            self.say("To let one be used as it is now: shortlist mcp approve SERVER/TOOL", "dim")
+
     def states(self, rows: Sequence[Mapping[str, Any]]) -> None:
         table = _table("name", "state", "a build would")
         for row in rows:
@@ -252,6 +281,11 @@ class Screen:
         for name, value in values.items():
             table.add_row(Text(name, "dim"), Text(str(value)))
         self._print(Padding(table, (0, 0, 0, 2)))
+
+
+def _printable(text: str) -> str:
+    """A stranger's text without what could move the cursor or hide."""
+    return "".join(letter if letter.isprintable() else "·" for letter in text)
 
 
 def _full_bar(hits: Sequence[Hit]) -> float:

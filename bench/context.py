@@ -1,0 +1,134 @@
+"""Tokens that an agent sees of 50 MCP servers with 2,000 tools, ours against theirs; and how soon we answer."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from bench import report
+
+SERVERS, TOOLS = 50, 2_000
+ROUNDS = 5
+VERBS = ("get", "list", "create", "update", "delete", "search", "send", "export", "import", "archive", "share")
+NOUNS = ("order", "invoice", "customer", "ticket", "page", "file", "branch", "message", "event", "report", "budget")
+
+
+@functools.cache
+def _tokenizer() -> Any:
+    from shortlist.index import models
+
+    folder = models.package_folder("wordllama")
+    assert folder
+    return models.tokenizer_file(folder / "tokenizers" / "l2_supercat_tokenizer_config.json")
+
+
+def count_tokens(text: str) -> int:
+    """Tokens by the tokenizer that comes with the default embedder: the 32,000 pieces of LLaMA 2, without a network.
+
+    Newer models have larger vocabularies, and count fewer on both sides.
+    """
+    return len(_tokenizer().encode(text, add_special_tokens=False).ids)
+
+
+def make_servers(folder: Path) -> tuple[Path, dict[str, list[dict[str, Any]]]]:
+    """A configuration of servers, and what each offers; none of them can be started, nor needs to be."""
+    rng = random.Random(1)
+    each = TOOLS // SERVERS
+    offers = {f"server{number:02}": [_tool(rng, number * each + at) for at in range(each)] for number in range(SERVERS)}
+    config = folder / "servers.json"
+    entries = {name: {"command": "/nonexistent/server", "args": [name]} for name in offers}
+    config.write_text(json.dumps({"mcpServers": entries}))
+    return config, offers
+
+
+def _tool(rng: random.Random, number: int) -> dict[str, Any]:
+    """About as long as the tools of well-known servers: a sentence or two and a few described parameters."""
+    verb, noun, other = rng.choice(VERBS), rng.choice(NOUNS), rng.choice(NOUNS)
+    properties: dict[str, Any] = {
+        f"{noun}_id": {"type": "string", "description": f"The unique identifier of the {noun}"},
+        "limit": {"type": "integer", "description": "How many entries to return at most", "minimum": 1, "maximum": 100},
+        "format": {"type": "string", "enum": ["summary", "full", "csv"], "description": "How the answer is written"},
+        f"{other}_filter": {"type": "string", "description": f"Only entries whose {other} matches this expression"},
+    }
+    return {
+        "name": f"{verb}_{noun}_{number}",
+        "description": f"{verb.capitalize()} a {noun} by its {other}. Use this when the user wants to {verb} the "
+        f"{noun} of a {other} in workspace {number}, and the {noun} is known.",
+        "inputSchema": {"type": "object", "properties": properties, "required": [f"{noun}_id"]},
+    }
+
+
+def fill_catalog(config: Path, offers: dict[str, list[dict[str, Any]]]) -> None:
+    """Let the catalog and its index be those of a day on which all servers could be asked."""
+    from shortlist.serve.gateway.gateway import Gateway
+
+    gateway = Gateway.of([config])
+    for name, tools in offers.items():
+        gateway.catalog.take(gateway.catalog.servers[name], tools)
+    gateway.index.corpus()
+    gateway.index.close()
+
+
+def run(folders: list[Path]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        for kind in ("DATA", "CONFIG", "CACHE"):
+            os.environ[f"SHORTLIST_{kind}_DIR"] = str(Path(folder) / kind.lower())
+        config, offers = make_servers(Path(folder))
+        fill_catalog(config, offers)
+        figures = _tokens(offers) | asyncio.run(_times(config))
+    for name, value in figures.items():
+        print(f"{name:52} {value}")
+    report.save("context", figures)
+
+
+def _tokens(offers: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
+    from shortlist.serve.mcp_tools import DEFINITIONS
+
+    ours = count_tokens(json.dumps(list(DEFINITIONS)))
+    theirs = sum(count_tokens(json.dumps(tools)) for tools in offers.values())
+    return {
+        "servers": SERVERS,
+        "tools": TOOLS,
+        "tokens of our tool definitions": ours,
+        "tokens of all schemas upstream": theirs,
+        "ratio": round(theirs / ours),
+    }
+
+
+async def _times(config: Path) -> dict[str, Any]:
+    from mcp import Client, StdioServerParameters
+
+    imports, starts, finds = [], [], []
+    environment = {key: value for key, value in os.environ.items() if key.startswith(("SHORTLIST", "PYTHON"))}
+    parameters = StdioServerParameters(
+        command=sys.executable, args=["-m", "shortlist", "mcp", "--config", str(config)], env=environment
+    )
+    for _ in range(ROUNDS):
+        began = time.perf_counter()
+        subprocess.run([sys.executable, "-c", "import mcp"], check=True)
+        imports.append(time.perf_counter() - began)
+        began = time.perf_counter()
+        async with Client(parameters, mode="legacy") as client:
+            starts.append(time.perf_counter() - began)
+            began = time.perf_counter()
+            answer = await client.call_tool("discover", {"query": "archive the invoice of a customer"})
+            finds.append(time.perf_counter() - began)
+            assert answer.structured_content
+            assert answer.structured_content["results"], answer.structured_content
+    return {
+        "import of the SDK s": round(statistics.median(imports), 3),
+        "start to completed initialize s": round(statistics.median(starts), 3),
+        "initialize against import": round(statistics.median(starts) / statistics.median(imports), 2),
+        "first discover after initialize s": round(statistics.median(finds), 3),
+        "load average": round(os.getloadavg()[0], 1),
+    }

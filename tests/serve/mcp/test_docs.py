@@ -1,0 +1,88 @@
+"""The blocks of docs/mcp.md run and print what it shows, and its numbers are those of the code."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.context import _tokens, make_servers
+from shortlist.serve import mcp
+from shortlist.serve.cli import run
+from shortlist.serve.gateway import doubts, gateway, upstream
+from shortlist.serve.gateway.config import configured
+from shortlist.serve.mcp_tools import DEFINITIONS
+from shortlist.sources import mcp as source
+from shortlist.sources import mcp_stdio
+from tests.serve.http.conftest import Service
+from tests.serve.mcp.conftest import WEATHER, Servers
+from tests.serve.mcp.test_process import environment
+
+DOCUMENT = (Path(__file__).parents[3] / "docs" / "mcp.md").read_text("utf-8")
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", DOCUMENT, re.MULTILINE | re.DOTALL)
+PROSE = " ".join(DOCUMENT.split())
+
+
+def test_every_block_runs_and_prints_what_is_shown(
+    servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ours, theirs = (json.loads(block) for language, block in BLOCKS if language == "json")
+    (tmp_path / "agent.json").write_text(json.dumps(ours))
+    assert configured([tmp_path / "agent.json"]).servers == ()  # our own entry does not count
+    assert theirs["mcpServers"]["team"]["url"].startswith("https://")
+    servers.add("weather", WEATHER)
+    servers.entries["weather"] = theirs["mcpServers"]["weather"] | servers.entries["weather"]
+    servers.write()
+    (server,) = configured([servers.config]).servers
+    assert (server.seconds, server.allow, server.deny) == (120, ("get_*",), ("get_raw_*",))
+
+    service = Service(tmp_path)
+    try:
+        printed = ""
+        for language, block in BLOCKS:
+            if language == "python":
+                code = block.replace(
+                    'command="shortlist", args=[', f"command={sys.executable!r}, env=ENVIRONMENT, args=["
+                )
+                code = code.replace('["mcp"', '["-m", "shortlist", "mcp"').replace("http://localhost:9200", service.url)
+                output = io.StringIO()
+                names: dict[str, Any] = {"ENVIRONMENT": environment()}
+                with contextlib.redirect_stdout(output):
+                    exec(compile(code, "docs/mcp.md", "exec"), names)
+                printed = output.getvalue()
+            elif language == "text":
+                assert printed == block
+            elif language == "sh":
+                for line in block.splitlines():
+                    program, *arguments = shlex.split(line)
+                    assert program == "shortlist"
+                    assert run(arguments) == 0, capsys.readouterr()
+    finally:
+        service.end()
+
+
+def test_the_numbers_in_the_text_are_those_of_the_code(tmp_path: Path) -> None:
+    counted = _tokens(make_servers(tmp_path)[1])
+    ours, theirs = counted["tokens of our tool definitions"], counted["tokens of all schemas upstream"]
+    assert f"They cost {ours:,} tokens" in PROSE
+    assert f"cost {theirs:,}: {counted['ratio']} times as many" in PROSE
+    assert f"older than a day, {['four'][gateway.STARTED_AT_ONCE - 4]} servers at a time" in PROSE
+    assert gateway.OUTDATED == 24 * 3600
+    assert f"is waited for {gateway.FIRST_LIST:g} seconds" in PROSE
+    assert f"after {upstream.MOST_FAILURES} failures in a row" in PROSE
+    assert (upstream.FIRST_PAUSE, upstream.LIST_AGAIN) == (1, 60)
+    seconds = (upstream.START_SECONDS, upstream.CALL_SECONDS, mcp.FIND_SECONDS, mcp.ASK_SECONDS)
+    assert "{:g} seconds to start, {:g} for a call, {:g} for a search, {:g} for an answer".format(*seconds) in PROSE
+    assert f"{mcp_stdio.LONGEST_LINE >> 20} MiB for a message" in PROSE
+    assert f"{doubts.LARGEST:,} characters for a tool's description and for a result" in PROSE
+    assert doubts.LARGEST == mcp.LONGEST_RESULT
+    assert f"{source.MOST_ENTRIES:,} tools for a server" in PROSE
+    assert f"a schema deeper than {doubts.DEEPEST} levels" in PROSE
+    assert [f"`{definition['name']}`" for definition in DEFINITIONS] == re.findall(r"^\| (`\w+`) \|", DOCUMENT, re.M)

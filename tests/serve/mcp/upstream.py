@@ -1,0 +1,84 @@
+"""A server upstream, without the SDK so that it starts at once: `upstream.py OFFER.json`.
+
+The file says what it offers now, and how it behaves: {"tools", "pause" (seconds before it answers anything), "first"
+(what it writes to stdout before), "flood" (what it writes there for ever), "complain" (what it says on stderr)}. Each
+start is noted beside the file. What a tool does lies in its name.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+OFFER = Path(sys.argv[1])
+
+
+def offer() -> dict[str, Any]:
+    return dict(json.loads(OFFER.read_text("utf-8")))
+
+
+def say(**message: Any) -> None:
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
+
+
+def text(said: str, **more: Any) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": said}], **more}
+
+
+def call(id: Any, name: str, arguments: dict[str, Any]) -> None:
+    if name.startswith("die"):
+        os._exit(3)
+    if name == "sleep":
+        time.sleep(arguments["seconds"])
+    if name == "refuse":
+        say(id=id, error={"code": -32000, "message": f"no, for the key is {os.environ.get('API_KEY')}"})
+    elif name == "fail":
+        say(id=id, result=text("the shelf is empty", isError=True))
+    elif name == "break":
+        say(id=id, result={"content": "nothing like content"})
+    elif name == "large":
+        say(id=id, result=text("x" * 300_000))
+    elif name == "structured":
+        say(id=id, result=text('{"sum": 3}', structuredContent={"sum": 3}))
+    elif name == "flood":
+        while True:
+            sys.stdout.write("all work and no play\n" * 1000)
+    else:
+        if name == "become":
+            OFFER.write_text(json.dumps(offer() | {"tools": arguments["tools"]}), "utf-8")
+            say(method="notifications/tools/list_changed")
+        say(id=id, result=text(f"{name} {json.dumps(arguments, sort_keys=True)}"))
+
+
+def main() -> None:
+    with OFFER.with_suffix(".starts").open("a") as starts:
+        starts.write(f"{os.getpid()}\n")
+    behaviour = offer()
+    time.sleep(behaviour.get("pause", 0))
+    sys.stdout.write(behaviour.get("first", ""))
+    sys.stderr.write(behaviour.get("complain", ""))
+    sys.stderr.flush()
+    while behaviour.get("flood"):
+        sys.stdout.write(behaviour["flood"])
+    for line in sys.stdin:
+        message = json.loads(line)
+        id, params = message.get("id"), message.get("params") or {}
+        if message["method"] == "initialize":
+            about = {"name": behaviour.get("name", "by hand"), "version": "1"}
+            capabilities = {"tools": {"listChanged": True}}
+            say(id=id, result={"protocolVersion": "2025-06-18", "capabilities": capabilities, "serverInfo": about})
+        elif message["method"] == "tools/list":
+            say(id=id, result={"tools": offer()["tools"]})
+        elif message["method"] == "tools/call":
+            call(id, params["name"], params.get("arguments") or {})
+        elif id is not None:
+            say(id=id, error={"code": -32601, "message": "no such method"})
+
+
+if __name__ == "__main__":
+    main()
