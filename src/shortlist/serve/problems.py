@@ -128,7 +128,10 @@ def _of_ours(request: Request, error: Exception) -> Response:
 
 
 def problem_of(scope: Mapping[str, Any], error: ShortlistError) -> Response:
-    status = next(status for kind, status in STATUSES if isinstance(error, kind))
     if isinstance(error, Unfit):
-        return problem(scope, status, str(error), kind=error.kind, errors=error.errors)
-    return problem(scope, status, str(error))
+        return problem(scope, status_of(error), str(error), kind=error.kind, errors=error.errors)
+    return problem(scope, status_of(error), str(error))
+
+
+def status_of(error: ShortlistError) -> int:
+    return next(status for kind, status in STATUSES if isinstance(error, kind))
