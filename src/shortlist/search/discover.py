@@ -77,6 +77,8 @@ def choose(
         signals["left_out"] = {name: refusal.reason for name, refusal in left_out.items()}
     if notes := [floor.note for floor in floors if floor.note]:
         signals["floor"] = " ".join(dict.fromkeys(notes))
+    if any(floor.relevance for floor in floors):
+        signals["min_relevance"] = FLOOR
     if chosen.abstained:
         signals |= _explained(found, query, mode)
     return Selection(chosen.selected, chosen.reason, signals)
@@ -110,7 +112,7 @@ def _below(found: Found, floor: _Floor, *, each_its_own: bool) -> Selection | No
         return Selection(
             [],
             f"The best candidate, {best.name}, has a relevance of {best.relevance:.2g}, below {floor.relevance:g}.",
-            signals | {"min_relevance": floor.relevance},
+            signals,
         )
     if each_its_own and floor.score is not None and best.score < floor.score:
         reason = f"Its best score, {best.score:.4g} ({best.name}), is below its floor of {floor.score:.4g}."

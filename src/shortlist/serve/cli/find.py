@@ -75,6 +75,8 @@ def discover(
         max_k=max_k,
     )
     out.show(found.to_dict(), lambda screen: screen.discovery(found), [item.id for item in found.results])
+    if "floor" in found.signals and "min_relevance" not in found.signals:  # a calibrated one that may be out of date
+        out.note(f"shortlist: the floor: {found.signals['floor']}")
     return ABSTAINED if found.abstained else OK
 
 
