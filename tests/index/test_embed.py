@@ -52,7 +52,7 @@ def shared(name: str) -> Embedder:
     return loaded(name)
 
 
-@pytest.fixture(params=["light", "default", "minilm"])
+@pytest.fixture(params=["light", "default", "tools", "minilm"])
 def offline(request: pytest.FixtureRequest) -> Embedder:
     return shared(request.param)
 
@@ -95,8 +95,8 @@ class TestEveryOfflineEmbedder:
 
 
 def test_only_dear_embedders_ask_for_a_cache() -> None:
-    kept = {name: getattr(shared(name), "cached", None) for name in ("light", "default", "minilm")}
-    assert kept == {"light": False, "default": False, "minilm": True}
+    kept = {name: getattr(shared(name), "cached", None) for name in ("light", "default", "tools", "minilm")}
+    assert kept == {"light": False, "default": False, "tools": True, "minilm": True}
     assert CallableEmbedder(lambda texts: np.ones((len(texts), 2))).cached
 
 
@@ -439,7 +439,17 @@ class TestNames:
     def test_what_means_nothing_is_answered_with_what_would(self, spec: Any) -> None:
         with pytest.raises(InputError) as caught:
             load_embedder(spec)
-        examples = ["none", "default", "light", "minilm", "model2vec:", "sentence-transformers:", "onnx:", "openai:"]
+        examples = [
+            "none",
+            "default",
+            "light",
+            "tools",
+            "minilm",
+            "model2vec:",
+            "sentence-transformers:",
+            "onnx:",
+            "openai:",
+        ]
         assert all(example in str(caught.value) for example in examples)
 
     def test_a_folder_without_a_model_says_what_was_looked_for(self, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shortlist.errors import EmbedderError, InputError
-from shortlist.index import models
+from shortlist.index import models, trained
 from shortlist.types import Embedder
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ USAGE = """An embedder is one of
   none                                      no vectors: words only
   default, wordllama                        a static token table, offline
   light                                     hashed words and letters, offline
+  tools                                     our own transformer, trained to find tools, offline
   minilm                                    all-MiniLM-L6-v2
   model2vec:minishlab/potion-base-8M        a model2vec model, by hub name or folder
   sentence-transformers:intfloat/e5-small   a sentence-transformers model (or st:), by hub name or folder
@@ -346,6 +347,7 @@ _NAMES: dict[str, Callable[[], Embedder]] = {
     "wordllama": wordllama,
     "wordllama-256": wordllama,
     "light": LightEmbedder,
+    "tools": trained.ToolsEmbedder,
     "minilm": models.minilm,
 }
 _PREFIXES: dict[str, Callable[[str], Embedder]] = {

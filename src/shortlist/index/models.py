@@ -195,7 +195,14 @@ class OnnxEmbedder(BaseEmbedder):
     """A transformer run by onnxruntime, one text at a time: as fast as in batches, and nothing is padded."""
 
     def __init__(
-        self, model: Path, tokenizer: Any, name: str, max_tokens: int, pooling: str = "mean", extra: str = "onnx"
+        self,
+        model: Path,
+        tokenizer: Any,
+        name: str,
+        max_tokens: int,
+        pooling: str = "mean",
+        extra: str = "onnx",
+        threads: int = 0,
     ) -> None:
         self.name = name
         self.prompts = ("", "")
@@ -206,7 +213,7 @@ class OnnxEmbedder(BaseEmbedder):
         tokenizer.no_padding()
         tokenizer.enable_truncation(max_tokens)
         self._unknown = {tokenizer.token_to_id("[UNK]"), tokenizer.token_to_id("<unk>")}
-        self._session = _session(model, extra)
+        self._session = _session(model, extra, threads)
         inputs = self._session.get_inputs()
         self._inputs = {item.name: np.int32 if "int32" in item.type else np.int64 for item in inputs}
         if strange := self._inputs.keys() - {"input_ids", "attention_mask", "token_type_ids"}:
@@ -234,9 +241,11 @@ class OnnxEmbedder(BaseEmbedder):
         return output if output.ndim == 1 else self._pool(output)
 
 
-def _session(model: Path, extra: str) -> Any:
+def _session(model: Path, extra: str, threads: int) -> Any:
+    """A model ready to run, each text in so many threads; 0 is one for each core."""
     onnxruntime = need("onnxruntime", "onnxruntime", extra, "An ONNX model")
     options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
     options.log_severity_level = 3
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:

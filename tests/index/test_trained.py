@@ -1,0 +1,104 @@
+"""Our own model: the file as it ships, the text as it reads it, and vectors known from the weights before packing."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shortlist
+from shortlist.errors import MissingExtra
+from shortlist.index import models, trained
+from shortlist.index.embed import load_embedder
+
+WEATHER = "getWeatherForecast\nThe weather of the next days at a place"
+MAIL = "sendEmail\nSend a message to an address"
+FLIGHT = "book_flight\nReserve a seat on a plane"
+QUESTION = "will it rain in Paris tomorrow?"
+
+# As torch computed them from the weights in 32 bits.
+COSINES = [
+    [1.0, 0.1174, 0.0778, 0.5237],
+    [0.1174, 1.0, 0.0485, 0.1062],
+    [0.0778, 0.0485, 1.0, -0.0078],
+    [0.5237, 0.1062, -0.0078, 1.0],
+]
+
+
+@pytest.fixture(scope="module")
+def tools() -> Any:
+    return load_embedder("tools")
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("getUserToken\nGives a token", "get User Token\nGives a token"),
+        ("HTTPServerStart", "HTTP Server Start"),
+        ("get_user_token\nGives a token", "get_user_token\nGives a token"),
+        ("Ask GitHub\nfor theIssue", "Ask GitHub\nfor theIssue"),
+        ("weather in NewYork", "weather in NewYork"),
+        ("", ""),
+    ],
+)
+def test_only_a_first_line_of_one_word_is_read_as_a_name(written: str, read: str) -> None:
+    assert trained.as_read(written) == read
+
+
+def test_the_packed_model_keeps_the_cosines_of_its_weights(tools: Any) -> None:
+    rows = tools.encode_documents([WEATHER, MAIL, FLIGHT, QUESTION])
+    np.testing.assert_allclose(rows @ rows.T, COSINES, atol=0.01)
+
+
+def test_a_name_counts_as_its_words(tools: Any) -> None:
+    np.testing.assert_array_equal(tools.encode_query("getUserToken"), tools.encode_query("get user token"))
+
+
+def test_rows_do_not_depend_on_their_neighbours_or_their_order(tools: Any) -> None:
+    texts = [f"{WEATHER} {'and more ' * length}" for length in (40, 0, 7, 300, 1)]
+    rows = tools.encode_documents(texts)
+    for row, text in zip(rows, texts, strict=True):
+        np.testing.assert_array_equal(row, tools.encode_query(text))
+
+
+def test_what_no_token_stands_for_has_no_vector(tools: Any) -> None:
+    rows = tools.encode_documents(["🦊🦊", QUESTION])
+    assert [bool(row.any()) for row in rows] == [False, True]
+
+
+def test_a_text_is_read_up_to_256_tokens(tools: Any) -> None:
+    start = "weather " * 254
+    np.testing.assert_array_equal(tools.encode_query(start), tools.encode_query(f"{start} stock exchange"))
+
+
+def test_a_tool_is_found_by_what_it_is_for() -> None:
+    texts = {"forecast": WEATHER, "mail": MAIL, "flight": FLIGHT}
+    corpus = shortlist.build(texts, in_memory=True, embedder="tools")
+    assert [hit.id for hit in shortlist.search(corpus, QUESTION, mode="dense", k=1)] == ["forecast"]
+
+
+def test_the_file_ships_with_its_license_and_stays_below_25_megabytes() -> None:
+    folder = trained.MODEL.parent
+    assert sum(path.stat().st_size for path in [models.VOCABULARY, *folder.iterdir()]) < 25_000_000
+    assert "Apache License" in (folder / "LICENSE").read_text("utf-8")
+    assert "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db" in (folder / "README.md").read_text(
+        "utf-8"
+    )
+
+
+def test_the_name_tells_which_file_made_the_vectors(
+    tools: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "model.onnx"
+    other.write_bytes(trained.MODEL.read_bytes() + b"\x00")
+    assert tools.name == f"tools#{models.fingerprint([trained.MODEL])}"
+    assert models.fingerprint([other]) != models.fingerprint([trained.MODEL])
+
+
+def test_without_onnxruntime_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(MissingExtra, match=r'onnxruntime: pip install "shortlist\[tools\]"'):
+        trained.ToolsEmbedder()

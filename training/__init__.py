@@ -1,0 +1,1 @@
+"""From public data to the embedder `tools`: see NOTES.md."""

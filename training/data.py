@@ -1,0 +1,263 @@
+"""What is it trained on? Judged queries of tool sets, weak pairs, and what catalogs say of themselves.
+
+Everything becomes one file of texts and numbers, so that a machine with an accelerator needs nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import random
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+# A fold leaves out a whole family: sets of one family share tools or queries.
+TOOL_SETS = {
+    "sealtools": "sealtools",
+    "toolbench": "toolbench",
+    "bfcl": "bfcl",
+    "metatool": "metatool",
+    "metatool_awareness": "metatool",
+    "apibank": "apibank",
+    "toolalpaca": "toolalpaca",
+    "apibench": "apibench",
+    "clinc150": "clinc150",
+}
+DOCUMENT_SETS = ("scifact", "nfcorpus", "cranfield")  # measured only, never trained on
+MOST_JUDGED = 4000  # training queries of one set
+MOST_ASKED = 1500  # measured queries of one set, every nth, as `python -m bench quality` asks them
+NEGATIVES = 12
+LONGEST = 700  # characters of a training text: more than its 128 tokens
+WEAK = {"openapi": 60_000, "skills": 16_000, "debian": 25_000, "medquad": 10_000, "techdocs": 30_000}
+WIKI = 20_000
+
+_OPERATION = re.compile(r"^((?:[A-Z]+ /)?\S+) ")
+_NAMED = re.compile(r"^(\S+): ")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+")
+_ASKED = (
+    "I need to {}",
+    "I want to {}",
+    "I'd like to {}.",
+    "Can you {}?",
+    "Could you {}?",
+    "Please {}.",
+    "Help me {}.",
+    "How do I {}?",
+    "How can I {}?",
+    "{}, please",
+    "We have to {} for a customer.",
+    "I'm working on a project and have to {}.",
+)
+_JOINED = ("{}. Additionally, {}.", "{}, and then {}.", "{}. Also, {}.", "First {}; after that {}.")
+
+
+class Texts:
+    """Each text once, by number."""
+
+    def __init__(self) -> None:
+        self.rows: list[str] = []
+        self._number: dict[str, int] = {}
+
+    def add(self, text: str) -> int:
+        number = self._number.setdefault(text, len(self.rows))
+        if number == len(self.rows):
+            self.rows.append(text)
+        return number
+
+
+def prepare(bench: Path, pairs: Path, out: Path) -> None:
+    """Write all that training reads."""
+    texts, random_ = Texts(), random.Random(0)
+    prepared: dict[str, Any] = {"families": TOOL_SETS, "sets": {}, "pairs": {}}
+    for name in (*TOOL_SETS, *DOCUMENT_SETS):
+        prepared["sets"][name] = _read_set(bench / name, texts, random_)
+        print(name, {key: len(value) for key, value in prepared["sets"][name].items()}, flush=True)
+    prepared["pairs"] = _weak_pairs(pairs, texts, random_)
+    prepared["pairs"]["wiki"] = _wiki_pairs(bench / "ottqa_wiki", texts, random_)
+    prepared["pairs"]["squad2"], prepared["questions"] = _questions(bench / "squad2", texts)
+    prepared["questions"] += [texts.add(row["text"]) for row in rows(bench / "ottqa_wiki" / "queries.jsonl")]
+    for name in TOOL_SETS:
+        if name not in ("clinc150", "metatool_awareness"):
+            prepared["pairs"][f"catalog:{name}"] = _catalog_pairs(bench / name, texts, random_)
+    for name, rows in prepared["pairs"].items():
+        print(name, len(rows), flush=True)
+    prepared["texts"] = texts.rows
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_bytes(lzma.compress(json.dumps(prepared, ensure_ascii=False).encode(), preset=4))
+
+
+def rows(path: Path) -> Iterator[dict[str, Any]]:
+    packed = path.with_name(f"{path.name}.xz")
+    with lzma.open(packed, "rt", encoding="utf-8") if packed.exists() else path.open(encoding="utf-8") as file:
+        yield from map(json.loads, file)
+
+
+def as_indexed(row: dict[str, Any]) -> str:
+    """A document as the index writes it for an embedder."""
+    return "\n".join(part for part in (row.get("title"), row["text"]) if part)
+
+
+def _judged(folder: Path, name: str) -> dict[str, dict[str, float]]:
+    relevance: dict[str, dict[str, float]] = defaultdict(dict)
+    path = folder / "qrels" / f"{name}.tsv"
+    for line in path.read_text("utf-8").splitlines()[1:] if path.exists() else ():
+        query, document, score = line.split("\t")
+        if float(score) > 0:
+            relevance[query][document] = float(score)
+    return dict(relevance)
+
+
+def _read_set(folder: Path, texts: Texts, random_: random.Random) -> dict[str, Any]:
+    """Documents, measured queries with relevance, queries that nothing serves, and training rows with negatives."""
+    documents = list(rows(folder / "corpus.jsonl"))
+    place = {row["_id"]: at for at, row in enumerate(documents)}
+    queries = {row["_id"]: row for row in rows(folder / "queries.jsonl")}
+    test = _judged(folder, "test")
+    step = max(1, -(-len(test) // MOST_ASKED))
+    asked = [
+        [
+            texts.add(queries[id]["text"]),
+            {place[key]: score for key, score in test[id].items()},
+            _offered(queries[id], place),
+        ]
+        for id in list(test)[::step]
+    ]
+    unserved = [
+        [texts.add(row["text"]), _offered(row, place)]
+        for row in queries.values()
+        if row["metadata"].get("answerable") is False and row["metadata"].get("split") != "val"
+    ]
+    train: list[list[Any]] = []
+    if folder.name in TOOL_SETS:
+        judged = {id: found for split in ("test", "dev") for id, found in _judged(folder, split).items()}
+        wanted = [(queries[id]["text"], [place[key] for key in found]) for id, found in judged.items()]
+        if folder.name == "clinc150":  # measured queries stay out, even of the model that is shipped
+            wanted = [(text, [at]) for at, row in enumerate(documents) for text in row["metadata"]["train_examples"]]
+        random_.shuffle(wanted)
+        wanted = wanted[:MOST_JUDGED]
+        nearest = _negatives(documents, wanted)
+        train = [[texts.add(text), gold, near] for (text, gold), near in zip(wanted, nearest, strict=True)]
+    return {
+        "documents": [texts.add(as_indexed(row)) for row in documents],
+        "asked": asked,
+        "unserved": unserved,
+        "train": train,
+    }
+
+
+def _offered(row: dict[str, Any], place: dict[str, int]) -> list[int]:
+    return [place[key] for key in row["metadata"].get("candidates", ()) if key in place]
+
+
+def _negatives(documents: list[dict[str, Any]], wanted: list[tuple[str, list[int]]]) -> list[list[int]]:
+    """The documents that words alone put first, and that are wrong."""
+    import shortlist  # a machine that only trains has no need of it
+
+    listed = [
+        shortlist.Document(str(at), row.get("title") or "", row["text"], kind="tool")
+        for at, row in enumerate(documents)
+    ]
+    corpus = shortlist.build(listed, in_memory=True, embedder="none")
+    found = []
+    for text, gold in wanted:
+        hits = shortlist.search(corpus, text, mode="lexical", k=NEGATIVES + len(gold))
+        found.append([int(hit.id) for hit in hits if int(hit.id) not in gold][:NEGATIVES])
+    return found
+
+
+def _lower_first(text: str) -> str:
+    return text[:1].lower() + text[1:] if text[1:2].islower() else text
+
+
+def _spoken(sentence: str, random_: random.Random) -> str:
+    """A summary as somebody would ask for it, sometimes."""
+    if random_.random() < 0.5 or not 3 <= len(sentence.split()) <= 30:
+        return sentence
+    return random_.choice(_ASKED).format(_lower_first(sentence.strip().rstrip(".")))
+
+
+def _weak_pairs(path: Path, texts: Texts, random_: random.Random) -> dict[str, list[list[Any]]]:
+    """(query, positive, group): operations of one API are a group, since siblings are the hardest to tell apart."""
+    found: dict[str, list[dict[str, str]]] = defaultdict(list)
+    with lzma.open(path, "rt", encoding="utf-8") as file:
+        for row in map(json.loads, file):
+            found[row["source"]].append(row)
+    pairs: dict[str, list[list[Any]]] = {}
+    for source, listed in sorted(found.items()):
+        random_.shuffle(listed)
+        made = pairs[source] = []
+        for row in listed[: WEAK[source]]:
+            query, positive, group = row["query"], row["positive"][:LONGEST], ""
+            if source == "openapi":
+                group = positive.rpartition(" API: ")[2]
+                query = _spoken(query, random_)
+            positive = _titled(source, positive)
+            made.append([texts.add(query[:LONGEST]), texts.add(positive), group])
+        if source == "openapi":
+            pairs["joined"] = _join(pairs["openapi"], texts, random_)
+    return pairs
+
+
+def _titled(source: str, positive: str) -> str:
+    """The name of what is described on a line of its own, as the index writes it."""
+    name = {"openapi": _OPERATION, "debian": _NAMED, "skills": _NAMED}.get(source)
+    return name.sub(r"\1\n", positive, count=1) if name else positive
+
+
+def _join(pairs: list[list[Any]], texts: Texts, random_: random.Random) -> list[list[Any]]:
+    """Requests that need two operations: (query, one positive, group, the other positive)."""
+    joined = []
+    by_group = defaultdict(list)
+    for pair in pairs:
+        by_group[pair[2]].append(pair)
+    for _ in range(8000):
+        first = random_.choice(pairs)
+        near = by_group[first[2]]
+        second = random_.choice(near if random_.random() < 0.5 else pairs)
+        one, two = texts.rows[first[0]], texts.rows[second[0]]
+        if first[1] == second[1] or len(one) + len(two) > 400:
+            continue
+        query = texts.add(random_.choice(_JOINED).format(one.rstrip(".?"), _lower_first(two.rstrip(".?"))))
+        joined.append([query, first[1], first[2], second[1]])
+        joined.append([query, second[1], first[2], first[1]])
+    return joined
+
+
+def _wiki_pairs(folder: Path, texts: Texts, random_: random.Random) -> list[list[Any]]:
+    """One sentence of a passage, and the rest of it."""
+    pairs = []
+    for at, row in enumerate(rows(folder / "corpus.jsonl")):
+        if at % 14:
+            continue
+        sentences = _SENTENCE.split(row["text"][:LONGEST])
+        if len(sentences) >= 3 and len(pairs) < WIKI:
+            taken = sentences.pop(random_.randrange(1, len(sentences)))
+            if len(taken) > 25:
+                pairs.append([texts.add(taken), texts.add(f"{row.get('title') or ''}\n{' '.join(sentences)}"), ""])
+    return pairs
+
+
+def _questions(folder: Path, texts: Texts) -> tuple[list[list[Any]], list[int]]:
+    """Questions with their paragraph, and all questions: no tool serves them."""
+    paragraphs = {row["_id"]: as_indexed(row)[:LONGEST] for row in rows(folder / "corpus.jsonl")}
+    queries = {row["_id"]: row["text"] for row in rows(folder / "queries.jsonl")}
+    judged = _judged(folder, "test")
+    pairs = [[texts.add(queries[id]), texts.add(paragraphs[key]), ""] for id, found in judged.items() for key in found]
+    return pairs, [texts.add(text) for text in queries.values()]
+
+
+def _catalog_pairs(folder: Path, texts: Texts, random_: random.Random) -> list[list[Any]]:
+    """What a tool does, and the tool without that sentence: its name, the rest and its parameters."""
+    pairs = []
+    for row in rows(folder / "corpus.jsonl"):
+        first, *others = _SENTENCE.split(row["text"], maxsplit=1)
+        first, mark, parameters = first.partition(" Parameters: ")
+        rest = " ".join([f"Parameters: {parameters}" if mark else "", *others]).strip()
+        title = row.get("title") or ""
+        if title and 3 <= len(first.split()) <= 40:
+            query = texts.add(_spoken(first, random_))
+            pairs.append([query, texts.add(f"{title}\n{rest}"[:LONGEST].strip()), ""])
+    return pairs

@@ -1,0 +1,350 @@
+"""How is it trained? In-batch and mined negatives, both directions, beside questions that no tool serves.
+
+Batches of documents are also held near what the base model says of them, and at the end the weights are averaged with
+those of the base model: both keep what it knew.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import lzma
+import math
+import random
+import re
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from tokenizers import BertWordPieceTokenizer, Tokenizer
+from torch import Tensor
+from torch.nn import functional
+
+from training import measure, model
+
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+BLOCK = 64  # neighbours in a batch that come from one set or are siblings of few APIs
+
+
+@dataclass(frozen=True)
+class Settings:
+    steps: int = 250
+    batch: int = 256
+    rate: float = 5e-5
+    temperature: float = 0.05
+    negatives: int = 0
+    judged: float = 0.55  # share of steps
+    weak: float = 0.28
+    documents: float = 0.17
+    distil: float = 1.0  # weight of the base model's word on documents
+    questions: int = 128  # that no tool serves, beside each batch of tools
+    back: float = 0.5  # weight of documents finding their queries
+    apart: float = 0.5  # weight of questions that no tool serves staying below those that one serves
+    dropout: float = 0.0
+    tokens: int = 128
+    form: str = "name"
+    layers: tuple[int, ...] = (0, 1, 2, 3, 4, 5)
+    short: int = 0  # also trained to be cut to so many dimensions
+    base: int = 0  # steps of a student that only learns from the base model, before
+    seed: int = 0
+
+
+class Data:
+    """Texts as token numbers, and what belongs together."""
+
+    def __init__(self, path: Path, vocabulary: Path, form: str, most: int = 256) -> None:
+        self.all: dict[str, Any] = json.loads(lzma.decompress(path.read_bytes()))
+        self.sets: dict[str, Any] = self.all["sets"]
+        kept = path.with_name(f"{path.name}.{form}.npz")
+        if not kept.exists():
+            tokenizer = tokenizer_of(vocabulary)
+            tokenizer.enable_truncation(most)
+            texts = [FORMS[form](text.strip()) for text in self.all["texts"]]
+            found = [
+                row.ids
+                for at in range(0, len(texts), 10_000)
+                for row in tokenizer.encode_batch_fast(texts[at : at + 10_000])
+            ]
+            np.savez(kept, ids=np.concatenate(found).astype(np.uint16), lengths=[len(row) for row in found])
+        arrays = np.load(kept)
+        self.lengths = arrays["lengths"]
+        self.ids = np.split(arrays["ids"], np.cumsum(self.lengths)[:-1])
+
+    def padded(self, numbers: list[int], most: int, device: torch.device) -> tuple[Tensor, Tensor]:
+        lengths = np.minimum(self.lengths[numbers], most)
+        width = -(-int(lengths.max()) // 8) * 8
+        ids = np.zeros((len(numbers), width), dtype=np.int64)
+        for row, number in enumerate(numbers):
+            tokens = self.ids[number]
+            ids[row, : lengths[row]] = tokens[: lengths[row]]
+            ids[row, lengths[row] - 1] = tokens[-1]  # the mark of the end
+        mask = np.arange(width)[None, :] < lengths[:, None]
+        return torch.from_numpy(ids).to(device, non_blocking=True), torch.from_numpy(mask).to(device, non_blocking=True)
+
+
+def _name_split(text: str) -> str:
+    """A first line of one word is a name: getUserToken is read as get User Token."""
+    first, mark, rest = text.partition("\n")
+    return text if " " in first else _CAMEL.sub(" ", first) + mark + rest
+
+
+FORMS: dict[str, Callable[[str], str]] = {
+    "raw": lambda text: text,
+    "split": lambda text: _CAMEL.sub(" ", text),
+    "name": _name_split,
+}
+
+
+def tokenizer_of(vocabulary: Path) -> Tokenizer:
+    return Tokenizer.from_str(BertWordPieceTokenizer(str(vocabulary), lowercase=True).to_str())
+
+
+def encode(encoder: model.Encoder, data: Data, numbers: list[int], most: int, pieces: int = 3) -> Tensor:
+    """Unit rows of texts, computed in pieces of like length so that little is padded."""
+    device = encoder.words.weight.device
+    order = np.argsort(data.lengths[numbers], kind="stable")
+    found = []
+    with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):  # slow on most processors
+        for piece in np.array_split(order, min(pieces, len(order))):
+            found.append(encoder(*data.padded([numbers[at] for at in piece], most, device)))
+    back = torch.from_numpy(np.argsort(order, kind="stable")).to(device)
+    return torch.cat(found)[back]
+
+
+@torch.no_grad()
+def rows_of(encoder: model.Encoder, data: Data, numbers: list[int], most: int = 256) -> np.ndarray[Any, Any]:
+    encoder.eval()
+    if not numbers:
+        return np.zeros((0, model.HIDDEN), dtype=np.float32)
+    size = 1024
+    order = np.argsort(data.lengths[numbers], kind="stable")
+    rows = np.zeros((len(numbers), model.HIDDEN), dtype=np.float32)
+    for start in range(0, len(order), size):
+        chosen = order[start : start + size]
+        rows[chosen] = encode(encoder, data, [numbers[at] for at in chosen], most).float().cpu().numpy()
+    return rows
+
+
+def vectors(encoder: model.Encoder, data: Data, name: str) -> dict[str, np.ndarray[Any, Any]]:
+    one = data.sets[name]
+    return {
+        "documents": rows_of(encoder, data, one["documents"]),
+        "queries": rows_of(encoder, data, [row[0] for row in one["asked"]]),
+        "unserved": rows_of(encoder, data, [row[0] for row in one["unserved"]]),
+    }
+
+
+def measured(encoder: model.Encoder, data: Data, names: list[str], dims: int = model.HIDDEN) -> dict[str, Any]:
+    figures = {}
+    for name in names:
+        found = {key: _unit(value[:, :dims]) for key, value in vectors(encoder, data, name).items()}
+        figures[name] = measure.measure(data.sets[name], **found)
+    return figures
+
+
+def _unit(rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+
+
+@dataclass
+class Batch:
+    queries: list[int]  # texts
+    documents: list[int]  # texts, each once; the positive of each query is among them
+    positive: list[int]  # places in documents
+    also: list[list[int]]  # places in documents that are right too
+    foreign: list[int]  # questions that none of the documents serves
+    tools: bool
+
+
+class Sampler:
+    """Draws batches from everything but the families that are left out."""
+
+    def __init__(self, data: Data, settings: Settings, left_out: frozenset[str], seed: int) -> None:
+        self.data, self.settings = data, settings
+        self.random = random.Random(seed)
+        families = data.all["families"]
+        self.judged = {name: data.sets[name] for name, family in families.items() if family not in left_out}
+        hidden = {number for name, family in families.items() if family in left_out for number in self._of(name)}
+        self.train = {name: [row for row in one["train"] if row[0] not in hidden] for name, one in self.judged.items()}
+        self.weights = {name: math.sqrt(min(len(rows), 2000)) for name, rows in self.train.items() if rows}
+        pairs = {name: rows for name, rows in data.all["pairs"].items() if families.get(name[8:]) not in left_out}
+        catalogs = [row for name, rows in pairs.items() if name.startswith("catalog:") for row in rows]
+        self.weak = {"openapi": 0.35, "joined": 0.2, "skills": 0.15, "debian": 0.1, "catalog": 0.2}
+        self.pairs = {"catalog": catalogs, **{name: rows for name, rows in pairs.items() if ":" not in name}}
+        self.papers = {"techdocs": 0.35, "medquad": 0.2, "squad2": 0.15, "wiki": 0.3}
+        self.foreign = [*data.all["questions"], *(row[0] for row in self.pairs["medquad"][:2000])]
+        self.unserved = [row[0] for name, one in self.judged.items() if name != "bfcl" for row in one["unserved"]]
+        self.groups: dict[str, list[list[Any]]] = defaultdict(list)
+        for row in self.pairs["openapi"]:
+            self.groups[row[2]].append(row)
+        self.group_names = list(self.groups)
+        self.group_weights = [min(len(rows), 64) for rows in self.groups.values()]
+
+    def _of(self, name: str) -> list[int]:
+        one = self.data.sets[name]
+        return [*one["documents"], *(row[0] for row in one["asked"]), *(row[0] for row in one["train"])]
+
+    def draw(self) -> Batch:
+        settings = self.settings
+        kind = self.random.choices("jwd", (settings.judged, settings.weak, settings.documents))[0]
+        if kind == "j":
+            return self._judged()
+        table, tools = (self.weak, True) if kind == "w" else (self.papers, False)
+        source = self.random.choices(list(table), list(table.values()))[0]
+        return self._paired(source, tools)
+
+    def _judged(self) -> Batch:
+        rows: list[tuple[int, int, list[int], list[int]]] = []
+        while len(rows) < self.settings.batch:
+            name = self.random.choices(list(self.weights), list(self.weights.values()))[0]
+            texts = self.data.sets[name]["documents"]
+            for number, gold, near in self.random.choices(self.train[name], k=BLOCK):
+                right = [texts[at] for at in gold]
+                wrong = self.random.sample(near, min(self.settings.negatives, len(near)))
+                rows.append((number, self.random.choice(right), right, [texts[at] for at in wrong]))
+        return self._batch(rows, tools=True)
+
+    def _paired(self, source: str, tools: bool) -> Batch:
+        if source == "openapi":
+            listed: list[list[Any]] = []
+            while len(listed) < self.settings.batch:
+                group = self.groups[self.random.choices(self.group_names, self.group_weights)[0]]
+                listed.extend(self.random.sample(group, min(16, len(group))))
+        else:
+            listed = self.random.sample(self.pairs[source], min(self.settings.batch, len(self.pairs[source])))
+        return self._batch([(row[0], row[1], [row[1], *row[3:]], []) for row in listed], tools=tools)
+
+    def _batch(self, rows: list[tuple[int, int, list[int], list[int]]], *, tools: bool) -> Batch:
+        documents: dict[int, int] = {}
+        for _, positive, _, wrong in rows:
+            for text in (positive, *wrong):
+                documents.setdefault(text, len(documents))
+        golds = defaultdict(set)  # the same query may be drawn with another of its golds
+        for query, _, right, _ in rows:
+            golds[query].update(right)
+        foreign = []
+        if tools and self.settings.questions:
+            asked = {row[0] for row in rows}
+            count = self.settings.questions
+            drawn = self.random.sample(self.foreign, count // 2)
+            drawn += self.random.choices(self.unserved, k=count // 2) if self.unserved else []
+            foreign = [number for number in dict.fromkeys(drawn) if number not in asked]
+        also = [[documents[text] for text in golds[query] if text in documents] for query, *_ in rows]
+        return Batch(
+            [row[0] for row in rows], list(documents), [documents[row[1]] for row in rows], also, foreign, tools
+        )
+
+
+def loss_of(batch: Batch, queries: Tensor, documents: Tensor, foreign: Tensor | None, settings: Settings) -> Tensor:
+    device = queries.device
+    positive = torch.tensor(batch.positive, device=device)
+    marks = np.zeros((len(batch.queries), len(batch.documents)), dtype=bool)
+    for row, places in enumerate(batch.also):
+        marks[row, places] = True
+    right = torch.from_numpy(marks).to(device)
+    with torch.no_grad():  # copies of the positive under another name are no negatives
+        twins = (documents[positive] @ documents.T) > 0.97
+    here = torch.arange(len(batch.queries), device=device)
+    hidden = right | twins
+    hidden[here, positive] = False
+    total = torch.zeros((), device=device)
+    for dims in (model.HIDDEN, settings.short) if settings.short else (model.HIDDEN,):
+        one, two = (functional.normalize(part[:, :dims], dim=1) for part in (queries, documents))
+        logits = one @ two.T / settings.temperature
+        loss = functional.cross_entropy(logits.masked_fill(hidden, -1e4), positive)
+        if settings.back:
+            same = torch.tensor(batch.queries, device=device)
+            columns = logits[:, positive].T  # each positive against all queries
+            blocked = right[:, positive].T | (same[:, None] == same[None, :]) | twins[:, positive]
+            blocked[here, here] = False
+            columns = columns.masked_fill(blocked, -1e4)
+            if foreign is not None:
+                away = functional.normalize(foreign[:, :dims], dim=1)
+                columns = torch.cat([columns, two[positive] @ away.T / settings.temperature], dim=1)
+            loss = loss + settings.back * functional.cross_entropy(columns, here)
+        total = total + loss
+    if settings.apart and foreign is not None:
+        served, unserved = (queries * documents[positive]).sum(1), (foreign @ documents.T).amax(1)
+        total = total + settings.apart * functional.softplus((unserved[None, :] - served[:, None]) / 0.05).mean()
+    return total
+
+
+def told(student: tuple[Tensor, Tensor], teacher: tuple[Tensor, Tensor], temperature: float) -> Tensor:
+    """How far the student's likenesses in a batch are from the teacher's."""
+    pairs = ((0, 1), (1, 0))
+    loss = torch.zeros((), device=student[0].device)
+    for one, two in pairs:
+        wanted = functional.softmax(teacher[one] @ teacher[two].T / temperature, dim=1)
+        said = functional.log_softmax(student[one] @ student[two].T / temperature, dim=1)
+        loss = loss + functional.kl_div(said, wanted, reduction="batchmean")
+    return loss / 2
+
+
+def trained(
+    start: model.Encoder, teacher: model.Encoder, data: Data, settings: Settings, left_out: frozenset[str]
+) -> model.Encoder:
+    """A model that never saw the families that are left out."""
+    torch.manual_seed(settings.seed)
+    encoder = copy.deepcopy(start).train()
+    encoder.dropout = settings.dropout
+    sampler = Sampler(data, settings, left_out, settings.seed)
+    plain = [value for value in encoder.parameters() if value.ndim < 2]
+    wide = [value for value in encoder.parameters() if value.ndim >= 2]
+    optimizer = torch.optim.AdamW([{"params": wide, "weight_decay": 0.01}, {"params": plain, "weight_decay": 0.0}])
+    warm = max(1, settings.steps // 10)
+    began, seen = time.monotonic(), 0.0
+    for step in range(settings.steps):
+        share = min((step + 1) / warm, max(0.02, (settings.steps - step) / (settings.steps - warm)))
+        for group in optimizer.param_groups:
+            group["lr"] = settings.rate * share
+        batch = sampler.draw()
+        asked = encode(encoder, data, batch.queries + batch.foreign, settings.tokens, 2)
+        queries, foreign = asked[: len(batch.queries)], asked[len(batch.queries) :] if batch.foreign else None
+        documents = encode(encoder, data, batch.documents, settings.tokens)
+        loss = loss_of(batch, queries, documents, foreign, settings)
+        if settings.distil and not batch.tools:
+            with torch.no_grad():
+                said = [encode(teacher, data, part, settings.tokens) for part in (batch.queries, batch.documents)]
+            loss = loss + settings.distil * told((queries, documents), (said[0], said[1]), settings.temperature)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(encoder.parameters(), 1.0)
+        optimizer.step()
+        if step % 100 == 99 or step == settings.steps - 1:
+            seen = float(loss.detach())
+            print(f"  step {step + 1} loss {seen:.3f} {time.monotonic() - began:.0f} s", flush=True)
+    return encoder.eval()
+
+
+def distilled(teacher: model.Encoder, start: model.Encoder, data: Data, steps: int, batch: int = 512) -> model.Encoder:
+    """A smaller model that gives the teacher's vectors, as far as it can, on all texts that belong to no set."""
+    student = copy.deepcopy(start).train()
+    random_ = random.Random(0)
+    pool = sorted({number for rows in data.all["pairs"].values() for row in rows for number in row[:2]})
+    optimizer = torch.optim.AdamW(student.parameters(), weight_decay=0.01)
+    for step in range(steps):
+        for group in optimizer.param_groups:
+            group["lr"] = 3e-4 * min((step + 1) / 100, (steps - step) / steps)
+        numbers = random_.sample(pool, min(batch, len(pool)))
+        with torch.no_grad():
+            wanted = encode(teacher, data, numbers, 96)
+        made = encode(student, data, numbers, 96)
+        half = len(numbers) // 2
+        likeness = told((made[:half], made[half:]), (wanted[:half], wanted[half:]), 0.05)
+        loss = (1 - (made * wanted).sum(1)).mean() * 10 + likeness
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(student.parameters(), 1.0)
+        optimizer.step()
+        if step % 200 == 199:
+            print(f"  distil {step + 1} loss {float(loss.detach()):.3f}", flush=True)
+    return student.eval()
+
+
+def described(settings: Settings) -> dict[str, Any]:
+    return asdict(settings)
