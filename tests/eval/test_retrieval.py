@@ -71,7 +71,7 @@ def test_a_miss_says_which_words_matched_which_did_not_and_what_stood_above_by_w
     assert low.unknown == ()
     (above,) = low.above
     assert (above.id, above.rank, above.matched) == ("cancel", 1, ("warehouse", "sends", "order"))
-    assert above.signals == {"lexical": above.score}
+    assert above.signals["lexical"] == above.score
     assert above.score > (low.score or 0.0) > 0
     assert "It holds 'warehouse', 'pieces'. It does not hold 'sends', 'order'. Above it: cancel" in low.says
 
@@ -132,7 +132,7 @@ def test_in_the_default_mode_signals_of_both_rankers_are_told() -> None:
         top = shortlist.search(corpus, one.case.query)[0]
     assert one.why is not None
     assert one.why.above[0].signals == top.signals
-    assert set(top.signals) == {"lexical", "dense"}
+    assert set(top.signals) == {"lexical", "dense", "covered", "named"}
     assert f"cancel {top.score:.3g} (words {top.signals['lexical']:.3g}, meaning" in one.why.says
 
 

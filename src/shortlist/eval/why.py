@@ -154,8 +154,8 @@ def _cut(hit: Hit | None, hits: Sequence[Hit], chosen: Selection) -> str:
 
 
 def _rival(rival: Rival) -> str:
-    by = ", ".join(f"{_SIGNALS.get(name, name)} {value:.3g}" for name, value in rival.signals.items())
-    return f"{rival.id} {rival.score:.3g}" + (f" ({by})" if len(rival.signals) > 1 else "")
+    by = [f"{word} {rival.signals[name]:.3g}" for name, word in _SIGNALS.items() if name in rival.signals]
+    return f"{rival.id} {rival.score:.3g}" + (f" ({', '.join(by)})" if len(by) > 1 else "")
 
 
 def _listed(words: Sequence[str]) -> str:

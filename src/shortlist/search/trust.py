@@ -40,7 +40,8 @@ class Trust(NamedTuple):
 
 BY_WORDS = Relevance(bias=-0.71, covered=2.35, dense=0.0, named=0.92)
 _STATIC = Trust(0.8, Relevance(bias=-2.84, covered=1.19, dense=5.97, named=0.53))
-TRUSTED = {"wordllama": _STATIC}
+_TOOLS = Trust(0.7, Relevance(bias=-3.55, covered=0.95, dense=7.88, named=0.3))
+TRUSTED = {"wordllama": _STATIC, "tools": _TOOLS}
 
 
 def trust_in(embedder: str) -> Trust:

@@ -55,7 +55,7 @@ def test_discover_that_abstains_tells_the_floor_and_what_came_nearest(shop: Shel
     assert done.code == 3
     assert done.out.startswith("Nothing fits.\nThe best score, ")
     assert "is below the floor of 0.99." in done.out
-    assert "Nearest: refund_payment" in done.out
+    assert "Nearest, by relevance: refund_payment" in done.out
 
 
 def test_disclosed_bodies_are_shown(shell: Shell) -> None:
@@ -170,7 +170,7 @@ FAILING: list[tuple[list[str], int, str]] = [
     (["search", "shop", "query", "--filter", "nonsense"], 1, "A filter is key=value or JSON"),
     (["search", "shop", "query", "--filter", "{"], 1, "not valid JSON"),
     (["search", "shop", "query", "--filter", '{"a": {"$like": 1}}'], 1, "Unknown operator '$like'"),
-    (["discover", "shop", "query", "--min-score", "high"], 2, "a number or auto"),
+    (["discover", "shop", "query", "--min-score", "high"], 2, "a number, auto or none"),
     (["discover", "shop", "query", "--strategy", "luck"], 1, "no strategy 'luck'"),
     (["read", "shop", "no-such-tool"], 1, "has no document 'no-such-tool'"),
     (["build", "nowhere"], 1, "To register it"),

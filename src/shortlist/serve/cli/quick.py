@@ -97,6 +97,8 @@ def _values(arguments: Sequence[str], declared: Sequence[_Parameter]) -> dict[st
                 values[parameter.name] = True
             else:
                 _put(values, parameter, value if equals else next(rest, None))
+    if any(parameter.required and parameter.name not in values for parameter in options.values()):
+        raise _Unusual
     return values | _placed(positional, [parameter for parameter in declared if not parameter.flags])
 
 
