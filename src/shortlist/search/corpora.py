@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from shortlist.errors import CorpusError, CorpusNotFound, InputError, RegistryDamaged
-from shortlist.index.corpus import Corpus, EmbedderSpec, corpus_folder, create_corpus, open_corpus
+from shortlist.index.chosen import EmbedderSpec
+from shortlist.index.corpus import Corpus, corpus_folder, create_corpus, open_corpus
+from shortlist.index.engines import Progress
 from shortlist.index.places import OF_A_PATH, full_name, stored_corpora
 from shortlist.index.store import DATABASE
-from shortlist.index.sync import Progress
 from shortlist.search import registry
 from shortlist.sources import CorpusSource, documents_of
 from shortlist.types import Document

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from shortlist.errors import SourceError
-from shortlist.index.corpus import Corpus, EmbedderSpec, corpus_folder, create_corpus
+from shortlist.index.chosen import EmbedderSpec
+from shortlist.index.corpus import Corpus, corpus_folder, create_corpus
 from shortlist.index.records import clean
 from shortlist.index.split import split
 from shortlist.index.store import DATABASE, Config
