@@ -1,0 +1,76 @@
+"""The servers of the tests are real: they index, they search, and a cluster goes on without one of its nodes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests import servers
+from tests.servers.fixtures import need
+from tests.servers.shared import ROOT
+
+
+def index_and_search(url: str, name: str) -> list[str]:
+    """The ids that are found for one word, after two documents were indexed."""
+    with httpx2.Client(base_url=url, trust_env=False, timeout=60) as client:
+        for number, text in enumerate(["a hen lays eggs", "a cow gives milk"]):
+            client.put(f"/{name}/_doc/{number}", params={"refresh": "true"}, json={"text": text}).raise_for_status()
+        found = client.post(f"/{name}/_search", json={"query": {"match": {"text": "milk"}}}).raise_for_status().json()
+        return [hit["_id"] for hit in found["hits"]["hits"]]
+
+
+def test_a_real_opensearch_finds_what_was_indexed(opensearch_url: str) -> None:
+    assert httpx2.get(opensearch_url, trust_env=False).json()["version"]["distribution"] == "opensearch"
+    assert index_and_search(opensearch_url, "farm") == ["1"]
+
+
+def test_a_real_elasticsearch_finds_what_was_indexed(elasticsearch_url: str) -> None:
+    assert httpx2.get(elasticsearch_url, trust_env=False).json()["version"]["number"] == "8.12.2"
+    assert index_and_search(elasticsearch_url, "farm") == ["1"]
+
+
+@pytest.mark.engine
+def test_three_nodes_go_on_without_one_and_turn_green_when_it_returns() -> None:
+    need("opensearch")
+    with servers.start("opensearch", nodes=3) as cluster, httpx2.Client(trust_env=False, timeout=60) as client:
+        settings = {"settings": {"number_of_shards": 3, "number_of_replicas": 1}}
+        client.put(f"{cluster.urls[0]}/farm", json=settings).raise_for_status()
+        assert index_and_search(cluster.urls[0], "farm") == ["1"]
+        cluster.wait("green", 60)
+
+        cluster.kill(0)
+        with pytest.raises(httpx2.ConnectError):
+            client.get(cluster.urls[0])
+        cluster.wait("yellow", 60)
+        assert index_and_search(cluster.urls[1], "farm") == ["1"]
+
+        cluster.restart(0)
+        cluster.wait("green", 120)
+        assert client.get(f"{cluster.urls[0]}/farm/_count").json()["count"] == 2
+
+
+@pytest.mark.engine
+def test_a_server_does_not_outlive_the_process_that_started_it(tmp_path: Path) -> None:
+    need("opensearch")
+    program = "from tests import servers; c = servers.start('opensearch'); print(c.urls[0], flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", program], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as owner:
+        assert owner.stdout is not None
+        url = owner.stdout.readline().strip()
+        assert httpx2.get(url, trust_env=False).is_success
+        os.kill(owner.pid, signal.SIGKILL)
+    for _ in range(100):
+        try:
+            httpx2.get(url, trust_env=False)
+        except httpx2.ConnectError:
+            return
+        time.sleep(0.1)
+    pytest.fail("The server still answers.")
