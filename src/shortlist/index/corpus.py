@@ -10,10 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from shortlist.errors import CorpusMismatch, CorpusNotFound
+from shortlist.errors import CorpusMismatch, CorpusNotFound, InputError
 from shortlist.index.chosen import Chosen, EmbedderSpec, spec_of
 from shortlist.index.embed import load_embedder
-from shortlist.index.engines import Engine, Progress, State
+from shortlist.index.engines import EMBEDDED, Engine, Progress, State, pointers
+from shortlist.index.engines.address import Address
 from shortlist.index.engines.embedded import Embedded
 from shortlist.index.floors import Floor, floor_of, origin
 from shortlist.index.places import OF_A_PATH, corpus_dir, corpus_dir_of_path
@@ -200,6 +201,7 @@ def create_corpus(
     *,
     path: str | Path | None = None,
     embedder: EmbedderSpec = None,
+    engine: str | None = None,
     in_memory: bool = False,
     rebuild: bool = False,
     **options: Any,
@@ -207,21 +209,25 @@ def create_corpus(
     """A corpus under that name or path, made if it is not there, with the default embedder unless another is given.
 
     An existing one keeps what it was built with; asking for something else is an error, or with `rebuild` a reindex.
-    Options are those of `Config`: analyzer, scoring, chunk_size, chunk_overlap.
+    `engine` is where a new one is kept: "embedded", which is the default, or the address of a cluster, such as
+    "opensearch+http://localhost:9200/shortlist". Options are those of `Config`: analyzer, scoring, chunk_size,
+    chunk_overlap.
     """
+    if in_memory and engine not in (None, EMBEDDED):
+        raise InputError("A corpus is kept in memory or by an engine, not both.")
     folder = None if in_memory else corpus_folder(name, path)
-    if folder is None or not (folder / DATABASE).exists():
+    own = name or (folder.name if folder else "in memory")
+    make = place_of(folder, own, engine) if folder else Here(None)
+    if not make.exists():
         wanted = "default" if embedder is None else embedder
         loaded = load_embedder(wanted)
         config = Config(**options)
         if loaded is not None:
             config = replace(config, embedder=spec_of(wanted, loaded), embedder_name=loaded.name, dim=loaded.dim)
-        store = Store.create(folder, config)
+        make.create(config)
         embedder, rebuild = loaded or "none", False
-    else:
-        store = Store.open(folder)
-    own = name or (folder.name if folder else "in memory")
-    corpus = Corpus(partial(Embedded, store), own, None if rebuild else embedder, folder)
+    corpus = Corpus(make, own, None if rebuild else embedder, folder)
+    make.point()
     if rebuild:
         corpus.reindex(embedder, **options)
     config = corpus.config
@@ -236,24 +242,126 @@ def create_corpus(
     return corpus
 
 
-def open_corpus(name: str | Path, embedder: EmbedderSpec = None) -> Corpus:
-    """An existing corpus, by its name or by the path of its folder."""
+def open_corpus(name: str | Path, embedder: EmbedderSpec = None, *, engine: str | None = None) -> Corpus:
+    """An existing corpus, by its name or by the path of its folder; `engine` is where it is kept, if not known."""
     folder = corpus_folder(name)
-    if not (folder / DATABASE).exists():
+    own = folder.name if isinstance(name, Path) else name
+    make = place_of(folder, own, engine)
+    if not make.exists():
         raise CorpusNotFound(
-            f"There is no corpus {str(name)!r} (looked in {folder}). "
+            f"There is no corpus {str(name)!r} (looked in {make}). "
             f"Build it first: shortlist.build(source, name={str(name)!r}), or shortlist build on the command line."
         )
-    own = folder.name if isinstance(name, Path) else name
-    return Corpus(partial(Embedded, Store.open(folder)), own, embedder, folder)
+    corpus = Corpus(make, own, embedder, folder)
+    if engine is not None:
+        make.point()
+    return corpus
 
 
 def delete_corpus(name: str | Path) -> None:
-    """Delete what is stored of a corpus; not while somebody writes to it."""
+    """Delete what is stored of a corpus, wherever it is kept; not while somebody writes to it on this machine."""
     folder = corpus_folder(name)
-    if not (folder / DATABASE).exists():
+    if kept_at(name) is None:
         raise CorpusNotFound(f"There is nothing stored of the corpus {str(name)!r} (looked in {folder}).")
-    Store.delete(folder)
+    place = place_of(folder, str(name))
+    if isinstance(place, Elsewhere):
+        place.delete()
+        pointers.forget(folder)
+    if (folder / DATABASE).exists():
+        Store.delete(folder)
+    elif folder.exists():
+        Store.delete_rest(folder)
+
+
+def kept_at(name: str | Path, path: str | Path | None = None) -> Path | None:
+    """The file that says that a corpus is stored, and where; None if nothing is."""
+    folder = corpus_folder(name, path)
+    return next((file for file in (folder / pointers.FILE, folder / DATABASE) if file.exists()), None)
+
+
+def place_of(folder: Path, name: str, engine: str | None = None) -> Here | Elsewhere:
+    """Where the corpus of a folder is kept, or will be. What is asked for must not contradict what is."""
+    known = pointers.read(folder)
+    if engine is None:
+        return Elsewhere(known.address, folder, known.name) if known else Here(folder)
+    wanted = None if engine == EMBEDDED else Address.parse(engine)
+    is_here = known is None and (folder / DATABASE).exists()
+    is_there = known is not None and (
+        wanted is None or (known.address.dialect, known.address.prefix) != (wanted.dialect, wanted.prefix)
+    )
+    if is_there or (is_here and wanted):
+        raise CorpusMismatch(
+            f"The corpus {name!r} is kept {f'in {known.address}' if known else 'on this machine'}, not "
+            f"{f'in {wanted}' if wanted else 'here'}. To move it: shortlist migrate {name} --to {wanted or EMBEDDED}."
+        )
+    return Elsewhere(wanted, folder, known.name if known else name) if wanted else Here(folder)
+
+
+class Here:
+    """The embedded engine of a folder, or of none, which is memory."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._store: Store | None = None
+
+    def __str__(self) -> str:
+        return str(self._folder)
+
+    def exists(self) -> bool:
+        return self._folder is not None and (self._folder / DATABASE).exists()
+
+    def create(self, config: Config) -> None:
+        self._store = Store.create(self._folder, config)
+
+    def __call__(self, name: str, chosen: Chosen) -> Engine:
+        if self._store is None:
+            assert self._folder is not None
+            self._store = Store.open(self._folder)
+        return Embedded(self._store, name, chosen)
+
+    def point(self) -> None:
+        """Let the folder mean what lies in it."""
+        if self._folder is not None:
+            pointers.forget(self._folder)
+
+    def delete(self) -> None:
+        if self._folder is not None:
+            Store.empty(self._folder)
+
+
+class Elsewhere:
+    """A cluster that keeps a corpus, and the folder that points to it."""
+
+    def __init__(self, address: Address, folder: Path, name: str) -> None:
+        from shortlist.index.engines.cluster import Cluster  # noqa: PLC0415  # only where a cluster is asked
+        from shortlist.index.engines.remote import Remote  # noqa: PLC0415
+
+        self._address, self._folder, self._name = address, folder, name
+        self._cluster = Cluster(address)
+        self._made = partial(Remote, self._cluster, folder, name)
+
+    def __str__(self) -> str:
+        return str(self._address)
+
+    def exists(self) -> bool:
+        try:
+            self._made(Chosen(self._name)).check()
+        except CorpusNotFound:
+            return False
+        return True
+
+    def create(self, config: Config) -> None:
+        self._made(Chosen(self._name)).create(config)
+
+    def __call__(self, name: str, chosen: Chosen) -> Engine:
+        return self._made(chosen)
+
+    def point(self) -> None:
+        """Let the folder mean this from now on."""
+        pointers.write(self._folder, self._address, self._name)
+
+    def delete(self) -> None:
+        self._made(Chosen(self._name)).delete()
 
 
 def corpus_folder(name: str | Path, path: str | Path | None = None) -> Path:

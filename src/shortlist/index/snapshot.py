@@ -189,8 +189,8 @@ class Snapshot:
         )
         for number, metadata, *built_in in rows:
             value = _lookup(_parsed(metadata), key)
-            if value is MISSING and key in _BUILT_IN:
-                value = built_in[_BUILT_IN.index(key)]
+            if value is MISSING and key in BUILT_IN:
+                value = built_in[BUILT_IN.index(key)]
             if value is not MISSING:
                 written = json.dumps(value, sort_keys=True)
                 code = codes.setdefault(written, len(values))
@@ -220,7 +220,7 @@ def _parsed(metadata: str) -> Any:
         raise sqlite3.DatabaseError(f"metadata cannot be read: {error}") from None
 
 
-_BUILT_IN = ("id", "title", "kind", "source")
+BUILT_IN = ("id", "title", "kind", "source")
 
 
 def _lookup(metadata: dict[str, Any], key: str) -> Any:
