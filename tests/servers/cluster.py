@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -75,7 +76,8 @@ class Cluster:
         """Kill node i the hard way: it has no time to say goodbye or to write anything."""
         process, self.nodes[i].process = self.nodes[i].process, None
         if process is not None:
-            os.killpg(process.pid, signal.SIGKILL)  # it leads a group of its own: Elasticsearch is two processes
+            with suppress(ProcessLookupError):  # it has ended by itself
+                os.killpg(process.pid, signal.SIGKILL)  # it leads a group of its own: Elasticsearch is two processes
             process.wait()
 
     def restart(self, i: int) -> None:
@@ -188,11 +190,9 @@ class Cluster:
         while time.monotonic() < end:
             if node.process is None or node.process.poll() is not None:
                 raise RuntimeError(f"{self.kind} ended while it was starting:\n{node.log()}")
-            try:
+            with suppress(httpx2.HTTPError):
                 if self._client.get(node.url).is_success:
                     return
-            except httpx2.HTTPError:
-                pass
             time.sleep(0.2)
         raise TimeoutError(f"{self.kind} does not answer after {seconds:.0f} seconds:\n{node.log()}")
 
