@@ -72,6 +72,16 @@ def top(scores: Floats, k: int) -> Positions:
     return found[np.argsort(-scores[found], kind="stable")].astype(np.int64)
 
 
+def asked_names(query: str) -> set[int]:
+    """The keys of all names that a query may hold; a mere stop word ("it", "no") must be all of it."""
+    asked = name_words(query)
+    return {
+        key
+        for start, end, key in span_keys(asked, NAME_WORDS)
+        if end - start > 1 or asked[start] not in STOP_WORDS or len(asked) == 1
+    }
+
+
 class Part:
     """Postings in a snapshot: which of their passages are dead, and where they begin among all positions."""
 
@@ -428,17 +438,8 @@ class Lexical:
         return bool(self._find(map(term_key, terms)).df.any())
 
     def named(self, query: str) -> Positions:
-        """Positions of passages whose name stands in the query, word for word.
-
-        A name that is a mere stop word ("it", "no") must be all of the query.
-        """
-        asked = name_words(query)
-        spans = {
-            key
-            for start, end, key in span_keys(asked, NAME_WORDS)
-            if end - start > 1 or asked[start] not in STOP_WORDS or len(asked) == 1
-        }
-        keys = np.array(list(spans), dtype=np.uint64)
+        """Positions of passages whose name stands in the query, word for word."""
+        keys = np.array(list(asked_names(query)), dtype=np.uint64)
         found = []
         for part in self.parts:
             names = part.postings.name_keys

@@ -12,16 +12,17 @@ import numpy as np
 
 from shortlist.errors import InputError
 from shortlist.index.corpus import Corpus
+from shortlist.index.engines import Progress
 from shortlist.index.lexical import top
-from shortlist.index.sync import Progress
+from shortlist.index.snapshot import Snapshot
 from shortlist.search.corpora import Searchable, resolve
 from shortlist.search.filter import Filter, allowed
 from shortlist.search.fuse import blend, reciprocal_rank
 from shortlist.types import Hit, Hits, Mode, Passage
 
 if TYPE_CHECKING:
-    from shortlist.index.snapshot import Snapshot
-    from shortlist.types import Floats, Mask, Positions, Ranking
+    from shortlist.index.engines import Allowed, State
+    from shortlist.types import Floats, Positions, Ranking
 
 # How deep each ranking goes into a fusion; a rank beyond adds less than a thousandth.
 FUSED_DEPTH = 1000
@@ -126,11 +127,11 @@ def check_comparable(corpora: Sequence[Corpus], mode: Mode) -> None:
 
 def look(
     corpus: Corpus,
-    snapshot: Snapshot,
+    snapshot: State,
     query: str,
     mode: Mode,
     k: int,
-    mask: Mask | None,
+    mask: Allowed | None,
     *,
     beside_others: bool,
     read: Callable[[Positions], list[Passage]] | None = None,
@@ -206,7 +207,7 @@ class _Blend(_Scores):
     no other can come before it.
     """
 
-    def __init__(self, words: _Scores, meaning: _Scores, ideal: float, everything: Callable[[], Floats]) -> None:
+    def __init__(self, words: _Scores, meaning: _Scores, ideal: float, everything: Callable[[], Floats] | None) -> None:
         self._words = words
         self._meaning = meaning
         self._ideal = ideal
@@ -222,7 +223,7 @@ class _Blend(_Scores):
             least = blend(last, self._meaning.at(meaning[-1:]), self._ideal)[0] if len(meaning) >= depth else -np.inf
             if least == -np.inf or (len(best) >= k and scores[best[k - 1]] > least):
                 return positions[best]
-        return top(self._all(), k)
+        return positions[best] if self._all is None else top(self._all(), k)
 
     def at(self, positions: Positions) -> Floats:
         return blend(self._words.at(positions), self._meaning.at(positions), self._ideal)
@@ -232,11 +233,11 @@ def _found(scores: Floats) -> Floats:
     return np.where(scores > 0, scores, -np.inf)
 
 
-def _score(snapshot: Snapshot, query: str, mode: Mode, mask: Mask | None) -> tuple[dict[str, _Scores], _Scores]:
+def _score(snapshot: State, query: str, mode: Mode, mask: Allowed | None) -> tuple[dict[str, _Scores], _Scores]:
     """The scores, and the parts that they are made of."""
     by_words = mode != "dense"
     by_meaning = mode in ("dense", "hybrid") or (mode == "auto" and snapshot.has_vectors)
-    if snapshot.size < ALL_SCORES_BELOW:
+    if isinstance(snapshot, Snapshot) and snapshot.size < ALL_SCORES_BELOW:  # elsewhere only the best can be had
         parts, blended = _score_all(snapshot, query, mask, by_words, by_meaning)
     else:
         parts, blended = _score_best(snapshot, query, mask, by_words, by_meaning)
@@ -246,7 +247,7 @@ def _score(snapshot: Snapshot, query: str, mode: Mode, mask: Mask | None) -> tup
 
 
 def _score_all(
-    snapshot: Snapshot, query: str, mask: Mask | None, by_words: bool, by_meaning: bool
+    snapshot: Snapshot, query: str, mask: Allowed | None, by_words: bool, by_meaning: bool
 ) -> tuple[dict[str, _Scores], _Scores]:
     """Scores of every position, and their blend or the only ones."""
     lexical = snapshot.lexical
@@ -263,7 +264,7 @@ def _score_all(
 
 
 def _score_best(
-    snapshot: Snapshot, query: str, mask: Mask | None, by_words: bool, by_meaning: bool
+    snapshot: State, query: str, mask: Allowed | None, by_words: bool, by_meaning: bool
 ) -> tuple[dict[str, _Scores], _Scores]:
     """The same, computed where it is asked for."""
     lexical = snapshot.lexical
@@ -278,16 +279,33 @@ def _score_best(
     if len(parts) == 1:
         return parts, next(iter(parts.values()))
 
-    def everything() -> Floats:
-        found = _found(lexical.scores(terms, mask))
-        return blend(found, snapshot.dense.scores(query, mask), lexical.ideal(terms))
-
+    everything = partial(_blend_all, snapshot, query, mask) if isinstance(snapshot, Snapshot) else None
     return parts, _Blend(parts["lexical"], parts["dense"], lexical.ideal(terms), everything)
 
 
-def _fused(snapshot: Snapshot, parts: dict[str, _Scores]) -> _Scores:
+def _blend_all(snapshot: Snapshot, query: str, mask: Allowed | None) -> Floats:
+    terms = snapshot.lexical.analyzer.terms(query)
+    found = _found(snapshot.lexical.scores(terms, mask))
+    return blend(found, snapshot.dense.scores(query, mask), snapshot.lexical.ideal(terms))
+
+
+class _Few(_Scores):
+    """The scores of a few positions."""
+
+    def __init__(self, positions: Positions, scores: Floats) -> None:
+        self._positions = positions
+        self._scores = scores
+        self._known = dict(zip(positions.tolist(), scores.tolist(), strict=True))
+
+    def top(self, k: int) -> Positions:
+        return self._positions[top(self._scores, k)]
+
+    def at(self, positions: Positions) -> Floats:
+        return np.array([self._known.get(position, -np.inf) for position in positions.tolist()], dtype=np.float64)
+
+
+def _fused(snapshot: State, parts: dict[str, _Scores]) -> _Scores:
     """Reciprocal ranks of documents, each standing at the passage that words chose or, without any, meaning."""
-    scores = np.full(snapshot.size, -np.inf)
     best = {name: _best_passages(snapshot, part, FUSED_DEPTH) for name, part in parts.items()}
     place: dict[int, int] = {}
     for positions in reversed(best.values()):
@@ -296,12 +314,12 @@ def _fused(snapshot: Snapshot, parts: dict[str, _Scores]) -> _Scores:
     for name, positions in best.items():
         found = dict(zip(snapshot.documents(positions).tolist(), parts[name].at(positions).tolist(), strict=True))
         rankings.append(np.array([found.get(document, -np.inf) for document in place]))
-    if place:
-        scores[list(place.values())] = reciprocal_rank(rankings)
-    return _Scores(scores)
+    order = sorted(range(len(place)), key=list(place.values()).__getitem__)
+    scores = reciprocal_rank(rankings) if place else np.zeros(0)
+    return _Few(np.array(list(place.values()), dtype=np.int64)[order], scores[order])
 
 
-def _best_passages(snapshot: Snapshot, scores: _Scores, k: int) -> Positions:
+def _best_passages(snapshot: State, scores: _Scores, k: int) -> Positions:
     """The best position of each of the k best documents, and of all that tie with the last, best first."""
     wanted = k
     while True:
@@ -312,7 +330,7 @@ def _best_passages(snapshot: Snapshot, scores: _Scores, k: int) -> Positions:
         wanted *= 4
 
 
-def _best(snapshot: Snapshot, scores: _Scores, k: int, named: Positions) -> Positions:
+def _best(snapshot: State, scores: _Scores, k: int, named: Positions) -> Positions:
     """The positions of the k hits, by score, then by id; documents that the query names are always among them."""
     if k == 0:
         return np.zeros(0, np.int64)
@@ -322,25 +340,17 @@ def _best(snapshot: Snapshot, scores: _Scores, k: int, named: Positions) -> Posi
     missing = named[~np.isin(snapshot.documents(named), snapshot.documents(best))]
     if not len(missing):
         return best
-    missing = np.array([_best_of_document(snapshot, scores, position) for position in missing.tolist()])
+    missing = np.array([_best_of(scores, snapshot.siblings(position)) for position in missing.tolist()])
     is_named = np.isin(snapshot.documents(best), snapshot.documents(named))
     wanted = _ordered(snapshot, scores, np.concatenate([best[is_named], missing]))[:k]
     return _ordered(snapshot, scores, np.concatenate([wanted, best[~is_named][: k - len(wanted)]]))
 
 
-def _best_of_document(snapshot: Snapshot, scores: _Scores, position: int) -> int:
-    """The position of the best passage in the document that begins at a position."""
-    end, step = position + 1, 16
-    (document,) = snapshot.documents(np.array([position]))
-    while True:
-        following = np.arange(end, min(end + step, snapshot.size))
-        same = int(np.argmin(np.append(snapshot.documents(following) == document, False)))
-        end += same
-        if same < step:
-            return position + int(np.argmax(scores.at(np.arange(position, end))))
+def _best_of(scores: _Scores, positions: Positions) -> int:
+    return int(positions[np.argmax(scores.at(positions))])
 
 
-def _ordered(snapshot: Snapshot, scores: _Scores, positions: Positions) -> Positions:
+def _ordered(snapshot: State, scores: _Scores, positions: Positions) -> Positions:
     """By score, best first, and by id where scores are equal."""
     values = scores.at(positions)
     if len(set(values.tolist())) == len(values):  # np.unique would import all of numpy.ma

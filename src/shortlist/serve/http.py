@@ -16,6 +16,7 @@ from starlette.staticfiles import StaticFiles
 
 import shortlist
 from shortlist.errors import SourceError
+from shortlist.index.snapshot import Snapshot
 from shortlist.search.corpora import size_of
 from shortlist.serve import page, shapes
 from shortlist.serve.asking import add_ask
@@ -147,7 +148,7 @@ def _add_care(app: FastAPI, served: Served, workers: Workers, metrics: Metrics, 
 def _index_facts(served: Served) -> dict[str, Any]:
     corpus = served.corpus
     with corpus.snapshot() as snapshot:
-        generation = snapshot.view.generation
+        generation = snapshot.view.generation if isinstance(snapshot, Snapshot) else 0
     facts = corpus.info()
     kept = {key: facts[key] for key in ("documents", "passages", "segments", "analyzer", "embedder", "dim")}
     return {**kept, "generation": generation, "bytes": size_of(corpus.path)}
