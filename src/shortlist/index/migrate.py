@@ -1,4 +1,4 @@
-"""How does a corpus move to another engine, and back? Document by document, compared when all are there, then pointed to."""
+"""How does a corpus move to another engine, and back? Copied, compared to the last letter, and only then meant."""
 
 from __future__ import annotations
 

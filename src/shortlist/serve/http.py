@@ -16,6 +16,7 @@ from starlette.staticfiles import StaticFiles
 
 import shortlist
 from shortlist.errors import SourceError
+from shortlist.index.engines.address import sign_in
 from shortlist.index.snapshot import Snapshot
 from shortlist.search.corpora import size_of
 from shortlist.serve import page, shapes
@@ -61,6 +62,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     """The service as an ASGI application. Its catalog is open, and closed at the end of its life."""
     settings = settings or Settings()
     llm = connect(settings.llm)
+    who = settings.engine
+    sign_in(who.user, who.password.get_secret_value() if who.password else "", who.certificate)
     served = Served(settings)
     workers = Workers()
     metrics = Metrics(lambda: _numbers(served))

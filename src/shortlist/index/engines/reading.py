@@ -2,8 +2,8 @@
 
 The engine finds candidates: by its own BM25, whose lengths are rounded to a byte, and by its graph of vectors. They
 come with their counts and vectors, and are scored here by the formulas of the embedded engine, with the numbers of the
-whole corpus. Rounding shortens lengths, so the engine never scores too low: once the last candidate cannot reach the k-th
-best, the first k are exactly those of the embedded engine.
+whole corpus. Rounding shortens lengths, so the engine never scores too low: once the last candidate cannot reach the
+k-th best, the first k are exactly those of the embedded engine.
 """
 
 from __future__ import annotations

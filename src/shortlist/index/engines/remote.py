@@ -246,8 +246,7 @@ class Remote:
         Nobody else can write meanwhile; everybody can read.
         """
         self._end_dead_rebuild()
-        old, version = self._read_config()
-        config = change(old)
+        config = change(self._read_config()[0])
         schema.check(config)
         generation = uuid.uuid4().hex[:12]
         fresh = Names(f"{self.names.base}-{generation}")

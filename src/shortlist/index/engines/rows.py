@@ -1,7 +1,7 @@
 """How does a document lie in an engine? As one row of its own, and one for each of its passages.
 
-A passage carries what it is found by (its words, each as the key that the embedded engine knows it by), what it is scored
-with to the last digit (counts of words by field, lengths, the vector) and what is shown of it.
+A passage carries what it is found by (its words, each as the key that the embedded engine knows it by), what it is
+scored with to the last digit (counts of words by field, lengths, the vector) and what is shown of it.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def passage_rows(
     """The rows of all passages of each document, as JSON."""
     parts = [one.unindexed() for one in documents]
     passages = [passage for one in parts for passage in one]
-    words = _words([passage for passage in passages], config)
+    words = _words(passages, config)
     vectors = cache.encode(embedder, [one.to_embed for one in passages], folder) if embedder and passages else None
     rows: list[list[bytes]] = []
     at = 0

@@ -1,9 +1,9 @@
 """How does a change become part of a corpus in a cluster? Document by document, each all or not at all.
 
 A cluster knows no transactions, so every document has its own, kept in its row. The row is first marked as being
-written, which is also a lock: nobody else may write that document for a while. Then come its passages, then the row with
-its new hash. Whoever dies in between leaves a mark without a hash; the next sync sees that the document is not what it
-should be and writes it again. All rows have names that follow from the document, so sending one twice does no harm.
+written, which is also a lock: nobody else may write that document for a while. Then come its passages, then the row
+with its new hash. Whoever dies in between leaves a mark without a hash; the next sync sees that the document is not
+what it should be and writes it again. Rows have names that follow from the document, so sending one twice does no harm.
 """
 
 from __future__ import annotations

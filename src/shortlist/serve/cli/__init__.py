@@ -35,6 +35,7 @@ def run(arguments: Sequence[str]) -> int:
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     as_json = "--json" in options or _asks_for_json(options)
     try:
+        _sign_in()
         call = quick.read(arguments, COMMANDS) or partial(_ask_typer, arguments)
         code = call()
     except Unheard:
@@ -50,6 +51,15 @@ def run(arguments: Sequence[str]) -> int:
     if code == INTERRUPTED:
         return fail("Stopped. What was committed before is kept.", "interrupted", code, as_json=as_json)
     return code
+
+
+def _sign_in() -> None:
+    """Ask the clusters that keep corpora as the user whom the environment names."""
+    who = [os.environ.get(f"SHORTLIST_ENGINE_{name}", "").strip() for name in ("USER", "PASSWORD", "CERTIFICATE")]
+    if any(who):
+        from shortlist.index.engines.address import sign_in
+
+        sign_in(*who)
 
 
 def _asks_for_json(options: Sequence[str]) -> bool:
