@@ -19,8 +19,8 @@ from shortlist.errors import InputError
 from shortlist.index.engines import facets
 from shortlist.index.engines.cluster import Cluster, lines
 from shortlist.index.engines.dialects import LEAST_WIDTH
-from shortlist.index.engines.rows import SHOWN, Counts, passage_key, rounded, to_passage, token, unpack_vector
-from shortlist.index.engines.schema import LENGTHS, Names
+from shortlist.index.engines.rows import SHOWN, Counts, key_of, passage_key, rounded, to_passage, token, unpack_vector
+from shortlist.index.engines.schema import LENGTHS, Names, repetitions
 from shortlist.index.formulas import FORMULAS, Scoring
 from shortlist.index.impacts import norm
 from shortlist.index.lexical import asked_names, top
@@ -54,7 +54,7 @@ MOST_NAMES = 10_000
 # Counts and vectors that are kept for the next query to the same state.
 REMEMBERED = 20_000
 
-_FIELDS = ("document", "counts", "unit")
+_FIELDS = ("counts", "unit")
 
 
 class Statistics(NamedTuple):
@@ -158,13 +158,13 @@ class Reading:
         found = set()
         for start in range(0, len(wanted), WINDOW):
             ids = {"ids": {"values": [self._keys[position] for position in wanted[start : start + WINDOW]]}}
-            hits = self.search({"query": {"bool": {"filter": [ids, query]}}, "size": WINDOW}, fields=())
-            found |= {hit["_id"] for hit in hits}
+            hits = self.search({"query": {"bool": {"filter": [ids, query]}}, "size": WINDOW}, ())
+            found |= {passage_key(*_place(hit)) for hit in hits}
         return np.array([self._keys[position] in found for position in wanted], dtype=bool)
 
     def permits(self, id: str, allowed: Condition) -> bool:
         query = {"bool": {"filter": [{"term": {"document": id}}, allowed.query]}}
-        return bool(self.search({"query": query, "size": 1}, fields=()))
+        return bool(self.search({"query": query, "size": 1}, ()))
 
     # Going through all
 
@@ -174,7 +174,8 @@ class Reading:
         query = facets.EVERYTHING if allowed is None else allowed.query
         while True:
             body = {"size": 0, "query": query, "aggs": {"places": {"composite": places}}}
-            answer = self.cluster.ask("POST", self._path("passages"), body).body["aggregations"]["places"]
+            path = f"/{self.names.passages}/_search?allow_partial_search_results=false"
+            answer = self.cluster.ask("POST", path, body).body["aggregations"]["places"]
             found |= {bucket["key"]["place"] for bucket in answer["buckets"]}
             if len(answer["buckets"]) < PAGE:
                 return found
@@ -188,14 +189,12 @@ class Reading:
     def neighbors(self, source: str, locator: str, before: int, after: int) -> list[Passage]:
         for field in ("locator", "record"):  # a locator without its offset means the first passage of the record
             query = {"bool": {"filter": [{"term": {"place": source}}, {"term": {field: locator}}]}}
-            body = {"query": query, "size": 1, "sort": ["added", "document", "ordinal"], "_source": ["ordinal"]}
-            found = self.search(body, fields=())
+            found = self.search({"query": query, "size": 1, "sort": ["added", "document", "ordinal"]}, ())
             if found:
                 break
         else:
             return []
-        document, _, _ = found[0]["_id"].rpartition("-")
-        at = found[0]["_source"]["ordinal"]
+        document, at = _place(found[0])
         keys = [passage_key(document, ordinal) for ordinal in range(max(0, at - before), at + after + 1)]
         path = f"/{self.names.passages}/_mget?_source_includes={','.join(SHOWN)}"
         rows = self.cluster.ask("POST", path, {"ids": keys}).body["docs"]
@@ -211,32 +210,33 @@ class Reading:
 
     # Asking the engine
 
-    def search(self, body: Query, fields: Sequence[str] = _FIELDS, *, by_score: bool = False) -> list[dict[str, Any]]:
+    def search(self, body: Query, fields: Sequence[str] = _FIELDS) -> list[dict[str, Any]]:
         """The hits of a search over the passages."""
-        hits: list[dict[str, Any]] = self.cluster.ask(
-            "POST", self._path("passages", by_score=by_score), self.fetching(body, fields)
-        ).body["hits"]["hits"]
+        path = f"/{self.names.passages}/_search?allow_partial_search_results=false"
+        hits: list[dict[str, Any]] = self.cluster.ask("POST", path, self.fetching(body, fields)).body["hits"]["hits"]
         return hits
 
     def fetching(self, body: Query, fields: Sequence[str]) -> Query:
+        """A search that brings only columns: rows lie packed together, and to read one takes many times as long."""
         wanted = [field for field in fields if field != "unit" or self.has_vectors]
-        return {"_source": False, "track_total_hits": False, "docvalue_fields": wanted, **body}
+        columns = ["document", "ordinal", *wanted]
+        return {"stored_fields": "_none_", "track_total_hits": False, "docvalue_fields": columns, **body}
 
     def note(self, hits: Iterable[Mapping[str, Any]]) -> Positions:
         """The positions of hits; what came with them is kept."""
-        hits = list(hits)
-        for key, id in sorted((_place(hit["_id"]), hit["fields"]["document"][0]) for hit in hits):
-            name = passage_key(*key)
-            if name not in self._positions:
-                self._positions[name] = len(self._keys)
-                self._keys.append(name)
-                self._ids.append(id)
-                self._document_of.append(self._documents.setdefault(key[0], len(self._documents)))
+        found = [(hit, *_place(hit)) for hit in hits]
+        for hit, document, ordinal in sorted(found, key=lambda one: one[1:]):  # those of a document in their order
+            key = passage_key(document, ordinal)
+            if key not in self._positions:
+                self._positions[key] = len(self._keys)
+                self._keys.append(key)
+                self._ids.append(hit["fields"]["document"][0])
+                self._document_of.append(self._documents.setdefault(document, len(self._documents)))
         for kept in (self.counts, self.vectors):
             if len(kept) > REMEMBERED:
                 kept.clear()
-        positions = [self._positions[hit["_id"]] for hit in hits]
-        for position, hit in zip(positions, hits, strict=True):
+        positions = [self._positions[passage_key(document, ordinal)] for _, document, ordinal in found]
+        for position, (hit, _, _) in zip(positions, found, strict=True):
             if "counts" in hit["fields"]:
                 self.counts[position] = Counts.unpack(hit["fields"]["counts"][0])
             if "unit" in hit["fields"]:
@@ -248,11 +248,7 @@ class Reading:
         keys = [self._keys[position] for position in positions.tolist() if position not in known]
         for start in range(0, len(keys), WINDOW):
             query = {"bool": {"filter": [{"ids": {"values": keys[start : start + WINDOW]}}]}}
-            self.note(self.search({"query": query, "size": WINDOW}, ("document", field)))
-
-    def _path(self, part: str, *, by_score: bool = False) -> str:
-        kind = "&search_type=dfs_query_then_fetch" if by_score else ""
-        return f"/{self.names.alias(part)}/_search?allow_partial_search_results=false{kind}"
+            self.note(self.search({"query": query, "size": WINDOW}, (field,)))
 
 
 class ReadWords:
@@ -284,8 +280,8 @@ class ReadWords:
             best = top(scores, k)
             if len(hits) < depth or depth >= WINDOW:
                 break
-            bound = MARGIN * hits[-1]["_score"] * self._formula.ceiling(self.scoring.k1)
-            if len(best) >= k and scores[best[k - 1]] > bound:
+            engines = np.array([hit["_score"] for hit in hits])
+            if len(best) >= k and scores[best[k - 1]] > self._most(engines, scores):
                 break
             depth = min(4 * depth, WINDOW)
         best = best[np.lexsort((positions[best], -scores[best]))]
@@ -316,7 +312,17 @@ class ReadWords:
         if not spans:
             return np.zeros(0, np.int64)
         body = {"query": {"bool": {"filter": [{"terms": {"names": spans[:MOST_NAMES]}}]}}, "size": WINDOW}
-        return np.sort(self._reading.note(self._reading.search(body, ("document",))))
+        return np.sort(self._reading.note(self._reading.search(body, ())))
+
+    def _most(self, engines: Floats, scores: Floats) -> float:
+        """What a passage can score at most that is not among the candidates.
+
+        Most engines multiply BM25 by k1 + 1, and some do not; the candidates tell. Rounding only makes it more.
+        """
+        factor = repetitions(self._reading.config)[1] * self.scoring.k1 + 1.0
+        ceiling = self._formula.ceiling(self.scoring.k1)
+        is_multiplied = bool((engines * ceiling >= 0.99 * factor * scores).all())
+        return float(MARGIN * engines[-1] * ceiling / (factor if is_multiplied else 1.0))
 
     def _candidates(self, counts: Mapping[int, int], depth: int, allowed: Condition | None) -> list[dict[str, Any]]:
         """The best by the engine's own scores, best first."""
@@ -329,7 +335,7 @@ class ReadWords:
         query: Query = {"bool": {"should": clauses, "minimum_should_match": 1}}
         if allowed is not None:
             query["bool"]["filter"] = [allowed.query]
-        body = self._reading.fetching({"query": query, "size": depth}, ("document", "counts"))
+        body = self._reading.fetching({"query": query, "size": depth}, ("counts",))
         (hits,) = self._asked(counts, [(body, True)])
         found: list[dict[str, Any]] = hits["hits"]["hits"]
         return found
@@ -424,7 +430,7 @@ class ReadMeaning:
         condition = None if allowed is None else allowed.query
         dialect, asked = self._reading.cluster.dialect, rounded(vector)
         compared = self._reading.lexical.live <= COMPARED_UP_TO
-        depth = min(max(k, LEAST_WIDTH), WINDOW)
+        depth = min(max(k + max(10, k // 10), LEAST_WIDTH), WINDOW)
         while True:
             if compared:
                 body: Query = {"query": dialect.compared(asked, condition), "size": depth}
@@ -481,6 +487,6 @@ def pages(
         body["search_after"] = hits[-1]["sort"]
 
 
-def _place(key: str) -> tuple[str, int]:
-    document, _, ordinal = key.rpartition("-")
-    return document, int(ordinal)
+def _place(hit: Mapping[str, Any]) -> tuple[str, int]:
+    """The key of a hit's document, and which of its passages it is."""
+    return key_of(hit["fields"]["document"][0]), int(hit["fields"]["ordinal"][0])
