@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -24,6 +25,8 @@ from tests.servers.archive import fetch, java_home
 USER, GROUP = "nobody", "nogroup"  # both servers refuse to run as root
 HEAP = "512m"
 START_SECONDS = 180.0
+QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")  # starts with half the work
+STEADY = ("-XX:+UseG1GC",)  # as shipped, for measurements
 LOG4J = """status = error
 appender.console.type = Console
 appender.console.name = console
@@ -58,8 +61,8 @@ class Node:
 class Cluster:
     """Servers of one kind that know each other; stopped at the end of a `with`, or with this process."""
 
-    def __init__(self, kind: str, nodes: int, folder: Path) -> None:
-        self.kind, self.folder = kind, folder
+    def __init__(self, kind: str, nodes: int, folder: Path, quick: bool) -> None:
+        self.kind, self.folder, self.quick = kind, folder, quick
         self._home = fetch(kind)
         ports = _free_ports(2 * nodes)
         self.nodes = [Node(f"node-{i}", folder / f"node-{i}", ports[2 * i], ports[2 * i + 1]) for i in range(nodes)]
@@ -73,7 +76,8 @@ class Cluster:
         """Kill node i the hard way: it has no time to say goodbye or to write anything."""
         process, self.nodes[i].process = self.nodes[i].process, None
         if process is not None:
-            os.killpg(process.pid, signal.SIGKILL)  # it leads a group of its own: Elasticsearch is two processes
+            with suppress(ProcessLookupError):  # it has ended by itself
+                os.killpg(process.pid, signal.SIGKILL)  # it leads a group of its own: Elasticsearch is two processes
             process.wait()
 
     def restart(self, i: int) -> None:
@@ -146,7 +150,12 @@ class Cluster:
         config = node.folder / "config"
         (config / f"{self.kind}.yml").write_text(json.dumps(settings, indent=1), "utf-8")  # JSON is YAML
         (config / "log4j2.properties").write_text(LOG4J, "utf-8")
-        options = [f"-Xms{HEAP}", f"-Xmx{HEAP}", "-XX:+UseG1GC", "18-:-Djava.security.manager=allow"]
+        options = [
+            f"-Xms{HEAP}",
+            f"-Xmx{HEAP}",
+            *(QUICK if self.quick else STEADY),
+            "18-:-Djava.security.manager=allow",
+        ]
         options += [f"-Djava.io.tmpdir={node.folder / 'tmp'}", f"-XX:ErrorFile={node.folder / 'logs' / 'hs_err.log'}"]
         (config / "jvm.options").write_text("\n".join([*options, ""]), "utf-8")
         if os.geteuid() == 0:
@@ -181,21 +190,22 @@ class Cluster:
         while time.monotonic() < end:
             if node.process is None or node.process.poll() is not None:
                 raise RuntimeError(f"{self.kind} ended while it was starting:\n{node.log()}")
-            try:
+            with suppress(httpx2.HTTPError):
                 if self._client.get(node.url).is_success:
                     return
-            except httpx2.HTTPError:
-                pass
             time.sleep(0.2)
         raise TimeoutError(f"{self.kind} does not answer after {seconds:.0f} seconds:\n{node.log()}")
 
 
-def start(kind: str, nodes: int = 1, folder: Path | None = None) -> Cluster:
-    """A new cluster of that many nodes, ready to be used; its data goes into a temporary folder unless one is given."""
+def start(kind: str, nodes: int = 1, folder: Path | None = None, quick: bool = True) -> Cluster:
+    """A new cluster of that many nodes, ready to be used; its data goes into a temporary folder unless one is given.
+
+    Quick ones are made for short tests: Java compiles for them only once, and less well.
+    """
     if folder is None:
         folder = Path(tempfile.mkdtemp(prefix=f"shortlist-{kind}-"))
         folder.chmod(0o755)  # the user that the servers run as must get to its own folder below
-    cluster = Cluster(kind, nodes, folder)
+    cluster = Cluster(kind, nodes, folder, quick)
     try:
         cluster._start()
     except BaseException:

@@ -1,7 +1,7 @@
 """How do all processes of a test run use one server? A keeper starts it, and stops it when the last of them is gone.
 
-Whoever uses the server holds a shared lock on one file; the keeper waits for the exclusive lock on it. A lock ends with its
-process, so the server is stopped however the tests end.
+Whoever uses the server holds a shared lock on one file; the keeper waits for the exclusive lock on it. A lock ends with
+its process, so the server is stopped however the tests end.
 """
 
 from __future__ import annotations
@@ -23,13 +23,15 @@ ROOT = Path(__file__).parents[2]
 @contextmanager
 def shared(kind: str, folder: Path) -> Iterator[str]:
     """The address of the one server of this kind that everybody with this folder uses."""
+    address, keeper = folder / f"{kind}.url", None
     with (folder / f"{kind}.users").open("w") as users:
         fcntl.flock(users, fcntl.LOCK_SH)
         with locked(folder / f"{kind}.starting"):
-            address = folder / f"{kind}.url"
             if not address.exists():
-                _start_keeper(kind, folder, address)
+                keeper = _start_keeper(kind, folder, address)
         yield address.read_text("utf-8")
+    if keeper is not None:
+        keeper.wait()
 
 
 def keep(kind: str, folder: Path) -> None:
@@ -42,7 +44,7 @@ def keep(kind: str, folder: Path) -> None:
         address.unlink()
 
 
-def _start_keeper(kind: str, folder: Path, address: Path) -> None:
+def _start_keeper(kind: str, folder: Path, address: Path) -> subprocess.Popen[bytes]:
     log = folder / f"{kind}.log"
     with log.open("w") as out:
         keeper = subprocess.Popen(
@@ -57,3 +59,4 @@ def _start_keeper(kind: str, folder: Path, address: Path) -> None:
         if keeper.poll() is not None:
             raise RuntimeError(f"{kind} could not be started:\n{log.read_text('utf-8')[-3000:]}")
         time.sleep(0.1)
+    return keeper
