@@ -46,6 +46,10 @@ class Snapshot:
         return self.view.size
 
     @property
+    def config(self) -> Config:
+        return self.view.config
+
+    @property
     def has_vectors(self) -> bool:
         return self.view.config.dim > 0
 

@@ -36,8 +36,7 @@ def test_the_first_ten_agree_and_so_does_their_worth(name: str, make: Make) -> N
             same += found["here"] == found["there"]
             for side, ids in found.items():
                 worth[side] += ndcg(ids, case.grades, 10) / len(cases)
-        print(
-            f"{name} {mode}: same first ten {same / len(cases):.4f}, nDCG@10 {worth['here']:.4f} {worth['there']:.4f}"
-        )
+        agree = same / len(cases)
+        print(f"{name} {mode}: same first ten {agree:.4f}, nDCG@10 {worth['here']:.4f} and {worth['there']:.4f}")
         assert agree >= 0.95
         assert worth["there"] == pytest.approx(worth["here"], abs=0.005)

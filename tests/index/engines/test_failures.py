@@ -6,7 +6,6 @@ import json
 import logging
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -20,6 +19,9 @@ import shortlist
 from shortlist import Corpus, CorpusMismatch, CorpusNotFound, Document, InputError
 from shortlist.errors import EngineError
 from shortlist.index.engines import cluster as asking
+from shortlist.index.engines import schema
+from shortlist.index.engines.address import Address
+from shortlist.index.engines.dialects import DIALECTS
 from tests.index.engines.conftest import Make, on_servers
 
 Answer = Callable[[str, str], tuple[int, Any]]
@@ -166,12 +168,11 @@ def test_shards_without_a_node_are_told_when_read_and_when_written(
     monkeypatch.setattr("shortlist.index.engines.writing.PATIENCE_WRITING", 0.5)
     with httpx2.Client(trust_env=False, timeout=30) as client:
         (index,) = client.get(f"{base}/_alias/{prefix}-tea-passages").json()
-        assert client.post(f"{base}/{index}/_close").is_success
-        client.put(f"{base}/{index}/_settings", json={"index.routing.allocation.require._name": "nobody"})
-        client.post(f"{base}/{index}/_open?wait_for_active_shards=0")
-        end = time.monotonic() + 60
-        while client.get(f"{base}/_cluster/health/{index}").json()["status"] != "red" and time.monotonic() < end:
-            time.sleep(0.1)
+        body = schema.settings("passages", corpus.config, Address.parse(address), DIALECTS[address.split("+")[0]])
+        body["settings"]["index.routing.allocation.require._name"] = "nobody"
+        client.delete(f"{base}/{index}")
+        made = body | {"aliases": {f"{prefix}-tea-passages": {}}}
+        assert client.put(f"{base}/{index}?wait_for_active_shards=0", json=made).is_success
     with pytest.raises(EngineError, match=r"red|shards"):
         shortlist.search(corpus, "tea")
     with pytest.raises(EngineError, match=r"0 documents are stored; do it again"):

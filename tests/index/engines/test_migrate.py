@@ -56,10 +56,10 @@ def test_what_an_attempt_before_has_copied_is_not_copied_again(address: str, mon
     def lost(*arguments: object) -> None:
         raise CorpusError("cut short")
 
-    monkeypatch.setattr(moving, "_compare", lost)
-    with pytest.raises(CorpusError, match="cut short"):
-        migrate("shelf", address)
-    monkeypatch.undo()
+    with monkeypatch.context() as patched:
+        patched.setattr(moving, "_compare", lost)
+        with pytest.raises(CorpusError, match="cut short"):
+            migrate("shelf", address)
     with shortlist.open_corpus("shelf") as corpus:
         assert "engine" not in corpus.info()
     assert migrate("shelf", address).copied == 0

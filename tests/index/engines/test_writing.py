@@ -18,6 +18,7 @@ import shortlist
 from shortlist import Changes, CorpusBusy, CorpusMismatch, Document, InputError, search
 from shortlist.index.engines import writing
 from shortlist.index.engines.remote import Remote
+from shortlist.index.engines.rows import passage_rows
 from shortlist.types import Stamp, Stamps
 from tests.index.engines.conftest import Make, everywhere, on_servers
 
@@ -96,21 +97,20 @@ def test_what_the_server_refuses_is_reported_by_document_and_leaves_nothing(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     corpus = make()
-    rows = writing.passage_rows
 
     def spoilt(*arguments: Any) -> list[list[bytes]]:
-        made = rows(*arguments)
+        made = passage_rows(*arguments)
         return [
             [row.replace(b'"ordinal": 0', b'"ordinal": "bad"') if b"poison" in row else row for row in one]
             for one in made
         ]
 
-    monkeypatch.setattr(writing, "passage_rows", spoilt)
-    changes = corpus.sync([Document("a", "", "tea"), Document("b", "", "poison"), Document("c", "", "milk")])
+    with monkeypatch.context() as patched:
+        patched.setattr(writing, "passage_rows", spoilt)
+        changes = corpus.sync([Document("a", "", "tea"), Document("b", "", "poison"), Document("c", "", "milk")])
     assert (changes.added, [problem.id for problem in changes.failed]) == (2, ["b"])
     assert corpus.ids() == ["a", "c"]
     assert len(held(corpus)) == 2
-    monkeypatch.undo()
     assert corpus.sync([Document("a", "", "tea"), Document("b", "", "poison")]).added == 1
 
 
@@ -268,11 +268,11 @@ def test_a_rebuild_that_died_is_taken_back_by_the_next_writer(
     def die(*arguments: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Remote, "_switch", die)
-    monkeypatch.setattr(Remote, "_end_rebuild", lambda *arguments: None)
-    with pytest.raises(KeyboardInterrupt):
-        corpus.reindex("light")
-    monkeypatch.undo()
+    with monkeypatch.context() as patched:
+        patched.setattr(Remote, "_switch", die)
+        patched.setattr(Remote, "_end_rebuild", lambda *arguments: None)
+        with pytest.raises(KeyboardInterrupt):
+            corpus.reindex("light")
     with pytest.raises(CorpusBusy):
         corpus.add([Document("b", "", "tea")])
     monkeypatch.setattr("shortlist.index.engines.remote.REBUILD_SECONDS", 0.0)

@@ -6,7 +6,7 @@ The embedded engine (`embedded.py`) keeps it in a folder of this machine. Elsewh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -24,6 +24,9 @@ Documents = Iterable["Document | Problem"]
 # What a filter allows: of the embedded engine a mask over positions, elsewhere a condition that the engine checks.
 # Both know `&`, `|`, `~` and which of some positions they allow: `allowed[positions]`.
 Allowed = Any
+
+# The terms of a query: each counts as often as it comes, or as much as it weighs.
+Asked = Sequence[str] | Mapping[str, float]
 
 
 class Words(Protocol):
@@ -79,6 +82,9 @@ class State(Protocol):
     def size(self) -> int:
         """About how many passages there are: none if and only if it is 0."""
         ...
+
+    @property
+    def config(self) -> Config: ...
 
     @property
     def has_vectors(self) -> bool: ...

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from shortlist.errors import InputError
-from shortlist.index.engines import facets
+from shortlist.index.engines import Asked, facets
 from shortlist.index.engines.cluster import Cluster, lines
 from shortlist.index.engines.dialects import LEAST_WIDTH
 from shortlist.index.engines.rows import SHOWN, Counts, key_of, passage_key, rounded, to_passage, token, unpack_vector
@@ -30,6 +30,8 @@ from shortlist.index.tokens import Analyzer, get_analyzer, term_key
 from shortlist.types import Embedder, Passage, Ranking
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from shortlist.types import Floats, Mask, Positions, Vectors
 
 Query = dict[str, Any]
@@ -53,6 +55,9 @@ MOST_NAMES = 10_000
 
 # Counts and vectors that are kept for the next query to the same state.
 REMEMBERED = 20_000
+
+# The nearest so many come with their counts, since a blend scores them by words, too.
+BLENDED = 200
 
 _FIELDS = ("counts", "unit")
 
@@ -266,11 +271,11 @@ class ReadWords:
     def live(self) -> int:
         return self._learn(()).live
 
-    def rank(self, query: str, k: int, allowed: Condition | None = None) -> Ranking:
-        counts = Counter(term_key(term) for term in self.analyzer.terms(query))
-        nothing = Ranking(np.zeros(0, np.int64), np.zeros(0))
+    def rank(self, query: str | Asked, k: int, allowed: Condition | None = None) -> Ranking:
+        """The k best for a text or for terms, and those that tie with the last of them."""
+        counts = _weighed(self.analyzer.terms(query) if isinstance(query, str) else query)
         if not counts or not k:
-            return nothing
+            return Ranking(np.zeros(0, np.int64), np.zeros(0))
         depth = min(max(DEEPER * k, LEAST_DEPTH), WINDOW)
         while True:
             hits = self._candidates(counts, depth, allowed)
@@ -287,12 +292,23 @@ class ReadWords:
         best = best[np.lexsort((positions[best], -scores[best]))]
         return Ranking(positions[best], scores[best])
 
-    def scores_at(self, terms: Sequence[str], positions: Positions) -> Floats:
+    def scores_at(self, terms: Asked, positions: Positions) -> Floats:
         self._reading.fetch(positions, self._reading.counts, "counts")
-        return self._scores(Counter(map(term_key, terms)), positions)
+        return self._scores(_weighed(terms), positions)
 
-    def ideal(self, terms: Sequence[str]) -> float:
-        counts = Counter(map(term_key, terms))
+    def held_at(self, terms: Asked, positions: Positions) -> Floats:
+        """What share of all terms, weighed by their idf, the passage at each position holds."""
+        self._reading.fetch(positions, self._reading.counts, "counts")
+        counts = _weighed(terms)
+        idf = self._idf(counts)
+        weights = np.array([count * idf[key] for key, count in counts.items()], dtype=np.float64)
+        there, tfs = self._held(counts, positions)
+        held = np.zeros(len(positions))
+        held[there] = (tfs > 0) @ weights
+        return held / max(float(weights.sum()), 1e-9)
+
+    def ideal(self, terms: Asked) -> float:
+        counts = _weighed(terms)
         idf = self._idf(counts)
         return float(sum(count * idf[key] for key, count in counts.items()) * self._formula.ceiling(self.scoring.k1))
 
@@ -301,8 +317,8 @@ class ReadWords:
         self._learn(keys.values())
         return {term: self._df[key] for term, key in keys.items()}
 
-    def knows(self, terms: Sequence[str]) -> bool:
-        return any(self.frequency(terms).values())
+    def knows(self, terms: Asked) -> bool:
+        return any(self.frequency(list(terms)).values())
 
     def is_alive(self, positions: Positions) -> Mask:
         return np.ones(len(positions), dtype=bool)
@@ -324,7 +340,7 @@ class ReadWords:
         is_multiplied = bool((engines * ceiling >= 0.99 * factor * scores).all())
         return float(MARGIN * engines[-1] * ceiling / (factor if is_multiplied else 1.0))
 
-    def _candidates(self, counts: Mapping[int, int], depth: int, allowed: Condition | None) -> list[dict[str, Any]]:
+    def _candidates(self, counts: Mapping[int, float], depth: int, allowed: Condition | None) -> list[dict[str, Any]]:
         """The best by the engine's own scores, best first."""
         wanted = counts
         if len(counts) > MOST_CLAUSES:
@@ -386,25 +402,32 @@ class ReadWords:
         live = self._learn(keys).live
         return {key: self._formula.idf(live, self._df[key]) if live else 0.0 for key in keys}
 
-    def _scores(self, counts: Mapping[int, int], positions: Positions) -> Floats:
+    def _held(self, counts: Mapping[int, float], positions: Positions) -> tuple[list[int], NDArray[np.uint32]]:
+        """Which of the positions are known, and how often, by field, each of these words stands there."""
+        wanted = np.array(list(counts), dtype=np.uint64)
+        known = self._reading.counts
+        there = [at for at, position in enumerate(positions.tolist()) if position in known]
+        tfs = np.zeros((len(there), len(wanted)), dtype=np.uint32)
+        for row, at in zip(tfs, there, strict=True):
+            held = known[int(positions[at])]
+            if len(held.keys) and len(wanted):
+                place = np.minimum(np.searchsorted(held.keys, wanted), len(held.keys) - 1)
+                row[:] = np.where(held.keys[place] == wanted, held.tfs[place], 0)
+        return there, tfs
+
+    def _scores(self, counts: Mapping[int, float], positions: Positions) -> Floats:
         """Exact scores, as `lexical.Lexical` has them."""
         idf = self._idf(counts)
         statistics = self._learn(())
         weights = self.scoring.weights
         total = sum(weight * length for weight, length in zip(weights, statistics.lengths, strict=True))
         base, scale = norm(self.scoring, total / statistics.live if statistics.live else 0.0)
-        wanted = np.array(list(counts), dtype=np.uint64)
         scores = np.zeros(len(positions))
-        known = [(at, self._reading.counts.get(position)) for at, position in enumerate(positions.tolist())]
-        there = [(at, held) for at, held in known if held is not None]
-        if not there or not len(wanted):
+        there, tfs = self._held(counts, positions)
+        if not there:
             return scores
-        tfs = np.zeros((len(there), len(wanted)), dtype=np.uint32)
-        for row, (_, held) in zip(tfs, there, strict=True):
-            if len(held.keys):
-                at = np.minimum(np.searchsorted(held.keys, wanted), len(held.keys) - 1)
-                row[:] = np.where(held.keys[at] == wanted, held.tfs[at], 0)
-        lengths = weighted_length(np.array([held.lengths for _, held in there]), weights)
+        known = self._reading.counts
+        lengths = weighted_length(np.array([known[int(positions[at])].lengths for at in there]), weights)
         sums = np.zeros(len(there))
         for column, (key, count) in enumerate(counts.items()):
             tf = weighted_tf(tfs[:, column], weights)
@@ -412,7 +435,7 @@ class ReadWords:
                 np.maximum(tf, 1e-300), base + scale * lengths, self.scoring.k1, self._formula.delta
             )
             sums += np.where(tf > 0, count * idf[key] * gain, 0.0)
-        scores[[at for at, _ in there]] = sums
+        scores[there] = sums
         return scores
 
 
@@ -436,7 +459,7 @@ class ReadMeaning:
                 body: Query = {"query": dialect.compared(asked, condition), "size": depth}
             else:
                 body = dialect.nearest(asked, depth, condition)
-            positions = self._reading.note(self._reading.search(body))
+            positions = self._reading.note(self._reading.search(body, _FIELDS if k <= BLENDED else ("unit",)))
             scores = self._products(vector, positions)
             best = top(scores, k)
             all_seen = len(positions) < depth or depth >= WINDOW
@@ -460,6 +483,12 @@ class ReadMeaning:
         if there:
             scores[[at for at, _ in there]] = np.array([unit for _, unit in there]) @ vector
         return scores
+
+
+def _weighed(terms: Asked) -> dict[int, float]:
+    """The keys of terms, each with how often it comes, or what it weighs."""
+    weights = terms if isinstance(terms, Mapping) else Counter(terms)
+    return {term_key(term): float(weight) for term, weight in weights.items()}
 
 
 READY: Query = {"term": {"ready": True}}
