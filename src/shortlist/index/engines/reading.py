@@ -320,9 +320,6 @@ class ReadWords:
     def knows(self, terms: Asked) -> bool:
         return any(self.frequency(list(terms)).values())
 
-    def is_alive(self, positions: Positions) -> Mask:
-        return np.ones(len(positions), dtype=bool)
-
     def named(self, query: str) -> Positions:
         spans = [token(key) for key in asked_names(query)]
         if not spans:

@@ -365,7 +365,8 @@ class Remote:
         return dict(sorted(counted.items(), key=lambda pair: (-pair[1], pair[0])))
 
     def facts(self) -> dict[str, Any]:
-        stats = self.cluster.ask("GET", f"/{self.names.base}-*/_stats/store,segments").body
+        aliases = ",".join(self.names.alias(part) for part in PARTS)
+        stats = self.cluster.ask("GET", f"/{aliases}/_stats/store,segments").body
         server = self.cluster.server()
         health = self.cluster.ask("GET", f"/_cluster/health/{self.names.passages}?timeout=1s", accept=(408,)).body
         return {

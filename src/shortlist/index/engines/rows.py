@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
     from shortlist.types import Vectors
 
-LONGEST_NAME = 8_191  # characters of an id, a source, a kind or a locator; a term of the engine has 32,766 bytes
+LONGEST_NAME = 8_000  # characters of an id, a source, a kind or a locator; a term of the engine has 32,766 bytes
+LONGEST_CONTENT = 10_000_000  # characters; a request has 100 MB
 SHOWN = ("document", "title", "text", "kind", "source", "locator", "metadata", "context")
 STORED = ("id", "title", "content", "keywords", "metadata", "kind", "source", "locator", "payload")
 
@@ -78,6 +79,8 @@ def what_is_wrong(document: Document) -> str:
     for name in ("id", "kind", "source", "locator"):
         if len(getattr(document, name)) > LONGEST_NAME:
             return f"Its {name} has more than {LONGEST_NAME:,} characters, which is all that an engine takes."
+    if len(document.content) + len(document.payload or "") > LONGEST_CONTENT:
+        return f"Its content has more than {LONGEST_CONTENT:,} characters, which is all that an engine takes."
     return ""
 
 

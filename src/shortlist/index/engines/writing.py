@@ -13,7 +13,7 @@ import json
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -82,7 +82,7 @@ class Stored(NamedTuple):
         return not self.hash and self.writer != writer and now() - self.since < 1000 * LEASE_SECONDS
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Task:
     """A document to be written, or to be removed where there is no record."""
 
@@ -380,6 +380,3 @@ def _portions(operations: Iterable[tuple[bytes, Task]]) -> Iterable[list[tuple[b
         size += len(operation[0])
     if portion:
         yield portion
-
-
-Begin = Callable[[], Writing]
