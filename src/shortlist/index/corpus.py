@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -218,14 +218,15 @@ def create_corpus(
     folder = None if in_memory else corpus_folder(name, path)
     own = name or (folder.name if folder else "in memory")
     make = place_of(folder, own, engine) if folder else Here(None)
-    if not make.exists():
-        wanted = "default" if embedder is None else embedder
-        loaded = load_embedder(wanted)
-        config = Config(**options)
-        if loaded is not None:
-            config = replace(config, embedder=spec_of(wanted, loaded), embedder_name=loaded.name, dim=loaded.dim)
-        make.create(config)
-        embedder, rebuild = loaded or "none", False
+    with closed_on_error(make):
+        if not make.exists():
+            wanted = "default" if embedder is None else embedder
+            loaded = load_embedder(wanted)
+            config = Config(**options)
+            if loaded is not None:
+                config = replace(config, embedder=spec_of(wanted, loaded), embedder_name=loaded.name, dim=loaded.dim)
+            make.create(config)
+            embedder, rebuild = loaded or "none", False
     corpus = Corpus(make, own, None if rebuild else embedder, folder)
     make.point()
     if rebuild:
@@ -247,11 +248,12 @@ def open_corpus(name: str | Path, embedder: EmbedderSpec = None, *, engine: str 
     folder = corpus_folder(name)
     own = folder.name if isinstance(name, Path) else name
     make = place_of(folder, own, engine)
-    if not make.exists():
-        raise CorpusNotFound(
-            f"There is no corpus {str(name)!r} (looked in {make}). "
-            f"Build it first: shortlist.build(source, name={str(name)!r}), or shortlist build on the command line."
-        )
+    with closed_on_error(make):
+        if not make.exists():
+            raise CorpusNotFound(
+                f"There is no corpus {str(name)!r} (looked in {make}). "
+                f"Build it first: shortlist.build(source, name={str(name)!r}), or shortlist build on the command line."
+            )
     corpus = Corpus(make, own, embedder, folder)
     if engine is not None:
         make.point()
@@ -265,7 +267,8 @@ def delete_corpus(name: str | Path) -> None:
         raise CorpusNotFound(f"There is nothing stored of the corpus {str(name)!r} (looked in {folder}).")
     place = place_of(folder, str(name))
     if isinstance(place, Elsewhere):
-        place.delete()
+        with closed_on_error(place):
+            place.delete()
         pointers.forget(folder)
     if (folder / DATABASE).exists():
         Store.delete(folder)
@@ -328,6 +331,10 @@ class Here:
         if self._folder is not None:
             Store.empty(self._folder)
 
+    def close(self) -> None:
+        if self._store is not None:
+            self._store.close()
+
 
 class Elsewhere:
     """A cluster that keeps a corpus, and the folder that points to it."""
@@ -362,6 +369,19 @@ class Elsewhere:
 
     def delete(self) -> None:
         self._made(Chosen(self._name)).delete()
+        self.close()
+
+    def close(self) -> None:
+        self._cluster.close()
+
+
+@contextmanager
+def closed_on_error(place: Here | Elsewhere) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        place.close()
+        raise
 
 
 def corpus_folder(name: str | Path, path: str | Path | None = None) -> Path:

@@ -8,7 +8,7 @@ from hashlib import blake2b
 from typing import Any
 
 from shortlist.errors import CorpusError, CorpusMismatch
-from shortlist.index.corpus import Corpus, Elsewhere, Here, corpus_folder, open_corpus
+from shortlist.index.corpus import Corpus, Elsewhere, Here, closed_on_error, corpus_folder, open_corpus
 from shortlist.index.engines import EMBEDDED, Progress, pointers
 from shortlist.index.engines.address import Address
 from shortlist.index.records import to_record
@@ -48,12 +48,13 @@ def migrate(name: str, to: str, *, delete_old: bool = False, progress: Progress 
         here = str(pointer.address) if pointer else EMBEDDED
         there = EMBEDDED if isinstance(target, Here) else str(target)
         if here == there:
+            target.close()
             facts = source.info()
             return Migrated(name, here, there, facts["documents"], facts["passages"], 0, False)
-        old = Elsewhere(pointer.address, folder, pointer.name) if pointer else Here(folder)
         config = source.config
-        if not target.exists():
-            target.create(replace(config, floors={}, calibrations={}))
+        with closed_on_error(target):
+            if not target.exists():
+                target.create(replace(config, floors={}, calibrations={}))
         with Corpus(target, name, source.embedder or "none", folder) as moved:
             _check_same(config, moved.config, name, there)
             changes = moved.sync(_Everything(source), progress=progress)
@@ -66,7 +67,7 @@ def migrate(name: str, to: str, *, delete_old: bool = False, progress: Progress 
             documents, passages = _compare(source, moved, there)
     target.point()
     if delete_old:
-        old.delete()
+        (Elsewhere(pointer.address, folder, pointer.name) if pointer else Here(folder)).delete()
     return Migrated(name, here, there, documents, passages, changes.added + changes.changed, delete_old)
 
 
