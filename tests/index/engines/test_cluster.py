@@ -17,7 +17,7 @@ from tests import servers
 from tests.servers import Cluster
 from tests.servers.fixtures import need
 
-DOCUMENTS = 3_000
+DOCUMENTS = 2_000
 ASKED, ASKING = 300, 3
 MODES: tuple[Mode, ...] = ("lexical", "dense", "hybrid")
 GREEN_SECONDS = 180
@@ -55,7 +55,7 @@ def test_no_document_is_lost_when_a_node_is_killed_during_ingest(cluster: Cluste
                 cluster.kill(0)
             yield document
 
-    with shortlist.create_corpus("parts", path=tmp_path / "all", engine=address(cluster)) as corpus:
+    with shortlist.create_corpus("parts", path=tmp_path / "all", embedder="none", engine=address(cluster)) as corpus:
         changes = corpus.sync(with_a_kill_in_the_middle())
         assert (changes.added, changes.failed) == (DOCUMENTS, ())
         assert list(corpus) == documents
