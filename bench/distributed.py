@@ -114,6 +114,7 @@ def settle(url: str, passages: int) -> dict[str, Any]:
         row: dict[str, Any] = {"bytes as written": round(_bytes(client)["all"] / passages)}
         time.sleep(LEASE_SECONDS)
         client.post("/_all/_flush", params={"force": "true"}).raise_for_status()
+        client.put("/_all/_settings", json={"index.compound_format": False}).raise_for_status()  # files tell what for
         started = time.perf_counter()
         client.post("/_all/_forcemerge", params={"max_num_segments": 1}).raise_for_status()
         row["merge s"] = round(time.perf_counter() - started, 1)
@@ -126,19 +127,21 @@ def settle(url: str, passages: int) -> dict[str, Any]:
         return row | {"heap MB in use": round(node["jvm"]["mem"]["heap_used_in_bytes"] / 1e6)}
 
 
-# What Lucene keeps in which files.
-USES = {
-    "stored text": ("fdt", "fdx", "fdm"),
-    "vectors": ("vec", "vem", "vemf"),
-    "graph of vectors": ("vex",),
-    "words": ("tim", "tip", "tmd", "doc", "pos", "nvd", "nvm"),
-    "columns": ("dvd", "dvm"),
-}
+# What Lucene keeps in which files. Words are the rest: of several files with one ending, servers count only one.
+USES = {"stored text": ("fdt",), "columns": ("dvd",), "vectors": ("vec",), "graph of vectors": ("vex",)}
 
 
 def _bytes(client: httpx2.Client) -> dict[str, int]:
+    """The bytes of all, of the documents, and of what is kept of passages by what it is for."""
     options = {"include_segment_file_sizes": "true"}
-    found = client.get("/_all/_stats/store,segments", params=options).raise_for_status().json()["_all"]["primaries"]
-    files = found["segments"]["file_sizes"]
-    by_use = {use: sum(files.get(kind, {}).get("size_in_bytes", 0) for kind in kinds) for use, kinds in USES.items()}
-    return {"all": found["store"]["size_in_bytes"], **by_use}
+    indices = client.get("/_all/_stats/store,segments", params=options).raise_for_status().json()["indices"]
+    parts = {
+        part: found["primaries"]
+        for part in ("documents", "passages")
+        for name, found in indices.items()
+        if part in name
+    }
+    files = parts["passages"]["segments"]["file_sizes"]
+    uses = {use: sum(files.get(kind, {}).get("size_in_bytes", 0) for kind in kinds) for use, kinds in USES.items()}
+    documents, passages = (parts[part]["store"]["size_in_bytes"] for part in ("documents", "passages"))
+    return {"all": documents + passages, "documents": documents, **uses, "words": passages - sum(uses.values())}

@@ -86,6 +86,12 @@ class Cluster:
         self._spawn(self.nodes[i])
         self._answers(self.nodes[i], START_SECONDS)
 
+    def leader(self) -> int:
+        """Which node the others have elected: the worst one to lose."""
+        url = next(node.url for node in self.nodes if node.process is not None)
+        name = self._client.get(f"{url}/_cat/master", params={"h": "node"}).raise_for_status().text.strip()
+        return [node.name for node in self.nodes].index(name)
+
     def wait(self, status: str, seconds: float = 60) -> None:
         """Until the cluster has this status ("green", or "yellow" at least) and knows which nodes are alive."""
         alive = [node for node in self.nodes if node.process is not None]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack
 
 import pytest
 
@@ -60,5 +59,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def _one(kind: str, folders: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[str]:
     need(kind)
     folder = folders.getbasetemp()
-    with ExitStack() as stack:
-        yield stack.enter_context(shared(kind, folder.parent if hasattr(request.config, "workerinput") else folder))
+    with shared(kind, folder.parent if hasattr(request.config, "workerinput") else folder) as url:
+        yield url
