@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from bench import answers, context, dense, hybrid, lexical, load, page, quality, update
+from bench import answers, context, dense, distributed, hybrid, lexical, load, page, quality, update
 
 BENCHMARKS = {
     "quality": quality,
@@ -14,6 +14,7 @@ BENCHMARKS = {
     "dense": dense,
     "hybrid": hybrid,
     "update": update,
+    "engines": distributed,
     "load": load,
     "context": context,
     "page": page,

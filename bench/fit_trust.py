@@ -16,6 +16,7 @@ from shortlist.eval.calibration import auroc
 from shortlist.index.asked import asked
 from shortlist.index.corpus import Corpus
 from shortlist.index.lexical import top
+from shortlist.index.snapshot import Snapshot
 from shortlist.search.fuse import blend
 from shortlist.types import Mode
 
@@ -60,6 +61,7 @@ def _ndcgs(corpus: Corpus, one: beir.Set) -> list[float]:
     sums = np.zeros(len(SHARES))
     asked_ids = one.asked(MOST_QUERIES)
     with corpus.snapshot() as snapshot:
+        assert isinstance(snapshot, Snapshot)
         lexical = snapshot.lexical
         ids = snapshot.ids(np.arange(snapshot.size))
         for id in asked_ids:

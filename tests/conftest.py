@@ -10,6 +10,14 @@ import os
 import pytest
 from hypothesis import settings
 
+from tests.servers.fixtures import (  # noqa: F401
+    elasticsearch_url,
+    opensearch_url,
+    pytest_collection_modifyitems,
+    pytest_configure,
+    pytest_terminal_summary,
+)
+
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("fuzz", max_examples=1000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))

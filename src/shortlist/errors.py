@@ -12,7 +12,8 @@ ShortlistError
     ├── CorpusNotFound             no corpus of that name or at that path
     ├── CorpusMismatch             the corpus was built with something else (embedder, analyzer, format)
     ├── CorpusBusy                 another writer held the corpus for too long
-    └── CorpusDamaged              the database cannot be read; nothing was overwritten
+    ├── CorpusDamaged              the database cannot be read; nothing was overwritten
+    └── EngineError                a distributed engine cannot be reached, is too slow, has lost shards, or refuses
 """
 
 from __future__ import annotations
@@ -75,3 +76,7 @@ class CorpusBusy(CorpusError):
 
 class CorpusDamaged(CorpusError):
     """The database of a corpus cannot be read; nothing was overwritten."""
+
+
+class EngineError(CorpusError):
+    """A distributed engine cannot be reached, is too slow, has lost shards, or refuses."""

@@ -16,6 +16,7 @@ import pytest
 import shortlist
 from shortlist import Changes, Corpus, CorpusBusy, CorpusMismatch, Document
 from shortlist.index import change, store
+from tests.embedded import store_of
 from tests.index import soak
 from tests.index.soak import PATIENCE, WRITERS, anchors, found, item, rebuilt, run_together, scores, version
 
@@ -188,8 +189,8 @@ def test_a_writer_that_waits_too_long_says_so_and_readers_do_not_wait(
 ) -> None:
     with shortlist.build(version("A"), path=tmp_path, embedder="none") as corpus:
         other = shortlist.open_corpus(tmp_path)
-        monkeypatch.setattr(corpus._store, "writing", partial(corpus._store.writing, wait=0.2))
-        with other, other._store.writing(wait=5):
+        monkeypatch.setattr(store_of(corpus), "writing", partial(store_of(corpus).writing, wait=0.2))
+        with other, store_of(other).writing(wait=5):
             assert found(corpus) == found(rebuilt(version("A")))
             with pytest.raises(CorpusBusy, match=r"corpus\.db"):
                 corpus.add([Document("late", "", "late")])
@@ -254,7 +255,7 @@ def test_documents_that_come_only_once_are_compared_under_the_lock(
 
         def source() -> Iterator[Document]:
             yield Document("a", "", "one")
-            with pytest.raises(CorpusBusy), other._store.writing(wait=0):
+            with pytest.raises(CorpusBusy), store_of(other).writing(wait=0):
                 raise AssertionError("two writers at once")
 
         assert corpus.sync(source()) == Changes(unchanged=1)

@@ -17,6 +17,7 @@ import shortlist
 from shortlist import Changes, Corpus, CorpusMismatch, CorpusNotFound, Document, InputError, Problem, Scoring
 from shortlist.errors import EmbedderError, SourceError
 from shortlist.index import change
+from tests.embedded import inside
 
 WORDS = [f"word{number}" for number in range(10)]
 some_words = st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join)
@@ -334,7 +335,7 @@ def test_an_open_corpus_follows_another_one_on_the_same_folder(tmp_path: Path) -
             writer.add([doc("a", "a dog"), doc("b", "a cat")])
             ranking = snapshot.lexical.rank("cat", 10)
             assert [passage.text for passage in snapshot.passages(ranking.positions)] == ["a cat"]
-            assert snapshot.match("kind", lambda kind: kind == "text").tolist() == [True]
+            assert snapshot.match("kind", "$eq", "text", lambda kind: kind == "text").tolist() == [True]
         assert [id for id, _ in results(reader, "cat")] == ["b"]
 
 
@@ -344,16 +345,16 @@ def test_an_older_snapshot_filters_by_what_it_saw(tmp_path: Path) -> None:
         with corpus.snapshot() as older:
             corpus.remove("a")
             with corpus.snapshot() as newer:
-                alive = ~newer.view.loaded[0].part.dead  # type: ignore[operator]
-                assert (newer.match("n", lambda n: n == 1) & alive).tolist() == [False, True]
-            assert older.match("n", lambda n: n == 1).tolist() == [True, True]
+                alive = ~inside(newer).view.loaded[0].part.dead  # type: ignore[operator]
+                assert (newer.match("n", "$eq", 1, lambda n: n == 1) & alive).tolist() == [False, True]
+            assert older.match("n", "$eq", 1, lambda n: n == 1).tolist() == [True, True]
 
 
 def test_vectors_are_unit_and_in_step_with_the_passages(tmp_path: Path) -> None:
     with shortlist.create_corpus(path=tmp_path / "c", embedder="light") as corpus:
         corpus.sync([doc(str(number), f"text {WORDS[number]}") for number in range(5)])
         with corpus.snapshot() as snapshot:
-            vectors = snapshot.view.loaded[0].segment.vectors
+            vectors = inside(snapshot).view.loaded[0].segment.vectors
             assert vectors is not None
             assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(5))
 

@@ -13,6 +13,7 @@ from shortlist.index import segment
 from shortlist.index.dense import Dense, VectorPart
 from shortlist.index.signs import Signs
 from shortlist.search import retrieve
+from tests.embedded import inside
 
 DIM = 96
 
@@ -104,7 +105,7 @@ def test_a_corpus_keeps_the_signs_of_many_vectors_and_finds_the_same(
     kept = shortlist.build(texts, name="kept")
     for corpus in (kept, shortlist.open_corpus("kept")):
         with corpus.snapshot() as snapshot:
-            assert [part.signs is not None for part in snapshot.dense.parts] == [True]
+            assert [part.signs is not None for part in inside(snapshot).dense.parts] == [True]
         for query in ("feline pets", "loaf of bread 17", "a ship at sea"):
             expected, found = shortlist.search(plain, query, mode, k=5), shortlist.search(corpus, query, mode, k=5)
             assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected], abs=1e-5)

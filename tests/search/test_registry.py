@@ -17,6 +17,7 @@ import shortlist
 from shortlist import CorpusNotFound, InputError, RegistryDamaged, discover, register, registered, search, unregister
 from shortlist.search import corpora
 from shortlist.search.registry import find, names, registry_file
+from tests.embedded import store_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "data"
 
@@ -286,7 +287,7 @@ def test_a_folder_with_other_things_in_it_is_not_deleted(tmp_path: Path) -> None
 
 def test_a_corpus_is_not_deleted_while_somebody_writes() -> None:
     corpus = shortlist.build({"a": "tea"}, name="tea", embedder="none")
-    with corpus._store.writing(), pytest.raises(shortlist.CorpusBusy):
+    with store_of(corpus).writing(), pytest.raises(shortlist.CorpusBusy):
         shortlist.delete_corpus("tea")
     assert search("tea", "tea")
 

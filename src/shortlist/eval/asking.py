@@ -10,28 +10,27 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from shortlist.index.corpus import Corpus
-from shortlist.index.snapshot import Snapshot
-from shortlist.index.sync import Progress
+from shortlist.index.engines import Allowed, Progress, State
 from shortlist.search.filter import Filter, allowed
 from shortlist.search.retrieve import Found, check_comparable, check_mode, look
 from shortlist.types import Mode, Passage
 
 if TYPE_CHECKING:
-    from shortlist.types import Mask, Positions
+    from shortlist.types import Positions
 
 Item = TypeVar("Item")
 
 # Passages that are kept at most.
 REMEMBERED = 50_000
 
-State = tuple[Corpus, Snapshot, "Mask | None"]
+Seen = tuple[Corpus, State, Allowed | None]
 Read = Callable[["Positions"], list[Passage]]
 
 
 class Reader:
     """Corpora, each in one state, with the passages that were read already."""
 
-    def __init__(self, states: Sequence[State], mode: Mode) -> None:
+    def __init__(self, states: Sequence[Seen], mode: Mode) -> None:
         self._states = states
         self._mode = mode
         self._whole = [_remembering(snapshot.passages) for _, snapshot, _ in states]
@@ -63,7 +62,7 @@ def reading(corpora: Sequence[Corpus], mode: Mode, filter: Filter | None = None)
     check_mode(mode)
     check_comparable(corpora, mode)
     with ExitStack() as stack:
-        states: list[State] = []
+        states: list[Seen] = []
         for corpus in corpora:
             snapshot = stack.enter_context(corpus.snapshot())
             states.append((corpus, snapshot, None if filter is None else allowed(snapshot, filter)))
@@ -78,7 +77,7 @@ def told(items: Sequence[Item], progress: Progress | None) -> Iterator[Item]:
             progress(done, len(items))
 
 
-def _ids_alone(snapshot: Snapshot) -> Read:
+def _ids_alone(snapshot: State) -> Read:
     return lambda positions: [Passage(id, id, "") for id in snapshot.ids(positions)]
 
 

@@ -12,7 +12,7 @@ from shortlist.errors import InputError
 from shortlist.eval.asking import reading, told
 from shortlist.eval.cases import Case
 from shortlist.eval.certainty import SEED
-from shortlist.index.sync import Progress
+from shortlist.index.engines import Progress
 from shortlist.search.corpora import Searchable, resolve
 from shortlist.search.discover import nothing_known
 from shortlist.search.filter import Filter

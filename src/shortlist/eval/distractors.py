@@ -12,8 +12,9 @@ from shortlist.eval.asking import reading
 from shortlist.eval.cases import Case
 from shortlist.eval.certainty import SEED, Estimate, estimates
 from shortlist.eval.tables import Table
-from shortlist.index.corpus import Corpus, EmbedderSpec, create_corpus
-from shortlist.index.sync import Progress
+from shortlist.index.chosen import EmbedderSpec
+from shortlist.index.corpus import Corpus, create_corpus
+from shortlist.index.engines import Progress
 from shortlist.search.corpora import Searchable, resolve
 from shortlist.search.discover import choose
 from shortlist.search.retrieve import merge

@@ -14,7 +14,7 @@ from shortlist.errors import InputError, ShortlistError
 from shortlist.eval.cases import Case
 from shortlist.eval.certainty import SEED
 from shortlist.index.corpus import Corpus
-from shortlist.index.sync import Progress
+from shortlist.index.engines import Progress
 from shortlist.index.tokens import STOP_WORDS, get_analyzer, name_words, subwords, words
 from shortlist.search.corpora import Searchable, resolve
 from shortlist.search.retrieve import search

@@ -9,7 +9,7 @@ from typing import Any
 from shortlist.errors import InputError
 from shortlist.eval.asking import Reader, reading, told
 from shortlist.eval.hostile import instructions, invisible, mixed_scripts, visible
-from shortlist.index.sync import Progress
+from shortlist.index.engines import Progress
 from shortlist.index.tokens import get_analyzer, name_words
 from shortlist.search.corpora import Searchable, resolve
 from shortlist.search.retrieve import merge

@@ -13,7 +13,7 @@ from shortlist.eval.cases import Case
 from shortlist.eval.certainty import CONFIDENCE, PERMUTATIONS, RESAMPLES, SEED, Estimate, Paired, estimates, paired
 from shortlist.eval.metrics import Metric, depth_of, first_rank, metric
 from shortlist.eval.why import Explainer, Why
-from shortlist.index.sync import Progress
+from shortlist.index.engines import Progress
 from shortlist.search.corpora import Searchable, resolve
 from shortlist.search.discover import choose
 from shortlist.search.filter import Filter

@@ -12,7 +12,7 @@ from shortlist.eval.asking import reading, told
 from shortlist.eval.cases import Case
 from shortlist.eval.certainty import CONFIDENCE, RESAMPLES, SEED, Estimate, estimates
 from shortlist.eval.tables import Table
-from shortlist.index.sync import Progress
+from shortlist.index.engines import Progress
 from shortlist.search.corpora import Searchable, resolve
 from shortlist.search.discover import choose, nothing_known
 from shortlist.search.filter import Filter

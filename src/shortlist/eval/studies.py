@@ -15,7 +15,7 @@ from shortlist.eval.plots import Figure
 from shortlist.eval.retrieval import Comparison, DiscoveryReport
 from shortlist.eval.selection import SelectionReport, Sweep, evaluate_selection, sweep_selector
 from shortlist.index.corpus import Corpus
-from shortlist.index.sync import Progress
+from shortlist.index.engines import Progress
 from shortlist.search.filter import Filter
 from shortlist.types import Selector
 

@@ -6,12 +6,16 @@ telling ones. Here they weigh little, and a word that is said twice counts once.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from shortlist.index.tokens import fold
 
 if TYPE_CHECKING:
     from shortlist.index.tokens import Analyzer
+
+# The terms of a query: each counts as often as it comes, or as much as it weighs.
+Asked = Sequence[str] | Mapping[str, float]
 
 # Words that hold a sentence together.
 _JOINING = """

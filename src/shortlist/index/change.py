@@ -26,8 +26,9 @@ from shortlist.index.store import (
     read_segments,
     write_stamps,
 )
+from shortlist.index.sync import Rows
 from shortlist.index.tokens import get_analyzer
-from shortlist.types import Document, Embedder, Stamp
+from shortlist.types import Document, Embedder, Problem, Stamp
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -247,6 +248,15 @@ class Change:
         self._forget_stamps(None, number)
         self._bury(number)
         self.connection.execute("DELETE FROM documents WHERE num = ?", (number,))
+
+    @property
+    def kept(self) -> Rows:
+        """What is stored as this change sees it."""
+        return Rows(self.connection)
+
+    def settle(self) -> Sequence[Problem]:
+        """What was put and not taken: nothing, here."""
+        return ()
 
     def keep_stamps(self, stamps: Iterable[Stamp], gone: Iterable[Stamp]) -> None:
         write_stamps(self.connection, stamps, gone)

@@ -2,76 +2,47 @@
 
 from __future__ import annotations
 
-import contextlib
-import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from shortlist.errors import CorpusBusy, CorpusMismatch, CorpusNotFound, EmbedderError
-from shortlist.index.change import Change
-from shortlist.index.embed import lasting_name, load_embedder
+from shortlist.errors import CorpusMismatch, CorpusNotFound, InputError
+from shortlist.index.chosen import Chosen, EmbedderSpec, spec_of
+from shortlist.index.embed import load_embedder
+from shortlist.index.engines import EMBEDDED, Engine, Progress, State, pointers
+from shortlist.index.engines.address import Address
+from shortlist.index.engines.embedded import Embedded
 from shortlist.index.floors import Floor, floor_of, origin
 from shortlist.index.places import OF_A_PATH, corpus_dir, corpus_dir_of_path
-from shortlist.index.records import (
-    DOCUMENT_COLUMNS,
-    batched,
-    browse_documents,
-    clean,
-    count_kinds,
-    find_stored,
-    read_document,
-    to_document,
-)
-from shortlist.index.segment import SegmentDamaged
-from shortlist.index.snapshot import Snapshot
-from shortlist.index.store import DATABASE, Config, Store, read_config, read_segments, read_stamps, write_config
-from shortlist.index.sync import BATCH, Progress, compare, sync
-from shortlist.index.view import Views
+from shortlist.index.records import clean
+from shortlist.index.store import DATABASE, Config, Store
 from shortlist.types import AgentTool, Changes, Document, Embedder, Problem, Stamps
-
-ONLY_IN_A_PROGRAM = "object:"
-EmbedderSpec = str | Embedder | Callable[[list[str]], Any] | None
-
-
-class Unavailable:
-    """Stands for an embedder that only another program has: what it encoded before can be used, and nothing more."""
-
-    def __init__(self, name: str, dim: int, corpus: str) -> None:
-        self.name = name
-        self.dim = dim
-        self._corpus = corpus
-
-    def encode_query(self, text: str) -> NoReturn:
-        raise EmbedderError(
-            f"The corpus {self._corpus!r} was built with the embedder {self.name!r}, which only your program has: "
-            f"pass it as open_corpus(..., embedder=...), or search with mode='lexical'."
-        )
-
-    def encode_documents(self, texts: Sequence[str]) -> NoReturn:
-        self.encode_query("")
 
 
 class Corpus:
     """Documents, indexed and stored. Open one with `open_corpus`, make one with `create_corpus` or `build`."""
 
-    def __init__(self, store: Store, name: str, embedder: EmbedderSpec = None) -> None:
+    def __init__(
+        self,
+        engine: Callable[[str, Chosen], Engine],
+        name: str,
+        embedder: EmbedderSpec = None,
+        path: Path | None = None,
+    ) -> None:
         self.name = name
-        self.path = store.folder
-        self._store = store
-        self._views = Views(store, name, self._embedder_of)
-        self._lock = threading.Lock()
+        self.path = path
+        self._chosen = Chosen(name)
+        self._engine = engine(name, self._chosen)
         self.changes = Changes()  # what the last sync did
-        self._embedder: Embedder | None = None
-        self._is_lexical = False  # as far as is known: no embedder to load
-        self._finalizer = weakref.finalize(self, store.close)
+        self._finalizer = weakref.finalize(self, self._engine.release)
         try:
-            with store.reading() as connection:
-                config = read_config(connection)
+            config = self._engine.config()
             if embedder is not None:
-                self._embedder = _matching(load_embedder(embedder), config, name)
+                self._chosen.give(embedder, config)
         except BaseException:
             self.close()
             raise
@@ -93,13 +64,12 @@ class Corpus:
         `strict` it is an error, and nothing is changed.
         `progress` is called with how many documents were seen, and of how many if that is known.
         """
-        self.changes = sync(self._store, self._change, documents, prune, progress, strict)
-        self._store.sweep()
+        self.changes = self._engine.sync(documents, prune, progress, strict)
         return self.changes
 
     def compare(self, documents: Iterable[Document | Problem], progress: Progress | None = None) -> Changes:
         """What a sync with these documents would do; nothing is changed."""
-        return compare(self._store, documents, progress)
+        return self._engine.compare(documents, progress)
 
     def add(
         self, documents: Iterable[Document | Problem], progress: Progress | None = None, *, strict: bool = False
@@ -109,161 +79,97 @@ class Corpus:
 
     def remove(self, ids: str | Iterable[str]) -> int:
         """Remove documents by id; how many there were."""
-        wanted = [clean(id) for id in ([ids] if isinstance(ids, str) else ids)]
-        removed = 0
-        with self._change() as change:
-            for batch in batched(wanted, BATCH):
-                for number, _ in find_stored(change.connection, batch).values():
-                    change.remove(number)
-                    removed += 1
-        self._store.sweep()
-        return removed
+        return self._engine.remove([clean(id) for id in ([ids] if isinstance(ids, str) else ids)])
 
     def compact(self) -> None:
         """Merge all segments into one. Never needed, useful before a corpus is only read."""
-        with self._change() as change:
-            change.compact()
-        self._store.sweep()
+        self._engine.compact()
 
     def reindex(self, embedder: EmbedderSpec = None, **options: Any) -> None:
         """Index the stored documents again, with another embedder or other options of `create_corpus`."""
-        config = self.config
         loaded = self.embedder if embedder is None else load_embedder(embedder)
-        spec = config.embedder if embedder is None else _spec(embedder, loaded)
+        chosen: dict[str, Any] = {} if embedder is None else {"embedder": spec_of(embedder, loaded)}
         name, dim = (loaded.name, loaded.dim) if loaded else ("none", 0)
         # floors were calibrated for the old scores
-        config = replace(config, **options, embedder=spec, embedder_name=name, dim=dim, floors={}, calibrations={})
-        with self._store.writing() as connection:
-            write_config(connection, config)
-            with contextlib.closing(Change(self._store, connection, config, loaded)) as change:
-                change.reindex()
-                change.finish()
-        self._embedder = loaded
-        self._store.sweep()
+        fresh = options | chosen | {"embedder_name": name, "dim": dim, "floors": {}, "calibrations": {}}
+        self._engine.reindex(lambda config: replace(config, **fresh), loaded)
+        self._chosen.take(loaded)
 
     def set_floor(self, mode: str, floor: float | None, **facts: Any) -> None:
         """Keep (or with None forget) the score below which a best hit in this mode means that nothing fits.
 
         What the corpus is now is remembered with it, and so are the facts.
         """
-        with self._store.writing() as connection:
-            config = read_config(connection)
+
+        def change(config: Config) -> Config:
             floors, known = dict(config.floors), dict(config.calibrations)
             floors.pop(mode, None)
             known.pop(mode, None)
             if floor is not None:
-                floors[mode], known[mode] = float(floor), facts | origin(connection, config)
-            write_config(connection, replace(config, floors=floors, calibrations=known))
+                floors[mode], known[mode] = float(floor), facts | origin(self._engine, config)
+            return replace(config, floors=floors, calibrations=known)
+
+        self._engine.configure(change)
 
     # Reading
 
-    @contextlib.contextmanager
-    def snapshot(self) -> Iterator[Snapshot]:
+    def snapshot(self) -> AbstractContextManager[State]:
         """The last committed state; what is committed meanwhile does not disturb it."""
-        if self._store.writes_here:
-            raise CorpusBusy("This thread is in the middle of a change to the corpus in memory: finish that first.")
-        last_damage = None
-        while True:
-            with self._store.reading() as connection:
-                try:
-                    view = self._views.current(connection)
-                except SegmentDamaged as error:
-                    damage = error
-                else:
-                    yield Snapshot(view, connection, self._embedder_of)
-                    return
-            if last_damage == (damage.row, damage.generation):  # not merely merged away since the state was read
-                self._views.mend(damage)
-            last_damage = damage.row, damage.generation
+        return self._engine.snapshot()
 
     def floor(self, mode: str) -> Floor:
         """The floor that was set for a mode, and whether the corpus has changed much since."""
-        with self._store.reading() as connection:
-            return floor_of(connection, read_config(connection), mode)
+        return floor_of(self._engine, self.config, mode)
 
     def get(self, id: str) -> Document | None:
-        with self._store.reading() as connection:
-            return read_document(connection, clean(id))
+        return self._engine.get(clean(id))
 
     def browse(self, text: str = "", offset: int = 0, limit: int | None = None) -> tuple[list[Document], int]:
         """Documents that hold a text, in the order in which they were first added, and how many there are of them."""
-        with self._store.reading() as connection:
-            return browse_documents(connection, text, offset, limit)
+        return self._engine.browse(text, offset, limit)
 
     def ids(self) -> list[str]:
-        with self._store.reading() as connection:
-            return [id for (id,) in connection.execute("SELECT id FROM documents ORDER BY num")]
+        return self._engine.ids()
 
     def stamps(self) -> Stamps:
         """What is known of the files that documents came from, by id."""
-        with self._store.reading() as connection:
-            return read_stamps(connection)
+        return self._engine.stamps()
 
     def __len__(self) -> int:
-        with self._store.reading() as connection:
-            return int(connection.execute("SELECT count(*) FROM documents").fetchone()[0])
+        return self._engine.count()
 
     @property
     def is_empty(self) -> bool:
-        with self._store.reading() as connection:
-            return not connection.execute("SELECT EXISTS (SELECT 1 FROM documents)").fetchone()[0]
+        return not self._engine.count()
 
     def kinds(self) -> dict[str, int]:
         """How many documents there are of each kind, the most frequent first."""
-        with self._store.reading() as connection:
-            return count_kinds(connection)
+        return self._engine.kinds()
 
     def __contains__(self, id: object) -> bool:
         return isinstance(id, str) and self.get(id) is not None
 
     def __iter__(self) -> Iterator[Document]:
         """All documents in the order in which they were first added."""
-        query = f"SELECT num, {DOCUMENT_COLUMNS}, hash FROM documents WHERE num > ? ORDER BY num LIMIT {BATCH}"
-        last = 0
-        while True:
-            with self._store.reading() as connection:
-                rows = connection.execute(query, (last,)).fetchall()
-                documents = [to_document(row[1:]) for row in rows]
-            if not rows:
-                return
-            last = rows[-1][0]
-            yield from documents
+        return self._engine.scan()
 
     @property
     def config(self) -> Config:
-        with self._store.reading() as connection:
-            return read_config(connection)
+        return self._engine.config()
 
     @property
     def embedder(self) -> Embedder | None:
         """The embedder that the corpus is built with, loaded on first use; None for a lexical-only corpus."""
-        return self._embedder_of(self.config)
-
-    def _embedder_of(self, config: Config) -> Embedder | None:
-        """The embedder of a state: another process may have built the corpus again with another one."""
-        if config.embedder_name == "none":
-            return None
-        with self._lock:
-            if self._embedder is None or self._embedder.name != config.embedder_name:
-                if config.embedder.startswith(ONLY_IN_A_PROGRAM):
-                    return Unavailable(config.embedder_name, config.dim, self.name)
-                self._embedder = _matching(load_embedder(config.embedder), config, self.name)
-            return self._embedder
+        return self._chosen.of(self.config)
 
     def info(self) -> dict[str, Any]:
         """Counts and configuration, as plain data."""
-        with self._store.reading() as connection:
-            config = read_config(connection)
-            rows = read_segments(connection)
-            (documents,) = connection.execute("SELECT count(*) FROM documents").fetchone()
-            (passages,) = connection.execute("SELECT count(*) FROM passages").fetchone()
-            doubts = {mode: floor_of(connection, config, mode).doubt for mode in config.floors}
+        config = self.config
+        doubts = {mode: floor_of(self._engine, config, mode).doubt for mode in config.floors}
         return {
             "name": self.name,
             "path": str(self.path) if self.path else None,
-            "documents": documents,
-            "passages": passages,
-            "segments": len(rows),
+            **self._engine.facts(),
             "analyzer": config.analyzer,
             "embedder": config.embedder_name,
             "dim": config.dim,
@@ -289,23 +195,13 @@ class Corpus:
     def __repr__(self) -> str:
         return f"Corpus({self.name!r}, path={str(self.path) if self.path else None!r})"
 
-    @contextlib.contextmanager
-    def _change(self) -> Iterator[Change]:
-        if self._embedder is None and not self._is_lexical:
-            # loaded before the lock is taken, since that may take long
-            self._is_lexical = self._embedder_of(self.config) is None
-        with self._store.writing() as connection:
-            config = read_config(connection)
-            with contextlib.closing(Change(self._store, connection, config, self._embedder_of(config))) as change:
-                yield change
-                change.finish()
-
 
 def create_corpus(
     name: str = "",
     *,
     path: str | Path | None = None,
     embedder: EmbedderSpec = None,
+    engine: str | None = None,
     in_memory: bool = False,
     rebuild: bool = False,
     **options: Any,
@@ -313,20 +209,26 @@ def create_corpus(
     """A corpus under that name or path, made if it is not there, with the default embedder unless another is given.
 
     An existing one keeps what it was built with; asking for something else is an error, or with `rebuild` a reindex.
-    Options are those of `Config`: analyzer, scoring, chunk_size, chunk_overlap.
+    `engine` is where a new one is kept: "embedded", which is the default, or the address of a cluster, such as
+    "opensearch+http://localhost:9200/shortlist". Options are those of `Config`: analyzer, scoring, chunk_size,
+    chunk_overlap.
     """
+    if in_memory and engine not in (None, EMBEDDED):
+        raise InputError("A corpus is kept in memory or by an engine, not both.")
     folder = None if in_memory else corpus_folder(name, path)
-    if folder is None or not (folder / DATABASE).exists():
-        wanted = "default" if embedder is None else embedder
-        loaded = load_embedder(wanted)
-        config = Config(**options)
-        if loaded is not None:
-            config = replace(config, embedder=_spec(wanted, loaded), embedder_name=loaded.name, dim=loaded.dim)
-        store = Store.create(folder, config)
-        embedder, rebuild = loaded or "none", False
-    else:
-        store = Store.open(folder)
-    corpus = Corpus(store, name or (folder.name if folder else "in memory"), None if rebuild else embedder)
+    own = name or (folder.name if folder else "in memory")
+    make = place_of(folder, own, engine) if folder else Here(None)
+    with closed_on_error(make):
+        if not make.exists():
+            wanted = "default" if embedder is None else embedder
+            loaded = load_embedder(wanted)
+            config = Config(**options)
+            if loaded is not None:
+                config = replace(config, embedder=spec_of(wanted, loaded), embedder_name=loaded.name, dim=loaded.dim)
+            make.create(config)
+            embedder, rebuild = loaded or "none", False
+    corpus = Corpus(make, own, None if rebuild else embedder, folder)
+    make.point()
     if rebuild:
         corpus.reindex(embedder, **options)
     config = corpus.config
@@ -341,23 +243,145 @@ def create_corpus(
     return corpus
 
 
-def open_corpus(name: str | Path, embedder: EmbedderSpec = None) -> Corpus:
-    """An existing corpus, by its name or by the path of its folder."""
+def open_corpus(name: str | Path, embedder: EmbedderSpec = None, *, engine: str | None = None) -> Corpus:
+    """An existing corpus, by its name or by the path of its folder; `engine` is where it is kept, if not known."""
     folder = corpus_folder(name)
-    if not (folder / DATABASE).exists():
-        raise CorpusNotFound(
-            f"There is no corpus {str(name)!r} (looked in {folder}). "
-            f"Build it first: shortlist.build(source, name={str(name)!r}), or shortlist build on the command line."
-        )
-    return Corpus(Store.open(folder), folder.name if isinstance(name, Path) else name, embedder)
+    own = folder.name if isinstance(name, Path) else name
+    make = place_of(folder, own, engine)
+    with closed_on_error(make):
+        if not make.exists():
+            raise CorpusNotFound(
+                f"There is no corpus {str(name)!r} (looked in {make}). "
+                f"Build it first: shortlist.build(source, name={str(name)!r}), or shortlist build on the command line."
+            )
+    corpus = Corpus(make, own, embedder, folder)
+    if engine is not None:
+        make.point()
+    return corpus
 
 
 def delete_corpus(name: str | Path) -> None:
-    """Delete what is stored of a corpus; not while somebody writes to it."""
+    """Delete what is stored of a corpus, wherever it is kept; not while somebody writes to it on this machine."""
     folder = corpus_folder(name)
-    if not (folder / DATABASE).exists():
+    if kept_at(name) is None:
         raise CorpusNotFound(f"There is nothing stored of the corpus {str(name)!r} (looked in {folder}).")
-    Store.delete(folder)
+    place = place_of(folder, str(name))
+    if isinstance(place, Elsewhere):
+        with closed_on_error(place):
+            place.delete()
+        pointers.forget(folder)
+    if (folder / DATABASE).exists():
+        Store.delete(folder)
+    elif folder.exists():
+        Store.delete_rest(folder)
+
+
+def kept_at(name: str | Path, path: str | Path | None = None) -> Path | None:
+    """The file that says that a corpus is stored, and where; None if nothing is."""
+    folder = corpus_folder(name, path)
+    return next((file for file in (folder / pointers.FILE, folder / DATABASE) if file.exists()), None)
+
+
+def place_of(folder: Path, name: str, engine: str | None = None) -> Here | Elsewhere:
+    """Where the corpus of a folder is kept, or will be. What is asked for must not contradict what is."""
+    known = pointers.read(folder)
+    if engine is None:
+        return Elsewhere(known.address, folder, known.name) if known else Here(folder)
+    wanted = None if engine == EMBEDDED else Address.parse(engine)
+    is_here = known is None and (folder / DATABASE).exists()
+    is_there = known is not None and (
+        wanted is None or (known.address.dialect, known.address.prefix) != (wanted.dialect, wanted.prefix)
+    )
+    if is_there or (is_here and wanted):
+        raise CorpusMismatch(
+            f"The corpus {name!r} is kept {f'in {known.address}' if known else 'on this machine'}, not "
+            f"{f'in {wanted}' if wanted else 'here'}. To move it: shortlist migrate {name} --to {wanted or EMBEDDED}."
+        )
+    return Elsewhere(wanted, folder, known.name if known else name) if wanted else Here(folder)
+
+
+class Here:
+    """The embedded engine of a folder, or of none, which is memory."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._store: Store | None = None
+
+    def __str__(self) -> str:
+        return str(self._folder)
+
+    def exists(self) -> bool:
+        return self._folder is not None and (self._folder / DATABASE).exists()
+
+    def create(self, config: Config) -> None:
+        self._store = Store.create(self._folder, config)
+
+    def __call__(self, name: str, chosen: Chosen) -> Engine:
+        if self._store is None:
+            assert self._folder is not None
+            self._store = Store.open(self._folder)
+        return Embedded(self._store, name, chosen)
+
+    def point(self) -> None:
+        """Let the folder mean what lies in it."""
+        if self._folder is not None:
+            pointers.forget(self._folder)
+
+    def delete(self) -> None:
+        if self._folder is not None:
+            Store.empty(self._folder)
+
+    def close(self) -> None:
+        if self._store is not None:
+            self._store.close()
+
+
+class Elsewhere:
+    """A cluster that keeps a corpus, and the folder that points to it."""
+
+    def __init__(self, address: Address, folder: Path, name: str) -> None:
+        from shortlist.index.engines.cluster import Cluster  # noqa: PLC0415  # only where a cluster is asked
+        from shortlist.index.engines.remote import Remote  # noqa: PLC0415
+
+        self._address, self._folder, self._name = address, folder, name
+        self._cluster = Cluster(address)
+        self._made = partial(Remote, self._cluster, folder, name)
+
+    def __str__(self) -> str:
+        return str(self._address)
+
+    def exists(self) -> bool:
+        try:
+            self._made(Chosen(self._name)).check()
+        except CorpusNotFound:
+            return False
+        return True
+
+    def create(self, config: Config) -> None:
+        self._made(Chosen(self._name)).create(config)
+
+    def __call__(self, name: str, chosen: Chosen) -> Engine:
+        return self._made(chosen)
+
+    def point(self) -> None:
+        """Let the folder mean this from now on."""
+        pointers.write(self._folder, self._address, self._name)
+
+    def delete(self) -> None:
+        self._made(Chosen(self._name)).delete()
+        self.close()
+
+    def close(self) -> None:
+        self._cluster.close()
+
+
+@contextmanager
+def closed_on_error(place: Here | Elsewhere) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        place.close()
+        raise
 
 
 def corpus_folder(name: str | Path, path: str | Path | None = None) -> Path:
@@ -372,21 +396,3 @@ def corpus_folder(name: str | Path, path: str | Path | None = None) -> Path:
     if isinstance(name, Path) or "/" in name or "\\" in name:
         return Path(name).expanduser()
     return corpus_dir(name)
-
-
-def _spec(embedder: EmbedderSpec, loaded: Embedder | None) -> str:
-    """What a corpus writes down to find its embedder again."""
-    if loaded is None:
-        return "none"
-    return lasting_name(embedder) if isinstance(embedder, str) else f"{ONLY_IN_A_PROGRAM}{loaded.name}"
-
-
-def _matching(embedder: Embedder | None, config: Config, name: str) -> Embedder | None:
-    given = embedder.name if embedder else "none"
-    if given != config.embedder_name:
-        raise CorpusMismatch(
-            f"The corpus {name!r} was built with the embedder {config.embedder_name!r}, not {given!r}. Leave the "
-            f"embedder out to use the one it has, build under another name, or pass rebuild=True to build it again "
-            f"with {given!r}."
-        )
-    return embedder

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from shortlist.index.store import Config, read_last_numbers, read_segments
+from shortlist.index.store import Config
+
+if TYPE_CHECKING:
+    from shortlist.index.engines import Engine
 
 # From this share of passages on that came, changed or went, scores are no longer those that a floor was set for.
 MUCH = 0.2
@@ -20,28 +22,22 @@ class Floor(NamedTuple):
     doubt: str = ""
 
 
-def origin(connection: sqlite3.Connection, config: Config) -> dict[str, Any]:
+def origin(engine: Engine, config: Config) -> dict[str, Any]:
     """What a floor that is set now belongs to."""
-    (documents,) = connection.execute("SELECT count(*) FROM documents").fetchone()
-    return {
-        **_made_of(config),
-        "documents": documents,
-        "passages": _live(connection),
-        "last_passage": read_last_numbers(connection)[1],
-    }
+    return {**_made_of(config), **engine.mark()}
 
 
-def floor_of(connection: sqlite3.Connection, config: Config, mode: str) -> Floor:
+def floor_of(engine: Engine, config: Config, mode: str) -> Floor:
     value, then = config.floors.get(mode), config.calibrations.get(mode)
-    return Floor(value, _doubt(connection, config, then) if value is not None and then else "")
+    return Floor(value, _doubt(engine, config, then) if value is not None and then else "")
 
 
-def _doubt(connection: sqlite3.Connection, config: Config, then: Mapping[str, Any]) -> str:
+def _doubt(engine: Engine, config: Config, then: Mapping[str, Any]) -> str:
     other = [name for name, value in _made_of(config).items() if then.get(name, value) != value]
     if other:
         return f"The floor was set for another {' and '.join(other)}: calibrate it again."
-    added = read_last_numbers(connection)[1] - then["last_passage"]
-    removed = then["passages"] + added - _live(connection)
+    added, passages = engine.since(dict(then))
+    removed = then["passages"] + added - passages
     changed = max(added, removed) / max(then["passages"], 1)
     if changed < MUCH:
         return ""
@@ -55,9 +51,3 @@ def _made_of(config: Config) -> dict[str, Any]:
     """What scores depend on besides the documents, as JSON gives it back."""
     scoring = {**asdict(config.scoring), "weights": list(config.scoring.weights)}
     return {"embedder": config.embedder_name, "analyzer": config.analyzer, "scoring": scoring}
-
-
-def _live(connection: sqlite3.Connection) -> int:
-    """How many passages there are, without a walk over all of them."""
-    (dead,) = connection.execute("SELECT count(*) FROM tombstones").fetchone()
-    return sum(row.size for row in read_segments(connection)) - int(dead)

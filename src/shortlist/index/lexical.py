@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from shortlist.index.asked import Asked
 from shortlist.index.formulas import FIELDS, FORMULAS, Scoring, gain_linear
 from shortlist.index.impacts import Impacts, norm
 from shortlist.index.postings import NAME_WORDS, Postings, weighted_length, weighted_tf
@@ -70,6 +71,16 @@ def top(scores: Floats, k: int) -> Positions:
         least = np.partition(values, len(values) - k)[len(values) - k] if k else np.inf
         found = found[values >= least]
     return found[np.argsort(-scores[found], kind="stable")].astype(np.int64)
+
+
+def asked_names(query: str) -> set[int]:
+    """The keys of all names that a query may hold; a mere stop word ("it", "no") must be all of it."""
+    asked = name_words(query)
+    return {
+        key
+        for start, end, key in span_keys(asked, NAME_WORDS)
+        if end - start > 1 or asked[start] not in STOP_WORDS or len(asked) == 1
+    }
 
 
 class Part:
@@ -200,9 +211,6 @@ def _make_room(size: int) -> tuple[NDArray[Any], ...]:
         np.empty(passages, np.int32),
     )
 
-
-# The terms of a query: each counts as often as it comes, or as much as it weighs.
-Asked = Sequence[str] | Mapping[str, float]
 
 _ALL = np.zeros(0, dtype=bool)
 _NOTHING = Ranking(np.zeros(0, np.int64), np.zeros(0))
@@ -447,17 +455,8 @@ class Lexical:
         return bool(self._find(terms).df.any())
 
     def named(self, query: str) -> Positions:
-        """Positions of passages whose name stands in the query, word for word.
-
-        A name that is a mere stop word ("it", "no") must be all of the query.
-        """
-        asked = name_words(query)
-        spans = {
-            key
-            for start, end, key in span_keys(asked, NAME_WORDS)
-            if end - start > 1 or asked[start] not in STOP_WORDS or len(asked) == 1
-        }
-        keys = np.array(list(spans), dtype=np.uint64)
+        """Positions of passages whose name stands in the query, word for word."""
+        keys = np.array(list(asked_names(query)), dtype=np.uint64)
         found = []
         for part in self.parts:
             names = part.postings.name_keys

@@ -46,6 +46,10 @@ class Snapshot:
         return self.view.size
 
     @property
+    def config(self) -> Config:
+        return self.view.config
+
+    @property
     def has_vectors(self) -> bool:
         return self.view.config.dim > 0
 
@@ -83,10 +87,32 @@ class Snapshot:
     def passages(self, positions: Positions) -> list[Passage]:
         return self._passages(self.view.passages(positions).tolist())
 
-    def sources(self) -> list[str]:
-        """Where the documents come from, each once and sorted; a document without a source stands for itself."""
-        rows = self._connection.execute("SELECT DISTINCT iif(source = '', id, source) FROM documents ORDER BY 1")
-        return [source for (source,) in rows]
+    def siblings(self, position: int) -> Positions:
+        """The positions of the document that begins at a position."""
+        end, step = position + 1, 16
+        (document,) = self.documents(np.array([position]))
+        while True:
+            following = np.arange(end, min(end + step, self.size))
+            same = int(np.argmin(np.append(self.documents(following) == document, False)))
+            end += same
+            if same < step:
+                return np.arange(position, end)
+
+    def sources(self, allowed: Mask | None = None) -> set[str]:
+        """Where the documents come from, each once; a document without a source stands for itself."""
+        if allowed is None:
+            rows = self._connection.execute("SELECT DISTINCT iif(source = '', id, source) FROM documents")
+            return {source for (source,) in rows}
+        permitted = self._ids_allowed(allowed)
+        return {source or id for id, source, _ in self.places() if id in permitted}
+
+    def permits(self, id: str, allowed: Mask) -> bool:
+        """Whether a document is among those that are allowed."""
+        return id in self._ids_allowed(allowed)
+
+    def _ids_allowed(self, allowed: Mask) -> set[str]:
+        positions = np.flatnonzero(allowed)
+        return set(self.ids(positions[self.lexical.is_alive(positions)]))
 
     def ids_of_file(self, id: str, source: str) -> set[str]:
         """The ids of the documents that came of one file, whose id is that of the file or begins with it."""
@@ -96,8 +122,12 @@ class Snapshot:
         """Id, source and locator of every document."""
         return self._connection.execute("SELECT id, source, locator FROM documents").fetchall()
 
-    def walk(self) -> Iterator[Passage]:
-        """Every passage, in the order of their numbers."""
+    def walk(self, allowed: Mask | None = None) -> Iterator[Passage]:
+        """Every passage that is allowed, in the order of their numbers."""
+        if allowed is not None:
+            permitted = self._ids_allowed(allowed)
+            yield from (passage for passage in self.walk() if passage.document_id in permitted)
+            return
         last = 0
         while True:
             query = "SELECT num FROM passages WHERE num > ? ORDER BY num LIMIT ?"
@@ -139,7 +169,10 @@ class Snapshot:
             found[number] = Passage(id, title or id, text, kind, source, locator, json.loads(metadata), context)
         return _each(found, numbers)
 
-    def match(self, key: str, test: Callable[[Any], bool]) -> Mask:
+    def everything(self) -> Mask:
+        return np.ones(self.size, dtype=bool)
+
+    def match(self, key: str, operator: str, operand: Any, test: Callable[[Any], bool]) -> Mask:
         """The positions whose document passes a test of one metadata value; MISSING stands for an absent one."""
         masks = [np.zeros(0, dtype=bool)]
         for item in self.view.loaded:
@@ -160,8 +193,8 @@ class Snapshot:
         )
         for number, metadata, *built_in in rows:
             value = _lookup(_parsed(metadata), key)
-            if value is MISSING and key in _BUILT_IN:
-                value = built_in[_BUILT_IN.index(key)]
+            if value is MISSING and key in BUILT_IN:
+                value = built_in[BUILT_IN.index(key)]
             if value is not MISSING:
                 written = json.dumps(value, sort_keys=True)
                 code = codes.setdefault(written, len(values))
@@ -191,7 +224,7 @@ def _parsed(metadata: str) -> Any:
         raise sqlite3.DatabaseError(f"metadata cannot be read: {error}") from None
 
 
-_BUILT_IN = ("id", "title", "kind", "source")
+BUILT_IN = ("id", "title", "kind", "source")
 
 
 def _lookup(metadata: dict[str, Any], key: str) -> Any:

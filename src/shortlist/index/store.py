@@ -192,6 +192,27 @@ class Store:
         os.rename(folder, away)
         shutil.rmtree(away)
 
+    @classmethod
+    def empty(cls, folder: Path) -> None:
+        """Delete a store out of a folder that goes on to mean something; not while somebody writes."""
+        import shutil  # noqa: PLC0415  # slow to import, rarely needed
+
+        with contextlib.suppress(CorpusDamaged, CorpusMismatch):
+            store = cls.open(folder)
+            with contextlib.closing(store), store.writing(wait=0):
+                pass
+        for end in ("", "-wal", "-shm"):
+            (folder / f"{DATABASE}{end}").unlink(missing_ok=True)
+        shutil.rmtree(folder / SEGMENTS, ignore_errors=True)
+
+    @classmethod
+    def delete_rest(cls, folder: Path) -> None:
+        """Delete a folder without a database, in which nothing is left but vectors that were remembered."""
+        for end in ("", "-wal", "-shm"):
+            (folder / f"{VECTORS}{end}").unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+
     def close(self) -> None:
         while self._idle:
             self._idle.pop().close()

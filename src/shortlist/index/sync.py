@@ -3,23 +3,87 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Set, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set, Sized
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from shortlist.errors import CorpusBusy, InputError
-from shortlist.index.change import Change
+from shortlist.index.engines import Documents, Progress
 from shortlist.index.records import Record, batched, clean, find_stamped, find_stored, to_record
-from shortlist.index.store import Store, read_generation, read_stamps
+from shortlist.index.store import read_generation, read_stamps
 from shortlist.types import Changes, Document, Problem, Stamp, Stamps
 
-Progress = Callable[[int, int | None], None]
-Documents = Iterable[Document | Problem]
-Begin = Callable[[], AbstractContextManager[Change]]
-
 BATCH = 500
+
+
+class Kept(Protocol):
+    """What is stored, to be compared with. What stands for a stored document is the engine's own affair."""
+
+    def generation(self) -> int: ...
+
+    def stored(self, ids: Sequence[str]) -> dict[str, tuple[Any, bytes]]:
+        """What stands for each of those documents that are stored, and its hash."""
+        ...
+
+    def everything(self) -> Iterable[tuple[Any, str, str]]:
+        """What stands for each document, its id and its source."""
+        ...
+
+    def stamps(self) -> dict[str, Stamp]: ...
+
+    def stamped(self, stamp: Stamp) -> set[str]:
+        """The ids of the stored documents that a stamp stands for."""
+        ...
+
+
+class Work(Protocol):
+    """A change on its way."""
+
+    @property
+    def kept(self) -> Kept:
+        """What is stored as this change sees it."""
+        ...
+
+    @property
+    def began_empty(self) -> bool: ...
+
+    def put(self, record: Record, stored: Any) -> None: ...
+
+    def remove(self, stored: Any) -> None: ...
+
+    def settle(self) -> Sequence[Problem]:
+        """Wait for all that was put; what of it the engine did not take, the rest being taken."""
+        ...
+
+    def keep_stamps(self, stamps: Iterable[Stamp], gone: Iterable[Stamp]) -> None: ...
+
+
+Begin = Callable[[], AbstractContextManager[Work]]
+Reading = Callable[[], AbstractContextManager[Kept]]
+
+
+class Rows:
+    """What the rows of a database hold."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def generation(self) -> int:
+        return read_generation(self._connection)
+
+    def stored(self, ids: Sequence[str]) -> dict[str, tuple[Any, bytes]]:
+        return dict(find_stored(self._connection, ids))
+
+    def everything(self) -> Iterable[tuple[Any, str, str]]:
+        return self._connection.execute("SELECT num, id, source FROM documents").fetchall()
+
+    def stamps(self) -> dict[str, Stamp]:
+        return read_stamps(self._connection)
+
+    def stamped(self, stamp: Stamp) -> set[str]:
+        return find_stamped(self._connection, stamp)
 
 
 class _Overtaken(Exception):
@@ -27,7 +91,12 @@ class _Overtaken(Exception):
 
 
 def sync(
-    store: Store, begin: Begin, documents: Documents, prune: bool, progress: Progress | None, strict: bool = False
+    reading: Reading,
+    begin: Begin,
+    documents: Documents,
+    prune: bool,
+    progress: Progress | None,
+    strict: bool = False,
 ) -> Changes:
     """Compare first, and take the writer's lock only at the first difference.
 
@@ -35,35 +104,39 @@ def sync(
     that can be had only once are compared under the lock from the start.
     """
     if iter(documents) is not documents:
-        first = _Sync(store, begin, strict=strict)
+        first = _Sync(reading, begin, strict=strict)
         try:
             return first.run(documents, prune, progress)
         except _Overtaken:
-            return _Sync(store, begin, strict=strict, locked=True, expected=first.seen).run(documents, prune, progress)
-    return _Sync(store, begin, strict=strict, locked=True).run(documents, prune, progress)
+            again = _Sync(reading, begin, strict=strict, locked=True, expected=first.seen)
+            return again.run(documents, prune, progress)
+    return _Sync(reading, begin, strict=strict, locked=True).run(documents, prune, progress)
 
 
-def compare(store: Store, documents: Documents, progress: Progress | None) -> Changes:
+def compare(reading: Reading, documents: Documents, progress: Progress | None) -> Changes:
     """What a sync would do."""
-    return sync(store, partial(_only_counting, store), documents, True, progress)
+    return sync(reading, partial(_only_counting, reading), documents, True, progress)
 
 
 @contextmanager
-def _only_counting(store: Store) -> Iterator[Any]:
-    with store.reading() as connection:
-        yield _Nothing(connection)
+def _only_counting(reading: Reading) -> Iterator[Work]:
+    with reading() as kept:
+        yield _Nothing(kept)
 
 
 class _Nothing:
     """Stands for a change and makes none."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self.connection = connection
+    def __init__(self, kept: Kept) -> None:
+        self.kept = kept
         self.began_empty = False
 
-    def put(self, record: Record, number: int | None) -> None: ...
+    def put(self, record: Record, stored: Any) -> None: ...
 
-    def remove(self, number: int) -> None: ...
+    def remove(self, stored: Any) -> None: ...
+
+    def settle(self) -> Sequence[Problem]:
+        return ()
 
     def keep_stamps(self, stamps: Iterable[Stamp], gone: Iterable[Stamp]) -> None: ...
 
@@ -72,13 +145,13 @@ class _Sync:
     """One sync on its way."""
 
     def __init__(
-        self, store: Store, begin: Begin, *, strict: bool, locked: bool = False, expected: Set[str] = frozenset()
+        self, reading: Reading, begin: Begin, *, strict: bool, locked: bool = False, expected: Set[str] = frozenset()
     ) -> None:
         self._strict = strict  # one that cannot be taken stops them all
-        self._store = store
+        self._read_state = reading
         self._begin = begin
         self._stack = ExitStack()
-        self._change: Change | None = None
+        self._change: Work | None = None
         self._generation: int | None = None  # of the state that was compared with, before there was a change
         self._locked = locked
         self._expected = expected  # came when the documents were read before
@@ -109,10 +182,12 @@ class _Sync:
                 )
             if prune and not (self._change is not None and self._change.began_empty):
                 self._prune()
+            if self._change is not None:
+                self._note_refused(self._change.settle())
             self._keep_stamps(prune)
             if self._change is None:
-                with self._reading() as connection:
-                    self._compare_generation(connection)
+                with self._reading() as kept:
+                    self._compare_generation(kept)
         changed = tuple(self._changed)
         skipped = sum(stamp.skipped for stamp in self._stamps.values())
         return Changes(self._added, len(changed), self._unchanged, self._removed, tuple(self._failed), skipped, changed)
@@ -127,8 +202,8 @@ class _Sync:
         since: Callable[[Stamps], Iterable[Document | Problem | Stamp]] | None = getattr(documents, "since", None)
         if since is None:
             return documents
-        with self._reading() as connection:
-            self._known = read_stamps(connection)
+        with self._reading() as kept:
+            self._known = kept.stamps()
         return since(self._known)
 
     def _take(self, batch: list[Any]) -> None:
@@ -145,12 +220,12 @@ class _Sync:
                 records.append(record)
         stored = self._stored(records)
         for record in records:
-            number, known_hash = stored.get(record.document.id, (None, b""))
+            there, known_hash = stored.get(record.document.id, (None, b""))
             if known_hash == record.hash:
                 self._unchanged += 1
                 continue
-            self._open_change().put(record, number)
-            if number is None:
+            self._open_change().put(record, there)
+            if there is None:
                 self._added += 1
             else:
                 self._changed.append(record.document.id)
@@ -160,8 +235,17 @@ class _Sync:
         same = [stamp for stamp in stamps if stamp == self._known.get(stamp.id)]
         if not same:
             return {}
-        with self._reading() as connection:
-            return {stamp: find_stamped(connection, stamp) for stamp in same}
+        with self._reading() as kept:
+            return {stamp: kept.stamped(stamp) for stamp in same}
+
+    def _note_refused(self, refused: Sequence[Problem]) -> None:
+        """Count among the failed what the engine did not take after all."""
+        for problem in refused:
+            self._failed.append(problem)
+            if problem.id in self._changed:
+                self._changed.remove(problem.id)
+            else:
+                self._added -= 1
 
     def _keep_stamps(self, prune: bool) -> None:
         """Write down the new stamps, but none of a file with a document that could not be taken: it is tried again."""
@@ -190,40 +274,43 @@ class _Sync:
     def _prune(self) -> None:
         """Remove what did not come, except what a Problem speaks of: it may still be there, only unreadable."""
         self._unreadable.discard("")
-        for number in self._gone():
-            self._open_change().remove(number)
+        for stored in self._gone():
+            self._open_change().remove(stored)
             self._removed += 1
 
-    def _gone(self) -> list[int]:
-        with self._reading() as connection:
-            rows = connection.execute("SELECT num, id, source FROM documents").fetchall()
-        return [number for number, id, source in rows if id not in self.seen and source not in self._unreadable]
+    def _gone(self) -> list[Any]:
+        with self._reading() as kept:
+            return [
+                stored
+                for stored, id, source in kept.everything()
+                if id not in self.seen and source not in self._unreadable
+            ]
 
-    def _stored(self, records: list[Record]) -> dict[str, tuple[int, bytes]]:
+    def _stored(self, records: list[Record]) -> dict[str, tuple[Any, bytes]]:
         if self._change is not None and self._change.began_empty:
             return {}
-        with self._reading() as connection:
-            return find_stored(connection, [record.document.id for record in records])
+        with self._reading() as kept:
+            return kept.stored([record.document.id for record in records])
 
     @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
+    def _reading(self) -> Iterator[Kept]:
         """What this change sees or, before there is one, what everybody sees."""
         if self._change is not None:
-            yield self._change.connection
+            yield self._change.kept
             return
-        with self._store.reading() as connection:
+        with self._read_state() as kept:
             if self._generation is None:
-                self._generation = read_generation(connection)
-            yield connection
+                self._generation = kept.generation()
+            yield kept
 
-    def _open_change(self) -> Change:
+    def _open_change(self) -> Work:
         if self._change is None:
             self._change = self._stack.enter_context(self._begin())
-            self._compare_generation(self._change.connection)
+            self._compare_generation(self._change.kept)
         return self._change
 
-    def _compare_generation(self, connection: sqlite3.Connection) -> None:
-        if self._generation is not None and read_generation(connection) != self._generation:
+    def _compare_generation(self, kept: Kept) -> None:
+        if self._generation is not None and kept.generation() != self._generation:
             raise _Overtaken
 
 

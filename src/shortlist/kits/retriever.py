@@ -16,6 +16,7 @@ from shortlist.errors import InputError, SourceError
 from shortlist.index.corpus import Corpus, create_corpus
 from shortlist.index.formulas import Scoring
 from shortlist.index.records import clean, to_record
+from shortlist.index.snapshot import Snapshot
 from shortlist.index.split import CHUNKED_KINDS, LED_KINDS
 from shortlist.search.select import large_shares
 from shortlist.sources.tools import tools_in_catalog
@@ -123,6 +124,8 @@ class BM25SRetriever:
         if not isinstance(query, str):
             return _failure(f"The query is a string, not {type(query).__name__}.", settings)
         with self.corpus.snapshot() as snapshot:
+            if not isinstance(snapshot, Snapshot):  # a softmax takes the scores of all
+                return _failure(f"The corpus {self.corpus.name!r} is not kept on this machine", settings)
             lexical = snapshot.lexical
             if not lexical.live:
                 return _failure("No documents indexed", settings)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from shortlist.errors import CorpusNotFound, InputError
 from shortlist.index.corpus import Corpus
@@ -19,7 +17,7 @@ from shortlist.search.retrieve import search_passages
 from shortlist.types import Hit, Mode, Passage
 
 if TYPE_CHECKING:
-    from shortlist.index.snapshot import Snapshot
+    from shortlist.index.engines import Allowed, State
 
 MOST_SOURCES = 500
 MOST_MATCHES = 20
@@ -119,9 +117,8 @@ def keyword_search(
     found: list[dict[str, Any]] = []
     for one in corpora:
         with one.snapshot() as snapshot:
-            permitted = _permitted(snapshot, filter)
-            for count, passage in enumerate(snapshot.walk(), 1):
-                if passage.document_id in permitted and wanted in (None, name_of(passage)):
+            for count, passage in enumerate(snapshot.walk(_permitted(snapshot, filter)), 1):
+                if wanted in (None, name_of(passage)):
                     at = _find(fold(passage.text), alternatives)
                     if at >= 0:
                         found.append(_of_passage(passage, one.name, at) | {"score": 1.0})
@@ -142,7 +139,8 @@ def get_neighbors(
     for one in corpora:
         with one.snapshot() as snapshot:
             near = snapshot.neighbors(wanted, locator, min(before, MOST_NEIGHBORS), min(after, MOST_NEIGHBORS))
-            if near and near[0].document_id in _permitted(snapshot, filter):
+            permitted = _permitted(snapshot, filter)
+            if near and (permitted is None or snapshot.permits(near[0].document_id, permitted)):
                 passages = [_of_passage(passage, one.name) for passage in near]
                 return {"source": wanted, "locator": locator, "passages": passages}
     raise CorpusNotFound(f"There is no passage {locator!r} in {wanted!r}: see the locators of what was found.")
@@ -162,27 +160,12 @@ def _sources(corpora: Sequence[Corpus], condition: Filter | None) -> set[str]:
     names: set[str] = set()
     for one in corpora:
         with one.snapshot() as snapshot:
-            if condition is None:
-                names.update(snapshot.sources())
-            else:
-                permitted = _permitted(snapshot, condition)
-                names.update(source or id for id, source, _ in snapshot.places() if id in permitted)
+            names |= snapshot.sources(_permitted(snapshot, condition))
     return names
 
 
-def _permitted(snapshot: Snapshot, condition: Filter | None) -> Container[str]:
-    """The ids of the documents that meet a condition."""
-    if condition is None:
-        return _Everything()
-    positions = np.flatnonzero(allowed(snapshot, condition))
-    return set(snapshot.ids(positions[snapshot.lexical.is_alive(positions)]))
-
-
-class _Everything:
-    """Holds all ids."""
-
-    def __contains__(self, id: object) -> bool:
-        return True
+def _permitted(snapshot: State, condition: Filter | None) -> Allowed | None:
+    return None if condition is None else allowed(snapshot, condition)
 
 
 def _resolved(corpora: Sequence[Corpus], source: str, condition: Filter | None) -> str:

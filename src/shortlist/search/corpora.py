@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from shortlist.errors import CorpusError, CorpusNotFound, InputError, RegistryDamaged
-from shortlist.index.corpus import Corpus, EmbedderSpec, corpus_folder, create_corpus, open_corpus
+from shortlist.index.chosen import EmbedderSpec
+from shortlist.index.corpus import Corpus, create_corpus, kept_at, open_corpus
+from shortlist.index.engines import EMBEDDED, Progress, pointers
 from shortlist.index.places import OF_A_PATH, full_name, stored_corpora
-from shortlist.index.store import DATABASE
-from shortlist.index.sync import Progress
 from shortlist.search import registry
 from shortlist.sources import CorpusSource, documents_of
 from shortlist.types import Document
@@ -35,6 +35,7 @@ def build(
     *,
     path: str | Path | None = None,
     embedder: EmbedderSpec = None,
+    engine: str | None = None,
     in_memory: bool = False,
     prune: bool = True,
     rebuild: bool = False,
@@ -44,13 +45,15 @@ def build(
     """Make a corpus hold what a source has now, and keep it: incremental, idempotent, all or nothing.
 
     `source` may be a name that is registered or built in, such as "skills". A new corpus gets `embedder` (or the
-    default one); an existing one keeps its own, and another is an error unless `rebuild` is set. What happened is in
-    `corpus.changes`. Options are those of `create_corpus`.
+    default one); an existing one keeps its own, and another is an error unless `rebuild` is set. `engine` is the
+    address of a cluster to keep it in, if not on this machine. What happened is in `corpus.changes`. Options are those
+    of `create_corpus`.
     """
     if isinstance(source, str) and (entry := registry.find(source)):
         source, name = entry.source(), name or entry.name
-        if embedder is None and not corpus_folder(name, path).joinpath(DATABASE).exists():
-            embedder = entry.embedder
+        if kept_at(name, path) is None:
+            embedder = entry.embedder if embedder is None else embedder
+            engine = entry.engine if engine is None else engine
     if isinstance(source, Corpus | str | Path) or not isinstance(source, Iterable):
         near = did_you_mean(source, registry.names()) if isinstance(source, str) else ""
         raise InputError(
@@ -59,7 +62,13 @@ def build(
     if not isinstance(source, CorpusSource):
         source = CorpusSource.from_mapping(source) if isinstance(source, Mapping) else CorpusSource.from_list(source)
     corpus = create_corpus(
-        name or source.name, path=path, embedder=embedder, in_memory=in_memory, rebuild=rebuild, **options
+        name or source.name,
+        path=path,
+        embedder=embedder,
+        engine=engine,
+        in_memory=in_memory,
+        rebuild=rebuild,
+        **options,
     )
     corpus.sync(source, prune=prune, progress=progress)
     return corpus
@@ -95,7 +104,7 @@ def _means_corpora(items: Any) -> TypeGuard[Sequence[Corpus | str | Path]]:
 def is_known(name: str) -> bool:
     """Whether the name stands for a corpus: registered, built in or stored."""
     try:
-        if (corpus_folder(name) / DATABASE).exists():
+        if kept_at(name):
             return True
         entry = registry.find(name)
         return entry is not None and (not name.startswith(OF_A_PATH) or Path(entry.roots[0]).exists())
@@ -104,14 +113,16 @@ def is_known(name: str) -> bool:
 
 
 def opened(name: str | Path, progress: Progress | None = None) -> Corpus:
-    """The corpus of that name, kept open for the next call as long as its database is the same one.
+    """The corpus of that name, kept open for the next call as long as the file that it is known by is the same one.
 
     A known one that was never built, or not to the end, is built now.
     """
-    database = corpus_folder(name) / DATABASE
     try:
-        key = str(database.resolve()), database.stat().st_ino
+        file = kept_at(name)
+        key = (str(file.resolve()), file.stat().st_ino) if file else None
     except (OSError, ValueError):
+        key = None
+    if key is None:
         return _built_at_first_use(name, progress)
     found = _open.pop(key, None)
     if found is None:
@@ -149,14 +160,17 @@ def _row(name: str, folder: Path | None) -> dict[str, Any]:
         "documents": None,
         "passages": None,
         "embedder": None,
+        "engine": str(entry.engine if entry and entry.engine and folder is None else EMBEDDED),
         "bytes": size_of(folder),
         "problem": None,
     }
     if folder is not None:
         try:
+            pointer = pointers.read(folder)
+            row["engine"] = str(pointer.address) if pointer else EMBEDDED
             with open_corpus(folder) as corpus:
                 found = corpus.info()
-                row |= {key: found[key] for key in ("documents", "passages", "embedder")}
+                row |= {key: found[key] for key in ("documents", "passages", "embedder", "bytes") if key in found}
         except CorpusError as error:
             row["problem"] = str(error)
     return row

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 from shortlist.errors import InputError
 from shortlist.index.asked import weight_of
 from shortlist.index.corpus import Corpus
-from shortlist.index.sync import Progress
+from shortlist.index.engines import Progress
 from shortlist.search.corpora import Searchable
 from shortlist.search.disclose import disclose
 from shortlist.search.filter import Filter

@@ -1,4 +1,4 @@
-"""Which passages are allowed? Conditions on metadata, as a mapping, turned into a mask over a snapshot.
+"""Which passages are allowed? Conditions on metadata, as a mapping, turned into what a snapshot filters by.
 
 A plain value means equality; for a list in the metadata, any of its items may match. Operators: $eq $ne $gt $gte $lt
 $lte $in $nin $exists, and $and $or $not around conditions. Keys may be dotted paths; id, title, kind and source are
@@ -11,53 +11,51 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from shortlist.errors import InputError
 from shortlist.index.records import clean
-from shortlist.index.snapshot import MISSING, Snapshot
+from shortlist.index.snapshot import MISSING
 
 if TYPE_CHECKING:
-    from shortlist.types import Mask
+    from shortlist.index.engines import Allowed, State
 
 Filter = Mapping[str, Any]
 Test = Callable[[Any], bool]
 
 
-def allowed(snapshot: Snapshot, condition: Filter) -> Mask:
+def allowed(snapshot: State, condition: Filter) -> Allowed:
     """The positions that meet a condition; an empty one is met by all."""
     if not isinstance(condition, Mapping):
         raise InputError(f"A filter is a mapping such as {{'access': 'read'}}, not {type(condition).__name__}.")
-    mask = np.ones(snapshot.size, dtype=bool)
+    mask = snapshot.everything()
     for key, value in condition.items():
         if not isinstance(key, str):
             raise InputError(f"The keys of a filter are names of metadata, not {key!r}.")
         if key == "$and":
             for part in _parts(key, value):
-                mask &= allowed(snapshot, part)
+                mask = mask & allowed(snapshot, part)
         elif key == "$or":
-            any_of = np.zeros(snapshot.size, dtype=bool)
+            any_of = ~snapshot.everything()
             for part in _parts(key, value):
-                any_of |= allowed(snapshot, part)
-            mask &= any_of
+                any_of = any_of | allowed(snapshot, part)
+            mask = mask & any_of
         elif key == "$not":
-            mask &= ~allowed(snapshot, value)
+            mask = mask & ~allowed(snapshot, value)
         elif key.startswith("$"):
             raise InputError(f"Unknown operator {key!r} in a filter; around conditions stand $and, $or and $not.")
         else:
-            mask &= _matching(snapshot, key, value)
+            mask = mask & _matching(snapshot, key, value)
     return mask
 
 
-def _matching(snapshot: Snapshot, key: str, value: Any) -> Mask:
+def _matching(snapshot: State, key: str, value: Any) -> Allowed:
     if not (isinstance(value, Mapping) and any(str(name).startswith("$") for name in value)):
-        return snapshot.match(key, _equals(value))
-    mask = np.ones(snapshot.size, dtype=bool)
+        return snapshot.match(key, "$eq", value, _equals(value))
+    mask = snapshot.everything()
     for name, operand in value.items():
         if name == "$not":
-            mask &= ~_matching(snapshot, key, operand)
+            mask = mask & ~_matching(snapshot, key, operand)
         elif name in _OPERATORS:
-            mask &= snapshot.match(key, _OPERATORS[name](operand))
+            mask = mask & snapshot.match(key, name, operand, _OPERATORS[name](operand))
         else:
             raise InputError(
                 f"Unknown operator {name!r} for {key!r} in a filter; the known ones are {', '.join(_OPERATORS)}, $not."

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from shortlist.errors import SourceError
-from shortlist.index.corpus import Corpus, EmbedderSpec, corpus_folder, create_corpus
+from shortlist.index.chosen import EmbedderSpec
+from shortlist.index.corpus import Corpus, create_corpus, kept_at
 from shortlist.index.records import clean
 from shortlist.index.split import split
-from shortlist.index.store import DATABASE, Config
+from shortlist.index.store import Config
 from shortlist.sources import CorpusSource
 from shortlist.types import Document, Problem, Stamp, Stamps
 
@@ -63,19 +64,20 @@ def ingest(
     *,
     path: str | Path | None = None,
     embedder: EmbedderSpec = None,
+    engine: str | None = None,
     progress: OnProgress | None = None,
     **options: Any,
 ) -> tuple[Corpus, Ingested]:
     """Bring the files at these paths into a corpus; the corpus, and what was done.
 
-    `path` is the folder of the corpus instead of the one that its name stands for, options are those of
+    `path` is the folder of the corpus instead of the one that its name stands for; `engine` and options are those of
     `create_corpus`. `progress` is called after each file.
     """
     places = [Path(place).expanduser() for place in ([paths] if isinstance(paths, str | Path) else paths)]
     gone = [place for place in places if not place.exists()]
-    if gone and not (corpus_folder(name, path) / DATABASE).exists():
+    if gone and kept_at(name, path) is None:
         raise SourceError(f"There is nothing at {gone[0]}.")
-    corpus = create_corpus(name, path=path, embedder=embedder, **options)
+    corpus = create_corpus(name, path=path, embedder=embedder, engine=engine, **options)
     done = Ingested()
     known = corpus.stamps()
     for place in places:

@@ -13,6 +13,8 @@ from typing import Any
 
 from shortlist.errors import InputError, RegistryDamaged
 from shortlist.index.atomic import locked, replace_text
+from shortlist.index.engines import EMBEDDED
+from shortlist.index.engines.address import Address
 from shortlist.index.places import OF_A_PATH, config_dir, corpus_dir, full_name, stored_corpora
 from shortlist.sources import SOURCES, CorpusSource
 
@@ -26,13 +28,17 @@ ONLY_IN_A_PROGRAM = ("mapping", "list")
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """What a name stands for: a kind of source, the places it reads, its options, and the embedder to build with."""
+    """What a name stands for: a kind of source, the places it reads, its options, and what to build with.
+
+    `engine` is the address of the cluster that keeps it, without secrets, or None for this machine.
+    """
 
     name: str
     kind: str
     roots: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     embedder: str | None = None
+    engine: str | None = None
 
     def source(self) -> CorpusSource:
         make = SOURCES.get(self.kind)
@@ -44,7 +50,13 @@ class Registration:
         return CorpusSource.of_kind(self.kind, *self.roots, name=self.name, **self.options)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "roots": list(self.roots), "options": dict(self.options), "embedder": self.embedder}
+        return {
+            "kind": self.kind,
+            "roots": list(self.roots),
+            "options": dict(self.options),
+            "embedder": self.embedder,
+            **({"engine": self.engine} if self.engine else {}),
+        }
 
 
 def register(
@@ -54,20 +66,23 @@ def register(
     pattern: str | None = None,
     *,
     embedder: str | None = None,
+    engine: str | None = None,
     replace: bool = False,
     **options: Any,
 ) -> Registration:
     """Remember what a name stands for, for every process and every later day; nothing is read or built yet.
 
-    `root` is a place to read, or several; `pattern` and further options are those of the kind of source. The same
-    name with another meaning is an error unless `replace` is set.
+    `root` is a place to read, or several; `pattern` and further options are those of the kind of source; `engine` is
+    the address of a cluster to keep it in, of which user and password are not remembered. The same name with another
+    meaning is an error unless `replace` is set.
     """
     _check_name(name)
     if kind in ONLY_IN_A_PROGRAM:
         raise InputError(f"A {kind} lives only in a program and cannot be registered; build it with shortlist.build.")
     roots = () if root is None else (root,) if isinstance(root, str | Path) else tuple(root)
     given = {key: value for key, value in {"pattern": pattern, **options}.items() if value is not None}
-    entry = Registration(name, kind, tuple(_lasting(place) for place in roots), given, embedder)
+    address = None if engine in (None, EMBEDDED) else str(Address.parse(engine))
+    entry = Registration(name, kind, tuple(_lasting(place) for place in roots), given, embedder, address)
     entry.source()  # which says what is wrong with it
     with _writing() as known:
         if name in known and known[name] != entry and not replace:
@@ -171,8 +186,15 @@ def _read(path: Path) -> dict[str, Registration]:
         ) from error
 
 
-def _entry(name: str, kind: str, roots: list[str], options: dict[str, Any], embedder: str | None) -> Registration:
-    return Registration(name, str(kind), tuple(map(str, roots)), dict(options), embedder)
+def _entry(
+    name: str,
+    kind: str,
+    roots: list[str],
+    options: dict[str, Any],
+    embedder: str | None,
+    engine: str | None = None,
+) -> Registration:
+    return Registration(name, str(kind), tuple(map(str, roots)), dict(options), embedder, engine)
 
 
 def _write(path: Path, known: Mapping[str, Registration]) -> None:

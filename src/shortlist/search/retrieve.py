@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, get_args
 import numpy as np
 
 from shortlist.errors import InputError
-from shortlist.index.asked import asked
+from shortlist.index.asked import Asked, asked
 from shortlist.index.corpus import Corpus
-from shortlist.index.lexical import Asked, top
-from shortlist.index.sync import Progress
+from shortlist.index.engines import Progress
+from shortlist.index.lexical import top
+from shortlist.index.snapshot import Snapshot
 from shortlist.search.corpora import Searchable, resolve
 from shortlist.search.filter import Filter, allowed
 from shortlist.search.fuse import blend, reciprocal_rank
@@ -22,8 +23,8 @@ from shortlist.search.trust import BY_WORDS, probability, trust_in
 from shortlist.types import Hit, Hits, Mode, Passage
 
 if TYPE_CHECKING:
-    from shortlist.index.snapshot import Snapshot
-    from shortlist.types import Floats, Mask, Positions, Ranking
+    from shortlist.index.engines import Allowed, State
+    from shortlist.types import Floats, Positions, Ranking
 
 # How deep each ranking goes into a fusion; a rank beyond adds less than a thousandth.
 FUSED_DEPTH = 1000
@@ -128,11 +129,11 @@ def check_comparable(corpora: Sequence[Corpus], mode: Mode) -> None:
 
 def look(
     corpus: Corpus,
-    snapshot: Snapshot,
+    snapshot: State,
     query: str,
     mode: Mode,
     k: int,
-    mask: Mask | None,
+    mask: Allowed | None,
     *,
     beside_others: bool,
     read: Callable[[Positions], list[Passage]] | None = None,
@@ -141,7 +142,7 @@ def look(
     """What one state of a corpus has for a query; `read` may know passages without asking the database."""
     lexical = snapshot.lexical
     weighed = asked(lexical.analyzer, query)
-    trust = trust_in(snapshot.view.config.embedder_name)
+    trust = trust_in(snapshot.config.embedder_name)
     parts, scores = _score(snapshot, query, weighed, mode, mask, trust.lexical_share)
     named = lexical.named(query)
     if whole:
@@ -154,7 +155,7 @@ def look(
     signals["covered"] = lexical.held_at(weighed, positions)
     signals["named"] = _belong(snapshot, positions, named)
     weights = trust.relevance if "dense" in signals else BY_WORDS
-    slope, shift = snapshot.view.config.calibrations.get(mode, {}).get("relevance", (1.0, 0.0))
+    slope, shift = snapshot.config.calibrations.get(mode, {}).get("relevance", (1.0, 0.0))
     relevance = probability(slope * weights.odds(signals) + shift).tolist()
     names, perfect = frozenset[str](), 1.0
     if beside_others:
@@ -222,7 +223,7 @@ class _Blend(_Scores):
         words: _Scores,
         meaning: _Scores,
         mix: Callable[[Floats, Floats], Floats],
-        everything: Callable[[], Floats],
+        everything: Callable[[], Floats] | None,
     ) -> None:
         self._words = words
         self._meaning = meaning
@@ -239,7 +240,7 @@ class _Blend(_Scores):
             least = self._mix(last, self._meaning.at(meaning[-1:]))[0] if len(meaning) >= depth else -np.inf
             if least == -np.inf or (len(best) >= k and scores[best[k - 1]] > least):
                 return positions[best]
-        return top(self._all(), k)
+        return positions[best] if self._all is None else top(self._all(), k)
 
     def at(self, positions: Positions) -> Floats:
         return self._mix(self._words.at(positions), self._meaning.at(positions))
@@ -249,43 +250,55 @@ def _found(scores: Floats) -> Floats:
     return np.where(scores > 0, scores, -np.inf)
 
 
-def _terms(snapshot: Snapshot, query: str, weighed: Mapping[str, float], mode: Mode) -> Asked:
+def _terms(snapshot: State, query: str, weighed: Mapping[str, float], mode: Mode) -> Asked:
     """The terms of the query as a mode takes them: BM25 by itself as its formula says, "auto" as measured best."""
     return weighed if mode == "auto" else snapshot.lexical.analyzer.terms(query)
 
 
 def _score(
-    snapshot: Snapshot, query: str, weighed: Mapping[str, float], mode: Mode, mask: Mask | None, share: float
+    snapshot: State, query: str, weighed: Mapping[str, float], mode: Mode, mask: Allowed | None, share: float
 ) -> tuple[dict[str, _Scores], _Scores]:
     """The scores, and the parts that they are made of."""
     lexical = snapshot.lexical
     by_words = mode != "dense"
     by_meaning = mode in ("dense", "hybrid") or (mode == "auto" and snapshot.has_vectors)
     terms = _terms(snapshot, query, weighed, mode)
-    mix = partial(blend, ideal=lexical.ideal(terms), share=share) if by_words and by_meaning else None
-    if snapshot.size < ALL_SCORES_BELOW:
-        scores = {}
-        if by_words:
-            scores["lexical"] = _found(lexical.scores(terms, mask))
-        if by_meaning:
-            scores["dense"] = snapshot.dense.scores(query, mask)
+    mix = partial(blend, ideal=lexical.ideal(terms), share=share) if mode == "auto" and by_meaning else None
+    all_scores = partial(_score_all, snapshot, query, terms, mask) if isinstance(snapshot, Snapshot) else None
+    blended: _Scores | None = None
+    if all_scores and snapshot.size < ALL_SCORES_BELOW:  # elsewhere only the best can be had
+        scores = all_scores(by_words, by_meaning)
         parts = {name: _Scores(values) for name, values in scores.items()}
-        blended = mix and _Scores(mix(scores["lexical"], scores["dense"]))
+        blended = _Scores(mix(scores["lexical"], scores["dense"])) if mix else None
     else:
         parts = _score_best(snapshot, query, terms, mask, by_words, by_meaning)
-        blended = mix and _Blend(
-            parts["lexical"],
-            parts["dense"],
-            mix,
-            lambda: mix(_found(lexical.scores(terms, mask)), snapshot.dense.scores(query, mask)),
-        )
+        if mix:
+            everything = partial(_mixed, mix, all_scores) if all_scores else None
+            blended = _Blend(parts["lexical"], parts["dense"], mix, everything)
     if mode == "hybrid":
         return parts, _fused(snapshot, parts)
     return parts, blended or next(iter(parts.values()))
 
 
+def _mixed(mix: Callable[[Floats, Floats], Floats], all_scores: Callable[[bool, bool], dict[str, Floats]]) -> Floats:
+    scores = all_scores(True, True)
+    return mix(scores["lexical"], scores["dense"])
+
+
+def _score_all(
+    snapshot: Snapshot, query: str, terms: Asked, mask: Allowed | None, by_words: bool, by_meaning: bool
+) -> dict[str, Floats]:
+    """Scores of every position."""
+    scores = {}
+    if by_words:
+        scores["lexical"] = _found(snapshot.lexical.scores(terms, mask))
+    if by_meaning:
+        scores["dense"] = snapshot.dense.scores(query, mask)
+    return scores
+
+
 def _score_best(
-    snapshot: Snapshot, query: str, terms: Asked, mask: Mask | None, by_words: bool, by_meaning: bool
+    snapshot: State, query: str, terms: Asked, mask: Allowed | None, by_words: bool, by_meaning: bool
 ) -> dict[str, _Scores]:
     """Scores that are computed where they are asked for."""
     lexical = snapshot.lexical
@@ -299,9 +312,23 @@ def _score_best(
     return parts
 
 
-def _fused(snapshot: Snapshot, parts: dict[str, _Scores]) -> _Scores:
+class _Few(_Scores):
+    """The scores of a few positions."""
+
+    def __init__(self, positions: Positions, scores: Floats) -> None:
+        self._positions = positions
+        self._scores = scores
+        self._known = dict(zip(positions.tolist(), scores.tolist(), strict=True))
+
+    def top(self, k: int) -> Positions:
+        return self._positions[top(self._scores, k)]
+
+    def at(self, positions: Positions) -> Floats:
+        return np.array([self._known.get(position, -np.inf) for position in positions.tolist()], dtype=np.float64)
+
+
+def _fused(snapshot: State, parts: dict[str, _Scores]) -> _Scores:
     """Reciprocal ranks of documents, each standing at the passage that words chose or, without any, meaning."""
-    scores = np.full(snapshot.size, -np.inf)
     best = {name: _best_passages(snapshot, part, FUSED_DEPTH) for name, part in parts.items()}
     place: dict[int, int] = {}
     for positions in reversed(best.values()):
@@ -310,12 +337,12 @@ def _fused(snapshot: Snapshot, parts: dict[str, _Scores]) -> _Scores:
     for name, positions in best.items():
         found = dict(zip(snapshot.documents(positions).tolist(), parts[name].at(positions).tolist(), strict=True))
         rankings.append(np.array([found.get(document, -np.inf) for document in place]))
-    if place:
-        scores[list(place.values())] = reciprocal_rank(rankings)
-    return _Scores(scores)
+    order = sorted(range(len(place)), key=list(place.values()).__getitem__)
+    scores = reciprocal_rank(rankings) if place else np.zeros(0)
+    return _Few(np.array(list(place.values()), dtype=np.int64)[order], scores[order])
 
 
-def _best_passages(snapshot: Snapshot, scores: _Scores, k: int) -> Positions:
+def _best_passages(snapshot: State, scores: _Scores, k: int) -> Positions:
     """The best position of each of the k best documents, and of all that tie with the last, best first."""
     wanted = k
     while True:
@@ -326,7 +353,7 @@ def _best_passages(snapshot: Snapshot, scores: _Scores, k: int) -> Positions:
         wanted *= 4
 
 
-def _best(snapshot: Snapshot, scores: _Scores, k: int, named: Positions) -> Positions:
+def _best(snapshot: State, scores: _Scores, k: int, named: Positions) -> Positions:
     """The positions of the k hits, by score, then by id; documents that the query names are always among them."""
     if k == 0:
         return np.zeros(0, np.int64)
@@ -336,32 +363,24 @@ def _best(snapshot: Snapshot, scores: _Scores, k: int, named: Positions) -> Posi
     missing = named[~np.isin(snapshot.documents(named), snapshot.documents(best))]
     if not len(missing):
         return best
-    missing = np.array([_best_of_document(snapshot, scores, position) for position in missing.tolist()])
+    missing = np.array([_best_of(scores, snapshot.siblings(position)) for position in missing.tolist()])
     is_named = np.isin(snapshot.documents(best), snapshot.documents(named))
     wanted = _ordered(snapshot, scores, np.concatenate([best[is_named], missing]))[:k]
     return _ordered(snapshot, scores, np.concatenate([wanted, best[~is_named][: k - len(wanted)]]))
 
 
-def _belong(snapshot: Snapshot, positions: Positions, others: Positions) -> Floats:
+def _belong(snapshot: State, positions: Positions, others: Positions) -> Floats:
     """1 for each position whose document is one of the others', else 0."""
     if not len(others):
         return np.zeros(len(positions))
     return np.isin(snapshot.documents(positions), snapshot.documents(others)).astype(np.float64)
 
 
-def _best_of_document(snapshot: Snapshot, scores: _Scores, position: int) -> int:
-    """The position of the best passage in the document that begins at a position."""
-    end, step = position + 1, 16
-    (document,) = snapshot.documents(np.array([position]))
-    while True:
-        following = np.arange(end, min(end + step, snapshot.size))
-        same = int(np.argmin(np.append(snapshot.documents(following) == document, False)))
-        end += same
-        if same < step:
-            return position + int(np.argmax(scores.at(np.arange(position, end))))
+def _best_of(scores: _Scores, positions: Positions) -> int:
+    return int(positions[np.argmax(scores.at(positions))])
 
 
-def _ordered(snapshot: Snapshot, scores: _Scores, positions: Positions) -> Positions:
+def _ordered(snapshot: State, scores: _Scores, positions: Positions) -> Positions:
     """By score, best first, and by id where scores are equal."""
     values = scores.at(positions)
     if len(set(values.tolist())) == len(values):  # np.unique would import all of numpy.ma

@@ -16,6 +16,8 @@ from starlette.staticfiles import StaticFiles
 
 import shortlist
 from shortlist.errors import SourceError
+from shortlist.index.engines.address import sign_in
+from shortlist.index.snapshot import Snapshot
 from shortlist.search.corpora import size_of
 from shortlist.serve import page, shapes
 from shortlist.serve.asking import add_ask
@@ -62,6 +64,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     """The service as an ASGI application. Its catalog is open, and closed at the end of its life."""
     settings = settings or Settings()
     llm = connect(settings.llm)
+    who = settings.engine
+    sign_in(who.user, who.password.get_secret_value() if who.password else "", who.certificate)
     served = Served(settings)
     workers = Workers()
     metrics = Metrics(lambda: _numbers(served))
@@ -152,7 +156,7 @@ def _add_care(app: FastAPI, served: Served, workers: Workers, metrics: Metrics, 
 def _index_facts(served: Served) -> dict[str, Any]:
     corpus = served.corpus
     with corpus.snapshot() as snapshot:
-        generation = snapshot.view.generation
+        generation = snapshot.view.generation if isinstance(snapshot, Snapshot) else 0
     facts = corpus.info()
     kept = {key: facts[key] for key in ("documents", "passages", "segments", "analyzer", "embedder", "dim")}
     return {**kept, "generation": generation, "bytes": size_of(corpus.path)}

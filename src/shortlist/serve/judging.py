@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from shortlist.errors import InputError
 from shortlist.index.corpus import Corpus
-from shortlist.index.sync import Progress
+from shortlist.index.engines import Progress
 from shortlist.serve import judging_shapes as shapes
 from shortlist.serve.problems import Unfit, responses
 from shortlist.serve.settings import Limits

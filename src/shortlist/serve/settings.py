@@ -30,6 +30,9 @@ VARIABLES = {
     "SHORTLIST_LLM_MODEL": "llm.model",
     "SHORTLIST_LLM_KEY": "llm.key",
     "SHORTLIST_LLM_FALLBACK": "llm.fallback",
+    "SHORTLIST_ENGINE_USER": "engine.user",
+    "SHORTLIST_ENGINE_PASSWORD": "engine.password",
+    "SHORTLIST_ENGINE_CERTIFICATE": "engine.certificate",
 }
 OPTIONS = {
     "server.host": "--host",
@@ -39,7 +42,7 @@ OPTIONS = {
     "server.corpora": "--corpus",
     "documents.source": "--documents",
 }
-PATHS = ("documents.source", "documents.folder")
+PATHS = ("documents.source", "documents.folder", "engine.certificate")
 
 
 class Section(BaseModel):
@@ -128,6 +131,14 @@ class Mcp(Section):
     config: tuple[str, ...] = ()
 
 
+class Engine(Section):
+    """Who asks the clusters that keep corpora, and the file of the authority whose certificates they have."""
+
+    user: str = ""
+    password: SecretStr | None = None
+    certificate: str = ""
+
+
 SECTIONS: dict[str, type[Section]] = {
     "bm25s": Bm25s,
     "documents": Documents,
@@ -135,6 +146,7 @@ SECTIONS: dict[str, type[Section]] = {
     "limits": Limits,
     "llm": Llm,
     "mcp": Mcp,
+    "engine": Engine,
 }
 FIELDS = {f"{name}.{key}": info for name, kind in SECTIONS.items() for key, info in kind.model_fields.items()}
 
@@ -149,6 +161,7 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     llm: Llm = field(default_factory=Llm)
     mcp: Mcp = field(default_factory=Mcp)
+    engine: Engine = field(default_factory=Engine)
     origins: Mapping[str, str] = field(default_factory=dict)
     file: Path | None = None
 

@@ -316,6 +316,7 @@ class CorpusRow(BaseModel):
     documents: int | None
     passages: int | None
     embedder: str | None
+    engine: str = Field(description="embedded, or the address of the cluster that keeps it.")
     bytes: int
     problem: str | None
 

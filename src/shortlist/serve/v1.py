@@ -9,8 +9,8 @@ from fastapi import FastAPI, Query
 from starlette.responses import Response
 
 from shortlist.errors import CorpusNotFound, SourceError
-from shortlist.index.corpus import Corpus, corpus_folder
-from shortlist.index.store import DATABASE
+from shortlist.index.corpus import Corpus, kept_at
+from shortlist.index.engines import EMBEDDED
 from shortlist.search import registry
 from shortlist.search.corpora import did_you_mean, opened, overview, size_of
 from shortlist.search.disclose import disclose, pointed_at
@@ -48,7 +48,7 @@ class Shelf:
         names = self.names()
         if name not in names:
             raise CorpusNotFound(f"There is no corpus {name!r}.{did_you_mean(name, names)} GET /v1/corpora lists them.")
-        if not (corpus_folder(name) / DATABASE).exists():
+        if kept_at(name) is None:
             raise SourceError(f"The corpus {name!r} was never built. Run: shortlist build {name}.")
         return opened(name)
 
@@ -73,6 +73,7 @@ class Shelf:
             "roots": [str(self._served.document_file)],
             "built": True,
             **{key: facts[key] for key in ("documents", "passages", "embedder")},
+            "engine": EMBEDDED,
             "bytes": size_of(catalog.path),
             "problem": self._served.problem or None,
         }

@@ -67,7 +67,7 @@ def test_the_settings_file_that_is_shown_holds_every_key_and_the_defaults(tmp_pa
         assert {key for key in said if said[key] != default[key]} <= {"source", "folder"}
     keys = {f"{section}.{key}" for section, values in yaml.safe_load(text).items() for key in values}
     left_out = {row["key"] for row in shown.rows()} - keys
-    assert left_out == {"server.token", "server.corpora", "llm.key"}
+    assert left_out == {"server.token", "server.corpora", "llm.key", "engine.password"}
     assert all(f"`{key}`" in DOCUMENT for key in [*left_out, *VARIABLES])
 
 

@@ -46,9 +46,10 @@ def test_the_command_line_comes_before_the_environment_the_environment_before_th
 
 def test_every_variable_means_a_key(file: Path) -> None:
     assert set(VARIABLES.values()) <= set(FIELDS)
-    given = dict(zip(VARIABLES, ("3", "no", "4", "localhost", "5", "debug", "word", "u", "m", "k", "f"), strict=True))
+    said = ("3", "no", "4", "localhost", "5", "debug", "word", "u", "m", "k", "f", "ann", "p", "ca.pem")
+    given = dict(zip(VARIABLES, said, strict=True))
     rows = {row["key"]: (row["value"], row["origin"]) for row in load_settings(file, environment=given).rows()}
-    values = [3.0, False, 4.0, "localhost", 5, "debug", "***", "u", "m", "***", "f"]
+    values = [3.0, False, 4.0, "localhost", 5, "debug", "***", "u", "m", "***", "f", "ann", "***", "ca.pem"]
     assert [rows[key] for key in VARIABLES.values()] == list(zip(values, VARIABLES, strict=True))
 
 
@@ -76,7 +77,7 @@ def test_paths_in_the_file_are_seen_from_its_folder(file: Path) -> None:
         ("limits: {max_body_bytes: 1}", "limits.max_body_bytes must be a whole number from 1024 to"),
         (
             "sever: {port: 1}",
-            "there is no section 'sever'; the known ones are bm25s, documents, server, limits, llm, mcp.",
+            "there is no section 'sever'; the known ones are bm25s, documents, server, limits, llm, mcp, engine.",
         ),
         ("server: 9200", "the section 'server' must hold keys and values, not 9200."),
         ("[1]", "must hold sections"),

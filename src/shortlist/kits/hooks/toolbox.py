@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import Any, NoReturn
 
 from shortlist.errors import InputError, ShortlistError
 from shortlist.index.corpus import Corpus, create_corpus
+from shortlist.index.snapshot import Snapshot
 from shortlist.search.corpora import did_you_mean, opened
 from shortlist.search.tool import as_tool
 from shortlist.sources.openapi import arguments_of
@@ -22,6 +24,7 @@ from shortlist.types import AgentTool, Document, Problem
 
 K = 5
 LONGEST = 64  # characters in a name that every vendor takes
+LOOKED_AT_EVERY = 30.0  # seconds, where it is not told that something changed
 
 Tools = Corpus | str | Path | Iterable[Any]
 
@@ -207,11 +210,14 @@ class _Names:
 
 
 def _state(corpora: Mapping[str, Corpus]) -> list[tuple[int, int]]:
-    """What changes whenever a corpus does."""
+    """What changes whenever a corpus does; a cluster does not tell, so there also now and then."""
     state = []
     for corpus in corpora.values():
         with corpus.snapshot() as snapshot:
-            state.append((id(corpus), snapshot.view.generation))
+            if isinstance(snapshot, Snapshot):
+                state.append((id(corpus), snapshot.view.generation))
+            else:
+                state.append((id(corpus), int(time.monotonic() / LOOKED_AT_EVERY)))
     return state
 
 

@@ -35,6 +35,7 @@ def run(arguments: Sequence[str]) -> int:
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     as_json = "--json" in options or _asks_for_json(options)
     try:
+        _sign_in()
         arguments = _told(arguments)
         call = quick.read(arguments, COMMANDS | GROUPED) or partial(_ask_typer, arguments)
         code = call()
@@ -59,6 +60,15 @@ def _told(arguments: Sequence[str]) -> list[str]:
     if group in UNTOLD and (not rest or (rest[0].startswith("-") and rest[0] not in ("-h", "--help"))):
         return [group, UNTOLD[group], *rest]
     return list(arguments)
+
+
+def _sign_in() -> None:
+    """Ask the clusters that keep corpora as the user whom the environment names."""
+    who = [os.environ.get(f"SHORTLIST_ENGINE_{name}", "").strip() for name in ("USER", "PASSWORD", "CERTIFICATE")]
+    if any(who):
+        from shortlist.index.engines.address import sign_in
+
+        sign_in(*who)
 
 
 def _asks_for_json(options: Sequence[str]) -> bool:

@@ -45,6 +45,9 @@ def ingest(
     embedder: Annotated[
         str | None, option("--embedder", help="The model of a new index, as build takes it.", metavar="MODEL")
     ] = None,
+    engine: Annotated[
+        str | None, option("--engine", help="The cluster to keep a new index in, as build takes it.", metavar="URL")
+    ] = None,
 ) -> int:
     """Take files and folders into the index: what is new or changed is read, what is gone is removed."""
     from shortlist.search.ingest import DEFAULT_NAME
@@ -52,7 +55,7 @@ def ingest(
 
     began = time.perf_counter()
     with out.rates("ingesting", paths) as progress:
-        corpus, done = take_in(paths, DEFAULT_NAME, path=index_dir, embedder=embedder, progress=progress)
+        corpus, done = take_in(paths, DEFAULT_NAME, path=index_dir, embedder=embedder, engine=engine, progress=progress)
     seconds = round(time.perf_counter() - began, 3)
     data = {"corpus": corpus.name, "index": str(corpus.path), "seconds": seconds, **done.to_dict()}
     data |= {key: corpus.info()[key] for key in ("documents", "passages")}

@@ -38,8 +38,11 @@ VARIABLES = {
     "SHORTLIST_LLM_KEY": "its key, or OPENAI_API_KEY",
     "SHORTLIST_LLM_FALLBACK": "the model to ask when that one is not available",
     "SHORTLIST_TOKEN": "what callers of the service must know",
+    "SHORTLIST_ENGINE_USER": "who asks the clusters that keep corpora",
+    "SHORTLIST_ENGINE_PASSWORD": "the password of that user",
+    "SHORTLIST_ENGINE_CERTIFICATE": "the file of the authority whose certificates these clusters have",
 }
-SECRET = ("OPENAI_API_KEY", "SHORTLIST_LLM_KEY", "SHORTLIST_TOKEN")
+SECRET = ("OPENAI_API_KEY", "SHORTLIST_LLM_KEY", "SHORTLIST_TOKEN", "SHORTLIST_ENGINE_PASSWORD")
 LITTLE_SPACE = 1 << 30
 
 

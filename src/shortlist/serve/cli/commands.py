@@ -10,7 +10,7 @@ from shortlist.serve.cli.declare import command, command_name
 PANELS: dict[str, tuple[Callable[..., int], ...]] = {
     "Find": (find.search, find.discover, find.read),
     "Answers": (answers.ingest, answers.query, answers.chat),
-    "Corpora": (keep.build, keep.ls, keep.info, keep.status, keep.register, keep.rm),
+    "Corpora": (keep.build, keep.ls, keep.info, keep.status, keep.register, keep.migrate, keep.rm),
     "Judge": (
         judge.eval,
         judge.eval_gen,

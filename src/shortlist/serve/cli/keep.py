@@ -24,6 +24,10 @@ Exclude = Annotated[str | None, option("--exclude", help="No files whose path ma
 Embedder = Annotated[
     str | None, option("--embedder", help="default, light, minilm, none, or any other model.", metavar="MODEL")
 ]
+Engine = Annotated[
+    str | None,
+    option("--engine", help="The cluster to keep it in, such as opensearch+http://HOST:9200/PREFIX.", metavar="URL"),
+]
 Options = Annotated[
     list[str] | None, option("--option", help="An option of the kind, key=value; repeat it.", metavar="KEY=VALUE")
 ]
@@ -38,6 +42,7 @@ def build(
     exclude: Exclude = None,
     others: Options = None,
     embedder: Embedder = None,
+    engine: Engine = None,
     rebuild: Annotated[bool, option("--rebuild", help="Index everything again.")] = False,
     follow: Annotated[bool, option("--watch", help="Go on and follow changes until Ctrl-C.")] = False,
 ) -> int:
@@ -50,7 +55,8 @@ def build(
     if follow and out.as_json:
         raise WrongUsage("--watch has no end, and --json prints one document: leave one of them out.")
     if kind or root:
-        registry.register(name, kind or "files", root, embedder=embedder, **_options(pattern, exclude, others))
+        told = _options(pattern, exclude, others)
+        registry.register(name, kind or "files", root, embedder=embedder, engine=engine, **told)
     elif pattern or exclude or others:
         raise WrongUsage("--pattern, --exclude and --option say how to read a --root: name that too.")
     entry = registry.find(name) or entry_of_path(name)
@@ -59,17 +65,25 @@ def build(
             f"{name!r} is no name that is registered and no path.{_near(name)} "
             f"To register it: shortlist register {name} KIND --root PATH."
         )
-    _sync(out, entry, embedder, rebuild)
+    _sync(out, entry, embedder, engine, rebuild)
     if follow:
-        watch(out, folders_of(entry), lambda: _sync(out, entry, None, False, only_news=True))
+        watch(out, folders_of(entry), lambda: _sync(out, entry, None, None, False, only_news=True))
     return OK
 
 
-def _sync(out: Output, entry: Registration, embedder: str | None, rebuild: bool, *, only_news: bool = False) -> Changes:
+def _sync(
+    out: Output,
+    entry: Registration,
+    embedder: str | None,
+    engine: str | None,
+    rebuild: bool,
+    *,
+    only_news: bool = False,
+) -> Changes:
     began = time.perf_counter()
     before = _documents(entry.name)
     with out.progress(f"building {entry.name}", about=before) as progress:
-        corpus = shortlist.build(entry.name, embedder=embedder, rebuild=rebuild, progress=progress)
+        corpus = shortlist.build(entry.name, embedder=embedder, engine=engine, rebuild=rebuild, progress=progress)
     changes, seconds = corpus.changes, time.perf_counter() - began
     data = {"corpus": corpus.name, "documents": len(corpus), "seconds": round(seconds, 3), **changes.to_dict()}
     corpus.close()
@@ -132,7 +146,7 @@ def info(out: Output, name: Name) -> int:
 
     (corpus,) = opened(out, [name])
     entry = registry.find(name)
-    data = corpus.info() | {"bytes": size_of(corpus.path), "source": entry.to_dict() if entry else None}
+    data = {"bytes": size_of(corpus.path)} | corpus.info() | {"source": entry.to_dict() if entry else None}
     out.show(data, lambda screen: screen.facts(corpus.name, data), [str(corpus.path)])
     return OK
 
@@ -181,11 +195,12 @@ def register(
     exclude: Exclude = None,
     others: Options = None,
     embedder: Embedder = None,
+    engine: Engine = None,
     replace: Annotated[bool, option("--replace", help="Let the name mean this from now on.")] = False,
 ) -> int:
     """Give a source a name. It is built when it is first used."""
     entry = shortlist.register(
-        name, kind, root, embedder=embedder, replace=replace, **_options(pattern, exclude, others)
+        name, kind, root, embedder=embedder, engine=engine, replace=replace, **_options(pattern, exclude, others)
     )
     data = {"name": entry.name, **entry.to_dict()}
     out.show(data, lambda screen: screen.say(f"{entry.name} is registered. Build it now: shortlist build {entry.name}"))
@@ -195,16 +210,35 @@ def register(
     return OK
 
 
+def migrate(
+    out: Output,
+    name: Name,
+    to: Annotated[str, option("--to", help="The cluster, or embedded for this machine.", metavar="URL")],
+    delete_old: Annotated[bool, option("--delete-old", help="Delete what the old engine holds.")] = False,
+) -> int:
+    """Move a corpus to another engine, compare all of it, and let the name mean the new place."""
+    from shortlist.index.migrate import migrate as move
+
+    with out.progress(f"migrating {name}") as progress:
+        moved = move(name, to, delete_old=delete_old, progress=progress)
+    data = moved.to_dict()
+    if moved.source == moved.target:
+        words = f"{name} is already kept there."
+    else:
+        words = f"{name} is now kept by {moved.target}: {moved.documents:,} documents, {moved.passages:,} passages."
+    out.show(data, lambda screen: screen.say(words), [moved.target])
+    return OK
+
+
 def rm(
     out: Output,
     name: Name,
     data: Annotated[bool, option("--data", help="Delete what was built, too.")] = False,
 ) -> int:
     """Forget a name. What was built of it stays, unless --data is given."""
-    from shortlist.index.corpus import corpus_folder
-    from shortlist.index.store import DATABASE
+    from shortlist.index.corpus import kept_at
 
-    stored = (corpus_folder(name) / DATABASE).exists()
+    stored = kept_at(name) is not None
     if data and stored:
         shortlist.delete_corpus(name)
     forgotten = shortlist.unregister(name)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from shortlist.errors import ShortlistError
 
 if TYPE_CHECKING:
-    from shortlist.index.sync import Progress
+    from shortlist.index.engines import Progress
     from shortlist.search.ingest import Ingested
     from shortlist.serve.cli.screen import Screen
 

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, ProgressColumn, Task, TextColumn, TimeElaps
 from rich.progress import Progress as Bars
 from rich.text import Text
 
-from shortlist.index.sync import Progress
+from shortlist.index.engines import Progress
 from shortlist.search.ingest import Ingested
 from shortlist.sources.files import count_files
 

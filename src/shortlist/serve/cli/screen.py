@@ -195,12 +195,14 @@ class Screen:
         self._print(line)
 
     def corpora(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        table = _table("name", "kind", "documents", "size", "from")
+        elsewhere = any(row["engine"] != "embedded" for row in rows)
+        table = _table("name", "kind", "documents", "size", "from", *(["engine"] if elsewhere else []))
         for row in rows:
             documents = f"{row['documents']:,}" if row["documents"] is not None else "broken" if row["built"] else "-"
             size = _bytes(row["bytes"]) if row["built"] else "-"
             origin = ", ".join(map(_short, row["roots"])) or ("its usual places" if row["kind"] else "")
-            table.add_row(Text(row["name"], "bold"), row["kind"] or "-", documents, size, Text(origin, "dim"))
+            engine = [Text(row["engine"], "dim")] if elsewhere else []
+            table.add_row(Text(row["name"], "bold"), row["kind"] or "-", documents, size, Text(origin, "dim"), *engine)
         self._print(table)
         if any(not row["built"] for row in rows):
             self.say("What has no size yet is built when it is first used.", "dim")

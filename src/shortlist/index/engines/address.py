@@ -1,0 +1,136 @@
+"""Which engine is meant, and who asks? opensearch+http://host:9200,other:9200/prefix?shards=3&replicas=1
+
+User and password may stand before the hosts; what is kept or shown of an address never has them. Those that a program
+signed in with are sent where nobody else can read them: over https, or to this machine.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlencode
+
+from shortlist.errors import InputError
+
+DIALECTS = ("opensearch", "elasticsearch")
+SCHEMES = tuple(f"{dialect}+{scheme}://" for dialect in DIALECTS for scheme in ("http", "https"))
+TIMEOUT = 30.0  # seconds
+PREFIX = "shortlist"
+
+_URL = re.compile(r"(opensearch|elasticsearch)\+(https?)://(?:([^/?#]*)@)?([^/?#@]+)(/[^?#]*)?(?:\?([^#]*))?")
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?")
+_PREFIX = re.compile(r"[a-z0-9][a-z0-9._-]{0,80}")
+_LOOPBACK = re.compile(r"localhost|127\.[0-9.]+|\[::1\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Who asks, and whose certificates are trusted beside the usual ones (a file)."""
+
+    user: str = ""
+    password: str = ""
+    certificate: str = ""
+
+    def __repr__(self) -> str:
+        return f"Credentials(user={self.user!r})"
+
+
+_signed_in = Credentials()
+
+
+def sign_in(user: str = "", password: str = "", certificate: str = "") -> None:
+    """Ask engines whose address names no user with these from now on, in this process."""
+    global _signed_in
+    _signed_in = Credentials(user, password, certificate)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A cluster, and the prefix of everything that is ours in it."""
+
+    dialect: str
+    scheme: str
+    hosts: tuple[str, ...]
+    prefix: str = PREFIX
+    shards: int = 1
+    replicas: int | None = None  # as many as there are nodes for, up to one
+    timeout: float = TIMEOUT
+    credentials: Credentials = Credentials()
+
+    @classmethod
+    def parse(cls, url: str) -> Address:
+        match = _URL.fullmatch(url.strip()) if isinstance(url, str) else None
+        if match is None:
+            raise InputError(
+                f"An engine is an address such as opensearch+http://localhost:9200/shortlist, beginning with one of "
+                f"{', '.join(SCHEMES)}; not {_hidden(url)!r}."
+            )
+        dialect, scheme, who, hosts, path, query = match.groups()
+        given = dict(parse_qsl(query or "", keep_blank_values=True))
+        unknown = given.keys() - {"shards", "replicas", "timeout"}
+        if unknown:
+            raise InputError(f"An engine's address takes shards, replicas and timeout, not {min(unknown)!r}.")
+        user, _, password = (who or "").partition(":")
+        prefix = (path or "").strip("/") or PREFIX
+        if not _PREFIX.fullmatch(prefix):
+            raise InputError(
+                f"The prefix in an engine's address is made of small letters, digits, dots, dashes and underscores, "
+                f"and begins with a letter or digit; not {prefix!r}."
+            )
+        return cls(
+            dialect,
+            scheme,
+            tuple(_checked_host(host) for host in hosts.split(",")),
+            prefix,
+            int(_number(given, "shards", 1, 1, 1024)),
+            int(_number(given, "replicas", 0, 0, 100)) if "replicas" in given else None,
+            _number(given, "timeout", TIMEOUT, 0.01, 3600),
+            Credentials(unquote(user), unquote(password)),
+        )
+
+    def __str__(self) -> str:
+        """The address without secrets, which is what is kept and shown."""
+        options: dict[str, Any] = {}
+        if self.shards != 1:
+            options["shards"] = self.shards
+        if self.replicas is not None:
+            options["replicas"] = self.replicas
+        if self.timeout != TIMEOUT:
+            options["timeout"] = f"{self.timeout:g}"
+        query = f"?{urlencode(options)}" if options else ""
+        return f"{self.dialect}+{self.scheme}://{','.join(self.hosts)}/{self.prefix}{query}"
+
+    __repr__ = __str__
+
+    @property
+    def urls(self) -> list[str]:
+        return [f"{self.scheme}://{host}" for host in self.hosts]
+
+    def signed_in(self) -> Address:
+        """With the credentials of this process, where it names no user and nobody else could read them."""
+        if self.credentials.user:
+            return replace(self, credentials=replace(self.credentials, certificate=_signed_in.certificate))
+        private = self.scheme == "https" or all(_LOOPBACK.fullmatch(host.rpartition(":")[0]) for host in self.hosts)
+        return replace(self, credentials=_signed_in) if private else self
+
+
+def _checked_host(text: str) -> str:
+    match = _HOST.fullmatch(text.strip())
+    if match is None or (match[2] and not 0 < int(match[2]) < 65536):
+        raise InputError(f"{text.strip()!r} is no host with a port, such as localhost:9200.")
+    return f"{match[1]}:{match[2] or 9200}"
+
+
+def _number(given: dict[str, str], name: str, default: float, least: float, most: float) -> float:
+    try:
+        value = float(given.get(name, default))
+    except ValueError:
+        value = -1.0
+    if not least <= value <= most:
+        raise InputError(f"{name} in an engine's address is a number from {least:g} to {most:g}, not {given[name]!r}.")
+    return value
+
+
+def _hidden(url: object) -> str:
+    return re.sub(r"//[^/@]*@", "//***@", str(url))

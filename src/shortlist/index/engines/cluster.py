@@ -1,0 +1,246 @@
+"""How is a cluster asked? One request at a time to one of its nodes, to the next one if that does not answer.
+
+Plain HTTP: the requests that are needed are few and the same for both kinds of server and all their versions, while
+each kind's own client package refuses the other's servers and those of another major version.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import random
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from shortlist.errors import CorpusMismatch, EngineError
+from shortlist.index.engines.address import Address
+from shortlist.index.engines.dialects import DIALECTS, Dialect
+
+# Answers that another node, or the same one a little later, may give differently.
+BUSY, ELSEWHERE = 429, frozenset({502, 503, 504})
+
+# A node that did not answer is asked last for so long.
+AVOIDED_SECONDS = 10.0
+
+# For so long a change is tried again while nodes are away or have too much to do; a question is not worth as much.
+PATIENCE_WRITING, PATIENCE_READING = 60.0, 5.0
+_FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0
+CONNECT_SECONDS = 5.0
+
+_NDJSON = "application/x-ndjson"
+
+
+class Reply(NamedTuple):
+    """What a node answered."""
+
+    status: int
+    body: Any
+
+
+class Server(NamedTuple):
+    """Which server answers."""
+
+    distribution: str
+    version: str
+
+
+class Cluster:
+    """The nodes of one address. May be used by many threads."""
+
+    def __init__(self, address: Address) -> None:
+        self.address = address.signed_in()
+        self.dialect: Dialect = DIALECTS[address.dialect]
+        self._http = importlib.import_module("httpx2")  # 0.1 s: only where there is an engine to be asked
+        self._client: Any = None
+        self._process = 0
+        self._lock = threading.Lock()
+        self._avoided: dict[str, float] = {}
+        self._server: Server | None = None
+
+    def close(self) -> None:
+        if self._client is not None and self._process == os.getpid():
+            self._client.close()
+
+    def server(self) -> Server:
+        """The server's kind and version, which must be one that we know how to ask."""
+        if self._server is None:
+            found = self._asked("GET", "/", None, None, PATIENCE_READING).body
+            version = found.get("version", {}) if isinstance(found, dict) else {}
+            server = Server(version.get("distribution", "elasticsearch"), str(version.get("number", "?")))
+            self._check(server)
+            self._server = server
+        return self._server
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        accept: Sequence[int] = (),
+        patience: float = PATIENCE_READING,
+        timeout: float | None = None,
+    ) -> Reply:
+        """The answer to a request that may safely be sent twice; an answer that is an error is raised unless accepted.
+
+        A body is a mapping, or the lines of a bulk or multiple request as bytes.
+        """
+        self.server()
+        reply = self._asked(method, path, body, timeout, patience, accept)
+        if reply.status >= 400 and reply.status not in accept:
+            raise self._refusal(reply)
+        return reply
+
+    def ask_several(self, searches: bytes) -> list[dict[str, Any]]:
+        """The answers to several searches in one request; the first that failed is raised."""
+        answers: list[dict[str, Any]] = self.ask("POST", "/_msearch", searches).body["responses"]
+        for answer in answers:
+            if "error" in answer:
+                raise self._refusal(Reply(int(answer.get("status", 500)), answer))
+        return answers
+
+    def _asked(
+        self,
+        method: str,
+        path: str,
+        body: Any,
+        timeout: float | None,
+        patience: float,
+        accept: Sequence[int] = (),
+    ) -> Reply:
+        content = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+        headers = {"Content-Type": _NDJSON if isinstance(body, bytes) else "application/json"} if content else {}
+        ends, wait = time.monotonic() + patience, _FIRST_WAIT
+        while True:
+            reply = failure = None
+            for url in self._nodes():
+                try:
+                    answer = self._open().request(
+                        method, url + path, content=content, headers=headers, timeout=self._timeout(timeout)
+                    )
+                except (self._http.RequestError, self._http.InvalidURL) as error:
+                    failure = error
+                    self._avoided[url] = time.monotonic() + AVOIDED_SECONDS
+                    continue
+                self._avoided.pop(url, None)
+                reply = Reply(answer.status_code, _parsed(answer.content))
+                if reply.status not in ELSEWHERE or reply.status in accept:
+                    break
+            is_busy = reply is not None and reply.status == BUSY
+            if reply is not None and not is_busy and reply.status not in ELSEWHERE.difference(accept):
+                return reply
+            is_slow = isinstance(failure, self._http.TimeoutException)
+            if time.monotonic() + wait > ends or (is_slow and reply is None and patience <= PATIENCE_READING):
+                if reply is not None:
+                    return reply
+                raise self._unreachable(failure, timeout)
+            time.sleep(wait * random.uniform(0.5, 1.0))
+            wait = min(2 * wait, _LONGEST_WAIT)
+
+    def _nodes(self) -> list[str]:
+        """All nodes in a random order, those that lately did not answer last."""
+        now = time.monotonic()
+        nodes = random.sample(self.address.urls, len(self.address.urls))
+        return sorted(nodes, key=lambda url: self._avoided.get(url, 0.0) > now)
+
+    def _open(self) -> Any:
+        """The connections of this process: they do not survive a fork."""
+        if self._process != os.getpid():
+            with self._lock:
+                if self._process != os.getpid():
+                    who = self.address.credentials
+                    self._client = self._http.Client(
+                        auth=(who.user, who.password) if who.user else None,
+                        verify=self._trusted(who.certificate),
+                        trust_env=False,
+                    )
+                    self._process = os.getpid()
+        return self._client
+
+    def _trusted(self, certificate: str) -> Any:
+        if not certificate or self.address.scheme == "http":
+            return True
+        import ssl  # noqa: PLC0415  # only for an authority of one's own
+
+        try:
+            return ssl.create_default_context(cafile=certificate)
+        except (OSError, ssl.SSLError) as error:
+            raise EngineError(f"The certificate {certificate} cannot be read: {error}.") from None
+
+    def _timeout(self, given: float | None) -> Any:
+        seconds = self.address.timeout if given is None else given
+        return self._http.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS))
+
+    def _check(self, server: Server) -> None:
+        dialect = self.dialect
+        if server.distribution != dialect.name:
+            raise CorpusMismatch(
+                f"At {self.address} answers {server.distribution} {server.version}, not {dialect.name}: begin the "
+                f"address with {server.distribution}+{self.address.scheme}://."
+            )
+        try:
+            version = tuple(int(part) for part in server.version.split(".")[:2])
+        except ValueError:
+            version = (0,)
+        if version < dialect.oldest:
+            oldest = ".".join(map(str, dialect.oldest))
+            raise CorpusMismatch(
+                f"At {self.address} answers {dialect.name} {server.version}, which is too old: at least {oldest} is "
+                f"needed."
+            )
+
+    def _unreachable(self, failure: Any, timeout: float | None) -> EngineError:
+        seconds = self.address.timeout if timeout is None else timeout
+        if isinstance(failure, self._http.TimeoutException):
+            what = f"did not answer within {seconds:g} seconds"
+            mend = "see what keeps it busy, or allow more with ?timeout=SECONDS in its address"
+        else:
+            what = f"cannot be reached ({_told(failure)})"
+            mend = "see whether it runs, and whether its address is right"
+        return EngineError(f"The engine {self.address} {what}: {mend}.")
+
+    def _refusal(self, reply: Reply) -> EngineError:
+        status, reason = reply.status, reason_of(reply.body)
+        if status in (401, 403) and "block" not in reason:
+            who = self.address.credentials.user
+            mend = f"the user {who!r} may not do this" if who else "no user was given"
+            return EngineError(f"The engine {self.address} refuses ({status}): {mend}.")
+        if status in ELSEWHERE:
+            return EngineError(
+                f"The engine {self.address} has lost shards or nodes ({reason}): see GET /_cluster/health, and wait "
+                f"until it is no longer red."
+            )
+        if status == BUSY:
+            return EngineError(f"The engine {self.address} has too much to do ({reason}). Try again later.")
+        return EngineError(f"The engine {self.address} answered {status}: {reason}.")
+
+
+def lines(rows: Sequence[Mapping[str, Any] | bytes]) -> bytes:
+    """Rows as a bulk or multiple request takes them."""
+    return b"".join(b"%b\n" % (row if isinstance(row, bytes) else json.dumps(row).encode()) for row in rows)
+
+
+def reason_of(body: Any) -> str:
+    """What the server says went wrong, in short."""
+    error = body.get("error", body) if isinstance(body, dict) else body
+    if isinstance(error, dict):
+        causes = error.get("root_cause") or [error]
+        cause = causes[0] if isinstance(causes[0], dict) else error
+        error = cause.get("reason") or error.get("reason") or error.get("type") or error
+        if isinstance(error, dict):
+            error = error.get("reason", error)
+    return str(error)[:300] or "no reason given"
+
+
+def _parsed(content: bytes) -> Any:
+    try:
+        return json.loads(content) if content else {}
+    except ValueError:
+        return content.decode("utf-8", "replace")[:300]
+
+
+def _told(error: Any) -> str:
+    return str(error) or type(error).__name__

@@ -1,0 +1,171 @@
+"""How does an engine filter by metadata of any shape? Every value becomes a token that sorts as the value does.
+
+A token is the key, the kind of value and the value: one field holds them all, so no key needs a mapping of its own,
+True is not 1, and a range of values is a range of tokens. What a condition means is said in `search/filter.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import blake2b
+from typing import Any
+
+from shortlist.index.records import clean
+from shortlist.index.snapshot import BUILT_IN
+
+FIELD = "facets"
+LONGEST_KEY, LONGEST_TEXT = 200, 500  # characters that are kept as they are
+
+Query = dict[str, Any]
+EVERYTHING: Query = {"match_all": {}}
+NOTHING: Query = {"match_none": {}}
+
+_BORDER = "\0"
+_AFTER = "\U0010ffff"  # sorts behind everything that begins alike
+
+
+def tokens(metadata: Mapping[str, Any], built_in: Iterable[str]) -> list[str]:
+    """All that a document can be filtered by; `built_in` are the values of BUILT_IN, where metadata has none."""
+    found = dict(_paths(metadata))
+    for key, value in zip(BUILT_IN, built_in, strict=True):
+        found.setdefault(key, value)
+    return list(dict.fromkeys(token for key, value in found.items() for token in _of_value(key, value)))
+
+
+def query(key: str, operator: str, operand: Any) -> Query:
+    """The condition as the engine checks it."""
+    match operator:
+        case "$eq":
+            return _any_of(key, [operand])
+        case "$ne":
+            return refused(_any_of(key, [operand]))
+        case "$in":
+            return _any_of(key, operand)
+        case "$nin":
+            return refused(_any_of(key, operand))
+        case "$exists":
+            there: Query = {"term": {FIELD: _token(key, "e", "")}}
+            return there if operand else refused(there)
+    return _range(key, operator, operand)
+
+
+def both(one: Query, other: Query) -> Query:
+    if EVERYTHING in (one, other):
+        return other if one == EVERYTHING else one
+    return {"bool": {"filter": [one, other]}}
+
+
+def either(one: Query, other: Query) -> Query:
+    if NOTHING in (one, other):
+        return other if one == NOTHING else one
+    return {"bool": {"should": [one, other], "minimum_should_match": 1}}
+
+
+def refused(one: Query) -> Query:
+    if one in (EVERYTHING, NOTHING):
+        return NOTHING if one == EVERYTHING else EVERYTHING
+    return {"bool": {"must_not": [one]}}
+
+
+def _paths(metadata: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Every value that a key or a dotted path leads to; a key with dots in it goes before a path."""
+    yield from metadata.items()
+    waiting = [(key, value) for key, value in metadata.items() if "." not in key]
+    while waiting:
+        path, mapping = waiting.pop()
+        if isinstance(mapping, dict):
+            inner = [(f"{path}.{key}", value) for key, value in mapping.items() if "." not in key]
+            yield from ((key, value) for key, value in inner if key not in metadata)
+            waiting += inner
+
+
+def _of_value(key: str, value: Any) -> Iterator[str]:
+    yield _token(key, "e", "")
+    yield from _equal_to(key, value)
+    for item in [value, *value] if isinstance(value, list) else [value]:
+        if item is not value:
+            yield from _equal_to(key, item)
+        if _is_number(item):
+            yield _token(key, "n", _sortable(item))
+        elif isinstance(item, str) and len(item) > LONGEST_TEXT:
+            yield _token(key, "s", item[:LONGEST_TEXT] + _AFTER)
+
+
+def _equal_to(key: str, value: Any) -> list[str]:
+    """The token that all values have that are the same as this one; none if nothing that is stored can be."""
+    if value is None:
+        return [_token(key, "z", "")]
+    if isinstance(value, bool):
+        return [_token(key, "b", str(int(value)))]
+    if _is_number(value):
+        return [_token(key, "v", _plain_number(value))]
+    if isinstance(value, str):
+        text = clean(value)
+        return [_token(key, "s", text) if len(text) <= LONGEST_TEXT else _token(key, "h", _hash(text))]
+    try:
+        return [_token(key, "j", _hash(json.dumps(_canonical(value), sort_keys=True)))]
+    except (TypeError, ValueError, RecursionError):
+        return []
+
+
+def _any_of(key: str, values: Iterable[Any]) -> Query:
+    wanted = [token for value in values for token in _equal_to(key, value)]
+    return {"terms": {FIELD: wanted}} if wanted else NOTHING
+
+
+def _range(key: str, operator: str, operand: Any) -> Query:
+    if isinstance(operand, float) and math.isnan(operand):
+        return NOTHING
+    kind = "s" if isinstance(operand, str) else "n"
+    at = _token(key, kind, clean(operand)[:LONGEST_TEXT] if isinstance(operand, str) else _sortable(operand))
+    first, beyond = _token(key, kind, ""), _token(key, chr(ord(kind) + 1), "")
+    other = {"lt": beyond} if operator in ("$gt", "$gte") else {"gte": first}
+    return {"range": {FIELD: {operator.removeprefix("$"): at, **other}}}
+
+
+def _token(key: str, kind: str, value: str) -> str:
+    name = key if len(key) <= LONGEST_KEY else f"{key[:20]}{_BORDER}{_hash(key)}"
+    return f"{clean(name)}{_BORDER}{kind}{value}"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _plain_number(value: float) -> str:
+    """Equal numbers are written alike, be they whole or not."""
+    return repr(value) if isinstance(value, float) and not value.is_integer() else str(int(value))
+
+
+def _sortable(value: float) -> str:
+    """A number as hexadecimal digits that sort as numbers do; whole numbers beyond 2**53 lose their last digits."""
+    try:
+        number = float(value) + 0.0  # -0.0 becomes 0.0
+    except OverflowError:
+        number = math.inf if value > 0 else -math.inf
+    (bits,) = struct.unpack(">Q", struct.pack(">d", number))
+    return f"{bits ^ (0xFFFFFFFFFFFFFFFF if bits >> 63 else 1 << 63):016x}"
+
+
+def _canonical(value: Any) -> Any:
+    """Values that are the same, written the same: True is not 1, and 1 is 1.0."""
+    if isinstance(value, Mapping):
+        if not all(isinstance(key, str) for key in value):
+            raise TypeError
+        return {clean(key): _canonical(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_canonical(inner) for inner in value]
+    if _is_number(value):
+        return {"": _plain_number(value)}
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return clean(value)
+    raise TypeError
+
+
+def _hash(text: str) -> str:
+    return blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()

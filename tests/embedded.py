@@ -1,0 +1,19 @@
+"""What tests of the embedded engine may see of its inside."""
+
+from __future__ import annotations
+
+from shortlist import Corpus
+from shortlist.index.engines import State
+from shortlist.index.engines.embedded import Embedded
+from shortlist.index.snapshot import Snapshot
+from shortlist.index.store import Store
+
+
+def store_of(corpus: Corpus) -> Store:
+    assert isinstance(corpus._engine, Embedded)
+    return corpus._engine.store
+
+
+def inside(state: State) -> Snapshot:
+    assert isinstance(state, Snapshot)
+    return state

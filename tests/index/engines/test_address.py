@@ -1,0 +1,85 @@
+"""The address of an engine: what it may say, and that it never tells secrets."""
+
+from __future__ import annotations
+
+import pytest
+
+from shortlist import InputError
+from shortlist.index.engines.address import Address, Credentials, sign_in
+from shortlist.index.engines.schema import Names
+
+
+def test_an_address_names_dialect_hosts_prefix_and_options() -> None:
+    address = Address.parse("opensearch+https://one:9201,two,[::1]:9300/team?shards=3&replicas=2&timeout=1.5")
+    assert (address.dialect, address.scheme, address.prefix) == ("opensearch", "https", "team")
+    assert address.urls == ["https://one:9201", "https://two:9200", "https://[::1]:9300"]
+    assert (address.shards, address.replicas, address.timeout) == (3, 2, 1.5)
+
+
+def test_what_is_left_out_has_a_default() -> None:
+    address = Address.parse("elasticsearch+http://localhost")
+    assert (address.hosts, address.prefix, address.shards) == (("localhost:9200",), "shortlist", 1)
+    assert (address.replicas, address.timeout) == (None, 30.0)
+    assert str(address) == "elasticsearch+http://localhost:9200/shortlist"
+
+
+def test_an_address_written_out_and_read_again_is_the_same() -> None:
+    for text in ("opensearch+http://a:1,b:2/p?shards=2&replicas=0&timeout=5", "elasticsearch+https://a:1/p"):
+        assert str(Address.parse(text)) == text
+
+
+def test_user_and_password_are_used_and_never_shown() -> None:
+    address = Address.parse("opensearch+https://ann:se%40cret@host/p")
+    assert address.credentials == Credentials("ann", "se@cret")
+    for shown in (str(address), repr(address), repr(address.credentials), f"{address}"):
+        assert "se" not in shown.replace("opensearch", "").replace("user", "")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "http://localhost:9200",
+        "opensearch://localhost",
+        "opensearch+http://",
+        "opensearch+http://host:99999/p",
+        "opensearch+http://host/Upper",
+        "opensearch+http://host/a/b",
+        "opensearch+http://host/p?shards=0",
+        "opensearch+http://host/p?shards=many",
+        "opensearch+http://host/p?colour=red",
+        "embeded",
+    ],
+)
+def test_a_wrong_address_is_an_error_that_shows_a_right_one(wrong: str) -> None:
+    with pytest.raises(InputError):
+        Address.parse(wrong)
+
+
+def test_the_error_of_a_wrong_address_does_not_tell_its_password() -> None:
+    with pytest.raises(InputError) as told:
+        Address.parse("opensearch+ftp://ann:secret@host/p")
+    assert "secret" not in str(told.value)
+
+
+def test_those_signed_in_with_go_only_where_nobody_else_reads_them() -> None:
+    sign_in("ann", "secret", "ca.pem")
+    try:
+        for private in ("opensearch+https://far:9200/p", "opensearch+http://127.0.0.1:9200/p"):
+            assert Address.parse(private).signed_in().credentials == Credentials("ann", "secret", "ca.pem")
+        assert Address.parse("opensearch+http://far:9200/p").signed_in().credentials == Credentials()
+        named = Address.parse("opensearch+https://bob:other@far/p").signed_in()
+        assert named.credentials == Credentials("bob", "other", "ca.pem")
+    finally:
+        sign_in()
+
+
+def test_names_that_differ_have_indices_that_differ() -> None:
+    address = Address.parse("opensearch+http://host/p")
+    names = ["tea", "Tea", "tea!", "tee-a", "tee a", "docs:/a/b", "docs:/a-b", "日本", "茶", "-", "x" * 100, "x" * 99]
+    bases = [Names.of(address, name).base for name in names]
+    assert len(set(bases)) == len(names)
+    assert bases[0] == "p-tea"
+    for base in bases:
+        assert base == base.lower()
+        assert len(base) < 200
+        assert not set(base) & set('\\/*?"<>| ,#:')

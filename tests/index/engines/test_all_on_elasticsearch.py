@@ -1,0 +1,22 @@
+"""The tests of discover, select, disclose and ask, with everything that they keep in memory kept on Elasticsearch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.answer.test_ask import *  # noqa: F403
+from tests.index.engines.instead import of_memory
+from tests.search.test_acts import *  # noqa: F403
+from tests.search.test_disclose import *  # noqa: F403
+from tests.search.test_discover import *  # noqa: F403
+from tests.search.test_select import *  # noqa: F403
+
+pytestmark = pytest.mark.engine
+
+
+@pytest.fixture(scope="module", autouse=True)
+def on_a_server(elasticsearch_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with of_memory("elasticsearch", elasticsearch_url, tmp_path_factory.mktemp("kept")):
+        yield

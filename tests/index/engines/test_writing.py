@@ -1,0 +1,339 @@
+"""Changes to a corpus in a cluster: each document all or not at all, whoever dies or writes beside us."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shortlist
+from shortlist import Changes, CorpusBusy, CorpusMismatch, Document, InputError, search
+from shortlist.index.engines import writing
+from shortlist.index.engines.remote import Remote
+from shortlist.index.engines.rows import passage_rows
+from shortlist.types import Stamp, Stamps
+from tests.index.engines.conftest import Make, everywhere, on_servers
+
+
+def long(id: str, word: str, parts: int) -> Document:
+    """A document of so many passages."""
+    return Document(id, f"About {word}", " ".join(f"{word}{at}." for at in range(parts * 40)), kind="file")
+
+
+def held(corpus: shortlist.Corpus) -> list[tuple[str, str]]:
+    """Every passage: its document, and the word that its text begins with, less its number."""
+    with corpus.snapshot() as snapshot:
+        return [(passage.document_id, first_word(passage.text)) for passage in snapshot.walk()]
+
+
+def first_word(text: str) -> str:
+    return text.split()[0].rstrip(".0123456789")
+
+
+@everywhere
+def test_what_was_changed_is_seen_when_the_call_returns(make: Make) -> None:
+    corpus = make()
+    assert corpus.add([Document("a", "", "green tea"), Document("b", "", "black tea")]) == Changes(added=2)
+    assert {hit.id for hit in search(corpus, "tea")} == {"a", "b"}
+    assert corpus.add([Document("a", "", "green coffee")]) == Changes(changed=1)
+    assert [hit.id for hit in search(corpus, "tea")] == ["b"]
+    assert corpus.remove(["b", "nothing"]) == 1
+    assert not search(corpus, "tea")
+    assert (corpus.ids(), len(corpus), corpus.get("b"), "a" in corpus) == (["a"], 1, None, True)
+
+
+@everywhere
+def test_a_sync_makes_the_corpus_hold_just_what_came(make: Make) -> None:
+    corpus = make()
+    corpus.sync([Document(str(at), "", f"text {at}") for at in range(5)])
+    again = [Document("1", "", "text 1"), Document("2", "", "new text"), Document("9", "", "text 9")]
+    expected = Changes(added=1, changed=1, unchanged=1, removed=3)
+    assert corpus.compare(again) == expected
+    assert corpus.sync(again) == expected
+    assert corpus.ids() == ["1", "2", "9"]
+    assert corpus.sync(again) == Changes(unchanged=3)
+
+
+@everywhere
+def test_a_document_that_shrinks_leaves_no_passage_behind(make: Make) -> None:
+    corpus = make(chunk_size=200, chunk_overlap=20)
+    corpus.add([long("a", "tea", 6)])
+    many = len(held(corpus))
+    corpus.add([long("a", "milk", 1)])
+    assert 0 < len(held(corpus)) < many
+    assert {word for _, word in held(corpus)} == {"milk"}
+
+
+@everywhere
+def test_documents_that_cannot_be_kept_are_reported_and_the_others_go_in(make: Make) -> None:
+    corpus = make()
+    wrong: Any = Document("b", "", 5)  # type: ignore[arg-type]
+    changes = corpus.sync([Document("a", "", "tea"), wrong, Document("a", "", "twice")])
+    assert (changes.added, [problem.id for problem in changes.failed]) == (1, ["b", "a"])
+    with pytest.raises(InputError, match="nor any other"):
+        corpus.add([Document("c", "", "tea"), wrong], strict=True)
+    assert corpus.ids() == ["a"]
+
+
+@on_servers
+def test_a_document_with_an_id_too_long_for_an_engine_is_reported_by_name(make: Make) -> None:
+    corpus = make()
+    changes = corpus.sync([Document("a", "", "tea"), Document("x" * 9000, "", "tea")])
+    assert changes.added == 1
+    assert [(len(problem.id), problem.reason[:6]) for problem in changes.failed] == [(9000, "Its id")]
+    assert corpus.ids() == ["a"]
+
+
+@on_servers
+def test_what_the_server_refuses_is_reported_by_document_and_leaves_nothing(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = make()
+
+    def spoilt(*arguments: Any) -> list[list[bytes]]:
+        made = passage_rows(*arguments)
+        return [
+            [row.replace(b'"ordinal": 0', b'"ordinal": "bad"') if b"poison" in row else row for row in one]
+            for one in made
+        ]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(writing, "passage_rows", spoilt)
+        changes = corpus.sync([Document("a", "", "tea"), Document("b", "", "poison"), Document("c", "", "milk")])
+    assert (changes.added, [problem.id for problem in changes.failed]) == (2, ["b"])
+    assert corpus.ids() == ["a", "c"]
+    assert len(held(corpus)) == 2
+    assert corpus.sync([Document("a", "", "tea"), Document("b", "", "poison")]).added == 1
+
+
+class Stamped(list[Document]):
+    """Documents of one file that says when it has not changed."""
+
+    def __init__(self, value: str, *documents: Document) -> None:
+        super().__init__(documents)
+        self.stamp = Stamp("f", "f.txt", value)
+
+    def since(self, known: Stamps) -> list[Any]:
+        return [self.stamp] if known.get("f") == self.stamp else [*self, self.stamp]
+
+
+@everywhere
+def test_stamps_are_kept_and_end_with_any_change_of_their_source(make: Make) -> None:
+    corpus = make()
+    source = Stamped("1", Document("f", "", "tea", source="f.txt"))
+    assert corpus.sync(source) == Changes(added=1)
+    assert corpus.stamps() == {"f": source.stamp}
+    assert corpus.sync(source) == Changes(unchanged=1)
+    corpus.add([Document("f", "", "milk", source="f.txt")])
+    assert corpus.stamps() == {}
+    assert corpus.sync(source) == Changes(changed=1)
+
+
+KILLED = """
+import sys
+import shortlist
+from shortlist import Document
+from shortlist.index.engines import writing
+writing.BATCH_DOCUMENTS = 20
+
+class Source:
+    def __iter__(self):
+        for at in range(2000):
+            yield Document(f"d{at}", "", " ".join(f"{sys.argv[2]} word{at}." for _ in range(100)), kind="file")
+            if at == 400:
+                print("under way", flush=True)
+
+shortlist.create_corpus("killed", embedder="none", engine=sys.argv[1], chunk_size=300, chunk_overlap=20).sync(Source())
+"""
+
+
+@on_servers
+def test_a_writer_that_is_killed_loses_nothing_and_the_next_one_goes_on(
+    address: str, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "LEASE_SECONDS", 1.0)
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED, address, "old"], stdout=subprocess.PIPE, env=dict(os.environ)
+    )
+    assert process.stdout is not None
+    with process.stdout:
+        assert process.stdout.readline() == b"under way\n"
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    corpus = make("killed", chunk_size=300, chunk_overlap=20)
+    before = set(corpus.ids())
+    time.sleep(1.1)
+    documents = [
+        Document(f"d{at}", "", " ".join(f"old word{at}." for _ in range(100)), kind="file") for at in range(600)
+    ]
+    changes = corpus.sync(documents)
+    assert changes.unchanged == len(before & {document.id for document in documents})
+    assert (changes.added + changes.unchanged, changes.failed) == (600, ())
+    assert len(corpus) == 600
+    passages = held(corpus)
+    assert len(passages) == len(set(held_keys(corpus))) == corpus.info()["passages"]
+    with make("whole", chunk_size=300, chunk_overlap=20) as whole:
+        whole.sync(documents)
+        assert sorted(passages) == sorted(held(whole))
+
+
+def held_keys(corpus: shortlist.Corpus) -> list[tuple[str, str]]:
+    with corpus.snapshot() as snapshot:
+        return [(passage.document_id, passage.locator) for passage in snapshot.walk()]
+
+
+@on_servers
+def test_many_writers_of_the_same_documents_leave_each_one_whole(address: str, make: Make) -> None:
+    make("many", chunk_size=200, chunk_overlap=20)
+    errors: list[BaseException] = []
+
+    def write(word: str, parts: int) -> None:
+        try:
+            with shortlist.open_corpus("many", engine=address) as corpus:
+                corpus.add([long(f"d{at}", word, parts) for at in range(8)])
+                corpus.add([long(f"{word}{at}", word, 1) for at in range(8)])
+        except BaseException as error:
+            errors.append(error)
+
+    words = {"tea": 5, "milk": 3, "water": 1, "beer": 4}
+    threads = [threading.Thread(target=write, args=pair) for pair in words.items()]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    corpus = make("many", chunk_size=200, chunk_overlap=20)
+    assert len(corpus) == 8 + 4 * 8
+    versions: dict[str, set[str]] = {}
+    for id, word in held(corpus):
+        versions.setdefault(id, set()).add(word)
+    assert all(len(found) == 1 for found in versions.values())
+    for at in range(8):
+        stored = corpus.get(f"d{at}")
+        assert stored is not None
+        assert versions[f"d{at}"] == {first_word(stored.content)}
+
+
+@everywhere
+def test_a_rebuild_changes_everything_at_once_and_keeps_every_document(make: Make) -> None:
+    corpus = make()
+    corpus.sync(Stamped("1", Document("f", "", "green tea", source="f.txt")))
+    corpus.add([Document(str(at), "", f"text {at}") for at in range(20)])
+    before, stamps = corpus.ids(), corpus.stamps()
+    corpus.reindex("light")
+    assert corpus.config.embedder_name == "light"
+    assert (corpus.ids(), corpus.stamps()) == (before, stamps)
+    assert search(corpus, "tea", mode="dense")[0].id == "f"
+    assert corpus.add([Document("new", "", "milk")]) == Changes(added=1)
+
+
+@on_servers
+def test_while_a_corpus_is_built_again_it_can_be_read_and_not_written(
+    address: str, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = make("tea")
+    corpus.add([Document(str(at), "", f"tea {at}") for at in range(10)])
+    told: list[str] = []
+    switch = Remote._switch
+
+    def meanwhile(self: Remote, *arguments: Any) -> None:
+        with shortlist.open_corpus("tea", engine=address) as other:
+            told.append(str(len(search(other, "tea"))))
+            with pytest.raises(CorpusBusy) as error:
+                other.add([Document("late", "", "tea")])
+            told.append(str(error.value))
+        switch(self, *arguments)
+
+    monkeypatch.setattr(Remote, "_switch", meanwhile)
+    corpus.reindex("light")
+    assert told == ["10", "The corpus 'tea' is being built again. Try again later."]
+    assert len(corpus) == 10
+
+
+@on_servers
+def test_a_rebuild_that_died_is_taken_back_by_the_next_writer(
+    address: str, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = make("tea")
+    corpus.add([Document("a", "", "tea")])
+
+    def die(*arguments: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Remote, "_switch", die)
+        patched.setattr(Remote, "_end_rebuild", lambda *arguments: None)
+        with pytest.raises(KeyboardInterrupt):
+            corpus.reindex("light")
+    with pytest.raises(CorpusBusy):
+        corpus.add([Document("b", "", "tea")])
+    monkeypatch.setattr("shortlist.index.engines.remote.REBUILD_SECONDS", 0.0)
+    assert corpus.add([Document("b", "", "tea")]) == Changes(added=1)
+    assert (corpus.ids(), corpus.config.embedder_name) == (["a", "b"], "none")
+
+
+@everywhere
+def test_documents_come_back_as_they_were(make: Make) -> None:
+    document = Document(
+        "id/with #?", "Titel ü", "Zeile\n\ttwo \0 日本", ["a b", "ü"], {"n": 1, "deep": {"list": [1, 2.5, None, True]}},
+        kind="tool", source="s/x.md", locator="row=3", payload="{}",
+    )  # fmt: skip
+    corpus = make()
+    corpus.add([document, Document("plain", "", "")])
+    assert corpus.get("id/with #?") == document
+    assert list(corpus) == [document, Document("plain", "", "")]
+    assert corpus.browse("TITEL") == ([document], 1)
+    assert corpus.browse("", 1, 5) == ([Document("plain", "", "")], 2)
+    assert corpus.kinds() == {"text": 1, "tool": 1}
+
+
+@everywhere
+def test_a_floor_is_kept_and_doubted_when_much_has_changed(make: Make) -> None:
+    corpus = make()
+    corpus.add([Document(str(at), "", f"text {at}") for at in range(10)])
+    corpus.set_floor("auto", 0.5, cases=3)
+    assert corpus.floor("auto") == (0.5, "")
+    time.sleep(0.01)
+    corpus.add([Document(f"n{at}", "", f"text {at}") for at in range(3)])
+    assert corpus.floor("auto").doubt.startswith("The floor was set when the corpus had 10 documents, and 30%")
+    corpus.set_floor("auto", None)
+    assert corpus.floor("auto") == (None, "")
+
+
+@on_servers
+def test_a_corpus_is_found_by_its_name_alone_and_deleted_with_all_that_is_there(address: str, make: Make) -> None:
+    corpus = make("Tea & Milk")
+    corpus.add([Document("a", "", "tea")])
+    assert [hit.id for hit in search("Tea & Milk", "tea")] == ["a"]
+    assert corpus.path is not None
+    assert json.loads((corpus.path / "engine.json").read_text("utf-8"))["engine"] == address
+    shortlist.delete_corpus("Tea & Milk")
+    assert not corpus.path.exists()
+    with pytest.raises(shortlist.CorpusNotFound):
+        shortlist.open_corpus("Tea & Milk", engine=address)
+
+
+@on_servers
+def test_a_corpus_here_is_not_silently_begun_anew_elsewhere(address: str) -> None:
+    shortlist.create_corpus("tea", embedder="none").close()
+    with pytest.raises(CorpusMismatch, match=r"is kept on this machine.*shortlist migrate tea --to"):
+        shortlist.create_corpus("tea", engine=address)
+
+
+@on_servers
+def test_builds_registered_for_an_engine_go_there(address: str, tmp_path: Path) -> None:
+    (tmp_path / "tea.md").write_text("# Tea\nGreen tea.")
+    shortlist.register("notes", "files", tmp_path, embedder="none", engine=address)
+    corpus = shortlist.build("notes")
+    assert corpus.changes == Changes(added=1)
+    assert shortlist.build("notes").changes == Changes(unchanged=1)
+    assert corpus.info()["engine"] == address
+    assert [hit.id for hit in search("notes", "tea")] == ["tea.md"]

@@ -1,0 +1,63 @@
+"""One real server of each kind for all processes of a test run; tests that use one carry the marker `engine`.
+
+A server that cannot be had skips its tests, and the end of the run says why; those named in $SHORTLIST_TEST_MUST fail.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.servers import KINDS, available, shared
+
+FIXTURES = {f"{kind}_url" for kind in KINDS}
+SKIPPED = "Not tested on a real {kind}: {reason}."
+
+
+@pytest.fixture(scope="session")
+def opensearch_url(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[str]:
+    """The address of an OpenSearch that other tests use too: take index names of your own."""
+    yield from _one("opensearch", tmp_path_factory, request)
+
+
+@pytest.fixture(scope="session")
+def elasticsearch_url(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[str]:
+    """The address of an Elasticsearch that other tests use too: take index names of your own."""
+    yield from _one("elasticsearch", tmp_path_factory, request)
+
+
+def need(kind: str) -> None:
+    """Skip, or fail where it must be there, unless this kind of server can be had."""
+    reason = available(kind)
+    if reason is not None:
+        sentence = SKIPPED.format(kind=kind, reason=reason)
+        if kind in os.environ.get("SHORTLIST_TEST_MUST", "").split():
+            pytest.fail(sentence)
+        pytest.skip(sentence)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "engine: runs on a real OpenSearch or Elasticsearch, where one can be had")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if FIXTURES & set(getattr(item, "fixturenames", ())):
+            item.add_marker("engine")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    start = SKIPPED.partition("{")[0]
+    skipped = [report.longrepr for report in terminalreporter.stats.get("skipped", [])]
+    reasons = {text[2].removeprefix("Skipped: ") for text in skipped if isinstance(text, tuple)}
+    for sentence in sorted(reason for reason in reasons if reason.startswith(start)):
+        terminalreporter.write_line(sentence, yellow=True)
+
+
+def _one(kind: str, folders: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[str]:
+    need(kind)
+    folder = folders.getbasetemp()
+    with shared(kind, folder.parent if hasattr(request.config, "workerinput") else folder) as url:
+        yield url
