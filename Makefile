@@ -4,18 +4,18 @@ BIN := .venv/bin
 READY := .venv/.ready
 PATHS := src tests examples bench
 
-.PHONY: demo test fuzz fix bench lock clean chromium
+.PHONY: demo test fuzz fix bench lock clean chromium servers
 
 demo: $(READY)
 	@$(BIN)/python examples/demo.py
 
-test: $(READY) chromium
+test: $(READY) chromium servers
 	$(BIN)/ruff check $(PATHS)
 	$(BIN)/ruff format --check $(PATHS)
 	$(BIN)/mypy
 	$(BIN)/pytest -n 2 -m "not slow"
 
-fuzz: $(READY) chromium
+fuzz: $(READY) chromium servers
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest -n 2 -m "not slow"
 
 fix: $(READY)
@@ -37,6 +37,12 @@ chromium:
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
 		&& apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-liberation >/dev/null; } \
 		|| echo "There is no chromium here (apt-get install chromium): the tests of the web page are skipped."
+
+# The distributed engine is tested on a real OpenSearch server, which needs Java 17 to 23 and npm.
+servers: $(READY)
+	@command -v java >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq \
+		&& apt-get install -y -qq --no-install-recommends openjdk-17-jre-headless >/dev/null; } || true
+	@$(BIN)/python -m tests.servers fetch opensearch
 
 lock:
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --quiet \

@@ -1,4 +1,8 @@
-"""`python -m training STEP …`: prepare, run."""
+"""`python -m training make BENCH PAIRS BASE OUT` makes the shipped file; `folds` measures it on sets that it never saw.
+
+BENCH is a folder of sets in BEIR layout, PAIRS a .jsonl.xz of {source, query, positive}, BASE the model.safetensors of
+all-MiniLM-L6-v2. OUT keeps prepared data, so that a second command does not prepare it again.
+"""
 
 from __future__ import annotations
 
@@ -6,28 +10,35 @@ import argparse
 import json
 from pathlib import Path
 
+from training import check, data, export, run
+
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m training", description=__doc__)
-    steps = parser.add_subparsers(dest="step", required=True)
-    prepare = steps.add_parser("prepare")
-    prepare.add_argument("bench", type=Path)
-    prepare.add_argument("pairs", type=Path)
-    prepare.add_argument("out", type=Path)
-    run = steps.add_parser("run")
-    for name in ("jobs", "data", "weights", "vocabulary", "out"):
-        run.add_argument(name, type=Path)
-    run.add_argument("--worker", default="0", help="a name, where several share the jobs: each claims the next one")
+    parser = argparse.ArgumentParser(
+        prog="python -m training", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("step", choices=("make", "folds", "jobs", "check"))
+    for name in ("bench", "pairs", "base", "out"):
+        parser.add_argument(name, type=Path)
+    parser.add_argument("--jobs", type=Path, help="runs of your own: a list of {name, settings, left_out}")
+    parser.add_argument("--steps", type=int, help="other than the settings say: a few are enough to try it out")
     given = parser.parse_args()
-    if given.step == "prepare":
-        from training import data
-
-        data.prepare(given.bench, given.pairs, given.out)
+    given.out.mkdir(parents=True, exist_ok=True)
+    prepared = given.out / "prepared.json.xz"
+    if not prepared.exists():
+        data.prepare(given.bench, given.pairs, prepared)
+    settings = {} if given.steps is None else {"steps": given.steps}
+    if given.step == "make":
+        run.run([{"name": "tools", "settings": settings, "keep": "weights"}], prepared, given.base, given.out)
+        export.export(given.out / "tools.safetensors", given.out / "model.onnx")
+    elif given.step == "folds":
+        families = dict.fromkeys(data.TOOL_SETS.values())
+        jobs = [{"name": name, "settings": settings, "left_out": [name], "keep": "vectors"} for name in families]
+        run.run(jobs, prepared, given.base, given.out)
+    elif given.step == "jobs":
+        run.run(json.loads(given.jobs.read_text()), prepared, given.base, given.out)
     else:
-        from training import run as runs
-
-        jobs = json.loads(given.jobs.read_text())
-        runs.run(jobs, given.data, given.weights, given.vocabulary, given.out, given.worker)
+        check.check(given.out / "tools.safetensors", given.out / "model.onnx", prepared)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import shortlist
+
 # A fold leaves out a whole family: sets of one family share tools or queries.
 TOOL_SETS = {
     "sealtools": "sealtools",
@@ -82,8 +84,8 @@ def prepare(bench: Path, pairs: Path, out: Path) -> None:
     for name in TOOL_SETS:
         if name not in ("clinc150", "metatool_awareness"):
             prepared["pairs"][f"catalog:{name}"] = _catalog_pairs(bench / name, texts, random_)
-    for name, rows in prepared["pairs"].items():
-        print(name, len(rows), flush=True)
+    for name, pairs_ in prepared["pairs"].items():
+        print(name, len(pairs_), flush=True)
     prepared["texts"] = texts.rows
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_bytes(lzma.compress(json.dumps(prepared, ensure_ascii=False).encode(), preset=4))
@@ -154,8 +156,6 @@ def _offered(row: dict[str, Any], place: dict[str, int]) -> list[int]:
 
 def _negatives(documents: list[dict[str, Any]], wanted: list[tuple[str, list[int]]]) -> list[list[int]]:
     """The documents that words alone put first, and that are wrong."""
-    import shortlist  # a machine that only trains has no need of it
-
     listed = [
         shortlist.Document(str(at), row.get("title") or "", row["text"], kind="tool")
         for at, row in enumerate(documents)
@@ -228,7 +228,7 @@ def _join(pairs: list[list[Any]], texts: Texts, random_: random.Random) -> list[
 
 def _wiki_pairs(folder: Path, texts: Texts, random_: random.Random) -> list[list[Any]]:
     """One sentence of a passage, and the rest of it."""
-    pairs = []
+    pairs: list[list[Any]] = []
     for at, row in enumerate(rows(folder / "corpus.jsonl")):
         if at % 14:
             continue

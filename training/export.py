@@ -1,6 +1,7 @@
-"""How does the model become a small file? One ONNX graph, its weights as bytes with a scale for each row or block.
+"""How does the model become a small file? One ONNX graph, its weights as bytes with a scale for each block.
 
-The graph is written out here rather than traced: it has no mask and no padding, since texts of one length share a batch.
+The graph is written out here rather than traced. It has no mask and no padding: texts that share a batch are of one
+length.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from training import model
 
 Array = np.ndarray[Any, Any]
 BLOCK = 128
+TOKENS = 256
 
 
 class Graph:
-    def __init__(self, bits: int) -> None:
-        self.bits = bits
+    def __init__(self) -> None:
         self.nodes: list[Any] = []
         self.weights: list[Any] = []
 
@@ -37,54 +38,35 @@ class Graph:
         """hidden @ weight.T, without the bias."""
         weight = state[f"{name}.weight"]
         rows, width = weight.shape
-        if self.bits == 32:
-            return str(self.add("MatMul", [hidden, self.constant(f"{name}.weight", weight.T)]))
-        packed, scales = blocks(weight, self.bits)
-        inputs = [hidden, self.constant(f"{name}.weight", packed), self.constant(f"{name}.scale", scales)]
-        return str(
-            self.add(
-                "MatMulNBits",
-                inputs,
-                domain="com.microsoft",
-                K=width,
-                N=rows,
-                bits=self.bits,
-                block_size=BLOCK,
-                accuracy_level=4,
-            )
-        )
+        blocks = weight.reshape(rows, width // BLOCK, BLOCK)
+        whole, scales = packed(blocks)
+        # unsigned around 128; activations are packed row by row too, so no text depends on another
+        inputs = [
+            hidden,
+            self.constant(f"{name}.weight", (whole.astype(np.int16) + 128).astype(np.uint8)),
+            self.constant(f"{name}.scale", scales.reshape(-1)),
+        ]
+        sizes = {"K": width, "N": rows, "bits": 8, "block_size": BLOCK, "accuracy_level": 4}
+        return str(self.add("MatMulNBits", inputs, domain="com.microsoft", **sizes))
 
 
-def blocks(weight: Array, bits: int) -> tuple[Array, Array]:
-    """Weights as unsigned numbers around the middle, and a scale for each block of a row."""
-    rows, width = weight.shape
-    middle = 1 << (bits - 1)
-    split = weight.reshape(rows, width // BLOCK, BLOCK).astype(np.float32)
-    far = np.take_along_axis(split, np.abs(split).argmax(axis=2, keepdims=True), axis=2)
-    scales = (far / -middle)[:, :, 0] if bits == 4 else np.abs(far)[:, :, 0] / (middle - 1)
-    safe = np.where(scales == 0, 1, scales)[:, :, None]
-    whole = np.clip(np.rint(split / safe) + middle, 0, 2 * middle - 1).astype(np.uint8)
-    if bits == 4:
-        whole = whole[:, :, ::2] | (whole[:, :, 1::2] << 4)
-    return whole, scales.astype(np.float32).reshape(-1)
+def packed(values: Array) -> tuple[Array, Array]:
+    """Each last axis as whole numbers of -127 to 127 and one scale."""
+    scales = np.maximum(np.abs(values).max(axis=-1, keepdims=True) / 127, 1e-12).astype(np.float32)
+    return np.rint(values / scales).astype(np.int8), scales
 
 
-def build(state: dict[str, Array], bits: int = 8) -> Any:
+def build(state: dict[str, Array]) -> Any:
     """The graph of an encoder: numbers of tokens, all texts of one length -> the mean of their last layer."""
-    graph = Graph(bits)
+    graph = Graph()
     layers = 1 + max(int(name.split(".")[1]) for name in state if name.startswith("layers."))
-    if bits == 32:
-        words = graph.add("Gather", [graph.constant("words", state["words.weight"]), "input_ids"])
-    else:
-        table = state["words.weight"]
-        scale = np.maximum(np.abs(table).max(axis=1, keepdims=True) / 127, 1e-12)
-        packed = np.clip(np.rint(table / scale), -127, 127).astype(np.int8)
-        found = graph.add("Gather", [graph.constant("words", packed), "input_ids"])
-        scales = graph.add("Gather", [graph.constant("words.scale", scale.astype(np.float32)), "input_ids"])
-        words = graph.add("Mul", [graph.add("Cast", [found], to=TensorProto.FLOAT), scales])
+    whole, scales = packed(state["words.weight"])
+    words = graph.add("Gather", [graph.constant("words", whole), "input_ids"])
+    scale = graph.add("Gather", [graph.constant("words.scale", scales), "input_ids"])
+    words = graph.add("Mul", [graph.add("Cast", [words], to=TensorProto.FLOAT), scale])
     length = graph.add("Shape", ["input_ids"], start=1, end=2)
     zero, one = graph.constant("zero", np.array([0])), graph.constant("one", np.array([1]))
-    places = graph.constant("places", state["places.weight"][: model_tokens()])
+    places = graph.constant("places", state["places.weight"][:TOKENS])
     here = graph.add("Slice", [places, zero, length, zero, one])
     hidden = graph.add("Add", [words, here])
     hidden = graph.add("LayerNormalization", [hidden, *_norm(graph, "norm", state)], axis=-1, epsilon=1e-12)
@@ -100,10 +82,6 @@ def build(state: dict[str, Array], bits: int = 8) -> Any:
     )
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
     return helper.make_model(made, opset_imports=opsets, ir_version=9, producer_name="shortlist")
-
-
-def model_tokens() -> int:
-    return 256
 
 
 def _norm(graph: Graph, name: str, state: dict[str, Array]) -> list[str]:
@@ -128,6 +106,5 @@ def _layer(graph: Graph, hidden: str, name: str, state: dict[str, Array]) -> str
     return str(graph.add("SkipLayerNormalization", inputs, domain="com.microsoft", epsilon=1e-12))
 
 
-def export(weights: Path, out: Path, bits: int = 8) -> None:
-    state = {name: array.astype(np.float32) for name, array in model.tensors(weights).items()}
-    onnx.save(build(state, bits), str(out))
+def export(weights: Path, out: Path) -> None:
+    onnx.save(build(model.tensors(weights)), str(out))

@@ -15,7 +15,7 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +25,10 @@ from tokenizers import BertWordPieceTokenizer, Tokenizer
 from torch import Tensor
 from torch.nn import functional
 
-from training import measure, model
+from training import export, measure, model
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+VOCABULARY = Path(__file__).parents[1] / "src/shortlist/index/data/bert-vocab.txt"
 BLOCK = 64  # neighbours in a batch that come from one set or are siblings of few APIs
 
 
@@ -57,13 +58,13 @@ class Settings:
 class Data:
     """Texts as token numbers, and what belongs together."""
 
-    def __init__(self, path: Path, vocabulary: Path, form: str, most: int = 256) -> None:
+    def __init__(self, path: Path, form: str) -> None:
         self.all: dict[str, Any] = json.loads(lzma.decompress(path.read_bytes()))
         self.sets: dict[str, Any] = self.all["sets"]
         kept = path.with_name(f"{path.name}.{form}.npz")
         if not kept.exists():
-            tokenizer = tokenizer_of(vocabulary)
-            tokenizer.enable_truncation(most)
+            tokenizer = tokenizer_of(VOCABULARY)
+            tokenizer.enable_truncation(export.TOKENS)
             texts = [FORMS[form](text.strip()) for text in self.all["texts"]]
             found = [
                 row.ids
@@ -117,7 +118,7 @@ def encode(encoder: model.Encoder, data: Data, numbers: list[int], most: int, pi
 
 
 @torch.no_grad()
-def rows_of(encoder: model.Encoder, data: Data, numbers: list[int], most: int = 256) -> np.ndarray[Any, Any]:
+def rows_of(encoder: model.Encoder, data: Data, numbers: list[int], most: int = export.TOKENS) -> np.ndarray[Any, Any]:
     encoder.eval()
     if not numbers:
         return np.zeros((0, model.HIDDEN), dtype=np.float32)
@@ -130,24 +131,25 @@ def rows_of(encoder: model.Encoder, data: Data, numbers: list[int], most: int = 
     return rows
 
 
+def texts_of(one: dict[str, Any]) -> dict[str, list[int]]:
+    """The texts of a set that are measured, by their part in it."""
+    asked, unserved = ([row[0] for row in one[key]] for key in ("asked", "unserved"))
+    return {"documents": one["documents"], "queries": asked, "unserved": unserved}
+
+
 def vectors(encoder: model.Encoder, data: Data, name: str) -> dict[str, np.ndarray[Any, Any]]:
-    one = data.sets[name]
-    return {
-        "documents": rows_of(encoder, data, one["documents"]),
-        "queries": rows_of(encoder, data, [row[0] for row in one["asked"]]),
-        "unserved": rows_of(encoder, data, [row[0] for row in one["unserved"]]),
-    }
+    return {key: rows_of(encoder, data, numbers) for key, numbers in texts_of(data.sets[name]).items()}
 
 
 def measured(encoder: model.Encoder, data: Data, names: list[str], dims: int = model.HIDDEN) -> dict[str, Any]:
     figures = {}
     for name in names:
-        found = {key: _unit(value[:, :dims]) for key, value in vectors(encoder, data, name).items()}
+        found = {key: unit(value[:, :dims]) for key, value in vectors(encoder, data, name).items()}
         figures[name] = measure.measure(data.sets[name], **found)
     return figures
 
 
-def _unit(rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def unit(rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
 
 
@@ -276,9 +278,8 @@ def loss_of(batch: Batch, queries: Tensor, documents: Tensor, foreign: Tensor | 
 
 def told(student: tuple[Tensor, Tensor], teacher: tuple[Tensor, Tensor], temperature: float) -> Tensor:
     """How far the student's likenesses in a batch are from the teacher's."""
-    pairs = ((0, 1), (1, 0))
     loss = torch.zeros((), device=student[0].device)
-    for one, two in pairs:
+    for one, two in ((0, 1), (1, 0)):
         wanted = functional.softmax(teacher[one] @ teacher[two].T / temperature, dim=1)
         said = functional.log_softmax(student[one] @ student[two].T / temperature, dim=1)
         loss = loss + functional.kl_div(said, wanted, reduction="batchmean")
@@ -297,9 +298,9 @@ def trained(
     wide = [value for value in encoder.parameters() if value.ndim >= 2]
     optimizer = torch.optim.AdamW([{"params": wide, "weight_decay": 0.01}, {"params": plain, "weight_decay": 0.0}])
     warm = max(1, settings.steps // 10)
-    began, seen = time.monotonic(), 0.0
+    began = time.monotonic()
     for step in range(settings.steps):
-        share = min((step + 1) / warm, max(0.02, (settings.steps - step) / (settings.steps - warm)))
+        share = min((step + 1) / warm, max(0.02, (settings.steps - step) / max(1, settings.steps - warm)))
         for group in optimizer.param_groups:
             group["lr"] = settings.rate * share
         batch = sampler.draw()
@@ -316,8 +317,7 @@ def trained(
         torch.nn.utils.clip_grad_norm_(encoder.parameters(), 1.0)
         optimizer.step()
         if step % 100 == 99 or step == settings.steps - 1:
-            seen = float(loss.detach())
-            print(f"  step {step + 1} loss {seen:.3f} {time.monotonic() - began:.0f} s", flush=True)
+            print(f"  step {step + 1} loss {float(loss.detach()):.3f} {time.monotonic() - began:.0f} s", flush=True)
     return encoder.eval()
 
 
@@ -325,7 +325,8 @@ def distilled(teacher: model.Encoder, start: model.Encoder, data: Data, steps: i
     """A smaller model that gives the teacher's vectors, as far as it can, on all texts that belong to no set."""
     student = copy.deepcopy(start).train()
     random_ = random.Random(0)
-    pool = sorted({number for rows in data.all["pairs"].values() for row in rows for number in row[:2]})
+    pairs = [row for name, rows in data.all["pairs"].items() if ":" not in name for row in rows]
+    pool = sorted({number for row in pairs for number in row[:2]})
     optimizer = torch.optim.AdamW(student.parameters(), weight_decay=0.01)
     for step in range(steps):
         for group in optimizer.param_groups:
@@ -344,7 +345,3 @@ def distilled(teacher: model.Encoder, start: model.Encoder, data: Data, steps: i
         if step % 200 == 199:
             print(f"  distil {step + 1} loss {float(loss.detach()):.3f}", flush=True)
     return student.eval()
-
-
-def described(settings: Settings) -> dict[str, Any]:
-    return asdict(settings)
