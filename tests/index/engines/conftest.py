@@ -14,7 +14,9 @@ from shortlist import Corpus
 Make = Callable[..., Corpus]
 
 KINDS = ("opensearch", "elasticsearch")
-EVERYWHERE = ("embedded", *(pytest.param(kind, marks=pytest.mark.engine) for kind in KINDS))
+# One of the two is enough for every run; the other is asked with -m slow.
+MARKS = {"opensearch": [pytest.mark.engine], "elasticsearch": [pytest.mark.engine, pytest.mark.slow]}
+EVERYWHERE = ("embedded", *(pytest.param(kind, marks=MARKS[kind]) for kind in KINDS))
 SERVERS = EVERYWHERE[1:]
 
 

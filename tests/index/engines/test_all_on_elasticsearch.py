@@ -13,7 +13,7 @@ from tests.search.test_disclose import *  # noqa: F403
 from tests.search.test_discover import *  # noqa: F403
 from tests.search.test_select import *  # noqa: F403
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module", autouse=True)

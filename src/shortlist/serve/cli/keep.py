@@ -22,7 +22,7 @@ Roots = Annotated[list[str] | None, option("--root", help="A place to read; repe
 Pattern = Annotated[str | None, option("--pattern", help="Only files whose path matches this regular expression.")]
 Exclude = Annotated[str | None, option("--exclude", help="No files whose path matches this regular expression.")]
 Embedder = Annotated[
-    str | None, option("--embedder", help="default, light, minilm, none, or any other model.", metavar="MODEL")
+    str | None, option("--embedder", help="default, tools, light, minilm, none, or any other model.", metavar="MODEL")
 ]
 Engine = Annotated[
     str | None,
