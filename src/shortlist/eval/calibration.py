@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 
 FOLDS = 5
 
+# What the log odds of a relevance are multiplied by and what is added to them, where nothing was calibrated.
+UNCHANGED = (1.0, 0.0)
+
+# What is shipped weighs as much as so many cases, and a greater relevance never becomes a smaller one.
+PRIOR_CASES = 5.0
+LEAST_SLOPE = 0.1
+
 # A floor that reaches less beyond chance does more harm than good.
 WEAK = 0.2
 
@@ -102,11 +109,14 @@ def calibrate_min_score(
         raise InputError(f"A floor belongs to one corpus: calibrate the {len(corpora)} corpora one by one.")
     (only,) = corpora
     scores: dict[bool, list[float]] = {True: [], False: []}
+    judged: list[tuple[float, bool]] = []  # the relevance of the best hit, and whether it is right
     with reading(corpora, mode, filter) as reader:
         for case in told(cases, progress):
             (found,) = reader.look(case.query, k)
             refused = not found.hits or nothing_known(found)
             scores[case.in_scope].append(0.0 if refused else max(found.hits[0].score, 0.0))
+            if not refused and (relevance := found.hits[0].relevance) is not None:
+                judged.append((relevance, found.hits[0].id in case.gold))
     inside, outside = np.array(scores[True]), np.array(scores[False])
     if not len(inside) or not len(outside):
         lacking = "to which nothing applies (an empty gold)" if len(inside) else "with gold"
@@ -128,8 +138,31 @@ def calibrate_min_score(
     )
     if persist:
         facts = calibration.to_dict()
-        only.set_floor(mode, floor, **{name: facts[name] for name in ("youden_j", "in_scope", "out_of_scope")})
+        kept = {name: facts[name] for name in ("youden_j", "in_scope", "out_of_scope")}
+        before = only.config.calibrations.get(mode, {}).get("relevance", UNCHANGED)
+        only.set_floor(mode, floor, **kept, relevance=recalibrated(judged, before))
     return calibration
+
+
+def recalibrated(judged: Sequence[tuple[float, bool]], before: Sequence[float] = UNCHANGED) -> list[float]:
+    """By what the log odds of a relevance are multiplied, and what is added, so that it says how often it is right.
+
+    Few cases change little: as much as if five more had confirmed what is shipped.
+    """
+    if not judged:
+        return list(UNCHANGED)
+    relevance = np.clip([value for value, _ in judged], 1e-9, 1 - 1e-9)
+    odds = (np.log(relevance / (1 - relevance)) - before[1]) / before[0]
+    right = np.array([is_right for _, is_right in judged], dtype=np.float64)
+    table = np.stack([odds, np.ones(len(odds))], axis=1)
+    start = np.array(UNCHANGED)
+    weights = start.copy()
+    for _ in range(30):
+        chance = 1 / (1 + np.exp(-np.clip(table @ weights, -30, 30)))
+        slope = table.T @ (chance - right) + PRIOR_CASES * (weights - start)
+        bend = (table * (chance * (1 - chance))[:, None]).T @ table + PRIOR_CASES * np.eye(2)
+        weights -= np.linalg.solve(bend, slope)
+    return [max(float(weights[0]), LEAST_SLOPE), float(weights[1])]
 
 
 def best_floor(inside: Floats, outside: Floats) -> float:

@@ -1,0 +1,72 @@
+"""How relevant is a hit? The same question in every mode."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import numpy as np
+import pytest
+
+from shortlist import Document, build, discover, search
+from shortlist.search.select import is_duplicate, select
+from shortlist.search.trust import BY_WORDS, FLOOR, TRUSTED, Relevance, probability, trust_in
+from shortlist.types import Hit, Mode, Passage
+
+TOOLS = [
+    Document("refund_payment", "refund_payment", "Send money back to the customer's card after a charge.", kind="tool"),
+    Document("track_parcel", "track_parcel", "Show where a parcel is and when it will arrive.", kind="tool"),
+    Document("play_music", "play_music", "Play a song, an album or a radio station.", kind="tool"),
+]
+
+
+@pytest.mark.parametrize("mode", get_args(Mode))
+def test_every_hit_has_a_relevance_between_0_and_1_and_the_right_one_has_the_greatest(mode: Mode) -> None:
+    hits = search(build(TOOLS, in_memory=True), "send money back to a card", mode=mode)
+    assert all(hit.relevance is not None and 0.0 < hit.relevance < 1.0 for hit in hits)
+    assert max(hits, key=lambda hit: hit.relevance or 0.0).id == "refund_payment"
+
+
+def test_relevance_grows_with_what_is_covered_with_the_cosine_and_with_the_name() -> None:
+    for trust in TRUSTED.values():
+        assert min(trust.relevance.covered, trust.relevance.dense, trust.relevance.named) > 0
+    weights = Relevance(-1.0, 2.0, 4.0, 0.5)
+    signals = {"covered": np.array([0.5, 0.5]), "dense": np.array([-0.3, 0.25]), "named": np.array([0.0, 1.0])}
+    assert weights.odds(signals).tolist() == [0.0, 1.5]
+    assert probability(np.array([0.0, -1000.0, 1000.0])).tolist() == pytest.approx([0.5, 0.0, 1.0], abs=1e-12)
+
+
+def test_an_embedder_that_nothing_is_known_of_leaves_relevance_to_words() -> None:
+    assert trust_in("mine").relevance is BY_WORDS
+    assert trust_in("wordllama-256") is not trust_in("tools#12345678")
+
+
+def test_where_no_floor_was_calibrated_the_shipped_one_decides_and_the_abstention_explains_itself() -> None:
+    corpus = build(TOOLS, in_memory=True)
+    assert not discover(corpus, "send money back to a card", min_score="auto").abstained
+    found = discover(corpus, "how do volcanoes form in iceland", min_score="auto")
+    assert found.abstained
+    assert found.signals["min_relevance"] == FLOOR
+    near = found.signals["near_misses"]
+    assert len(near) == 3
+    assert all(0.0 < row["relevance"] < FLOOR for row in near)
+    assert found.signals["searched"] == {corpus.name: 3}
+    assert found.signals["unknown_words"] == ["form", "iceland", "volcanoes"]
+    assert any("'volcanoes'" in advice for advice in found.signals["try"])
+    assert not discover(corpus, "how do volcanoes form in iceland a song", min_score=None).abstained
+
+
+def hit(name: str, text: str, score: float) -> Hit:
+    return Hit(Passage(name, name, text), score)
+
+
+def test_copies_do_not_spoil_the_gap_and_do_not_push_others_out() -> None:
+    text = "Send an email to one or more people, with a subject, a body and files attached to it, now or later on"
+    copies = [hit("send_email", text, 1.0), hit("send_email", f"{text}.", 0.99), hit("send_email", text, 0.98)]
+    other = hit("send_message", "Post a message to a channel of the team.", 0.95)
+    assert is_duplicate(copies[0], copies[1])
+    assert not is_duplicate(copies[0], other)
+    chosen = select([*copies, other], max_k=3)
+    assert chosen.signals["gap"] == pytest.approx(0.05)
+    assert chosen.signals["runner_up_ratio"] == pytest.approx(0.95)
+    assert [one.name for one in chosen.selected] == ["send_email", "send_email", "send_message"]
+    assert select(copies, max_k=3).selected == copies
