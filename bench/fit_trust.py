@@ -77,7 +77,7 @@ def _see(embedder: str, scope: Scope, mode: Mode) -> Seen:
     corpus = shortlist.build(scope.documents, in_memory=True, embedder=embedder)
     rows, right, asked = [], [], []
     for at, question in enumerate(scope.questions):
-        for hit in question.ask(corpus, mode, TOP):
+        for hit in question.ask(corpus, mode, 10)[:TOP]:  # among fewer, what the query names comes first
             rows.append([max(hit.signals.get(name, 0.0), 0.0) for name in SIGNALS])
             right.append(float(hit.id in question.gold))
             asked.append(at)
