@@ -157,6 +157,7 @@ def test_a_corpus_that_is_not_there_is_told(address: str) -> None:
         shortlist.open_corpus("nothing", engine=address)
 
 
+@pytest.mark.slow
 @on_servers
 def test_shards_without_a_node_are_told_when_read_and_when_written(
     address: str, make: Make, monkeypatch: pytest.MonkeyPatch

@@ -45,7 +45,8 @@ def test_what_is_held_back_is_shown_and_approved_by_name_by_server_or_all(server
     server = servers.add("weather", POISONED, POISONED | {"name": "other"}, WEATHER)
     shell("status", "--refresh")
     drawn = shell("approve")
-    assert "Held back: weather/poisoned. Its description tells the model to ignore its instructions." in drawn
+    one_line = " ".join(drawn.split())
+    assert "Held back: weather/poisoned. Its description tells the model to ignore its instructions." in one_line
     assert "\x1b[2J" not in drawn
     assert shell("status", "--quiet").split() == ["weather/poisoned", "weather/other"]
     done = json.loads(shell("approve", "weather/poisoned", "--json"))
