@@ -49,6 +49,7 @@ def test_a_real_opensearch_finds_what_was_indexed(opensearch_url: str) -> None:
     assert index_and_search(opensearch_url, "farm") == ["1"]
 
 
+@pytest.mark.slow
 def test_a_real_elasticsearch_finds_what_was_indexed(elasticsearch_url: str) -> None:
     assert httpx2.get(elasticsearch_url, trust_env=False).json()["version"]["number"] == "8.12.2"
     assert index_and_search(elasticsearch_url, "farm") == ["1"]
