@@ -109,6 +109,6 @@ def _bm25s_among(scope: Scope) -> Any:
         tokens = bm25s.tokenize(
             [question.text], stopwords="en", stemmer=Stemmer.Stemmer("english"), show_progress=False, return_ids=False
         )[0]
-        scores = index.get_scores(tokens)
+        scores = index.get_scores(tokens) if tokens else np.zeros(len(place))
         best.append(max((float(scores[place[id]]) for id in question.among if id in place), default=0.0))
     return np.array(best)
