@@ -222,6 +222,16 @@ class Hit:
             "corpus": self.corpus,
         }
 
+    def brief(self) -> dict[str, Any]:
+        """Which it is and how well it fits, without what it says."""
+        return {
+            "id": self.id,
+            "name": self.name,
+            "score": self.score,
+            "relevance": self.relevance,
+            "corpus": self.corpus,
+        }
+
 
 class Hits(list[Hit]):
     """A list of hits, best first, that remembers what was asked."""
@@ -305,10 +315,7 @@ class Discovery:
             "reason": self.reason,
             "signals": dict(self.signals),
             "results": [item.to_dict() for item in self.results],
-            "candidates": [
-                {"id": hit.id, "name": hit.name, "score": hit.score, "relevance": hit.relevance, "corpus": hit.corpus}
-                for hit in self.candidates
-            ],
+            "candidates": [hit.brief() for hit in self.candidates],
         }
 
 

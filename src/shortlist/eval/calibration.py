@@ -16,15 +16,13 @@ from shortlist.index.engines import Progress
 from shortlist.search.corpora import Searchable, resolve
 from shortlist.search.discover import nothing_known
 from shortlist.search.filter import Filter
+from shortlist.search.trust import UNCHANGED, calibration_of, probability
 from shortlist.types import Mode
 
 if TYPE_CHECKING:
     from shortlist.types import Floats
 
 FOLDS = 5
-
-# What the log odds of a relevance are multiplied by and what is added to them, where nothing was calibrated.
-UNCHANGED = (1.0, 0.0)
 
 # What is shipped weighs as much as so many cases, and a greater relevance never becomes a smaller one.
 PRIOR_CASES = 5.0
@@ -115,8 +113,8 @@ def calibrate_min_score(
             (found,) = reader.look(case.query, k)
             refused = not found.hits or nothing_known(found)
             scores[case.in_scope].append(0.0 if refused else max(found.hits[0].score, 0.0))
-            if not refused and (relevance := found.hits[0].relevance) is not None:
-                judged.append((relevance, found.hits[0].id in case.gold))
+            if not refused and (said := found.hits[0].relevance) is not None:
+                judged.append((said, found.hits[0].id in case.gold))
     inside, outside = np.array(scores[True]), np.array(scores[False])
     if not len(inside) or not len(outside):
         lacking = "to which nothing applies (an empty gold)" if len(inside) else "with gold"
@@ -139,8 +137,8 @@ def calibrate_min_score(
     if persist:
         facts = calibration.to_dict()
         kept = {name: facts[name] for name in ("youden_j", "in_scope", "out_of_scope")}
-        before = only.config.calibrations.get(mode, {}).get("relevance", UNCHANGED)
-        only.set_floor(mode, floor, **kept, relevance=recalibrated(judged, before))
+        relevance = recalibrated(judged, calibration_of(only.config, mode))
+        only.set_floor(mode, floor, **kept, relevance=relevance)
     return calibration
 
 
@@ -158,7 +156,7 @@ def recalibrated(judged: Sequence[tuple[float, bool]], before: Sequence[float] =
     start = np.array(UNCHANGED)
     weights = start.copy()
     for _ in range(30):
-        chance = 1 / (1 + np.exp(-np.clip(table @ weights, -30, 30)))
+        chance = probability(table @ weights)
         slope = table.T @ (chance - right) + PRIOR_CASES * (weights - start)
         bend = (table * (chance * (1 - chance))[:, None]).T @ table + PRIOR_CASES * np.eye(2)
         weights -= np.linalg.solve(bend, slope)

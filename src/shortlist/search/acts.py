@@ -11,7 +11,7 @@ from shortlist.index.corpus import Corpus
 from shortlist.index.tokens import fold
 from shortlist.search.corpora import Searchable, resolve
 from shortlist.search.disclose import disclose, pointed_at
-from shortlist.search.discover import discover
+from shortlist.search.discover import NEAR_MISSES, discover
 from shortlist.search.filter import Filter, allowed
 from shortlist.search.retrieve import search_passages
 from shortlist.types import Hit, Mode, Passage
@@ -26,7 +26,6 @@ LONGEST_PATTERN = 500
 MOST_SECONDS = 2.0  # of looking through texts one by one
 SNIPPET = 2_000  # characters of a passage that are shown around what was looked for
 GLANCE = 500  # characters of one that is among a few
-NEAR_MISSES = 3
 LONGEST_READ = 20_000  # characters of a document at once
 
 _MEASURED_EVERY = 256  # passages
@@ -41,7 +40,7 @@ def list_sources(corpus: Searchable, limit: int = MOST_SOURCES, filter: Filter |
 def find(corpus: Searchable, query: str, limit: int = 3, filter: Filter | None = None) -> dict[str, Any]:
     """The few things that fit a need, with the reason, or none of them and what came nearest.
 
-    Nothing fits where the best is below the floor that was calibrated for its corpus.
+    Nothing fits where the best is below the floor of its corpus, the calibrated one or the one that is shipped.
     """
     found = discover(corpus, query, k=max(10, limit), filter=filter, min_score="auto", max_k=limit)
     chosen = {(item.corpus, item.id) for item in found.results}
@@ -219,8 +218,7 @@ def _find_parts(text: str, parts: Sequence[str]) -> int:
 def _glance(hit: Hit) -> dict[str, Any]:
     """What tells a hit from others, and what it takes to read it."""
     shown = {"id": hit.id, "corpus": hit.corpus, "kind": hit.kind, "name": hit.name, "score": round(hit.score, 4)}
-    relevance = getattr(hit, "relevance", None)
-    return shown if relevance is None else shown | {"relevance": round(relevance, 3)}
+    return shown if hit.relevance is None else shown | {"relevance": round(hit.relevance, 3)}
 
 
 def _of_hit(hit: Hit) -> dict[str, Any]:

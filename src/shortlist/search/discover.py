@@ -134,10 +134,7 @@ def _explained(found: list[Found], query: str, mode: Mode) -> dict[str, Any]:
     if not any(searched.values()):
         advice.append("Nothing is indexed yet: build the corpus first.")
     return {
-        "near_misses": [
-            {"id": hit.id, "name": hit.name, "score": hit.score, "relevance": hit.relevance, "corpus": hit.corpus}
-            for hit in near
-        ],
+        "near_misses": [hit.brief() for hit in near],
         "searched": searched,
         "unknown_words": words,
         "try": advice,

@@ -19,7 +19,7 @@ from shortlist.index.snapshot import Snapshot
 from shortlist.search.corpora import Searchable, resolve
 from shortlist.search.filter import Filter, allowed
 from shortlist.search.fuse import blend, reciprocal_rank
-from shortlist.search.trust import BY_WORDS, probability, trust_in
+from shortlist.search.trust import BY_WORDS, calibration_of, probability, trust_in
 from shortlist.types import Hit, Hits, Mode, Passage
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def look(
     signals["covered"] = lexical.held_at(weighed, positions)
     signals["named"] = _belong(snapshot, positions, named)
     weights = trust.relevance if "dense" in signals else BY_WORDS
-    slope, shift = snapshot.config.calibrations.get(mode, {}).get("relevance", (1.0, 0.0))
+    slope, shift = calibration_of(snapshot.config, mode)
     relevance = probability(slope * weights.odds(signals) + shift).tolist()
     names, perfect = frozenset[str](), 1.0
     if beside_others:

@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
+    from shortlist.index.store import Config
     from shortlist.types import Floats
 
 # Below this relevance nothing fits, unless a floor was calibrated for the corpus.
 FLOOR = 0.3
+
+# What the log odds of a relevance are multiplied by and what is added to them, where nothing was calibrated.
+UNCHANGED = (1.0, 0.0)
 
 
 class Relevance(NamedTuple):
@@ -48,6 +52,12 @@ TRUSTED = {"wordllama": _STATIC, "tools": _TOOLS}
 def trust_in(embedder: str) -> Trust:
     """The numbers of an embedder by its name; of one that none were fitted for, words alone tell what is relevant."""
     return next((trust for name, trust in TRUSTED.items() if embedder.startswith(name)), Trust(0.8, BY_WORDS))
+
+
+def calibration_of(config: Config, mode: str) -> tuple[float, float]:
+    """What the cases of a corpus made of the log odds in a mode."""
+    slope, shift = config.calibrations.get(mode, {}).get("relevance", UNCHANGED)
+    return slope, shift
 
 
 def probability(odds: Floats) -> Floats:

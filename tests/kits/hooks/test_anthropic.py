@@ -10,17 +10,7 @@ import pytest
 
 from shortlist import Document, create_corpus
 from shortlist.kits.hooks.anthropic import ToolSearch
-from tests.kits.hooks.shapes import check
-
-
-def track_shipment(order_id: str) -> dict[str, str]:
-    """Where is the parcel now"""
-    return {"order": order_id}
-
-
-def refund_payment(payment_id: str) -> str:
-    """Give a customer the money back"""
-    raise RuntimeError("the bank is closed")
+from tests.kits.hooks.shapes import check, refund_payment, track_shipment
 
 
 @pytest.fixture

@@ -48,7 +48,7 @@ class ShortlistTool(BaseTool):
 
     def __init__(self, corpus: Searchable, **options: Any) -> None:
         """Options are those of `shortlist.as_tool`."""
-        search = as_tool(corpus, **{"min_score": "auto", **options})
+        search = as_tool(corpus, **options)
         super().__init__(
             name=search.name, description=search.description, args_schema=_arguments(search), search=search
         )

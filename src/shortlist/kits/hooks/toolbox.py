@@ -70,7 +70,7 @@ class Toolbox:
             description=description or _description(counted["tool"]),
             k=k,
             level="metadata",
-            **{"min_score": "auto", **options},
+            **options,
         )
         self._names = _Names(self._corpora(), name)
 
