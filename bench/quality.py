@@ -4,6 +4,9 @@ Folders or archives in BEIR layout. Corpora are made as a user would make them. 
 queries every nth is asked. Of sets with questions that nothing fits the second table tells how often the best hit of
 a question that something fits is the more relevant one (AUROC), how many of either kind the floor takes for the other,
 and how well bm25s' best score would tell them apart.
+
+With `--folds=OUT`, a folder of `python -m training folds`, both tables also tell of `embedder="tools"`, by models that
+never saw the set.
 """
 
 from __future__ import annotations
@@ -17,34 +20,41 @@ import Stemmer
 
 import shortlist
 from bench import beir, report
+from bench.folds import Folds, Kept
 from bench.scope import MOST_QUERIES, Scope, scopes
 from shortlist import Document
 from shortlist.eval.calibration import auroc
+from shortlist.index.chosen import EmbedderSpec
 from shortlist.index.corpus import Corpus
 from shortlist.search.trust import FLOOR
 from shortlist.types import Mode
 
 MODES: tuple[Mode, ...] = get_args(Mode)
+WITH_TOOLS: tuple[Mode, ...] = ("auto", "dense")
 
 
 def run(folders: list[Path]) -> None:
     if not folders:
         print("quality: give one or more folders or .tar.xz archives in BEIR layout")
         return
-    sets = [beir.load(folder) for folder in folders]
+    kept = [Path(str(given).removeprefix("--folds=")) for given in folders if str(given).startswith("--folds=")]
+    folds = Folds(kept[0]) if kept else None
+    sets = [beir.load(folder) for folder in folders if not str(folder).startswith("--folds=")]
     figures: dict[str, Any] = {}
-    print(f"{'nDCG@10':14}{'documents':>10}{'queries':>9}{'bm25s':>9}" + "".join(f"{mode:>9}" for mode in MODES))
+    columns = ["bm25s", *MODES, *(f"{mode}, tools" for mode in WITH_TOOLS if folds)]
+    print(f"{'nDCG@10':14}{'documents':>10}{'queries':>9}" + "".join(f"{name:>15}" for name in columns))
     for data in sets:
-        figures[data.name] = row = _ranking(data)
-        numbers = "".join(f"{row[name]:9.4f}" for name in ("bm25s", *MODES))
+        figures[data.name] = row = _ranking(data, folds)
+        numbers = "".join(f"{row[name]:15.4f}" for name in columns)
         print(f"{data.name:14}{row['documents']:10}{row['queries']:9}{numbers}", flush=True)
     judged = [scope for scope in scopes(sets) if scope.has_both]
     if judged:
-        print(f"\n{'nothing fits':20}{'AUROC':>8}{'bm25s':>8}{'lost':>8}{'answered':>10}   at a floor of {FLOOR}")
+        print(f"\n{'nothing fits':26}{'AUROC':>8}{'bm25s':>8}{'lost':>8}{'answered':>10}   at a floor of {FLOOR}")
     for scope in judged:
-        figures[f"{scope.name}: nothing fits"] = told = _telling(scope)
-        numbers = "".join(f"{told[name]:8.3f}" for name in ("auroc", "bm25s", "lost"))
-        print(f"{scope.name:20}{numbers}{told['answered']:10.3f}", flush=True)
+        _tell(scope, "default", "", figures)
+        embedder = folds.embedder(scope.name.removesuffix("_offered").removesuffix("_examples")) if folds else None
+        if isinstance(embedder, Kept) and (known := embedder.known(scope)):
+            _tell(known, embedder, ", tools", figures)
     report.save("quality", figures)
 
 
@@ -53,17 +63,26 @@ def ndcg_of(corpus: Corpus, data: beir.Set, asked: list[str], mode: Mode) -> flo
     return sum(beir.ndcg(found[id], data.relevance[id]) for id in asked) / len(asked)
 
 
-def _ranking(data: beir.Set) -> dict[str, Any]:
+def _tell(scope: Scope, embedder: EmbedderSpec, mark: str, figures: dict[str, Any]) -> None:
+    figures[f"{scope.name}{mark}: nothing fits"] = told = _telling(scope, embedder)
+    numbers = "".join(f"{told[name]:8.3f}" for name in ("auroc", "bm25s", "lost"))
+    print(f"{scope.name + mark:26}{numbers}{told['answered']:10.3f}", flush=True)
+
+
+def _ranking(data: beir.Set, folds: Folds | None) -> dict[str, Any]:
     asked = data.asked(MOST_QUERIES)
     found, _ = _bm25s(data.documents, [data.queries[id] for id in asked])
     rival = sum(beir.ndcg(ids, data.relevance[id]) for id, ids in zip(asked, found, strict=True)) / len(asked)
     corpus = shortlist.build(data.documents, in_memory=True)
     by_mode: dict[str, float] = {mode: ndcg_of(corpus, data, asked, mode) for mode in MODES}
+    if folds:
+        corpus = shortlist.build(data.documents, in_memory=True, embedder=folds.embedder(data.name))
+        by_mode |= {f"{mode}, tools": ndcg_of(corpus, data, asked, mode) for mode in WITH_TOOLS}
     return {"documents": len(data.documents), "queries": len(asked), "bm25s": rival, **by_mode}
 
 
-def _telling(scope: Scope) -> dict[str, Any]:
-    corpus = shortlist.build(scope.documents, in_memory=True)
+def _telling(scope: Scope, embedder: EmbedderSpec) -> dict[str, Any]:
+    corpus = shortlist.build(scope.documents, in_memory=True, embedder=embedder)
     best = np.array([
         max((hit.relevance or 0.0 for hit in question.ask(corpus, "auto", 10)), default=0.0)
         for question in scope.questions

@@ -128,3 +128,7 @@ def from_bert(arrays: dict[str, np.ndarray[Any, Any]], keep: tuple[int, ...] = (
 def averaged(one: dict[str, Tensor], other: dict[str, Tensor], share: float) -> dict[str, Tensor]:
     """Weights on the way from one model to the other."""
     return {name: torch.lerp(one[name].float(), other[name].float(), share) for name in one}
+
+
+def mean(states: list[dict[str, Tensor]]) -> dict[str, Tensor]:
+    return {name: torch.stack([state[name].float() for state in states]).mean(0) for name in states[0]}

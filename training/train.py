@@ -36,7 +36,7 @@ BLOCK = 64  # neighbours in a batch that come from one set or are siblings of fe
 class Settings:
     steps: int = 250
     batch: int = 256
-    rate: float = 5e-5
+    rate: float = 1e-4
     temperature: float = 0.05
     negatives: int = 0
     judged: float = 0.55  # share of steps
@@ -46,7 +46,9 @@ class Settings:
     questions: int = 128  # that no tool serves, beside each batch of tools
     back: float = 0.5  # weight of documents finding their queries
     apart: float = 0.5  # weight of questions that no tool serves staying below those that one serves
-    dropout: float = 0.0
+    dropout: float = 0.1
+    vary: float = 0.4  # share of tools that are read without their name or without their parameters
+    soup: int = 3  # runs, each with another seed, whose weights are averaged
     tokens: int = 128
     form: str = "name"
     layers: tuple[int, ...] = (0, 1, 2, 3, 4, 5)
@@ -62,10 +64,17 @@ class Data:
         self.all: dict[str, Any] = json.loads(lzma.decompress(path.read_bytes()))
         self.sets: dict[str, Any] = self.all["sets"]
         kept = path.with_name(f"{path.name}.{form}.npz")
+        texts = list(self.all["texts"])
+        self.variants: dict[int, list[int]] = {}
+        for name in self.all["families"]:
+            for number in self.sets[name]["documents"]:
+                made = _variants(texts[number])
+                self.variants[number] = list(range(len(texts), len(texts) + len(made)))
+                texts.extend(made)
         if not kept.exists():
             tokenizer = tokenizer_of(VOCABULARY)
             tokenizer.enable_truncation(export.TOKENS)
-            texts = [FORMS[form](text.strip()) for text in self.all["texts"]]
+            texts = [FORMS[form](text.strip()) for text in texts]
             found = [
                 row.ids
                 for at in range(0, len(texts), 10_000)
@@ -86,6 +95,13 @@ class Data:
             ids[row, lengths[row] - 1] = tokens[-1]  # the mark of the end
         mask = np.arange(width)[None, :] < lengths[:, None]
         return torch.from_numpy(ids).to(device, non_blocking=True), torch.from_numpy(mask).to(device, non_blocking=True)
+
+
+def _variants(text: str) -> list[str]:
+    """A tool without its name, without its parameters, and both."""
+    name, _, rest = text.partition("\n")
+    said = rest.partition("Parameters: ")[0].strip()
+    return [one for one in dict.fromkeys((rest, f"{name}\n{said}", said)) if len(one) > 20 and one != text]
 
 
 def _name_split(text: str) -> str:
@@ -200,6 +216,16 @@ class Sampler:
         source = self.random.choices(list(table), list(table.values()))[0]
         return self._paired(source, tools)
 
+    def read(self, documents: list[int]) -> list[int]:
+        """The documents, some of them by a part of what they say."""
+        share, variants = self.settings.vary, self.data.variants
+        if not share:
+            return documents
+        return [
+            self.random.choice(variants.get(number) or [number]) if self.random.random() < share else number
+            for number in documents
+        ]
+
     def _judged(self) -> Batch:
         rows: list[tuple[int, int, list[int], list[int]]] = []
         while len(rows) < self.settings.batch:
@@ -306,7 +332,7 @@ def trained(
         batch = sampler.draw()
         asked = encode(encoder, data, batch.queries + batch.foreign, settings.tokens, 2)
         queries, foreign = asked[: len(batch.queries)], asked[len(batch.queries) :] if batch.foreign else None
-        documents = encode(encoder, data, batch.documents, settings.tokens)
+        documents = encode(encoder, data, sampler.read(batch.documents), settings.tokens)
         loss = loss_of(batch, queries, documents, foreign, settings)
         if settings.distil and not batch.tools:
             with torch.no_grad():

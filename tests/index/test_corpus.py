@@ -132,11 +132,32 @@ def test_a_source_that_breaks_in_the_middle_changes_nothing(tmp_path: Path) -> N
         assert segment_files(corpus) == before
 
 
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_dear_embedder_works_while_progress_is_told_and_not_after(tmp_path: Path, kept: bool) -> None:
+    encoded = 0
+
+    def encode(texts: list[str]) -> list[list[float]]:
+        nonlocal encoded
+        encoded += len(texts)
+        return [[len(text), 1.0] for text in texts]
+
+    told: list[tuple[int, int]] = []
+    where: dict[str, Any] = {"path": tmp_path / "c"} if kept else {"in_memory": True}
+    with shortlist.create_corpus(embedder=encode, **where) as corpus:
+        encoded = 0  # but for the text that told how many dimensions there are
+        documents = [doc(str(at), f"text {at}") for at in range(1000)]
+        corpus.sync(documents, progress=lambda done, _: told.append((done, encoded)))
+        assert [done for done, _ in told] == list(range(100, 1001, 100))
+        assert all(done - change.ENCODED_AT_ONCE < ready <= done for done, ready in told)
+        assert encoded == 1000
+        assert [id for id, _ in results(corpus, "999")] == ["999"]
+
+
 def test_progress_tells_how_far_it_is() -> None:
     calls: list[tuple[int, int | None]] = []
     corpus = memory()
     corpus.sync([doc(str(number)) for number in range(1200)], progress=lambda done, total: calls.append((done, total)))
-    assert calls == [(500, 1200), (1000, 1200), (1200, 1200)]
+    assert calls == [(done, 1200) for done in range(100, 1201, 100)]
     calls.clear()
     corpus.sync((doc(str(number)) for number in range(3)), progress=lambda done, total: calls.append((done, total)))
     assert calls == [(3, None)]

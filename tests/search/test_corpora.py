@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import shutil
 from collections.abc import Iterator
@@ -201,7 +202,7 @@ def test_progress_is_told_how_many_documents_were_seen() -> None:
     seen: list[tuple[int, int | None]] = []
     documents = [Document(f"d{at}", "", "text") for at in range(1201)]
     build(documents, in_memory=True, embedder="none", progress=lambda done, total: seen.append((done, total)))
-    assert [done for done, _ in seen] == [500, 1000, 1201]
+    assert [done for done, _ in seen] == [*range(100, 1201, 100), 1201]
     assert {total for _, total in seen} <= {None, 1201}
 
 
@@ -212,6 +213,30 @@ def test_progress_of_an_empty_source_is_silence() -> None:
 
 
 # What a corpus was built with
+
+
+def water_plants(litres: float) -> None:
+    """Give the plants water."""
+
+
+@pytest.mark.extras
+def test_tools_that_are_kept_are_read_by_our_own_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = CorpusSource.from_functions([water_plants])
+    with build(source, path=tmp_path / "a") as corpus:
+        assert corpus.config.embedder == "tools"
+        assert search(corpus, "my flowers are dry", mode="dense")[0].id == "water_plants"
+    with build(source, path=tmp_path / "b", embedder="default") as corpus:
+        assert corpus.config.embedder == "default"
+    with build(source, path=tmp_path / "b") as corpus:  # an existing one keeps its own
+        assert corpus.config.embedder == "default"
+    with build(source, in_memory=True) as corpus:
+        assert corpus.config.embedder == "default"
+    with build({"a": "text"}, path=tmp_path / "c") as corpus:
+        assert corpus.config.embedder == "default"
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "onnxruntime" else find(name))
+    with build(source, path=tmp_path / "d") as corpus:
+        assert corpus.config.embedder == "default"
 
 
 def test_another_embedder_is_an_error_that_says_what_to_do() -> None:

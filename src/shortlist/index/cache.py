@@ -27,9 +27,14 @@ _SCHEMA = (
 )
 
 
+def keeps(embedder: Embedder) -> bool:
+    """Whether its vectors are dear enough to be kept."""
+    return bool(getattr(embedder, "cached", True))
+
+
 def encode(embedder: Embedder, texts: Sequence[str], folder: Path | None) -> Vectors:
     """The vectors of texts, encoding only those that were never seen, each batch kept as soon as it is there."""
-    if folder is None or not getattr(embedder, "cached", True):
+    if folder is None or not keeps(embedder):
         return _encoded(embedder, texts)
     try:
         return _encode_through(folder / FILE, embedder, texts)

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 FLUSH_PASSAGES = 65_536
 FLUSH_CHARACTERS = 32 << 20
 
+# Passages gathered before a dear embedder encodes them.
+ENCODED_AT_ONCE = 128
+
 # Rows gathered before they are written.
 FLUSH_ROWS = 1_000
 
@@ -93,12 +96,11 @@ def _is_name(id: str) -> bool:
 
 def make_segment(passages: Sequence[Unindexed], config: Config, embedder: Embedder | None, store: Store) -> Segment:
     """Postings and vectors of passages, in the order of their numbers."""
-    return with_tables(_segment(passages, _encode(passages, embedder, store), config), config.scoring)
+    vectors = None if embedder is None else _encode(passages, embedder, store)
+    return with_tables(_segment(passages, vectors, config), config.scoring)
 
 
-def _encode(passages: Sequence[Unindexed], embedder: Embedder | None, store: Store) -> Vectors | None:
-    if embedder is None:
-        return None
+def _encode(passages: Sequence[Unindexed], embedder: Embedder, store: Store) -> Vectors:
     return cache.encode(embedder, [passage.to_embed for passage in passages], store.folder)
 
 
@@ -155,11 +157,13 @@ class Change:
         self.connection = connection
         self.config = config
         self.embedder = embedder
+        self._is_dear = embedder is not None and cache.keeps(embedder)
         self._written = 0
         self._flushed = 0  # segments made so far
         self._worker: ThreadPoolExecutor | None = None
         self._under_way: Future[SegmentRow] | None = None
         self._pending: list[Unindexed] = []
+        self._vectors: list[Vectors] = []  # of the first of what is pending
         self._characters = 0
         self._documents: list[tuple[Any, ...]] = []  # rows not yet written
         self._passages: list[tuple[Any, ...]] = []
@@ -202,6 +206,8 @@ class Change:
             self._characters += len(text)
         if len(self._passages) >= FLUSH_ROWS:
             self._write_rows()
+        if self._is_dear and len(self._pending) - self._encoded >= ENCODED_AT_ONCE:
+            self._encode()
         if len(self._pending) >= FLUSH_PASSAGES or self._characters >= FLUSH_CHARACTERS:
             self._flush()
 
@@ -212,12 +218,24 @@ class Change:
         """
         from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  # slow to import, and only for large changes
 
-        vectors = _encode(self._pending, self.embedder, self.store)
+        vectors = self._encode()
         self._collect()
         self._worker = self._worker or ThreadPoolExecutor(1)
         self._under_way = self._worker.submit(self._save_segment, self._pending, vectors)
         self._written += len(self._pending)
-        self._pending, self._characters = [], 0
+        self._pending, self._vectors, self._characters = [], [], 0
+
+    @property
+    def _encoded(self) -> int:
+        return sum(map(len, self._vectors))
+
+    def _encode(self) -> Vectors | None:
+        """The vectors of all that is gathered; those of a dear embedder are made on the way, so that work is seen."""
+        if self.embedder is None:
+            return None
+        if rest := self._pending[self._encoded :]:
+            self._vectors.append(_encode(rest, self.embedder, self.store))
+        return self._vectors[0] if len(self._vectors) == 1 else np.concatenate(self._vectors)
 
     def _save_segment(self, passages: Sequence[Unindexed], vectors: Vectors | None) -> SegmentRow:
         return self.store.save(_segment(passages, vectors, self.config))
@@ -305,8 +323,8 @@ class Change:
         if not self._pending:
             return None
         self._written += len(self._pending)
-        segment = make_segment(self._pending, self.config, self.embedder, self.store)
-        self._pending, self._characters = [], 0
+        segment = with_tables(_segment(self._pending, self._encode(), self.config), self.config.scoring)
+        self._pending, self._vectors, self._characters = [], [], 0
         return segment
 
     def _forget_stamps(self, source: str | None, number: int | None) -> None:

@@ -204,6 +204,7 @@ def create_corpus(
     engine: str | None = None,
     in_memory: bool = False,
     rebuild: bool = False,
+    default_embedder: str = "default",
     **options: Any,
 ) -> Corpus:
     """A corpus under that name or path, made if it is not there, with the default embedder unless another is given.
@@ -220,7 +221,7 @@ def create_corpus(
     make = place_of(folder, own, engine) if folder else Here(None)
     with closed_on_error(make):
         if not make.exists():
-            wanted = "default" if embedder is None else embedder
+            wanted = default_embedder if embedder is None else embedder
             loaded = load_embedder(wanted)
             config = Config(**options)
             if loaded is not None:

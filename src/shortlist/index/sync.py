@@ -16,6 +16,7 @@ from shortlist.index.store import read_generation, read_stamps
 from shortlist.types import Changes, Document, Problem, Stamp, Stamps
 
 BATCH = 500
+PAUSE = 100  # documents between two words on how far it is
 
 
 class Kept(Protocol):
@@ -169,9 +170,9 @@ class _Sync:
             if self._locked:
                 self._open_change()
             for batch in batched(self._read(documents), BATCH):
-                self._take(batch)
-                if progress:
-                    progress(self._done, total)
+                for _ in self._take(batch):
+                    if progress:
+                        progress(self._done, total)
             if self._strict and self._failed:
                 wrong = self._failed[0]
                 raise InputError(f"The document {wrong.id!r} was not taken, nor any other: {wrong.reason}")
@@ -206,7 +207,8 @@ class _Sync:
             self._known = kept.stamps()
         return since(self._known)
 
-    def _take(self, batch: list[Any]) -> None:
+    def _take(self, batch: list[Any]) -> Iterator[None]:
+        """Compare and put, with a pause now and then."""
         batch = [_cleaned(item) if isinstance(item, Stamp) else item for item in batch]
         unchanged = self._unchanged_since([item for item in batch if isinstance(item, Stamp)])
         records = []
@@ -219,7 +221,9 @@ class _Sync:
             elif record := self._admit(item):
                 records.append(record)
         stored = self._stored(records)
-        for record in records:
+        for at, record in enumerate(records):
+            if at and not at % PAUSE:
+                yield
             there, known_hash = stored.get(record.document.id, (None, b""))
             if known_hash == record.hash:
                 self._unchanged += 1
@@ -229,6 +233,7 @@ class _Sync:
                 self._added += 1
             else:
                 self._changed.append(record.document.id)
+        yield
 
     def _unchanged_since(self, stamps: list[Stamp]) -> dict[Stamp, set[str]]:
         """The ids of the documents that need not come, for those stamps that are the same as before."""

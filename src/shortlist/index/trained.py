@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +24,11 @@ MAX_TOKENS = 256  # the places that the file holds
 MOST_THREADS = 4
 
 _HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def default_for_tools() -> str:
+    """The embedder of a new corpus of tools that is kept: ours, if what runs it is installed."""
+    return "tools" if importlib.util.find_spec("onnxruntime") else "default"
 
 
 def as_read(text: str) -> str:

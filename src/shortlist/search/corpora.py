@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from shortlist.errors import CorpusError, CorpusNotFound, InputError, RegistryDamaged
+from shortlist.index import trained
 from shortlist.index.chosen import EmbedderSpec
 from shortlist.index.corpus import Corpus, create_corpus, kept_at, open_corpus
 from shortlist.index.engines import EMBEDDED, Progress, pointers
 from shortlist.index.places import OF_A_PATH, full_name, stored_corpora
 from shortlist.search import registry
-from shortlist.sources import CorpusSource, documents_of
+from shortlist.sources import OF_TOOLS, CorpusSource, documents_of
 from shortlist.types import Document
 
 OPEN_AT_ONCE = 16
@@ -45,7 +46,8 @@ def build(
     """Make a corpus hold what a source has now, and keep it: incremental, idempotent, all or nothing.
 
     `source` may be a name that is registered or built in, such as "skills". A new corpus gets `embedder` (or the
-    default one); an existing one keeps its own, and another is an error unless `rebuild` is set. `engine` is the
+    default one: for tools on disk "tools", if onnxruntime is installed); an existing one keeps its own, and another is
+    an error unless `rebuild` is set. `engine` is the
     address of a cluster to keep it in, if not on this machine. What happened is in `corpus.changes`. Options are those
     of `create_corpus`.
     """
@@ -68,6 +70,7 @@ def build(
         engine=engine,
         in_memory=in_memory,
         rebuild=rebuild,
+        default_embedder=trained.default_for_tools() if source.kind in OF_TOOLS and not in_memory else "default",
         **options,
     )
     corpus.sync(source, prune=prune, progress=progress)

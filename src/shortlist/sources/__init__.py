@@ -19,7 +19,10 @@ from shortlist.sources.texts import documents_of
 from shortlist.sources.tools import functions_of, tools_in, tools_in_catalog, tools_of
 from shortlist.types import Document, Problem, Stamp, Stamps
 
-__all__ = ["SOURCES", "CorpusSource", "documents_of"]
+__all__ = ["OF_TOOLS", "SOURCES", "CorpusSource", "documents_of"]
+
+OF_TOOLS = frozenset({"catalog", "tools", "functions", "openapi", "mcp"})
+"""The kinds of source that hold tools."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,72 @@
+"""Our own embedder as it was before it saw a set: the vectors that `python -m training folds` kept of each.
+
+The shipped model has seen the queries of every tool set that it was trained on, so its own figures there say nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bench.scope import Scope
+from shortlist.index.embed import load_embedder
+from shortlist.types import Embedder
+
+if TYPE_CHECKING:
+    from shortlist.types import Vectors
+
+
+class Kept:
+    """Gives the vectors that were kept of the texts of one set, and knows no other text."""
+
+    def __init__(self, name: str, vectors: dict[str, Vectors]) -> None:
+        self.name = f"tools without {name}"  # trusted as tools is
+        self.dim = len(next(iter(vectors.values())))
+        self.vectors = vectors
+
+    def encode_query(self, text: str) -> Vectors:
+        return self.vectors[text.strip()]
+
+    def encode_documents(self, texts: Sequence[str]) -> Vectors:
+        return np.array([self.vectors[text.strip()] for text in texts])
+
+    def known(self, scope: Scope) -> Scope | None:
+        """The questions that it has vectors of; None if it does not know the documents."""
+        if not all(f"{one.title}\n{one.content}".strip() in self.vectors for one in scope.documents):
+            return None
+        return replace(scope, questions=[one for one in scope.questions if one.text.strip() in self.vectors])
+
+
+class Folds:
+    """What a folder of `python -m training folds` holds."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._prepared: dict[str, Any] = json.loads(lzma.decompress((folder / "prepared.json.xz").read_bytes()))
+
+    def embedder(self, name: str) -> Embedder:
+        """The one that never saw a set; for a set that no model is trained on, the shipped one."""
+        family = self._prepared["families"].get(name)
+        if family is None:
+            shipped = load_embedder("tools")
+            assert shipped
+            return shipped
+        texts, one = self._prepared["texts"], self._prepared["sets"][name]
+        numbers = {
+            "documents": one["documents"],
+            "queries": [row[0] for row in one["asked"]],
+            "unserved": [row[0] for row in one["unserved"]],
+        }
+        arrays = np.load(self._folder / f"{family}.npz")
+        vectors: dict[str, Vectors] = {}
+        for part, wanted in numbers.items():
+            rows = arrays[f"{name}/{part}"].astype(np.float32)
+            rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+            vectors |= {texts[number].strip(): row for number, row in zip(wanted, rows, strict=True)}
+        return Kept(name, vectors)
