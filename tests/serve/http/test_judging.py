@@ -149,7 +149,7 @@ def test_there_must_be_such_a_corpus(client: TestClient) -> None:
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_an_evaluation_has_a_limit_in_time(make: Make, stream: bool) -> None:
-    client = make(limits__eval_seconds=0.1, limits__request_seconds=0.1)
+    client = make(limits__eval_seconds=0.1)
     answer = client.post(EVAL, json={"cases": MANY, "stream": stream})
     problem = told(answer.text)[-1][1] if answer.status_code == 200 else answer.json()
     assert problem["status"] == 503
