@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from bench import answers, context, dense, distributed, hybrid, lexical, load, page, quality, update
+from bench import answers, context, dense, distributed, encoding, hybrid, lexical, load, page, quality, update
 
 BENCHMARKS = {
     "quality": quality,
@@ -15,6 +15,7 @@ BENCHMARKS = {
     "hybrid": hybrid,
     "update": update,
     "engines": distributed,
+    "encoding": encoding,
     "load": load,
     "context": context,
     "page": page,

@@ -18,6 +18,7 @@ PACKAGES = (
     "numba",
     "bm25s",
     "wordllama",
+    "onnxruntime",
     "tantivy",
     "rank_bm25",
     "faiss-cpu",
