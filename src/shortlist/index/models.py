@@ -213,7 +213,7 @@ class OnnxEmbedder(BaseEmbedder):
         tokenizer.no_padding()
         tokenizer.enable_truncation(max_tokens)
         self._unknown = {tokenizer.token_to_id("[UNK]"), tokenizer.token_to_id("<unk>")}
-        self._session = _session(model, extra, threads)
+        self._session = session(model, extra, threads)
         inputs = self._session.get_inputs()
         self._inputs = {item.name: np.int32 if "int32" in item.type else np.int64 for item in inputs}
         if strange := self._inputs.keys() - {"input_ids", "attention_mask", "token_type_ids"}:
@@ -241,7 +241,7 @@ class OnnxEmbedder(BaseEmbedder):
         return output if output.ndim == 1 else self._pool(output)
 
 
-def _session(model: Path, extra: str, threads: int) -> Any:
+def session(model: Path, extra: str, threads: int) -> Any:
     """A model ready to run, each text in so many threads; 0 is one for each core."""
     onnxruntime = need("onnxruntime", "onnxruntime", extra, "An ONNX model")
     options = onnxruntime.SessionOptions()
