@@ -160,6 +160,8 @@ def test_a_calibrated_floor_is_kept_used_and_doubted(shop: Shell) -> None:
     assert shop("info", "shop", "--json").json["floors"] == {}
     kept = shop("calibrate-min-score", "shop", "cases.jsonl", "--mode", "lexical", "--persist", "--json").json
     assert shop("info", "shop", "--json").json["floors"] == {"lexical": kept["floor"]}
+    facts = [line.split() for line in shop("info", "shop").out.splitlines()]
+    assert ["floors", "lexical", f"{kept['floor']:.4g}"] in facts
     asked = ("discover", "shop", "quiet jazz for the evening", "--mode", "lexical", "--min-score", "auto")
     assert shop(*asked).code == 3
     text = (shop.folder / "tools.yaml").read_text("utf-8")

@@ -281,7 +281,7 @@ class Screen:
     def _pairs(self, values: Mapping[str, Any]) -> None:
         table = Table.grid(padding=(0, 2))
         for name, value in values.items():
-            table.add_row(Text(name, "dim"), Text(str(value)))
+            table.add_row(Text(name, "dim"), Text(f"{value:.4g}" if isinstance(value, float) else str(value)))
         self._print(Padding(table, (0, 0, 0, 2)))
 
 
