@@ -19,8 +19,8 @@ from shortlist.errors import InputError
 from shortlist.index.asked import Asked
 from shortlist.index.engines import facets
 from shortlist.index.engines.cluster import Cluster, lines
-from shortlist.index.engines.dialects import LEAST_WIDTH
-from shortlist.index.engines.rows import SHOWN, Counts, key_of, passage_key, rounded, to_passage, token, unpack_vector
+from shortlist.index.engines.dialects import MOST_COMPARED
+from shortlist.index.engines.rows import SHOWN, Counts, direction, key_of, passage_key, to_passage, token, unpack_vector
 from shortlist.index.engines.schema import LENGTHS, Names, repetitions
 from shortlist.index.formulas import FORMULAS, Scoring
 from shortlist.index.impacts import norm
@@ -48,7 +48,7 @@ DEEPER, LEAST_DEPTH = 2, 100
 MARGIN = 1.01
 
 # Up to so many passages all vectors are compared, as the embedded engine does; beyond, the graph finds the nearest.
-COMPARED_UP_TO = 10_000
+COMPARED_UP_TO = MOST_COMPARED
 
 # A query of more words is looked for by the rarest of them; scores are of all.
 MOST_CLAUSES = 1_000
@@ -449,9 +449,9 @@ class ReadMeaning:
         if not vector.any() or not k:
             return Ranking(np.zeros(0, np.int64), np.zeros(0))
         condition = None if allowed is None else allowed.query
-        dialect, asked = self._reading.cluster.dialect, rounded(vector)
+        dialect, asked = self._reading.cluster.dialect, direction(vector)
         compared = self._reading.lexical.live <= COMPARED_UP_TO
-        depth = min(max(k + max(10, k // 10), LEAST_WIDTH), WINDOW)
+        depth = min(k + max(10, k // 10), WINDOW)
         while True:
             if compared:
                 body: Query = {"query": dialect.compared(asked, condition), "size": depth}

@@ -13,10 +13,10 @@ import json
 import threading
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from shortlist.errors import CorpusBusy, EngineError
 from shortlist.index.engines.cluster import PATIENCE_WRITING, Cluster, lines, reason_of
@@ -31,10 +31,15 @@ if TYPE_CHECKING:
 
     from shortlist.index.engines.remote import Rows
 
-# Documents and characters that are sent together, and how many such batches are under way at once.
+T = TypeVar("T")
+
+# Documents and characters that are sent together, how many such batches are under way at once, and how many wait.
 BATCH_DOCUMENTS, BATCH_CHARACTERS = 500, 1_000_000
 REQUEST_BYTES = 8 << 20
-UNDER_WAY = 3
+UNDER_WAY, WAITING = 3, 12
+
+# Rows are made of so many batches at once, for whole runs of text are analysed in compiled code. The first come alone.
+MOST_BATCHES = 8
 
 # A document that another writer began to write is left to it for so long; then that writer is taken for dead.
 LEASE_SECONDS = 15.0
@@ -97,6 +102,10 @@ class Task:
     problem: str = ""
 
     @property
+    def size(self) -> int:
+        return sum(map(len, self.rows))
+
+    @property
     def most(self) -> int:
         """Passages that there may be of it."""
         return max(len(self.rows), self.stored.passages if self.stored else 0)
@@ -123,6 +132,7 @@ class Writing:
         self._order = itertools.count(time.time_ns() // 1000)
         self._gathered: list[tuple[Record | None, Stored | None]] = []
         self._characters = 0
+        self._batches = 1  # whose rows are made next
         self._pool = ThreadPoolExecutor(UNDER_WAY, thread_name_prefix="shortlist-engine")
         self._under_way: set[Future[None]] = set()
         self._refused: list[Problem] = []
@@ -137,13 +147,11 @@ class Writing:
             return
         self._gathered.append((record, stored))
         self._characters += len(record.document.content)
-        if len(self._gathered) >= BATCH_DOCUMENTS or self._characters >= BATCH_CHARACTERS:
-            self._send()
+        self._send_if_enough()
 
     def remove(self, stored: Stored) -> None:
         self._gathered.append((None, stored))
-        if len(self._gathered) >= BATCH_DOCUMENTS:
-            self._send()
+        self._send_if_enough()
 
     def settle(self) -> Sequence[Problem]:
         """Wait until all is written and can be found; what was not taken."""
@@ -171,6 +179,12 @@ class Writing:
 
     # One batch
 
+    def _send_if_enough(self) -> None:
+        enough = self._batches * BATCH_DOCUMENTS, self._batches * BATCH_CHARACTERS
+        if len(self._gathered) >= enough[0] or self._characters >= enough[1]:
+            self._send()
+            self._batches = min(2 * self._batches, MOST_BATCHES)
+
     def _send(self) -> None:
         """Make rows of what is gathered, which may need an embedder that only this thread may use, and send them."""
         if not self._gathered:
@@ -187,9 +201,10 @@ class Writing:
             elif record is not None:
                 id, source = record.document.id, record.document.source
                 tasks.append(Task(key_of(id), id, source, stored, record, *next(rows)))
-        while len(self._under_way) >= UNDER_WAY:
-            self._collect()
-        self._under_way.add(self._pool.submit(self._store, tasks))
+        for batch in _portions(tasks, lambda task: task.size, BATCH_DOCUMENTS):
+            while len(self._under_way) >= UNDER_WAY + WAITING:
+                self._collect()
+            self._under_way.add(self._pool.submit(self._store, batch))
 
     def _collect(self) -> None:
         done, self._under_way = wait(self._under_way, return_when=FIRST_COMPLETED)
@@ -307,7 +322,7 @@ class Writing:
         pause, ends = 0.1, time.monotonic() + PATIENCE_WRITING
         while operations:
             again: list[tuple[bytes, Task]] = []
-            for batch in _portions(operations):
+            for batch in _portions(operations, lambda one: len(one[0])):
                 body = b"".join(operation for operation, _ in batch)
                 answer = self._cluster.ask("POST", f"/{index}/_bulk", body, patience=PATIENCE_WRITING).body
                 for (operation, task), item in zip(batch, answer["items"], strict=True):
@@ -368,15 +383,15 @@ def _delete(key: str, **conditions: int) -> bytes:
     return lines([{"delete": {"_id": key, **conditions}}])
 
 
-def _portions(operations: Iterable[tuple[bytes, Task]]) -> Iterable[list[tuple[bytes, Task]]]:
-    """Operations in requests of a bearable size."""
-    portion: list[tuple[bytes, Task]] = []
-    size = 0
-    for operation in operations:
-        if portion and size + len(operation[0]) > REQUEST_BYTES:
+def _portions(items: Sequence[T], size: Callable[[T], int], most: int | None = None) -> Iterator[list[T]]:
+    """Items in portions of a bearable size."""
+    portion: list[T] = []
+    sizes = 0
+    for item in items:
+        if portion and (sizes + size(item) > REQUEST_BYTES or len(portion) == most):
             yield portion
-            portion, size = [], 0
-        portion.append(operation)
-        size += len(operation[0])
+            portion, sizes = [], 0
+        portion.append(item)
+        sizes += size(item)
     if portion:
         yield portion
