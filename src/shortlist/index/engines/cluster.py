@@ -47,6 +47,19 @@ class Server(NamedTuple):
     version: str
 
 
+class Search(NamedTuple):
+    """One of several searches in one request."""
+
+    body: dict[str, Any]
+    by_score: bool = False  # with the statistics of all shards
+
+    def line(self, index: str) -> bytes:
+        head: dict[str, Any] = {"index": index, "allow_partial_search_results": False}
+        if self.by_score:
+            head["search_type"] = "dfs_query_then_fetch"
+        return lines([head, self.body])
+
+
 class Cluster:
     """The nodes of one address. May be used by many threads."""
 

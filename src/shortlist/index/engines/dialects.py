@@ -11,13 +11,12 @@ ZERO = "zero"  # says of a passage that nothing in it is known to the embedder: 
 
 GRAPH = {"m": 16, "ef_construction": 100}
 
-# OpenSearch's k is also how widely it looks, Elasticsearch's number of candidates is. Of 100,000 passages of 256 numbers
-# in one segment, a width of 100 finds 95 % of the first ten, and all ten for 74 % of queries; 600 for 94 %, 1,000 for 97 %
-# and 1,500 for 98 %, in 2, 4, 6 and 8 ms.
+# How widely the graph is searched: OpenSearch's k, Elasticsearch's number of candidates. Of 100,000 passages in one
+# segment a width of 100 finds all of the first ten for 74 % of queries, 600 for 94 %, 1,500 for 98 %, in 2, 4 and 8 ms.
 WIDTH = 1_500
 
-# The most that one search returns or compares.
-MOST_COMPARED = 10_000
+# The most that one search returns, and the most among which OpenSearch finds the nearest by comparing all.
+WINDOW = 10_000
 
 
 class Dialect(Protocol):
@@ -39,7 +38,7 @@ class Dialect(Protocol):
         ...
 
     def compared(self, vector: list[int], condition: Query | None) -> Query:
-        """A query that compares every passage, where there are at most MOST_COMPARED."""
+        """A query that compares every passage, where there are at most WINDOW of them."""
         ...
 
 
@@ -63,7 +62,7 @@ class OpenSearch:
 
     def compared(self, vector: list[int], condition: Query | None) -> Query:
         """Where a filter allows no more than k, the server compares all of them."""
-        return {"knn": {VECTOR: {"vector": vector, "k": MOST_COMPARED, "filter": _with_direction(condition)}}}
+        return {"knn": {VECTOR: {"vector": vector, "k": WINDOW, "filter": _with_direction(condition)}}}
 
 
 class Elasticsearch:

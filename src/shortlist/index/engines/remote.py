@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from shortlist.errors import CorpusBusy, CorpusMismatch, CorpusNotFound, EngineError, InputError
 from shortlist.index.engines import Documents, Drift, Progress, facets, schema
 from shortlist.index.engines.cluster import PATIENCE_WRITING, Cluster, reason_of
-from shortlist.index.engines.reading import READY, Reading, ids_of_file, pages
+from shortlist.index.engines.pages import READY, ids_of_file, pages
+from shortlist.index.engines.reading import Reading, Remembered
 from shortlist.index.engines.rows import STORED, key_of, to_document
 from shortlist.index.engines.schema import PARTS, Names
 from shortlist.index.engines.writing import ROW, Stored, Writing, now, write_stamps
@@ -99,6 +100,7 @@ class Remote:
         self._chosen = chosen
         self._rows = Rows(cluster, self.names)
         self._known: tuple[float, Config] | None = None
+        self._remembered = Remembered()
 
     @property
     def release(self) -> Callable[[], None]:
@@ -318,7 +320,7 @@ class Remote:
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[Reading]:
         config = self.config()
-        yield Reading(self.cluster, self.names, config, lambda: self._chosen.of(config))
+        yield Reading(self.cluster, self.names, config, lambda: self._chosen.of(config), self._remembered)
 
     def get(self, id: str) -> Document | None:
         path = f"/{self.names.documents}/_doc/{key_of(id)}"
