@@ -87,7 +87,7 @@ class Snapshot:
     def passages(self, positions: Positions) -> list[Passage]:
         return self._passages(self.view.passages(positions).tolist())
 
-    def expect(self, *_: Any) -> None:
+    def expect(self, *_: Any, **__: Any) -> None:
         """Nothing is gained here by knowing what will be asked."""
 
     def siblings(self, positions: Positions) -> list[Positions]:

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 # How deep each ranking goes into a fusion; a rank beyond adds less than a thousandth.
 FUSED_DEPTH = 1000
 
-# So many of them by exact scores, wherever the corpus is kept; which of two comes first beyond hardly matters.
-FUSED_EXACTLY = 100
-
 # How deep rankings by words and by meaning are first looked into for the best of their blend.
 BLENDED_DEPTH = 100
 
@@ -189,8 +186,8 @@ def _announce(
     if by_meaning and mode != "dense":
         deep = FUSED_DEPTH if mode == "hybrid" else _first_depth(k)
     words, meaning = 0 if mode == "dense" else deep, deep if by_meaning else 0
-    exactly = FUSED_EXACTLY if mode == "hybrid" else None
-    snapshot.expect(query, _terms(snapshot, query, weighed, mode), words, meaning, mask, exactly)
+    terms = _terms(snapshot, query, weighed, mode)
+    snapshot.expect(query, terms, words, meaning, mask, roughly=mode == "hybrid")
 
 
 def _is_by_meaning(snapshot: State, mode: Mode) -> bool:
@@ -237,7 +234,7 @@ class _Best(_Scores):
         return ranking.positions
 
     def fusible(self, k: int) -> Ranking:
-        return self._rank(k, exactly=FUSED_EXACTLY)
+        return self._rank(k, roughly=True)
 
     def at(self, positions: Positions) -> Floats:
         wanted = positions.tolist()

@@ -38,10 +38,10 @@ class Words(Protocol):
         """How many passages there are."""
         ...
 
-    def rank(self, query: str | Asked, k: int, allowed: Allowed | None = None, exactly: int | None = None) -> Ranking:
+    def rank(self, query: str | Asked, k: int, allowed: Allowed | None = None, roughly: bool = False) -> Ranking:
         """The k best passages for a text or for terms, and every other that ties with the last of them.
 
-        Beyond the first `exactly`, scores may do no more than rank, and about rightly.
+        Roughly means: well enough for ranks to be added up; only the order counts then, and not where it is far down.
         """
         ...
 
@@ -73,7 +73,7 @@ class Words(Protocol):
 class Meaning(Protocol):
     """Ranks the passages of a state by the cosine of their vectors."""
 
-    def rank(self, query: str, k: int, allowed: Allowed | None = None, exactly: int | None = None) -> Ranking: ...
+    def rank(self, query: str, k: int, allowed: Allowed | None = None, roughly: bool = False) -> Ranking: ...
 
     def scores_at(self, query: str, positions: Positions) -> Floats:
         """The cosine of some positions; minus infinity where nothing of the query is known."""
@@ -111,7 +111,7 @@ class State(Protocol):
         words: int,
         meaning: int,
         allowed: Allowed | None = None,
-        exactly: int | None = None,
+        roughly: bool = False,
     ) -> None:
         """Hear what will be asked next, so that it can be asked elsewhere at once: so many by words and by meaning."""
         ...

@@ -169,6 +169,9 @@ class Cluster:
                         auth=(who.user, who.password) if who.user else None,
                         verify=self._trusted(who.certificate),
                         trust_env=False,
+                        headers={
+                            "Accept-Encoding": "identity"
+                        },  # to pack what is mostly random takes longer than sending
                     )
                     self._process = os.getpid()
         return self._client

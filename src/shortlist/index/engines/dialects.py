@@ -55,7 +55,7 @@ class OpenSearch:
         return {"index.knn": True}
 
     def nearest(self, vector: list[int], k: int, condition: Query | None) -> Query:
-        asked: Query = {"vector": vector, "k": max(k, WIDTH)}
+        asked: Query = {"vector": vector, "k": _width(k)}
         if condition is not None:
             asked["filter"] = condition
         return {"query": {"knn": {VECTOR: asked}}, "size": k}
@@ -77,7 +77,7 @@ class Elasticsearch:
         return {}
 
     def nearest(self, vector: list[int], k: int, condition: Query | None) -> Query:
-        asked: Query = {"field": VECTOR, "query_vector": vector, "k": k, "num_candidates": max(k, WIDTH)}
+        asked: Query = {"field": VECTOR, "query_vector": vector, "k": k, "num_candidates": _width(k)}
         if condition is not None:
             asked["filter"] = condition
         return {"knn": asked, "size": k}
@@ -85,6 +85,10 @@ class Elasticsearch:
     def compared(self, vector: list[int], condition: Query | None) -> Query:
         script = {"source": f"cosineSimilarity(params.asked, '{VECTOR}') + 1.0", "params": {"asked": vector}}
         return {"script_score": {"query": _with_direction(condition), "script": script}}
+
+
+def _width(k: int) -> int:
+    return min(max(3 * k, WIDTH), WINDOW)
 
 
 def _with_direction(condition: Query | None) -> Query:

@@ -22,7 +22,7 @@ Query = dict[str, Any]
 COMPARED_UP_TO = 10_000
 
 # The nearest so many come with their counts, since their words are looked at, too.
-WITH_COUNTS = 200
+WITH_COUNTS = 300
 
 
 class ReadMeaning:
@@ -33,34 +33,33 @@ class ReadMeaning:
         self.embedder = embedder
         self._encoded: dict[str, Vectors] = {}
 
-    def rank(self, query: str, k: int, allowed: Condition | None = None, exactly: int | None = None) -> Ranking:
-        """The k nearest, and those that tie with the last of them; beyond `exactly` as the engine compares them."""
+    def rank(self, query: str, k: int, allowed: Condition | None = None, roughly: bool = False) -> Ranking:
+        """The k nearest, and those that tie with the last of them; roughly means as the engine compares them."""
         vector = self._vector(query)
         if not vector.any() or not k:
             return Ranking(np.zeros(0, np.int64), np.zeros(0))
-        sure = k if exactly is None else min(k, exactly)
-        depth = _depth(sure)
         compared = self._reading.size <= COMPARED_UP_TO
-        searches = self._searches(vector, k, sure, allowed, compared)
+        depth = _depth(k, roughly)
         while True:
-            hits, *further = self._reading.hits(searches)
+            (hits,) = self._reading.hits([self._search(vector, depth, allowed, compared, roughly)])
             positions = self._reading.note(hits)
+            if roughly:
+                return Ranking(positions, np.array([hit["_score"] for hit in hits], dtype=np.float64))
             scores = self._products(vector, positions)
-            best = top(scores, sure)
+            best = top(scores, k)
             all_seen = len(positions) < depth or depth >= WINDOW
-            if all_seen or not compared or (sure < depth and scores[best[sure - 1]] > scores.min()):
+            if all_seen or not compared or (k < depth and scores[best[k - 1]] > scores.min()):
                 break
             depth = min(4 * depth, WINDOW)
-            searches[0] = self._search(vector, depth, allowed, compared)
         best = best[np.lexsort((positions[best], -scores[best]))]
-        ranking = Ranking(positions[best], scores[best])
-        return self._reading.followed(ranking, further[0]) if further else ranking
+        return Ranking(positions[best], scores[best])
 
-    def foreseen(self, query: str, k: int, allowed: Condition | None, exactly: int | None, about: int) -> list[Search]:
+    def foreseen(self, query: str, k: int, allowed: Condition | None, roughly: bool, about: int) -> list[Search]:
         """What `rank` will ask, if there are about so many passages."""
         vector = self._vector(query)
-        sure = k if exactly is None else min(k, exactly)
-        return self._searches(vector, k, sure, allowed, about <= COMPARED_UP_TO) if vector.any() and k else []
+        if not vector.any() or not k:
+            return []
+        return [self._search(vector, _depth(k, roughly), allowed, about <= COMPARED_UP_TO, roughly)]
 
     def scores_at(self, query: str, positions: Positions) -> Floats:
         vector = self._vector(query)
@@ -74,24 +73,15 @@ class ReadMeaning:
             self._encoded = {query: self.embedder.encode_query(query)}
         return self._encoded[query]
 
-    def _searches(self, vector: Vectors, k: int, sure: int, allowed: Condition | None, compared: bool) -> list[Search]:
-        """The search for those that are compared exactly, and one for the others."""
-        searches = [self._search(vector, _depth(sure), allowed, compared)]
-        if k > sure:
-            searches.append(self._search(vector, min(k, WINDOW), allowed, compared, exactly=False))
-        return searches
-
-    def _search(
-        self, vector: Vectors, depth: int, allowed: Condition | None, compared: bool, exactly: bool = True
-    ) -> Search:
+    def _search(self, vector: Vectors, depth: int, allowed: Condition | None, compared: bool, roughly: bool) -> Search:
         dialect, asked = self._reading.cluster.dialect, direction(vector)
         condition = None if allowed is None else allowed.query
         if compared:
             body: Query = {"query": dialect.compared(asked, condition), "size": depth}
         else:
             body = dialect.nearest(asked, depth, condition)
-        fields = ("counts", "unit") if depth <= _depth(WITH_COUNTS) else ("unit",)
-        return Search(self._reading.fetching(body, fields if exactly else ()))
+        fields = ("counts", "unit") if depth <= WITH_COUNTS else ("unit",)
+        return Search(self._reading.fetching(body, () if roughly else fields))
 
     def _products(self, vector: Vectors, positions: Positions) -> Floats:
         scores = np.full(len(positions), -np.inf)
@@ -102,5 +92,5 @@ class ReadMeaning:
         return scores
 
 
-def _depth(k: int) -> int:
-    return min(k + max(10, k // 10), WINDOW)
+def _depth(k: int, roughly: bool) -> int:
+    return min(k if roughly else k + max(10, k // 10), WINDOW)

@@ -8,7 +8,7 @@ k-th best, the first k are exactly those of the embedded engine.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from shortlist.index.engines.rows import SHOWN, Counts, key_of, passage_key, to_
 from shortlist.index.engines.schema import Names
 from shortlist.index.engines.words import ReadWords
 from shortlist.index.store import Config
-from shortlist.types import Embedder, Passage, Ranking
+from shortlist.types import Embedder, Passage
 
 if TYPE_CHECKING:
     from shortlist.types import Mask, Positions, Vectors
@@ -37,6 +37,9 @@ REMEMBERED = 20_000
 
 # Documents whose passages are asked for together.
 TOGETHER = 100
+
+# Of so many passages words and meaning are fetched together, where both will be asked for.
+FEW = 100
 
 _FIELDS = ("counts", "unit")
 
@@ -84,10 +87,10 @@ class Reading:
         self._embedder = embedder
         self._remembered = remembered
         self._foreseen: dict[bytes, Query] = {}
-        self.blended = False  # whether words and meaning of the same passages will be asked for
-        self._positions: dict[str, int] = {}
-        self._keys: list[str] = []
-        self._ids: list[str] = []
+        self._both = False  # whether words and meaning will be asked for
+        self.blended = False  # and of the same passages
+        self._positions: dict[tuple[str, int], int] = {}
+        self._places: list[tuple[str, int]] = []  # the document's id and which of its passages, at each position
         self._documents: dict[str, int] = {}
         self._document_of: list[int] = []
         self.counts: dict[int, Counts] = {}
@@ -120,14 +123,14 @@ class Reading:
         return np.array([self._document_of[position] for position in positions.tolist()], dtype=np.int64)
 
     def ids(self, positions: Positions) -> list[str]:
-        return [self._ids[position] for position in positions.tolist()]
+        return [self._places[position][0] for position in positions.tolist()]
 
     def siblings(self, positions: Positions) -> list[Positions]:
         ids = self.ids(positions)
         found: dict[str, list[int]] = {}
         for start in range(0, len(ids), TOGETHER):
             for position in self._of_documents(ids[start : start + TOGETHER]).tolist():
-                found.setdefault(self._ids[position], []).append(position)
+                found.setdefault(self._places[position][0], []).append(position)
         return [np.array(found.get(id, [at]), dtype=np.int64) for id, at in zip(ids, positions.tolist(), strict=True)]
 
     def _of_documents(self, ids: Sequence[str]) -> Positions:
@@ -141,7 +144,7 @@ class Reading:
 
     def passages(self, positions: Positions) -> list[Passage]:
         """What is shown of passages; of one that was removed a moment ago, its id alone."""
-        rows = self._rows([self._keys[position] for position in positions.tolist()])
+        rows = self._rows([self._key(position) for position in positions.tolist()])
         return [
             Passage(id, id, "") if row is None else to_passage(row)
             for row, id in zip(rows, self.ids(positions), strict=True)
@@ -168,12 +171,12 @@ class Reading:
 
     def _check(self, query: Query, positions: Positions) -> Mask:
         wanted = positions.tolist()
-        found = set()
+        found: set[int] = set()
         for start in range(0, len(wanted), WINDOW):
-            ids = {"ids": {"values": [self._keys[position] for position in wanted[start : start + WINDOW]]}}
+            ids = {"ids": {"values": [self._key(position) for position in wanted[start : start + WINDOW]]}}
             hits = self.search({"query": {"bool": {"filter": [ids, query]}}, "size": WINDOW}, ())
-            found |= {passage_key(*_place(hit)) for hit in hits}
-        return np.array([self._keys[position] in found for position in wanted], dtype=bool)
+            found |= set(self.note(hits).tolist())
+        return np.array([position in found for position in wanted], dtype=bool)
 
     def permits(self, id: str, allowed: Condition) -> bool:
         query = {"bool": {"filter": [{"term": {"document": id}}, allowed.query]}}
@@ -207,7 +210,7 @@ class Reading:
                 break
         else:
             return []
-        document, at = _place(found[0])
+        document, at = key_of(found[0]["fields"]["document"][0]), found[0]["fields"]["ordinal"][0]
         keys = [passage_key(document, ordinal) for ordinal in range(max(0, at - before), at + after + 1)]
         return [to_passage(row) for row in self._rows(keys) if row is not None]
 
@@ -228,14 +231,15 @@ class Reading:
         words: int,
         meaning: int,
         allowed: Condition | None = None,
-        exactly: int | None = None,
+        roughly: bool = False,
     ) -> None:
         """Ask in one request what will be asked in several; what was not foreseen rightly is just asked again."""
-        self.blended = bool(words and meaning)
+        self._both = bool(words and meaning)
+        self.blended = self._both and not roughly
         about = self.size if self._remembered.size is None else self._remembered.size
-        searches = self.lexical.foreseen(terms, words, allowed, exactly)
+        searches = self.lexical.foreseen(terms, words, allowed, roughly)
         if meaning:
-            searches += self.dense.foreseen(query, meaning, allowed, exactly, about)
+            searches += self.dense.foreseen(query, meaning, allowed, roughly, about)
         names = self.lexical.names_in(query)
         searches += [names] if names else []
         asked = [search.line(self.names.passages) for search in searches]
@@ -264,46 +268,37 @@ class Reading:
         columns = ["document", "ordinal", *wanted]
         return {"stored_fields": "_none_", "track_total_hits": False, "docvalue_fields": columns, **body}
 
-    def note(self, hits: Iterable[Mapping[str, Any]]) -> Positions:
+    def note(self, hits: Sequence[Mapping[str, Any]]) -> Positions:
         """The positions of hits; what came with them is kept."""
-        found = [(hit, *_place(hit)) for hit in hits]
-        for hit, document, ordinal in sorted(found, key=lambda one: one[1:]):  # those of a document in their order
-            key = passage_key(document, ordinal)
-            if key not in self._positions:
-                self._positions[key] = len(self._keys)
-                self._keys.append(key)
-                self._ids.append(hit["fields"]["document"][0])
-                self._document_of.append(self._documents.setdefault(document, len(self._documents)))
+        found = [(hit["fields"]["document"][0], hit["fields"]["ordinal"][0]) for hit in hits]
+        for place in sorted(place for place in found if place not in self._positions):  # of a document in their order
+            self._positions[place] = len(self._places)
+            self._places.append(place)
+            self._document_of.append(self._documents.setdefault(place[0], len(self._documents)))
         for kept in (self.counts, self.vectors):
             if len(kept) > REMEMBERED:
                 kept.clear()
-        positions = [self._positions[passage_key(document, ordinal)] for _, document, ordinal in found]
-        for position, (hit, _, _) in zip(positions, found, strict=True):
-            if "counts" in hit["fields"]:
-                self.counts[position] = Counts.unpack(hit["fields"]["counts"][0])
-            if "unit" in hit["fields"]:
-                self.vectors[position] = unpack_vector(hit["fields"]["unit"][0])
+        positions = [self._positions[place] for place in found]
+        for position, hit in zip(positions, hits, strict=True):
+            fields = hit["fields"]
+            if "counts" in fields and position not in self.counts:
+                self.counts[position] = Counts.unpack(fields["counts"][0])
+            if "unit" in fields and position not in self.vectors:
+                self.vectors[position] = unpack_vector(fields["unit"][0])
         return np.array(positions, dtype=np.int64)
-
-    def followed(self, ranking: Ranking, hits: Sequence[Mapping[str, Any]]) -> Ranking:
-        """A ranking and, after it, what else is among hits, by the scores that they came with."""
-        positions = self.note(hits)
-        scores = np.array([hit["_score"] for hit in hits], dtype=np.float64)
-        others = ~np.isin(positions, ranking.positions)
-        positions, scores = positions[others], scores[others]
-        if not len(ranking) or not len(scores):
-            return ranking
-        scores += ranking.scores[-1] - scores[0] - 1e-9
-        return Ranking(np.concatenate([ranking.positions, positions]), np.concatenate([ranking.scores, scores]))
 
     def fetch(self, positions: Positions, known: Mapping[int, Any], field: str) -> None:
         """Get what is not yet known of some positions, in one request for every 10,000."""
-        keys = [self._keys[position] for position in positions.tolist() if position not in known]
-        for start in range(0, len(keys), WINDOW):
-            query = {"bool": {"filter": [{"ids": {"values": keys[start : start + WINDOW]}}]}}
-            self.note(self.search({"query": query, "size": WINDOW}, (field,)))
+        wanted = positions.tolist()
+        if self._both and len(wanted) <= FEW:
+            missing = [at for at in wanted if at not in self.counts or at not in self.vectors]
+            fields: Sequence[str] = _FIELDS
+        else:
+            missing, fields = [at for at in wanted if at not in known], (field,)
+        for start in range(0, len(missing), WINDOW):
+            keys = [self._key(at) for at in missing[start : start + WINDOW]]
+            self.note(self.search({"query": {"bool": {"filter": [{"ids": {"values": keys}}]}}, "size": WINDOW}, fields))
 
-
-def _place(hit: Mapping[str, Any]) -> tuple[str, int]:
-    """The key of a hit's document, and which of its passages it is."""
-    return key_of(hit["fields"]["document"][0]), int(hit["fields"]["ordinal"][0])
+    def _key(self, position: int) -> str:
+        id, ordinal = self._places[position]
+        return passage_key(key_of(id), ordinal)

@@ -35,6 +35,9 @@ Query = dict[str, Any]
 # A ranking is looked into deeper than it is asked for, since candidates change places when they are scored exactly.
 DEEPER, LEAST_DEPTH = 2, 100
 
+# So many of a rough ranking are scored exactly.
+EXACT = 200
+
 # What was deleted and is not yet merged away still counts in the engine's own statistics.
 MARGIN = 1.01
 
@@ -65,42 +68,60 @@ class ReadWords:
     def live(self) -> int:
         return self._learn(()).live
 
-    def rank(self, query: str | Asked, k: int, allowed: Condition | None = None, exactly: int | None = None) -> Ranking:
+    def rank(self, query: str | Asked, k: int, allowed: Condition | None = None, roughly: bool = False) -> Ranking:
         """The k best for a text or for terms, and those that tie with the last of them.
 
-        Those beyond the first `exactly` are ranked by the engine's own scores.
+        Roughly means: by the engine's own scores, but for the first of them.
         """
         counts = _weighed(self.analyzer.terms(query) if isinstance(query, str) else query)
         if not counts or not k:
             return Ranking(np.zeros(0, np.int64), np.zeros(0))
-        sure = k if exactly is None else min(k, exactly)
-        depth = _depth(sure)
-        searches = self._searches(counts, k, sure, allowed)
+        if roughly:
+            return self._roughly(counts, k, allowed)
+        depth = _depth(k)
         while True:
-            hits, *further = self._asked(counts, searches)
+            (hits,) = self._asked(counts, [self._candidates(counts, depth, allowed)])
             positions = self._reading.note(hits)
-            scores = self._scores(counts, positions)
-            scores[scores <= 0] = -np.inf
-            best = top(scores, sure)
+            scores = self._found(counts, positions)
+            best = top(scores, k)
             if len(hits) < depth or depth >= WINDOW:
                 break
             engines = np.array([hit["_score"] for hit in hits])
-            if len(best) >= sure and scores[best[sure - 1]] > self._most(engines, scores):
+            if len(best) >= k and scores[best[k - 1]] > self._most(engines, scores):
                 break
             depth = min(4 * depth, WINDOW)
-            searches[0] = self._candidates(counts, depth, allowed)
         best = best[np.lexsort((positions[best], -scores[best]))]
-        ranking = Ranking(positions[best], scores[best])
-        return self._reading.followed(ranking, further[0]) if further else ranking
+        return Ranking(positions[best], scores[best])
 
-    def foreseen(self, terms: Asked, k: int, allowed: Condition | None, exactly: int | None) -> list[Search]:
+    def _roughly(self, counts: Mapping[int, float], k: int, allowed: Condition | None) -> Ranking:
+        """The first by exact scores, the others as the engine ranks them."""
+        first, *others = self._asked(counts, self._in_two(counts, k, allowed))
+        positions = self._reading.note(first)
+        scores = self._found(counts, positions)
+        best = top(scores, k)
+        positions, scores = positions[best], scores[best]
+        if others and others[0] and len(best):
+            further = np.array([hit["_score"] for hit in others[0]], dtype=np.float64)
+            further *= np.nextafter(scores[-1], 0) / further[0]
+            positions = np.concatenate([positions, self._reading.note(others[0])])
+            scores = np.concatenate([scores, further])
+        return Ranking(positions, scores)
+
+    def _in_two(self, counts: Mapping[int, float], k: int, allowed: Condition | None) -> list[Search]:
+        searches = [self._candidates(counts, min(k, EXACT), allowed)]
+        if k > EXACT:
+            searches.append(self._candidates(counts, min(k, WINDOW), allowed, after=EXACT))
+        return searches
+
+    def foreseen(self, terms: Asked, k: int, allowed: Condition | None, roughly: bool) -> list[Search]:
         """What `rank` will ask, and whatever asks about these terms."""
         counts = _weighed(terms)
         if len(counts) > MOST_CLAUSES:
             return []
-        sure = k if exactly is None else min(k, exactly)
-        searches = self._searches(counts, k, sure, allowed) if counts and k else []
-        return [*searches, *self._unknown(counts)]
+        searches: list[Search] = []
+        if counts and k:
+            searches = self._in_two(counts, k, allowed) if roughly else [self._candidates(counts, _depth(k), allowed)]
+        return searches + self._unknown(counts)
 
     def names_in(self, query: str) -> Search | None:
         """What `named` will ask."""
@@ -155,17 +176,8 @@ class ReadWords:
         is_multiplied = bool((engines * ceiling >= 0.99 * factor * scores).all())
         return float(MARGIN * engines[-1] * ceiling / (factor if is_multiplied else 1.0))
 
-    def _searches(self, counts: Mapping[int, float], k: int, sure: int, allowed: Condition | None) -> list[Search]:
-        """The search for those that are scored exactly, and one for the others."""
-        searches = [self._candidates(counts, _depth(sure), allowed)]
-        if k > sure:
-            searches.append(self._candidates(counts, min(k, WINDOW), allowed, exactly=False))
-        return searches
-
-    def _candidates(
-        self, counts: Mapping[int, float], depth: int, allowed: Condition | None, exactly: bool = True
-    ) -> Search:
-        """A search for the best by the engine's own scores, best first."""
+    def _candidates(self, counts: Mapping[int, float], depth: int, allowed: Condition | None, after: int = 0) -> Search:
+        """A search for the best by the engine's own scores, best first; those after the first ones by no more."""
         wanted = counts
         if len(counts) > MOST_CLAUSES:
             idf = self._idf(counts)
@@ -176,7 +188,8 @@ class ReadWords:
         if allowed is not None:
             query["bool"]["filter"] = [allowed.query]
         fields = ("counts", "unit") if self._reading.blended else ("counts",)
-        body = self._reading.fetching({"query": query, "size": depth}, fields if exactly else ())
+        window = {"from": after, "size": depth - after} if after else {"size": depth}
+        body = self._reading.fetching({"query": query, **window}, () if after else fields)
         return Search(body, by_score=True)
 
     def _learn(self, keys: Iterable[int]) -> Statistics:
@@ -231,6 +244,11 @@ class ReadWords:
                 place = np.minimum(np.searchsorted(held.keys, wanted), len(held.keys) - 1)
                 row[:] = np.where(held.keys[place] == wanted, held.tfs[place], 0)
         return there, tfs
+
+    def _found(self, counts: Mapping[int, float], positions: Positions) -> Floats:
+        scores = self._scores(counts, positions)
+        scores[scores <= 0] = -np.inf
+        return scores
 
     def _scores(self, counts: Mapping[int, float], positions: Positions) -> Floats:
         """Exact scores, as `lexical.Lexical` has them."""

@@ -49,6 +49,8 @@ _LOOK_AGAIN = 0.2
 _AGAIN = frozenset({429, 500, 502, 503, 504})
 _CONFLICT, _MISSING = 409, 404
 
+_RESULT = ",".join(f"items.*.{field}" for field in ("status", "error", "_seq_no", "_primary_term"))
+
 ROW = ("id", "source", "hash", "added", "passages", "ready", "writer", "since")
 
 
@@ -324,14 +326,16 @@ class Writing:
             again: list[tuple[bytes, Task]] = []
             for batch in _portions(operations, lambda one: len(one[0])):
                 body = b"".join(operation for operation, _ in batch)
-                answer = self._cluster.ask("POST", f"/{index}/_bulk", body, patience=PATIENCE_WRITING).body
+                answer = self._cluster.ask(
+                    "POST", f"/{index}/_bulk?filter_path={_RESULT}", body, patience=PATIENCE_WRITING
+                ).body
                 for (operation, task), item in zip(batch, answer["items"], strict=True):
                     (result,) = item.values()
                     if result["status"] in _AGAIN and time.monotonic() < ends:
                         again.append((operation, task))
                     elif result["status"] in _AGAIN:
                         raise EngineError(f"The engine {self._cluster.address} is not writing: {reason_of(result)}.")
-                    elif "blocks" in reason_of(result) or "block_exception" in str(result.get("error", "")):
+                    elif "error" in result and "block" in f"{reason_of(result)} {result['error']}":
                         raise CorpusBusy("The corpus is being built again, or its engine is full: try again later.")
                     else:
                         results.append((task, result))
