@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shortlist.errors import EngineError, InputError
+from shortlist.errors import InputError
 from shortlist.index.asked import Asked
 from shortlist.index.engines import facets
-from shortlist.index.engines.cluster import Cluster, Search, reason_of
+from shortlist.index.engines.cluster import Cluster, Search
 from shortlist.index.engines.dialects import WINDOW
 from shortlist.index.engines.meaning import ReadMeaning
 from shortlist.index.engines.pages import PAGE, READY, ids_of_file, pages
@@ -156,9 +156,6 @@ class Reading:
             return []
         path = f"/{self.names.passages}/_mget?_source_includes={','.join(SHOWN)}"
         rows = self.cluster.ask("POST", path, {"ids": keys}).body["docs"]
-        for row in rows:
-            if "error" in row:
-                raise EngineError(f"The engine {self.cluster.address} cannot read a passage: {reason_of(row)}.")
         return [row["_source"] if row.get("found") else None for row in rows]
 
     # Filters

@@ -160,13 +160,8 @@ class Writing:
         self._send()
         while self._under_way:
             self._collect()
-        self.refresh()
+        refresh(self._cluster, self._names)
         return self._refused
-
-    def refresh(self) -> None:
-        """Let everybody see what was written."""
-        path = f"/{self._names.documents},{self._names.passages}/_refresh"
-        self._cluster.ask("POST", path, patience=PATIENCE_WRITING)
 
     def keep_stamps(self, stamps: Iterable[Stamp], gone: Iterable[Stamp]) -> None:
         write_stamps(self._cluster, self._names, stamps, gone)
@@ -354,6 +349,11 @@ class Writing:
             query = {"bool": {"filter": [{"term": {"what": "stamp"}}, {"terms": {"source": batch}}]}}
             path = f"/{self._names.state}/_delete_by_query?conflicts=proceed&refresh=true"
             self._cluster.ask("POST", path, {"query": query}, patience=PATIENCE_WRITING)
+
+
+def refresh(cluster: Cluster, names: Names) -> None:
+    """Let everybody see what was written."""
+    cluster.ask("POST", f"/{names.documents},{names.passages}/_refresh", accept=(404,), patience=PATIENCE_WRITING)
 
 
 def write_stamps(cluster: Cluster, names: Names, stamps: Iterable[Stamp], gone: Iterable[Stamp]) -> None:
