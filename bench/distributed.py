@@ -57,7 +57,41 @@ def run(folders: list[Path]) -> None:
             print(f"  {kind}")
             for name, value in row.items():
                 print(f"    {name:22}{value}", flush=True)
+        print(sizes(rows), speeds(rows), sep="\n", end="\n\n")
     report.save("engines", figures, beside_others=True)
+
+
+def sizes(rows: dict[str, Any]) -> str:
+    """Bytes a passage, as docs/scale.md shows them."""
+    shown = {
+        "text, and what is shown of it": "  stored text",
+        "columns: counts of words, exact vectors, what is filtered by": "  columns",
+        "vectors": "  vectors",
+        "graph of vectors": "  graph of vectors",
+        "words": "  words",
+        "documents, which are the truth": "  documents",
+    }
+    lines = ["| | OpenSearch | Elasticsearch |", "|---|--:|--:|"]
+    for name, key in shown.items():
+        lines.append(f"| {name} | {rows['opensearch'][key]:,} | {rows['elasticsearch'][key]:,} |")
+    both = [sum(rows[kind][key] for key in shown.values()) for kind in ("opensearch", "elasticsearch")]
+    lines.append(f"| **together** | **{both[0]:,}** | **{both[1]:,}** |")
+    written = [rows[kind]["bytes as written"] for kind in ("opensearch", "elasticsearch")]
+    lines.append(f"| together, just written | {written[0]:,} | {written[1]:,} |")
+    return "\n".join(lines)
+
+
+def speeds(rows: dict[str, Any]) -> str:
+    """Passages a second and milliseconds a query, as docs/scale.md shows them."""
+    kinds = ("embedded", "opensearch", "elasticsearch")
+    lines = ["| | embedded | OpenSearch | Elasticsearch |", "|---|--:|--:|--:|"]
+    lines.append(
+        "| passages indexed a second | " + " | ".join(f"{rows[kind]['passages/s']:,}" for kind in kinds) + " |"
+    )
+    for mode in MODES:
+        cells = (f"{rows[kind][f'{mode} p50 ms']:.0f} / {rows[kind][f'{mode} p95 ms']:.0f}" for kind in kinds)
+        lines.append(f"| `{mode}`, p50 / p95 ms | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
 
 
 def measure(kind: str, data: beir.Set, expected: Answers) -> dict[str, Any]:

@@ -146,6 +146,8 @@ def reading(host: str) -> Reading:
     return Reading(cluster, schema.Names("p-tea"), Config("english-v1"), lambda: None, Remembered())
 
 
+GONE = {"type": "node_disconnected_exception", "reason": "[node-2][search[phase/fetch/id]] disconnected"}
+CUT_OFF = {"status": 500, "error": {"type": "search_phase_execution_exception", "root_cause": [GONE]}}
 NO_SHARD = {"error": {"type": "no_shard_available_action_exception", "reason": "No shard available"}}
 FOUND = {"hits": {"hits": [{"fields": {"document": ["a"], "ordinal": [0]}}]}}
 
@@ -154,10 +156,11 @@ FOUND = {"hits": {"hits": [{"fields": {"document": ["a"], "ordinal": [0]}}]}}
     ("path", "failing", "right"),
     [
         ("/_msearch", {"responses": [FOUND, NO_SHARD | {"status": 503}]}, {"responses": [FOUND, FOUND]}),
+        ("/_msearch", {"responses": [FOUND, CUT_OFF]}, {"responses": [FOUND, FOUND]}),
         ("/p-tea-passages/_mget", {"docs": [{"_id": "1"} | NO_SHARD]}, {"docs": [{"_id": "1", "found": False}]}),
     ],
 )
-def test_a_part_without_a_shard_is_asked_for_again(path: str, failing: Any, right: Any) -> None:
+def test_a_part_that_lost_its_node_is_asked_for_again(path: str, failing: Any, right: Any) -> None:
     asked: list[str] = []
 
     def answer(method: str, called: str) -> tuple[int, Any]:
@@ -171,6 +174,22 @@ def test_a_part_without_a_shard_is_asked_for_again(path: str, failing: Any, righ
         assert cluster.ask("POST", path, b"{}").body == right
         cluster.close()
     assert asked == [path] * 3
+
+
+def test_a_search_that_failed_for_another_reason_is_told_at_once() -> None:
+    asked: list[str] = []
+
+    def answer(method: str, path: str) -> tuple[int, Any]:
+        asked.append(path)
+        error = {"status": 500, "error": {"type": "null_pointer_exception", "reason": "a mistake"}}
+        return hello("2.5.0")(method, path) if path == "/" else (200, {"responses": [error]})
+
+    with answering(answer) as host:
+        cluster = asking.Cluster(Address.parse(f"opensearch+http://{host}/p"))
+        with pytest.raises(EngineError, match="answered 500: a mistake"):
+            cluster.ask_several(b"{}\n{}\n")
+        cluster.close()
+    assert asked == ["/", "/_msearch"]
 
 
 def test_a_passage_whose_shard_has_no_node_is_not_taken_for_a_removed_one() -> None:

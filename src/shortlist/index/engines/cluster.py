@@ -22,6 +22,18 @@ from shortlist.index.engines.dialects import DIALECTS, Dialect
 # Answers that another node, or the same one a little later, may give differently.
 BUSY, ELSEWHERE = 429, frozenset({502, 503, 504})
 
+# What a search says of a node that went away between two of its steps; another node would answer it.
+GONE = frozenset(
+    f"{what}_exception"
+    for what in (
+        "node_disconnected",
+        "node_not_connected",
+        "node_closed",
+        "connect_transport",
+        "search_context_missing",
+    )
+)
+
 # A node that did not answer is asked last for so long.
 AVOIDED_SECONDS = 10.0
 
@@ -251,12 +263,22 @@ def reason_of(body: Any) -> str:
 
 
 def _as_a_whole(reply: Reply) -> Reply:
-    """What an answer to several searches, or with several rows, comes to: the first failure, if there is one."""
-    if reply.status == 200 and isinstance(reply.body, dict):
-        for part in (*reply.body.get("responses", ()), *reply.body.get("docs", ())):
-            if "error" in part:  # of rows nothing is said but that their shard has no node
-                return Reply(int(part.get("status", 503)), part)
-    return reply
+    """What an answer comes to that holds several: the first failure, if there is one."""
+    status, body = reply
+    if status == 200 and isinstance(body, dict):
+        failed = [part for part in (*body.get("responses", ()), *body.get("docs", ())) if "error" in part]
+        if not failed:
+            return reply
+        body = failed[0]
+        status = int(body.get("status", 503))  # of rows nothing is said but that their shard has no node
+    return Reply(503 if status in (404, 500) and _is_gone(body) else status, body)
+
+
+def _is_gone(body: Any) -> bool:
+    """Whether a node went away in the middle: it had begun to answer, so no other could take over."""
+    error = body.get("error") if isinstance(body, dict) else None
+    causes = [error, *error.get("root_cause", ())] if isinstance(error, dict) else ()
+    return any(cause.get("type") in GONE for cause in causes)
 
 
 def _parsed(content: bytes) -> Any:
