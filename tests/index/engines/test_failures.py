@@ -171,7 +171,7 @@ def test_a_part_that_lost_its_node_is_asked_for_again(path: str, failing: Any, r
 
     with answering(answer) as host:
         cluster = asking.Cluster(Address.parse(f"opensearch+http://{host}/p"))
-        assert cluster.ask("POST", path, b"{}").body == right
+        assert cluster.ask("POST", path, b"{}", patience=30).body == right
         cluster.close()
     assert asked == [path] * 3
 
