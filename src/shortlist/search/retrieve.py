@@ -143,8 +143,10 @@ def look(
     lexical = snapshot.lexical
     weighed = asked(lexical.analyzer, query)
     trust = trust_in(snapshot.config.embedder_name)
-    _announce(snapshot, query, weighed, mode, k, mask)
-    parts, scores = _score(snapshot, query, weighed, mode, mask, trust.lexical_share)
+    # BM25 by itself takes the terms as its formula says, "auto" as measured best.
+    terms = weighed if mode == "auto" else lexical.analyzer.terms(query)
+    _announce(snapshot, query, terms, mode, k, mask)
+    parts, scores = _score(snapshot, query, terms, mode, mask, trust.lexical_share)
     named = lexical.named(query)
     if whole:
         positions = _best(snapshot, scores, k, named if mask is None else named[mask[named]])
@@ -162,7 +164,7 @@ def look(
     if beside_others:
         names = frozenset(snapshot.ids(named))
         if "dense" not in parts:
-            perfect = lexical.ideal(_terms(snapshot, query, weighed, mode)) or 1.0
+            perfect = lexical.ideal(terms) or 1.0
     hits = [
         Hit(
             passage,
@@ -177,16 +179,13 @@ def look(
     return Found(corpus, Hits(hits, query=query, mode=mode), names, perfect)
 
 
-def _announce(
-    snapshot: State, query: str, weighed: Mapping[str, float], mode: Mode, k: int, mask: Allowed | None
-) -> None:
+def _announce(snapshot: State, query: str, terms: Asked, mode: Mode, k: int, mask: Allowed | None) -> None:
     """Say how deep both rankings will be looked into."""
     by_meaning = _is_by_meaning(snapshot, mode)
     deep = k
     if by_meaning and mode != "dense":
         deep = FUSED_DEPTH if mode == "hybrid" else _first_depth(k)
     words, meaning = 0 if mode == "dense" else deep, deep if by_meaning else 0
-    terms = _terms(snapshot, query, weighed, mode)
     snapshot.expect(query, terms, words, meaning, mask, roughly=mode == "hybrid")
 
 
@@ -283,19 +282,13 @@ def _found(scores: Floats) -> Floats:
     return np.where(scores > 0, scores, -np.inf)
 
 
-def _terms(snapshot: State, query: str, weighed: Mapping[str, float], mode: Mode) -> Asked:
-    """The terms of the query as a mode takes them: BM25 by itself as its formula says, "auto" as measured best."""
-    return weighed if mode == "auto" else snapshot.lexical.analyzer.terms(query)
-
-
 def _score(
-    snapshot: State, query: str, weighed: Mapping[str, float], mode: Mode, mask: Allowed | None, share: float
+    snapshot: State, query: str, terms: Asked, mode: Mode, mask: Allowed | None, share: float
 ) -> tuple[dict[str, _Scores], _Scores]:
     """The scores, and the parts that they are made of."""
     lexical = snapshot.lexical
     by_words = mode != "dense"
     by_meaning = _is_by_meaning(snapshot, mode)
-    terms = _terms(snapshot, query, weighed, mode)
     mix = partial(blend, ideal=lexical.ideal(terms), share=share) if mode == "auto" and by_meaning else None
     all_scores = partial(_score_all, snapshot, query, terms, mask) if isinstance(snapshot, Snapshot) else None
     blended: _Scores | None = None

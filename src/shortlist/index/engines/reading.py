@@ -1,9 +1,7 @@
 """What does a reader see of a corpus in a cluster? Passages by position: a number for each that was fetched.
 
-The engine finds candidates: by its own BM25, whose lengths are rounded to a byte, and by its graph of vectors. They
-come with their counts and vectors, and are scored here by the formulas of the embedded engine, with the numbers of the
-whole corpus. Rounding shortens lengths, so the engine never scores too low: once the last candidate cannot reach the
-k-th best, the first k are exactly those of the embedded engine.
+The engine finds candidates, by words (`words.py`) and by meaning (`meaning.py`). They come with their counts and
+vectors, and are scored here as in the embedded engine, with the numbers of the whole corpus.
 """
 
 from __future__ import annotations
@@ -233,9 +231,9 @@ class Reading:
         """Ask in one request what will be asked in several; what was not foreseen rightly is just asked again."""
         self._both = bool(words and meaning)
         self.blended = self._both and not roughly
-        about = self.size if self._remembered.size is None else self._remembered.size
         searches = self.lexical.foreseen(terms, words, allowed, roughly)
         if meaning:
+            about = self.size if self._remembered.size is None else self._remembered.size
             searches += self.dense.foreseen(query, meaning, allowed, roughly, about)
         names = self.lexical.names_in(query)
         searches += [names] if names else []

@@ -98,14 +98,14 @@ class ReadWords:
         first, *others = self._asked(counts, self._in_two(counts, k, allowed))
         positions = self._reading.note(first)
         scores = self._found(counts, positions)
-        best = top(scores, k)
-        positions, scores = positions[best], scores[best]
-        if others and others[0] and len(best):
-            further = np.array([hit["_score"] for hit in others[0]], dtype=np.float64)
-            further *= np.nextafter(scores[-1], 0) / further[0]
+        if others and first:
+            exact = {hit["_score"]: score for hit, score in zip(first, scores.tolist(), strict=True)}
+            ratio = scores[-1] / first[-1]["_score"]
+            further = [exact.get(hit["_score"], hit["_score"] * ratio) for hit in others[0]]  # equal ones stay equal
             positions = np.concatenate([positions, self._reading.note(others[0])])
             scores = np.concatenate([scores, further])
-        return Ranking(positions, scores)
+        best = top(scores, k)
+        return Ranking(positions[best], scores[best])
 
     def _in_two(self, counts: Mapping[int, float], k: int, allowed: Condition | None) -> list[Search]:
         searches = [self._candidates(counts, min(k, EXACT), allowed)]
