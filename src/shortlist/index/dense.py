@@ -47,7 +47,8 @@ class Dense:
         self.embedder = embedder
         self.size = sum(len(part.vectors) for part in parts)
 
-    def rank(self, query: str, k: int, allowed: Mask | None = None) -> Ranking:
+    def rank(self, query: str, k: int, allowed: Mask | None = None, roughly: bool = False) -> Ranking:
+        """The k nearest, and all that tie with the last; all of them exactly."""
         vector = self.embedder.encode_query(query)
         positions, scores = np.zeros(0, np.int64), np.zeros(0)
         if not vector.any():

@@ -87,8 +87,14 @@ class Snapshot:
     def passages(self, positions: Positions) -> list[Passage]:
         return self._passages(self.view.passages(positions).tolist())
 
-    def siblings(self, position: int) -> Positions:
-        """The positions of the document that begins at a position."""
+    def expect(self, *_: Any, **__: Any) -> None:
+        """Nothing is gained here by knowing what will be asked."""
+
+    def siblings(self, positions: Positions) -> list[Positions]:
+        """The positions of each of the documents that begin at these positions."""
+        return [self._siblings(position) for position in positions.tolist()]
+
+    def _siblings(self, position: int) -> Positions:
         end, step = position + 1, 16
         (document,) = self.documents(np.array([position]))
         while True:

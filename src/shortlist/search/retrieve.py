@@ -20,11 +20,11 @@ from shortlist.search.corpora import Searchable, resolve
 from shortlist.search.filter import Filter, allowed
 from shortlist.search.fuse import blend, reciprocal_rank
 from shortlist.search.trust import BY_WORDS, calibration_of, probability, trust_in
-from shortlist.types import Hit, Hits, Mode, Passage
+from shortlist.types import Hit, Hits, Mode, Passage, Ranking
 
 if TYPE_CHECKING:
     from shortlist.index.engines import Allowed, State
-    from shortlist.types import Floats, Positions, Ranking
+    from shortlist.types import Floats, Positions
 
 # How deep each ranking goes into a fusion; a rank beyond adds less than a thousandth.
 FUSED_DEPTH = 1000
@@ -143,7 +143,10 @@ def look(
     lexical = snapshot.lexical
     weighed = asked(lexical.analyzer, query)
     trust = trust_in(snapshot.config.embedder_name)
-    parts, scores = _score(snapshot, query, weighed, mode, mask, trust.lexical_share)
+    # BM25 by itself takes the terms as its formula says, "auto" as measured best.
+    terms = weighed if mode == "auto" else lexical.analyzer.terms(query)
+    _announce(snapshot, query, terms, mode, k, mask)
+    parts, scores = _score(snapshot, query, terms, mode, mask, trust.lexical_share)
     named = lexical.named(query)
     if whole:
         positions = _best(snapshot, scores, k, named if mask is None else named[mask[named]])
@@ -161,7 +164,7 @@ def look(
     if beside_others:
         names = frozenset(snapshot.ids(named))
         if "dense" not in parts:
-            perfect = lexical.ideal(_terms(snapshot, query, weighed, mode)) or 1.0
+            perfect = lexical.ideal(terms) or 1.0
     hits = [
         Hit(
             passage,
@@ -176,6 +179,24 @@ def look(
     return Found(corpus, Hits(hits, query=query, mode=mode), names, perfect)
 
 
+def _announce(snapshot: State, query: str, terms: Asked, mode: Mode, k: int, mask: Allowed | None) -> None:
+    """Say how deep both rankings will be looked into."""
+    by_meaning = _is_by_meaning(snapshot, mode)
+    deep = k
+    if by_meaning and mode != "dense":
+        deep = FUSED_DEPTH if mode == "hybrid" else _first_depth(k)
+    words, meaning = 0 if mode == "dense" else deep, deep if by_meaning else 0
+    snapshot.expect(query, terms, words, meaning, mask, roughly=mode == "hybrid")
+
+
+def _is_by_meaning(snapshot: State, mode: Mode) -> bool:
+    return mode in ("dense", "hybrid") or (mode == "auto" and snapshot.has_vectors)
+
+
+def _first_depth(k: int) -> int:
+    return max(BLENDED_DEPTH, 2 * k)
+
+
 class _Scores:
     """The score of every position, minus infinity where nothing was found."""
 
@@ -186,6 +207,14 @@ class _Scores:
         """The k best positions and all that tie with the last of them, best first."""
         return top(self._scores, k)
 
+    def ranking(self, k: int) -> Ranking:
+        positions = self.top(k)
+        return Ranking(positions, self.at(positions))
+
+    def fusible(self, k: int) -> Ranking:
+        """The k best and all that tie with the last of them, scored well enough for their ranks to be added up."""
+        return self.ranking(k)
+
     def at(self, positions: Positions) -> Floats:
         return self._scores[positions]
 
@@ -193,7 +222,7 @@ class _Scores:
 class _Best(_Scores):
     """Scores that are computed only where they are asked for."""
 
-    def __init__(self, rank: Callable[[int], Ranking], at: Callable[[Positions], Floats]) -> None:
+    def __init__(self, rank: Callable[..., Ranking], at: Callable[[Positions], Floats]) -> None:
         self._rank = rank
         self._at = at
         self._known: dict[int, float] = {}
@@ -202,6 +231,9 @@ class _Best(_Scores):
         ranking = self._rank(k)
         self._known |= zip(ranking.positions.tolist(), ranking.scores.tolist(), strict=True)
         return ranking.positions
+
+    def fusible(self, k: int) -> Ranking:
+        return self._rank(k, roughly=True)
 
     def at(self, positions: Positions) -> Floats:
         wanted = positions.tolist()
@@ -231,7 +263,7 @@ class _Blend(_Scores):
         self._all = everything
 
     def top(self, k: int) -> Positions:
-        for depth in (max(BLENDED_DEPTH, 2 * k), max(4 * BLENDED_DEPTH, 8 * k)):
+        for depth in (_first_depth(k), 4 * _first_depth(k)):
             words, meaning = self._words.top(depth), self._meaning.top(depth)
             positions = np.union1d(words, meaning)
             scores = self.at(positions)
@@ -250,19 +282,13 @@ def _found(scores: Floats) -> Floats:
     return np.where(scores > 0, scores, -np.inf)
 
 
-def _terms(snapshot: State, query: str, weighed: Mapping[str, float], mode: Mode) -> Asked:
-    """The terms of the query as a mode takes them: BM25 by itself as its formula says, "auto" as measured best."""
-    return weighed if mode == "auto" else snapshot.lexical.analyzer.terms(query)
-
-
 def _score(
-    snapshot: State, query: str, weighed: Mapping[str, float], mode: Mode, mask: Allowed | None, share: float
+    snapshot: State, query: str, terms: Asked, mode: Mode, mask: Allowed | None, share: float
 ) -> tuple[dict[str, _Scores], _Scores]:
     """The scores, and the parts that they are made of."""
     lexical = snapshot.lexical
     by_words = mode != "dense"
-    by_meaning = mode in ("dense", "hybrid") or (mode == "auto" and snapshot.has_vectors)
-    terms = _terms(snapshot, query, weighed, mode)
+    by_meaning = _is_by_meaning(snapshot, mode)
     mix = partial(blend, ideal=lexical.ideal(terms), share=share) if mode == "auto" and by_meaning else None
     all_scores = partial(_score_all, snapshot, query, terms, mask) if isinstance(snapshot, Snapshot) else None
     blended: _Scores | None = None
@@ -329,27 +355,28 @@ class _Few(_Scores):
 
 def _fused(snapshot: State, parts: dict[str, _Scores]) -> _Scores:
     """Reciprocal ranks of documents, each standing at the passage that words chose or, without any, meaning."""
-    best = {name: _best_passages(snapshot, part, FUSED_DEPTH) for name, part in parts.items()}
+    best = {name: _best_passages(snapshot, part.fusible, FUSED_DEPTH) for name, part in parts.items()}
     place: dict[int, int] = {}
-    for positions in reversed(best.values()):
-        place |= zip(snapshot.documents(positions).tolist(), positions.tolist(), strict=True)
+    for ranking in reversed(best.values()):
+        place |= zip(snapshot.documents(ranking.positions).tolist(), ranking.positions.tolist(), strict=True)
     rankings = []
-    for name, positions in best.items():
-        found = dict(zip(snapshot.documents(positions).tolist(), parts[name].at(positions).tolist(), strict=True))
+    for ranking in best.values():
+        found = dict(zip(snapshot.documents(ranking.positions).tolist(), ranking.scores.tolist(), strict=True))
         rankings.append(np.array([found.get(document, -np.inf) for document in place]))
     order = sorted(range(len(place)), key=list(place.values()).__getitem__)
     scores = reciprocal_rank(rankings) if place else np.zeros(0)
     return _Few(np.array(list(place.values()), dtype=np.int64)[order], scores[order])
 
 
-def _best_passages(snapshot: State, scores: _Scores, k: int) -> Positions:
+def _best_passages(snapshot: State, rank: Callable[[int], Ranking], k: int) -> Ranking:
     """The best position of each of the k best documents, and of all that tie with the last, best first."""
     wanted = k
     while True:
-        positions = scores.top(wanted)
-        _, first = np.unique(snapshot.documents(positions), return_index=True)
-        if len(first) >= k or len(positions) < wanted:
-            return positions[np.sort(first)]
+        ranking = rank(wanted)
+        _, first = np.unique(snapshot.documents(ranking.positions), return_index=True)
+        if len(first) >= k or len(ranking) < wanted:
+            first.sort()
+            return Ranking(ranking.positions[first], ranking.scores[first])
         wanted *= 4
 
 
@@ -357,13 +384,13 @@ def _best(snapshot: State, scores: _Scores, k: int, named: Positions) -> Positio
     """The positions of the k hits, by score, then by id; documents that the query names are always among them."""
     if k == 0:
         return np.zeros(0, np.int64)
-    best = _ordered(snapshot, scores, _best_passages(snapshot, scores, k))[:k]
+    best = _ordered(snapshot, scores, _best_passages(snapshot, scores.ranking, k).positions)[:k]
     if not len(named):
         return best
     missing = named[~np.isin(snapshot.documents(named), snapshot.documents(best))]
     if not len(missing):
         return best
-    missing = np.array([_best_of(scores, snapshot.siblings(position)) for position in missing.tolist()])
+    missing = np.array([_best_of(scores, positions) for positions in snapshot.siblings(missing)])
     is_named = np.isin(snapshot.documents(best), snapshot.documents(named))
     wanted = _ordered(snapshot, scores, np.concatenate([best[is_named], missing]))[:k]
     return _ordered(snapshot, scores, np.concatenate([wanted, best[~is_named][: k - len(wanted)]]))

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from shortlist.index.engines import address as addresses
-from shortlist.index.engines.dialects import DIALECTS
-from shortlist.index.engines.reading import COMPARED_UP_TO, WINDOW
+from shortlist.index.engines.dialects import DIALECTS, WINDOW
+from shortlist.index.engines.meaning import COMPARED_UP_TO
 from shortlist.index.engines.rows import LONGEST_NAME
 from shortlist.index.engines.schema import FORMULAS
 from tests.index.engines.conftest import on_servers

@@ -22,6 +22,8 @@ from shortlist.index.engines import cluster as asking
 from shortlist.index.engines import schema
 from shortlist.index.engines.address import Address
 from shortlist.index.engines.dialects import DIALECTS
+from shortlist.index.engines.reading import Reading, Remembered
+from shortlist.index.store import Config
 from tests.index.engines.conftest import Make, on_servers
 
 Answer = Callable[[str, str], tuple[int, Any]]
@@ -73,6 +75,7 @@ def closed() -> str:
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Patience is tested elsewhere."""
     monkeypatch.setattr(asking, "PATIENCE_READING", 0.3)
+    monkeypatch.setattr(asking, "PATIENCE_UNHEARD", 0.3)
 
 
 def test_an_engine_that_cannot_be_reached_is_told(closed: str) -> None:
@@ -138,6 +141,73 @@ def test_what_comes_back_too_busy_is_asked_again() -> None:
     assert len(asked) >= 2
 
 
+def reading(host: str) -> Reading:
+    cluster = asking.Cluster(Address.parse(f"opensearch+http://{host}/p"))
+    return Reading(cluster, schema.Names("p-tea"), Config("english-v1"), lambda: None, Remembered())
+
+
+GONE = {"type": "node_disconnected_exception", "reason": "[node-2][search[phase/fetch/id]] disconnected"}
+CUT_OFF = {"status": 500, "error": {"type": "search_phase_execution_exception", "root_cause": [GONE]}}
+NO_SHARD = {"error": {"type": "no_shard_available_action_exception", "reason": "No shard available"}}
+FOUND = {"hits": {"hits": [{"fields": {"document": ["a"], "ordinal": [0]}}]}}
+
+
+@pytest.mark.parametrize(
+    ("path", "failing", "right"),
+    [
+        ("/_msearch", {"responses": [FOUND, NO_SHARD | {"status": 503}]}, {"responses": [FOUND, FOUND]}),
+        ("/_msearch", {"responses": [FOUND, CUT_OFF]}, {"responses": [FOUND, FOUND]}),
+        ("/p-tea-passages/_mget", {"docs": [{"_id": "1"} | NO_SHARD]}, {"docs": [{"_id": "1", "found": False}]}),
+    ],
+)
+def test_a_part_that_lost_its_node_is_asked_for_again(path: str, failing: Any, right: Any) -> None:
+    asked: list[str] = []
+
+    def answer(method: str, called: str) -> tuple[int, Any]:
+        if called == "/":
+            return hello("2.5.0")(method, called)
+        asked.append(called)
+        return 200, failing if len(asked) < 3 else right
+
+    with answering(answer) as host:
+        cluster = asking.Cluster(Address.parse(f"opensearch+http://{host}/p"))
+        assert cluster.ask("POST", path, b"{}", patience=30).body == right
+        cluster.close()
+    assert asked == [path] * 3
+
+
+def test_a_search_that_failed_for_another_reason_is_told_at_once() -> None:
+    asked: list[str] = []
+
+    def answer(method: str, path: str) -> tuple[int, Any]:
+        asked.append(path)
+        error = {"status": 500, "error": {"type": "null_pointer_exception", "reason": "a mistake"}}
+        return hello("2.5.0")(method, path) if path == "/" else (200, {"responses": [error]})
+
+    with answering(answer) as host:
+        cluster = asking.Cluster(Address.parse(f"opensearch+http://{host}/p"))
+        with pytest.raises(EngineError, match="answered 500: a mistake"):
+            cluster.ask_several(b"{}\n{}\n")
+        cluster.close()
+    assert asked == ["/", "/_msearch"]
+
+
+def test_a_passage_whose_shard_has_no_node_is_not_taken_for_a_removed_one() -> None:
+    def answer(method: str, path: str) -> tuple[int, Any]:
+        if "_mget" in path:
+            return 200, {"docs": [{"_id": "1"} | NO_SHARD]}
+        return hello("2.5.0")(method, path) if path == "/" else (200, {"responses": [FOUND]})
+
+    with answering(answer) as host:
+        state = reading(host)
+        positions = state.note(FOUND["hits"]["hits"])
+        with pytest.raises(EngineError, match=r"has lost shards or nodes \(No shard available\)"):
+            state.passages(positions)
+        with pytest.raises(EngineError, match=r"has lost shards or nodes \(No shard available\)"):
+            state.neighbors("a", "", 0, 0)
+        state.cluster.close()
+
+
 # On real servers
 
 
@@ -164,6 +234,8 @@ def test_shards_without_a_node_are_told_when_read_and_when_written(
 ) -> None:
     corpus = make("tea")
     corpus.add([Document("a", "", "green tea")])
+    with corpus.snapshot() as state:
+        found = state.lexical.rank("tea", 1).positions
     base, prefix = address.split("+")[1].rsplit("/", 1)
     monkeypatch.setattr("shortlist.index.engines.remote.PATIENCE_WRITING", 0.5)
     monkeypatch.setattr("shortlist.index.engines.writing.PATIENCE_WRITING", 0.5)
@@ -176,6 +248,8 @@ def test_shards_without_a_node_are_told_when_read_and_when_written(
         assert client.put(f"{base}/{index}?wait_for_active_shards=0", json=made).is_success
     with pytest.raises(EngineError, match=r"red|shards"):
         shortlist.search(corpus, "tea")
+    with pytest.raises(EngineError, match=r"red|shards"):
+        state.passages(found)
     with pytest.raises(EngineError, match=r"0 documents are stored; do it again"):
         corpus.add([Document("b", "", "black tea")])
     assert corpus.ids() == ["a"]

@@ -169,6 +169,7 @@ def test_a_writer_that_is_killed_loses_nothing_and_the_next_one_goes_on(
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
     corpus = make("killed", chunk_size=300, chunk_overlap=20)
+    corpus.compare([])  # which shows what was written
     before = set(corpus.ids())
     time.sleep(1.1)
     documents = [

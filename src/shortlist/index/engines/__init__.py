@@ -38,8 +38,11 @@ class Words(Protocol):
         """How many passages there are."""
         ...
 
-    def rank(self, query: str | Asked, k: int, allowed: Allowed | None = None) -> Ranking:
-        """The k best passages for a text or for terms, and every other that ties with the last of them."""
+    def rank(self, query: str | Asked, k: int, allowed: Allowed | None = None, roughly: bool = False) -> Ranking:
+        """The k best passages for a text or for terms, and every other that ties with the last of them.
+
+        Roughly means: well enough for ranks to be added up; only the order counts then, and not where it is far down.
+        """
         ...
 
     def scores_at(self, terms: Asked, positions: Positions) -> Floats:
@@ -70,7 +73,7 @@ class Words(Protocol):
 class Meaning(Protocol):
     """Ranks the passages of a state by the cosine of their vectors."""
 
-    def rank(self, query: str, k: int, allowed: Allowed | None = None) -> Ranking: ...
+    def rank(self, query: str, k: int, allowed: Allowed | None = None, roughly: bool = False) -> Ranking: ...
 
     def scores_at(self, query: str, positions: Positions) -> Floats:
         """The cosine of some positions; minus infinity where nothing of the query is known."""
@@ -101,8 +104,20 @@ class State(Protocol):
         """A number for the document at each position."""
         ...
 
-    def siblings(self, position: int) -> Positions:
-        """The passages of the document whose first one is at a position."""
+    def expect(
+        self,
+        query: str,
+        terms: Asked,
+        words: int,
+        meaning: int,
+        allowed: Allowed | None = None,
+        roughly: bool = False,
+    ) -> None:
+        """Hear what will be asked next, so that it can be asked elsewhere at once: so many by words and by meaning."""
+        ...
+
+    def siblings(self, positions: Positions) -> list[Positions]:
+        """The passages of each of the documents whose first ones are at these positions."""
         ...
 
     def ids(self, positions: Positions) -> list[str]:

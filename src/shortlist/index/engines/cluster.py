@@ -22,11 +22,24 @@ from shortlist.index.engines.dialects import DIALECTS, Dialect
 # Answers that another node, or the same one a little later, may give differently.
 BUSY, ELSEWHERE = 429, frozenset({502, 503, 504})
 
+# What a search says of a node that went away between two of its steps; another node would answer it.
+GONE = frozenset(
+    f"{what}_exception"
+    for what in (
+        "node_disconnected",
+        "node_not_connected",
+        "node_closed",
+        "connect_transport",
+        "search_context_missing",
+    )
+)
+
 # A node that did not answer is asked last for so long.
 AVOIDED_SECONDS = 10.0
 
-# For so long a change is tried again while nodes are away or have too much to do; a question is not worth as much.
-PATIENCE_WRITING, PATIENCE_READING = 60.0, 5.0
+# For so long a change is tried again while nodes are away or have too much to do. A question is not worth as much: as
+# long as it takes others to stand in for a node that is gone, and less where nobody answers at all.
+PATIENCE_WRITING, PATIENCE_READING, PATIENCE_UNHEARD = 60.0, 20.0, 5.0
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0
 CONNECT_SECONDS = 5.0
 
@@ -45,6 +58,19 @@ class Server(NamedTuple):
 
     distribution: str
     version: str
+
+
+class Search(NamedTuple):
+    """One of several searches in one request."""
+
+    body: dict[str, Any]
+    by_score: bool = False  # with the statistics of all shards
+
+    def line(self, index: str) -> bytes:
+        head: dict[str, Any] = {"index": index, "allow_partial_search_results": False}
+        if self.by_score:
+            head["search_type"] = "dfs_query_then_fetch"
+        return lines([head, self.body])
 
 
 class Cluster:
@@ -67,7 +93,7 @@ class Cluster:
     def server(self) -> Server:
         """The server's kind and version, which must be one that we know how to ask."""
         if self._server is None:
-            found = self._asked("GET", "/", None, None, PATIENCE_READING).body
+            found = self._asked("GET", "/", None, None).body
             version = found.get("version", {}) if isinstance(found, dict) else {}
             server = Server(version.get("distribution", "elasticsearch"), str(version.get("number", "?")))
             self._check(server)
@@ -81,7 +107,7 @@ class Cluster:
         body: Any = None,
         *,
         accept: Sequence[int] = (),
-        patience: float = PATIENCE_READING,
+        patience: float | None = None,
         timeout: float | None = None,
     ) -> Reply:
         """The answer to a request that may safely be sent twice; an answer that is an error is raised unless accepted.
@@ -95,11 +121,8 @@ class Cluster:
         return reply
 
     def ask_several(self, searches: bytes) -> list[dict[str, Any]]:
-        """The answers to several searches in one request; the first that failed is raised."""
+        """The answers to several searches in one request."""
         answers: list[dict[str, Any]] = self.ask("POST", "/_msearch", searches).body["responses"]
-        for answer in answers:
-            if "error" in answer:
-                raise self._refusal(Reply(int(answer.get("status", 500)), answer))
         return answers
 
     def _asked(
@@ -108,12 +131,12 @@ class Cluster:
         path: str,
         body: Any,
         timeout: float | None,
-        patience: float,
+        patience: float | None = None,
         accept: Sequence[int] = (),
     ) -> Reply:
         content = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         headers = {"Content-Type": _NDJSON if isinstance(body, bytes) else "application/json"} if content else {}
-        ends, wait = time.monotonic() + patience, _FIRST_WAIT
+        began, wait = time.monotonic(), _FIRST_WAIT
         while True:
             reply = failure = None
             for url in self._nodes():
@@ -126,14 +149,15 @@ class Cluster:
                     self._avoided[url] = time.monotonic() + AVOIDED_SECONDS
                     continue
                 self._avoided.pop(url, None)
-                reply = Reply(answer.status_code, _parsed(answer.content))
+                reply = _as_a_whole(Reply(answer.status_code, _parsed(answer.content)))
                 if reply.status not in ELSEWHERE or reply.status in accept:
                     break
             is_busy = reply is not None and reply.status == BUSY
             if reply is not None and not is_busy and reply.status not in ELSEWHERE.difference(accept):
                 return reply
-            is_slow = isinstance(failure, self._http.TimeoutException)
-            if time.monotonic() + wait > ends or (is_slow and reply is None and patience <= PATIENCE_READING):
+            is_slow = isinstance(failure, self._http.TimeoutException) and reply is None
+            most = patience or (PATIENCE_READING if reply is not None else PATIENCE_UNHEARD)
+            if time.monotonic() + wait > began + most or (is_slow and patience is None):
                 if reply is not None:
                     return reply
                 raise self._unreachable(failure, timeout)
@@ -156,6 +180,9 @@ class Cluster:
                         auth=(who.user, who.password) if who.user else None,
                         verify=self._trusted(who.certificate),
                         trust_env=False,
+                        headers={
+                            "Accept-Encoding": "identity"
+                        },  # to pack what is mostly random takes longer than sending
                     )
                     self._process = os.getpid()
         return self._client
@@ -233,6 +260,25 @@ def reason_of(body: Any) -> str:
         if isinstance(error, dict):
             error = error.get("reason", error)
     return str(error)[:300] or "no reason given"
+
+
+def _as_a_whole(reply: Reply) -> Reply:
+    """What an answer comes to that holds several: the first failure, if there is one."""
+    status, body = reply
+    if status == 200 and isinstance(body, dict):
+        failed = [part for part in (*body.get("responses", ()), *body.get("docs", ())) if "error" in part]
+        if not failed:
+            return reply
+        body = failed[0]
+        status = int(body.get("status", 503))  # of rows nothing is said but that their shard has no node
+    return Reply(503 if status in (404, 500) and _is_gone(body) else status, body)
+
+
+def _is_gone(body: Any) -> bool:
+    """Whether a node went away in the middle: it had begun to answer, so no other could take over."""
+    error = body.get("error") if isinstance(body, dict) else None
+    causes = [error, *error.get("root_cause", ())] if isinstance(error, dict) else ()
+    return any(cause.get("type") in GONE for cause in causes)
 
 
 def _parsed(content: bytes) -> Any:

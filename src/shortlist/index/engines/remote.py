@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from shortlist.errors import CorpusBusy, CorpusMismatch, CorpusNotFound, EngineError, InputError
 from shortlist.index.engines import Documents, Drift, Progress, facets, schema
 from shortlist.index.engines.cluster import PATIENCE_WRITING, Cluster, reason_of
-from shortlist.index.engines.reading import READY, Reading, ids_of_file, pages
+from shortlist.index.engines.pages import READY, ids_of_file, pages
+from shortlist.index.engines.reading import Reading, Remembered
 from shortlist.index.engines.rows import STORED, key_of, to_document
 from shortlist.index.engines.schema import PARTS, Names
-from shortlist.index.engines.writing import ROW, Stored, Writing, now, write_stamps
+from shortlist.index.engines.writing import ROW, Stored, Writing, now, refresh, write_stamps
 from shortlist.index.records import batched, clean, to_record
 from shortlist.index.store import Config
 from shortlist.index.sync import BATCH, compare, sync
@@ -62,8 +63,6 @@ class Rows:
             for row in self._cluster.ask("POST", path, {"ids": keys}, patience=PATIENCE_WRITING).body["docs"]:
                 if row.get("found"):
                     found[row["_source"]["id"]] = Stored.of(row)
-                elif "error" in row:
-                    raise EngineError(f"The engine {self._cluster.address} cannot read a row: {reason_of(row)}.")
         return found
 
     def stored(self, ids: Sequence[str]) -> dict[str, tuple[Any, bytes]]:
@@ -99,6 +98,7 @@ class Remote:
         self._chosen = chosen
         self._rows = Rows(cluster, self.names)
         self._known: tuple[float, Config] | None = None
+        self._remembered = Remembered()
 
     @property
     def release(self) -> Callable[[], None]:
@@ -202,6 +202,7 @@ class Remote:
     def sync(self, documents: Documents, prune: bool, progress: Progress | None, strict: bool) -> Changes:
         if strict:
             documents = _all_sound(documents)
+        self._refresh()
         changes = sync(self._reading_rows, self._writing, documents, prune, progress, strict=False)
         if strict and changes.failed:
             wrong = changes.failed[0]
@@ -209,6 +210,7 @@ class Remote:
         return changes
 
     def compare(self, documents: Documents, progress: Progress | None) -> Changes:
+        self._refresh()
         return compare(self._reading_rows, documents, progress)
 
     def remove(self, ids: Sequence[str]) -> int:
@@ -223,6 +225,10 @@ class Remote:
 
     def compact(self) -> None:
         self.cluster.ask("POST", f"/{self.names.passages}/_forcemerge?max_num_segments=1", timeout=3600)
+
+    def _refresh(self) -> None:
+        """See also what a writer left that died before it could show it."""
+        refresh(self.cluster, self.names)
 
     @contextlib.contextmanager
     def _reading_rows(self) -> Iterator[Rows]:
@@ -318,7 +324,7 @@ class Remote:
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[Reading]:
         config = self.config()
-        yield Reading(self.cluster, self.names, config, lambda: self._chosen.of(config))
+        yield Reading(self.cluster, self.names, config, lambda: self._chosen.of(config), self._remembered)
 
     def get(self, id: str) -> Document | None:
         path = f"/{self.names.documents}/_doc/{key_of(id)}"

@@ -227,12 +227,15 @@ def _vector(vector: Vectors) -> dict[str, Any]:
     unit = base64.b64encode(vector.astype("<f4").tobytes()).decode()
     if not vector.any():
         return {"unit": unit, ZERO: True}
-    return {"unit": unit, VECTOR: rounded(vector)}
+    return {"unit": unit, VECTOR: direction(vector)}
 
 
-def rounded(vector: Vectors) -> list[float]:
-    """A vector as the engine's own index gets it, which only has to find the nearest: they are compared exactly."""
-    numbers: list[float] = np.round(vector.astype(np.float64), 5).tolist()
+def direction(vector: Vectors) -> list[int]:
+    """A vector as the engine's own index gets it, which only has to find the nearest: they are compared exactly.
+
+    It is as long for all, and in whole numbers, which are written and read in half the time.
+    """
+    numbers: list[int] = np.rint(vector * 1e5).astype(np.int64).tolist()
     return numbers
 
 

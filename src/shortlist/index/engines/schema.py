@@ -24,6 +24,10 @@ FIRST = "000001"
 PARTS = ("state", "documents", "passages")
 LENGTHS = tuple(f"length_{field}" for field in FIELDS)
 
+# Every change ends with a refresh, so only what a dead writer left waits for this one. More often would mean many small
+# segments, whose graphs are made again when they merge.
+REFRESH = "30s"
+
 # The formulas whose idf is Lucene's, which ranks first; with another one its first would not be ours.
 FORMULAS = ("lucene", "okapi")
 
@@ -99,6 +103,8 @@ def settings(part: str, config: Config, address: Address, dialect: Dialect) -> d
         own["index.auto_expand_replicas"] = "0-1"
     else:
         own["index.number_of_replicas"] = address.replicas
+    if part != "state":
+        own["index.refresh_interval"] = REFRESH
     if part == "passages":
         scoring, (_, unit) = config.scoring, repetitions(config)
         own["index.similarity.words.type"] = "BM25"

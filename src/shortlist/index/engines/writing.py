@@ -13,10 +13,10 @@ import json
 import threading
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from shortlist.errors import CorpusBusy, EngineError
 from shortlist.index.engines.cluster import PATIENCE_WRITING, Cluster, lines, reason_of
@@ -31,10 +31,15 @@ if TYPE_CHECKING:
 
     from shortlist.index.engines.remote import Rows
 
-# Documents and characters that are sent together, and how many such batches are under way at once.
+T = TypeVar("T")
+
+# Documents and characters that are sent together, how many such batches are under way at once, and how many wait.
 BATCH_DOCUMENTS, BATCH_CHARACTERS = 500, 1_000_000
 REQUEST_BYTES = 8 << 20
-UNDER_WAY = 3
+UNDER_WAY, WAITING = 3, 12
+
+# Rows are made of so many batches at once, for whole runs of text are analysed in compiled code. The first come alone.
+MOST_BATCHES = 8
 
 # A document that another writer began to write is left to it for so long; then that writer is taken for dead.
 LEASE_SECONDS = 15.0
@@ -43,6 +48,8 @@ _LOOK_AGAIN = 0.2
 # What another attempt may mend: too much to do, shards that are moving.
 _AGAIN = frozenset({429, 500, 502, 503, 504})
 _CONFLICT, _MISSING = 409, 404
+
+_RESULT = ",".join(f"items.*.{field}" for field in ("status", "error", "_seq_no", "_primary_term"))
 
 ROW = ("id", "source", "hash", "added", "passages", "ready", "writer", "since")
 
@@ -97,6 +104,10 @@ class Task:
     problem: str = ""
 
     @property
+    def size(self) -> int:
+        return sum(map(len, self.rows))
+
+    @property
     def most(self) -> int:
         """Passages that there may be of it."""
         return max(len(self.rows), self.stored.passages if self.stored else 0)
@@ -123,6 +134,7 @@ class Writing:
         self._order = itertools.count(time.time_ns() // 1000)
         self._gathered: list[tuple[Record | None, Stored | None]] = []
         self._characters = 0
+        self._batches = 1  # whose rows are made next
         self._pool = ThreadPoolExecutor(UNDER_WAY, thread_name_prefix="shortlist-engine")
         self._under_way: set[Future[None]] = set()
         self._refused: list[Problem] = []
@@ -137,26 +149,19 @@ class Writing:
             return
         self._gathered.append((record, stored))
         self._characters += len(record.document.content)
-        if len(self._gathered) >= BATCH_DOCUMENTS or self._characters >= BATCH_CHARACTERS:
-            self._send()
+        self._send_if_enough()
 
     def remove(self, stored: Stored) -> None:
         self._gathered.append((None, stored))
-        if len(self._gathered) >= BATCH_DOCUMENTS:
-            self._send()
+        self._send_if_enough()
 
     def settle(self) -> Sequence[Problem]:
         """Wait until all is written and can be found; what was not taken."""
         self._send()
         while self._under_way:
             self._collect()
-        self.refresh()
+        refresh(self._cluster, self._names)
         return self._refused
-
-    def refresh(self) -> None:
-        """Let everybody see what was written."""
-        path = f"/{self._names.documents},{self._names.passages}/_refresh"
-        self._cluster.ask("POST", path, patience=PATIENCE_WRITING)
 
     def keep_stamps(self, stamps: Iterable[Stamp], gone: Iterable[Stamp]) -> None:
         write_stamps(self._cluster, self._names, stamps, gone)
@@ -170,6 +175,12 @@ class Writing:
             self._refused.append(problem)
 
     # One batch
+
+    def _send_if_enough(self) -> None:
+        enough = self._batches * BATCH_DOCUMENTS, self._batches * BATCH_CHARACTERS
+        if len(self._gathered) >= enough[0] or self._characters >= enough[1]:
+            self._send()
+            self._batches = min(2 * self._batches, MOST_BATCHES)
 
     def _send(self) -> None:
         """Make rows of what is gathered, which may need an embedder that only this thread may use, and send them."""
@@ -187,9 +198,10 @@ class Writing:
             elif record is not None:
                 id, source = record.document.id, record.document.source
                 tasks.append(Task(key_of(id), id, source, stored, record, *next(rows)))
-        while len(self._under_way) >= UNDER_WAY:
-            self._collect()
-        self._under_way.add(self._pool.submit(self._store, tasks))
+        for batch in _portions(tasks, lambda task: task.size, BATCH_DOCUMENTS):
+            while len(self._under_way) >= UNDER_WAY + WAITING:
+                self._collect()
+            self._under_way.add(self._pool.submit(self._store, batch))
 
     def _collect(self) -> None:
         done, self._under_way = wait(self._under_way, return_when=FIRST_COMPLETED)
@@ -307,16 +319,18 @@ class Writing:
         pause, ends = 0.1, time.monotonic() + PATIENCE_WRITING
         while operations:
             again: list[tuple[bytes, Task]] = []
-            for batch in _portions(operations):
+            for batch in _portions(operations, lambda one: len(one[0])):
                 body = b"".join(operation for operation, _ in batch)
-                answer = self._cluster.ask("POST", f"/{index}/_bulk", body, patience=PATIENCE_WRITING).body
+                answer = self._cluster.ask(
+                    "POST", f"/{index}/_bulk?filter_path={_RESULT}", body, patience=PATIENCE_WRITING
+                ).body
                 for (operation, task), item in zip(batch, answer["items"], strict=True):
                     (result,) = item.values()
                     if result["status"] in _AGAIN and time.monotonic() < ends:
                         again.append((operation, task))
                     elif result["status"] in _AGAIN:
                         raise EngineError(f"The engine {self._cluster.address} is not writing: {reason_of(result)}.")
-                    elif "blocks" in reason_of(result) or "block_exception" in str(result.get("error", "")):
+                    elif "error" in result and "block" in f"{reason_of(result)} {result['error']}":
                         raise CorpusBusy("The corpus is being built again, or its engine is full: try again later.")
                     else:
                         results.append((task, result))
@@ -335,6 +349,11 @@ class Writing:
             query = {"bool": {"filter": [{"term": {"what": "stamp"}}, {"terms": {"source": batch}}]}}
             path = f"/{self._names.state}/_delete_by_query?conflicts=proceed&refresh=true"
             self._cluster.ask("POST", path, {"query": query}, patience=PATIENCE_WRITING)
+
+
+def refresh(cluster: Cluster, names: Names) -> None:
+    """Let everybody see what was written."""
+    cluster.ask("POST", f"/{names.documents},{names.passages}/_refresh", accept=(404,), patience=PATIENCE_WRITING)
 
 
 def write_stamps(cluster: Cluster, names: Names, stamps: Iterable[Stamp], gone: Iterable[Stamp]) -> None:
@@ -368,15 +387,15 @@ def _delete(key: str, **conditions: int) -> bytes:
     return lines([{"delete": {"_id": key, **conditions}}])
 
 
-def _portions(operations: Iterable[tuple[bytes, Task]]) -> Iterable[list[tuple[bytes, Task]]]:
-    """Operations in requests of a bearable size."""
-    portion: list[tuple[bytes, Task]] = []
-    size = 0
-    for operation in operations:
-        if portion and size + len(operation[0]) > REQUEST_BYTES:
+def _portions(items: Sequence[T], size: Callable[[T], int], most: int | None = None) -> Iterator[list[T]]:
+    """Items in portions of a bearable size."""
+    portion: list[T] = []
+    sizes = 0
+    for item in items:
+        if portion and (sizes + size(item) > REQUEST_BYTES or len(portion) == most):
             yield portion
-            portion, size = [], 0
-        portion.append(operation)
-        size += len(operation[0])
+            portion, sizes = [], 0
+        portion.append(item)
+        sizes += size(item)
     if portion:
         yield portion
