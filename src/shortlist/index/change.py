@@ -26,13 +26,14 @@ from shortlist.index.store import (
     read_segments,
     write_stamps,
 )
-from shortlist.index.sync import Rows
+from shortlist.index.sync import PAUSE, Rows
 from shortlist.index.tokens import get_analyzer
 from shortlist.types import Document, Embedder, Problem, Stamp
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
+    from shortlist.index.engines import Progress
     from shortlist.types import Mask, Vectors
 
 # Passages gathered in memory before a second thread makes a segment of them, while the first goes on with rows.
@@ -300,17 +301,20 @@ class Change:
         if fresh or self._flushed or start < len(rows) - 1:
             self._merge(rows[start:], fresh)
 
-    def reindex(self) -> None:
+    def reindex(self, progress: Progress | None) -> None:
         """Split and index every stored document again."""
         for row in read_segments(self.connection):
             self.store.name(self.connection, None, (row.first, row.last))
         self.connection.execute("DELETE FROM passages")
         query = f"SELECT num, metadata, {DOCUMENT_COLUMNS}, hash FROM documents WHERE num > ? ORDER BY num LIMIT 1000"
-        last = 0
+        (total,) = self.connection.execute("SELECT count(*) FROM documents").fetchone()
+        last = done = 0
         while rows := self.connection.execute(query, (last,)).fetchall():
             for number, metadata, *row in rows:
                 self._add_passages(to_document(row), number, metadata)
-                last = number
+                last, done = number, done + 1
+                if progress and (not done % PAUSE or done == total):
+                    progress(done, total)
 
     def compact(self) -> None:
         """Make one segment of all."""

@@ -85,14 +85,14 @@ class Corpus:
         """Merge all segments into one. Never needed, useful before a corpus is only read."""
         self._engine.compact()
 
-    def reindex(self, embedder: EmbedderSpec = None, **options: Any) -> None:
+    def reindex(self, embedder: EmbedderSpec = None, *, progress: Progress | None = None, **options: Any) -> None:
         """Index the stored documents again, with another embedder or other options of `create_corpus`."""
         loaded = self.embedder if embedder is None else load_embedder(embedder)
         chosen: dict[str, Any] = {} if embedder is None else {"embedder": spec_of(embedder, loaded)}
         name, dim = (loaded.name, loaded.dim) if loaded else ("none", 0)
         # floors were calibrated for the old scores
         fresh = options | chosen | {"embedder_name": name, "dim": dim, "floors": {}, "calibrations": {}}
-        self._engine.reindex(lambda config: replace(config, **fresh), loaded)
+        self._engine.reindex(lambda config: replace(config, **fresh), loaded, progress)
         self._chosen.take(loaded)
 
     def set_floor(self, mode: str, floor: float | None, **facts: Any) -> None:
@@ -205,11 +205,13 @@ def create_corpus(
     in_memory: bool = False,
     rebuild: bool = False,
     default_embedder: str = "default",
+    progress: Progress | None = None,
     **options: Any,
 ) -> Corpus:
     """A corpus under that name or path, made if it is not there, with the default embedder unless another is given.
 
-    An existing one keeps what it was built with; asking for something else is an error, or with `rebuild` a reindex.
+    An existing one keeps what it was built with; asking for something else is an error, or with `rebuild` a reindex,
+    which tells its `progress`.
     `engine` is where a new one is kept: "embedded", which is the default, or the address of a cluster, such as
     "opensearch+http://localhost:9200/shortlist". Options are those of `Config`: analyzer, scoring, chunk_size,
     chunk_overlap.
@@ -231,7 +233,7 @@ def create_corpus(
     corpus = Corpus(make, own, None if rebuild else embedder, folder)
     make.point()
     if rebuild:
-        corpus.reindex(embedder, **options)
+        corpus.reindex(embedder, progress=progress, **options)
     config = corpus.config
     for option, value in options.items():
         built_with = getattr(config, option)

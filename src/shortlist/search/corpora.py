@@ -70,6 +70,7 @@ def build(
         engine=engine,
         in_memory=in_memory,
         rebuild=rebuild,
+        progress=progress,
         default_embedder=trained.default_for_tools() if source.kind in OF_TOOLS and not in_memory else "default",
         **options,
     )

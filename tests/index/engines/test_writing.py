@@ -229,7 +229,9 @@ def test_a_rebuild_changes_everything_at_once_and_keeps_every_document(make: Mak
     corpus.sync(Stamped("1", Document("f", "", "green tea", source="f.txt")))
     corpus.add([Document(str(at), "", f"text {at}") for at in range(20)])
     before, stamps = corpus.ids(), corpus.stamps()
-    corpus.reindex("light")
+    told: list[tuple[int, int | None]] = []
+    corpus.reindex("light", progress=lambda done, total: told.append((done, total)))
+    assert told == [(21, 21)]
     assert corpus.config.embedder_name == "light"
     assert (corpus.ids(), corpus.stamps()) == (before, stamps)
     assert search(corpus, "tea", mode="dense")[0].id == "f"
@@ -257,6 +259,31 @@ def test_while_a_corpus_is_built_again_it_can_be_read_and_not_written(
     corpus.reindex("light")
     assert told == ["10", "The corpus 'tea' is being built again. Try again later."]
     assert len(corpus) == 10
+
+
+@on_servers
+def test_a_rebuild_with_a_slow_embedder_is_not_taken_for_dead(
+    address: str, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = make("tea")
+    corpus.add([Document("a", "", "tea")])
+    monkeypatch.setattr("shortlist.index.engines.remote.REBUILD_SECONDS", 4.0)
+    told: list[str] = []
+
+    def slowly(texts: list[str]) -> list[list[float]]:
+        if "tea" in texts:
+            time.sleep(5)
+            with (
+                shortlist.open_corpus("tea", engine=address) as other,
+                pytest.raises(CorpusBusy, match="being built again"),
+            ):
+                other.add([Document("b", "", "tea")])
+            told.append("busy")
+        return [[1.0, 0.0] for _ in texts]
+
+    corpus.reindex(slowly)
+    assert told == ["busy"]
+    assert corpus.add([Document("b", "", "tea")]) == Changes(added=1)
 
 
 @on_servers

@@ -188,7 +188,9 @@ class Engine(Protocol):
 
     def compact(self) -> None: ...
 
-    def reindex(self, change: Callable[[Config], Config], embedder: Embedder | None) -> None:
+    def reindex(
+        self, change: Callable[[Config], Config], embedder: Embedder | None, progress: Progress | None = None
+    ) -> None:
         """Index every stored document again with a configuration made of the present one."""
         ...
 

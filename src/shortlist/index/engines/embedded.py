@@ -85,12 +85,14 @@ class Embedded:
             change.compact()
         self.store.sweep()
 
-    def reindex(self, change: Callable[[Config], Config], embedder: Embedder | None) -> None:
+    def reindex(
+        self, change: Callable[[Config], Config], embedder: Embedder | None, progress: Progress | None = None
+    ) -> None:
         with self.store.writing() as connection:
             config = change(read_config(connection))
             write_config(connection, config)
             with contextlib.closing(Change(self.store, connection, config, embedder)) as work:
-                work.reindex()
+                work.reindex(progress)
                 work.finish()
         self.store.sweep()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ from shortlist.index.engines.schema import PARTS, Names
 from shortlist.index.engines.writing import ROW, Stored, Writing, now, refresh, write_stamps
 from shortlist.index.records import batched, clean, to_record
 from shortlist.index.store import Config
-from shortlist.index.sync import BATCH, compare, sync
+from shortlist.index.sync import BATCH, PAUSE, compare, sync
 from shortlist.types import Problem, Stamp
 
 if TYPE_CHECKING:
@@ -246,7 +247,9 @@ class Remote:
 
     # Building again
 
-    def reindex(self, change: Callable[[Config], Config], embedder: Embedder | None) -> None:
+    def reindex(
+        self, change: Callable[[Config], Config], embedder: Embedder | None, progress: Progress | None = None
+    ) -> None:
         """Index all documents again into new indices, and let the aliases point to them, all at once.
 
         Nobody else can write meanwhile; everybody can read.
@@ -258,26 +261,50 @@ class Remote:
         fresh = Names(f"{self.names.base}-{generation}")
         self._begin_rebuild(generation)
         try:
-            for part in PARTS:
-                self._make_index(part, config, generation, {fresh.alias(part): {}})
-            self._write_config(fresh.state, config, None)
-            writing = Writing(self.cluster, fresh, config, embedder, Rows(self.cluster, fresh), self._folder)
-            with contextlib.closing(writing):
-                for documents in batched(self.scan(), BATCH):
-                    for document in documents:
-                        record = to_record(document)
-                        assert not isinstance(record, Problem)
-                        writing.put(record, None)
-                    self._begin_rebuild(generation)  # still alive
-                refused = writing.settle()
-            if refused:
-                raise EngineError(f"The document {refused[0].id!r} cannot be indexed again: {refused[0].reason}")
-            write_stamps(self.cluster, fresh, self.stamps().values(), ())
+            with self._known_to_live(generation):
+                for part in PARTS:
+                    self._make_index(part, config, generation, {fresh.alias(part): {}})
+                self._write_config(fresh.state, config, None)
+                writing = Writing(self.cluster, fresh, config, embedder, Rows(self.cluster, fresh), self._folder)
+                with contextlib.closing(writing):
+                    refused = self._write_again(writing, progress)
+                if refused:
+                    raise EngineError(f"The document {refused[0].id!r} cannot be indexed again: {refused[0].reason}")
+                write_stamps(self.cluster, fresh, self.stamps().values(), ())
             self._switch(generation, fresh)
         except BaseException:
             self._end_rebuild(generation)
             raise
         self._keep(config)
+
+    def _write_again(self, writing: Writing, progress: Progress | None) -> Sequence[Problem]:
+        """Write all documents; what of them was not taken."""
+        total = self.count()
+        for done, document in enumerate(self.scan(), 1):
+            record = to_record(document)
+            assert not isinstance(record, Problem)
+            writing.put(record, None)
+            if progress and (not done % PAUSE or done == total):
+                progress(done, total)
+        return writing.settle()
+
+    @contextlib.contextmanager
+    def _known_to_live(self, generation: str) -> Iterator[None]:
+        """Say again and again that we build, however long an embedder takes."""
+        done = threading.Event()
+
+        def tell() -> None:
+            while not done.wait(REBUILD_SECONDS / 4):
+                with contextlib.suppress(EngineError):
+                    self._begin_rebuild(generation)
+
+        teller = threading.Thread(target=tell, daemon=True)
+        teller.start()
+        try:
+            yield
+        finally:
+            done.set()
+            teller.join()
 
     def _switch(self, generation: str, fresh: Names) -> None:
         actions: list[Query] = []
