@@ -247,7 +247,9 @@ def read_file(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise InputError(f"The settings file {path} cannot be read: {error.strerror}.") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise InputError(f"The settings file {path} is not valid YAML: {error}.") from None
+        from shortlist.sources.parsed import in_a_line  # noqa: PLC0415  # brings all sources
+
+        raise InputError(f"The settings file {path} is not valid YAML: {in_a_line(error)}.") from None
     if data is None:
         return {}
     if not isinstance(data, dict):
