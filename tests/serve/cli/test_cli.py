@@ -11,13 +11,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 import shortlist
 from shortlist.search.registry import registry_file
+from shortlist.search.select import STRATEGIES
 from shortlist.serve.cli import run
+from shortlist.serve.cli.find import Strategy
 from tests.serve.cli.conftest import COMMAND, Shell
 
 # What it says
@@ -165,13 +167,13 @@ FAILING: list[tuple[list[str], int, str]] = [
     (["search", "nowhere", "query"], 1, "There is no corpus 'nowhere'"),
     (["search", "shop"], 2, "Say where and what to search"),
     (["search"], 2, "Missing argument"),
-    (["search", "shop", "query", "--mode", "best"], 2, "best"),
+    (["search", "shop", "query", "--mode", "best"], 2, "'--mode': 'best' is not one of 'auto', "),
     (["search", "shop", "query", "-k", "0"], 2, "-k"),
-    (["search", "shop", "query", "--filter", "nonsense"], 1, "A filter is key=value or JSON"),
-    (["search", "shop", "query", "--filter", "{"], 1, "not valid JSON"),
+    (["search", "shop", "query", "--filter", "nonsense"], 2, "A filter is key=value or JSON"),
+    (["search", "shop", "query", "--filter", "{"], 2, "not valid JSON"),
     (["search", "shop", "query", "--filter", '{"a": {"$like": 1}}'], 1, "Unknown operator '$like'"),
     (["discover", "shop", "query", "--min-score", "high"], 2, "a number, auto or none"),
-    (["discover", "shop", "query", "--strategy", "luck"], 1, "no strategy 'luck'"),
+    (["discover", "shop", "query", "--strategy", "luck"], 2, "'--strategy': 'luck' is not one of 'conservative', "),
     (["read", "shop", "no-such-tool"], 1, "has no document 'no-such-tool'"),
     (["build", "nowhere"], 1, "To register it"),
     (["build", "shop", "--pattern", "x"], 2, "say how to read a --root"),
@@ -186,6 +188,10 @@ FAILING: list[tuple[list[str], int, str]] = [
     (["serach", "shop", "query"], 2, "No such command 'serach'"),
     (["ls", "--nonsense"], 2, "No such option"),
 ]
+
+
+def test_every_strategy_can_be_chosen() -> None:
+    assert get_args(get_args(Strategy)[0]) == tuple(STRATEGIES)
 
 
 @pytest.mark.parametrize(("arguments", "code", "says"), FAILING, ids=[" ".join(row[0]) for row in FAILING])

@@ -89,7 +89,7 @@ def _ask_typer(arguments: Sequence[str]) -> int:
     except typer.TyperException as error:
         if not error.format_message():  # the help was shown
             return USAGE
-        raise WrongUsage(error.format_message()) from None
+        raise WrongUsage(error.format_message().replace("Value error, ", "")) from None
 
 
 def _sentence(error: Exception) -> str:
