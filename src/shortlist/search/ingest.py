@@ -229,11 +229,11 @@ class _Portion:
         self.files, self.characters = [], 0
 
     def _stored(self) -> list[tuple[_File, set[str]]]:
-        """The files of which something is stored, with the ids of that."""
+        """Each file with the ids of what is stored of it; none where nothing is stored at all."""
         with self.corpus.snapshot() as snapshot:
             if not snapshot.size:
                 return []
-            return [(file, set(snapshot.ids_of_file(clean(file.id), clean(file.source)))) for file in self.files]
+            return [(file, snapshot.ids_of_file(clean(file.id), clean(file.source))) for file in self.files]
 
     def _was_as_it_is(self, file: _File) -> None:
         """Count a file that was read, since it is too new for its stamp to be trusted, and holds what is stored."""
