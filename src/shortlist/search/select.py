@@ -78,7 +78,8 @@ def select(
     if best <= 0:
         return Selection([], f"The best score, {best:.4g}, is not above zero.", signals)
     if callable(strategy):
-        kept, rule = list(strategy(copy(hits))), f"the selector {name} chose them"
+        kept = list(strategy(copy(hits)))
+        rule = f"the selector {name} chose {'them' if kept else 'none'}"
     else:
         kept, rule, signals["line"] = STRATEGIES[strategy](list(hits), numbers)
     signals["selected"] = len(kept)
@@ -154,7 +155,8 @@ def _softmax(hits: list[Hit], numbers: _Numbers) -> Kept:
     kept = [hit for hit, share in zip(positive, shares, strict=True) if share >= least]
     # where share = shares[0] * exp((score - best) / temperature) is the least
     line = hits[0].score + numbers.temperature * math.log(least / shares[0]) if least > 0 else None
-    rule = f"each holds at least {numbers.cutoff:g} % of the softmax at temperature {numbers.temperature:g}"
+    who = "each" if kept else "none"
+    rule = f"{who} holds at least {numbers.cutoff:g} % of the softmax at temperature {numbers.temperature:g}"
     return kept, rule, line
 
 
