@@ -190,6 +190,16 @@ FAILING: list[tuple[list[str], int, str]] = [
 ]
 
 
+def test_a_folder_of_ours_that_cannot_be_written_is_told_with_the_variable_that_names_another(
+    shell: Shell, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    done = shell("build", "docs:docs", SHORTLIST_DATA_DIR=str(tmp_path / "file"))
+    assert done.code == 1
+    assert done.err.endswith("Mend that, or let SHORTLIST_DATA_DIR name another folder.\n")
+    assert len(done.err.splitlines()) == 1
+
+
 def test_every_strategy_can_be_chosen() -> None:
     assert get_args(get_args(Strategy)[0]) == tuple(STRATEGIES)
 
