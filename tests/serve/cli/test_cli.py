@@ -92,6 +92,14 @@ def test_build_tells_what_changed_and_what_it_left_out(shell: Shell) -> None:
     assert (again["added"], again["unchanged"], [problem["id"] for problem in again["failed"]]) == (0, 6, ["broken"])
 
 
+def test_a_build_that_could_read_nothing_fails(shell: Shell) -> None:
+    (shell.folder / "bad" / "broken").mkdir(parents=True)
+    (shell.folder / "bad" / "broken" / "SKILL.md").write_text("---\n[\n---\n")
+    done = shell("build", "team", "--kind", "skills", "--root", "bad", "--embedder", "light", "--json")
+    assert (done.code, done.json["documents"], len(done.json["failed"])) == (1, 0, 1)
+    assert done.err.endswith("shortlist: Nothing of team could be read.\n")
+
+
 def test_another_embedder_needs_a_rebuild(shop: Shell) -> None:
     done = shop("build", "shop", "--embedder", "light")
     assert done.code == 1
