@@ -188,7 +188,7 @@ def eval_gen(
         made = generate.generate_cases(found, model, number, **options, progress=progress)
     if made.cases:
         cases.save_cases(made.cases, file)
-    data = made.to_dict() | {"file": file}
+    data = made.to_dict() | {"file": file if made.cases else None}
     out.show(data, lambda screen: judged.generated(screen, data), [file] if made.cases else [])
     return OK if made.cases else ABSTAINED
 
