@@ -343,6 +343,15 @@ def test_colours_in_a_terminal_unless_they_are_not_wanted(shop: Shell) -> None:
     assert not any(f"\x1b[{colour}m" in plain or f";{colour}m" in plain for colour in range(30, 38))
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
+@pytest.mark.parametrize("form", ["--json", "--quiet"])
+def test_a_full_disk_is_told_in_a_sentence(shop: Shell, form: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        process = shop.start("ls", form, stdout=full)
+        _, told = process.communicate(timeout=60)
+    assert (process.returncode, told) == (1, "shortlist: No space left on device.\n")
+
+
 def test_a_first_use_shows_a_bar_in_a_terminal_and_none_in_a_pipe(shell: Shell) -> None:
     shell("register", "shop", "catalog", "--root", "tools.yaml")
     shell("register", "other", "catalog", "--root", "tools.yaml")
