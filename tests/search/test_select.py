@@ -409,9 +409,10 @@ def test_the_heuristic_answers_where_the_model_fails(reply: str | Exception) -> 
     assert kept(selection) == ["h0", "h1"]
 
 
-def test_another_heuristic_can_be_the_fallback() -> None:
+def test_another_heuristic_can_be_the_fallback_and_that_it_was_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     selector = make_llm_selector(ScriptedLLM("?"), max_k=4, fallback="top_k")
     assert kept(select(hits_of(1.0, 0.5, 0.4, 0.3, 0.2), selector)) == ["h0", "h1", "h2", "h3"]
+    assert caplog.messages == ["The language model did not choose (no list in the reply); the strategy 'top_k' did."]
 
 
 def test_a_model_object_that_answers_something_else_is_a_failure_too() -> None:

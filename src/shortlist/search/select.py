@@ -7,6 +7,7 @@ and the floor is relative to the best score, so one setting serves modes whose s
 from __future__ import annotations
 
 import json
+import logging
 import math
 import re
 from collections.abc import Callable
@@ -23,6 +24,8 @@ from shortlist.types import LLM, Hit, Selection, Selector
 
 if TYPE_CHECKING:
     from shortlist.types import Floats, Positions
+
+log = logging.getLogger("shortlist")
 
 MAX_K = 3
 REL = 0.9
@@ -233,7 +236,8 @@ def make_llm_selector(llm: LLM, *, max_k: int = MAX_K, fallback: str = "conserva
         try:
             reply = llm.complete([{"role": "user", "content": prompt}])
             return _chosen(reply.text, hits)[:max_k]
-        except Exception:  # whatever a model or its network may do, there is an answer
+        except Exception as error:  # whatever a model or its network may do, there is an answer
+            log.warning("The language model did not choose (%s); the strategy %r did.", error, fallback)
             return select(hits, fallback, max_k=max_k).selected
 
     return llm_selector
