@@ -200,3 +200,32 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(tmp_path: Path) -> None:
     assert (done.read, done.unchanged, len(corpus)) == (20, 20, 40)
     assert "holds 231 marbles" in ask(corpus, "How many marbles does box number 33 hold?").text
     corpus.close()
+
+
+def test_files_too_new_for_their_stamps_are_unchanged_if_they_hold_what_is_stored(tmp_path: Path) -> None:
+    folder, index = tmp_path / "new", tmp_path / "index"
+    folder.mkdir()
+    (folder / "a.txt").write_text("The mill grinds rye.")
+    (folder / "b.csv").write_text("grain,tons\nrye,4\noats,7\n")
+    young = time.time() + 3600  # however long this test takes
+    for path in folder.iterdir():
+        os.utime(path, (young, young))
+    ingest(folder, path=index)[0].close()
+    corpus, done = ingest(folder, path=index)
+    assert (done.read, done.unchanged, done.pages, done.chunks, done.added, done.changed) == (0, 2, 0, 0, 0, 0)
+    corpus.close()
+    (folder / "b.csv").write_text("grain,tons\nrye,5\noats,7\n")
+    os.utime(folder / "b.csv", (young, young))
+    corpus, done = ingest(folder, path=index)
+    assert (done.read, done.unchanged, done.pages, done.changed) == (1, 1, 2, 1)
+    corpus.close()
+
+
+def test_a_file_that_holds_no_text_any_more_is_no_longer_found(tmp_path: Path) -> None:
+    file, index = tmp_path / "a.txt", tmp_path / "index"
+    file.write_text("The mill grinds rye.")
+    ingest(file, path=index)[0].close()
+    file.write_bytes(bytes(range(256)))
+    corpus, done = ingest(file, path=index)
+    assert (done.read, done.skipped, corpus.ids()) == (0, 1, [])
+    corpus.close()

@@ -171,7 +171,7 @@ def test_a_name_that_could_share_a_folder_with_a_stored_or_built_in_corpus_is_re
     ("kind", "options", "says"),
     [
         ("flies", {}, "no kind of source 'flies'"),
-        ("files", {}, "missing a required argument: 'root'"),
+        ("files", {}, "missing a required argument: 'root'. Say where it comes from: .*--root PATH"),
         ("skills", {"pattern": "x"}, "unexpected keyword argument 'pattern'"),
         ("files", {"root": "x", "pattern": "("}, "not a regular expression"),
         ("list", {"root": "x"}, "lives only in a program"),

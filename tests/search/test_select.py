@@ -132,7 +132,9 @@ def test_softmax_keeps_what_holds_ten_percent_at_half_the_temperature() -> None:
     assert kept(selection) == ["h0", "h1"]
     assert kept(select(hits_of(2.0, 1.0), "softmax", cutoff=11.9)) == ["h0", "h1"]
     assert kept(select(hits_of(2.0, 1.0), "softmax", cutoff=12.0)) == ["h0"]
-    assert kept(select(hits_of(2.0, 1.0), "softmax", cutoff=88.1)) == []
+    nothing = select(hits_of(2.0, 1.0), "softmax", cutoff=88.1)
+    assert nothing.abstained
+    assert nothing.reason.startswith("None of 2 candidates was kept: none holds at least 88.1 % of the softmax")
 
 
 def test_softmax_at_a_high_temperature_shares_alike() -> None:
@@ -164,7 +166,7 @@ def test_a_callable_chooses_for_itself() -> None:
 def test_a_callable_that_chooses_nothing_abstains() -> None:
     selection = select(hits_of(3.0), lambda hits: [])
     assert selection.abstained
-    assert selection.reason.startswith("None of 1 candidates was kept: ")
+    assert selection.reason == "None of 1 candidates was kept: the selector <lambda> chose none."
 
 
 def test_a_callable_cannot_change_the_hits_it_was_given() -> None:
@@ -407,9 +409,10 @@ def test_the_heuristic_answers_where_the_model_fails(reply: str | Exception) -> 
     assert kept(selection) == ["h0", "h1"]
 
 
-def test_another_heuristic_can_be_the_fallback() -> None:
+def test_another_heuristic_can_be_the_fallback_and_that_it_was_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     selector = make_llm_selector(ScriptedLLM("?"), max_k=4, fallback="top_k")
     assert kept(select(hits_of(1.0, 0.5, 0.4, 0.3, 0.2), selector)) == ["h0", "h1", "h2", "h3"]
+    assert caplog.messages == ["The language model did not choose (no list in the reply); the strategy 'top_k' did."]
 
 
 def test_a_model_object_that_answers_something_else_is_a_failure_too() -> None:

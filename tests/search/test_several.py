@@ -136,3 +136,14 @@ def test_a_corpus_that_knows_nothing_of_the_query_is_left_out(shelf: Any) -> Non
     nothing = discover(shelf, "xqzvw wvzqx")
     assert nothing.abstained
     assert nothing.reason.startswith("Nothing fits in any of 2 corpora. tea: No word of the query is known here")
+
+
+def test_a_corpus_that_is_empty_does_not_hide_why_the_others_have_nothing(shelf: tuple[Corpus, Corpus]) -> None:
+    empty = create_corpus("empty", in_memory=True, embedder="light")
+    alone = discover(shelf[0], "qwzkx vbnm")
+    assert alone.abstained
+    assert alone.reason.startswith("No word of the query is known here")
+    assert discover([shelf[0], empty], "qwzkx vbnm").reason == alone.reason
+    together = discover([*shelf, empty], "qwzkx vbnm")
+    assert together.abstained
+    assert together.reason.startswith("Nothing fits in any of 2 corpora. tea: No word")

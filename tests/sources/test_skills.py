@@ -133,6 +133,7 @@ def test_a_broken_skill_is_a_problem_that_names_the_file_and_what_was_stored_sta
     (problem,) = changes.failed
     assert isinstance(problem, Problem)
     assert str(path) in problem.reason
+    assert "\n" not in problem.reason
     assert problem.source == str(path.resolve())
     assert [hit.id for hit in search(corpus, "bread")] == ["bake"]
 

@@ -70,7 +70,7 @@ def choose(
     # where nothing fits there is nothing to choose from, but a wrong argument is wrong all the same
     among = merge(fitting, query, mode, k)
     chosen = select(among, strategy, min_score=None if each_its_own else floors[0].score, **selection)
-    if not fitting:
+    if left_out and not any(one.hits for one in fitting):
         chosen = _nothing(left_out)
     signals = dict(chosen.signals)
     if left_out and several:

@@ -133,6 +133,7 @@ class _File:
 
     source: str
     items: list[Item] = field(default_factory=list)
+    chunks: int = 0
 
     @property
     def id(self) -> str:
@@ -144,6 +145,11 @@ class _File:
     @property
     def documents(self) -> list[Document]:
         return [item for item in self.items if isinstance(item, Document)]
+
+    @property
+    def came(self) -> set[str]:
+        """The ids of what came of it."""
+        return {clean(item.id) for item in self.items if not isinstance(item, Stamp)}
 
     @property
     def problems(self) -> list[Problem]:
@@ -196,7 +202,8 @@ class _Portion:
         self.done.skipped += not documents and not file.problems
         self.done.pages += len(documents)
         size, overlap = self.config.chunk_size, self.config.chunk_overlap
-        self.done.chunks += sum(len(split(one, size, overlap)) for one in documents)
+        file.chunks = sum(len(split(one, size, overlap)) for one in documents)
+        self.done.chunks += file.chunks
         self.files.append(file)
         self.characters += sum(len(document.content) for document in documents)
         if len(self.files) >= PORTION_FILES or self.characters >= PORTION_CHARACTERS:
@@ -205,28 +212,35 @@ class _Portion:
     def commit(self) -> None:
         if not self.files:
             return
-        gone = self._gone()
+        stored = self._stored()
+        gone = [
+            id for file, ids in stored if not any(problem.source for problem in file.problems) for id in ids - file.came
+        ]
         if gone:
             self.corpus.remove(gone)
         changes = self.corpus.add(_Items([item for file in self.files for item in file.items]))
         self.done.added += changes.added
         self.done.changed += changes.changed
+        for file, ids in stored:
+            if file.documents and not file.problems and ids == file.came and ids.isdisjoint(changes.changed_ids):
+                self._was_as_it_is(file)
         heard = {problem.id for problem in self.done.failed}
         self.done.failed += [problem for problem in changes.failed if problem.id not in heard]
         self.files, self.characters = [], 0
 
-    def _gone(self) -> list[str]:
-        """What is stored of files that were read to the end, and was not in them any more."""
-        gone = []
+    def _stored(self) -> list[tuple[_File, set[str]]]:
+        """Each file with the ids of what is stored of it; none where nothing is stored at all."""
         with self.corpus.snapshot() as snapshot:
             if not snapshot.size:
                 return []
-            for file in self.files:
-                if not any(problem.source for problem in file.problems):
-                    came = {clean(item.id) for item in file.items}
-                    stored = snapshot.ids_of_file(clean(file.id), clean(file.source))
-                    gone += [id for id in stored if id not in came]
-        return gone
+            return [(file, snapshot.ids_of_file(clean(file.id), clean(file.source))) for file in self.files]
+
+    def _was_as_it_is(self, file: _File) -> None:
+        """Count a file that was read, since it is too new for its stamp to be trusted, and holds what is stored."""
+        self.done.read -= 1
+        self.done.unchanged += 1
+        self.done.pages -= len(file.documents)
+        self.done.chunks -= file.chunks
 
 
 class _Items:

@@ -46,7 +46,8 @@ class Registration:
             try:
                 inspect.signature(make).bind(*self.roots, name=self.name, **self.options)
             except TypeError as error:
-                raise InputError(f"A corpus of kind {self.kind!r} cannot be made from this: {error}.") from None
+                hint = "" if self.roots else " Say where it comes from: root=..., or --root PATH on the command line."
+                raise InputError(f"A corpus of kind {self.kind!r} cannot be made from this: {error}.{hint}") from None
         return CorpusSource.of_kind(self.kind, *self.roots, name=self.name, **self.options)
 
     def to_dict(self) -> dict[str, Any]:

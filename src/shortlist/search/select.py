@@ -7,6 +7,7 @@ and the floor is relative to the best score, so one setting serves modes whose s
 from __future__ import annotations
 
 import json
+import logging
 import math
 import re
 from collections.abc import Callable
@@ -23,6 +24,8 @@ from shortlist.types import LLM, Hit, Selection, Selector
 
 if TYPE_CHECKING:
     from shortlist.types import Floats, Positions
+
+log = logging.getLogger("shortlist")
 
 MAX_K = 3
 REL = 0.9
@@ -78,7 +81,8 @@ def select(
     if best <= 0:
         return Selection([], f"The best score, {best:.4g}, is not above zero.", signals)
     if callable(strategy):
-        kept, rule = list(strategy(copy(hits))), f"the selector {name} chose them"
+        kept = list(strategy(copy(hits)))
+        rule = f"the selector {name} chose {'them' if kept else 'none'}"
     else:
         kept, rule, signals["line"] = STRATEGIES[strategy](list(hits), numbers)
     signals["selected"] = len(kept)
@@ -154,7 +158,8 @@ def _softmax(hits: list[Hit], numbers: _Numbers) -> Kept:
     kept = [hit for hit, share in zip(positive, shares, strict=True) if share >= least]
     # where share = shares[0] * exp((score - best) / temperature) is the least
     line = hits[0].score + numbers.temperature * math.log(least / shares[0]) if least > 0 else None
-    rule = f"each holds at least {numbers.cutoff:g} % of the softmax at temperature {numbers.temperature:g}"
+    who = "each" if kept else "none"
+    rule = f"{who} holds at least {numbers.cutoff:g} % of the softmax at temperature {numbers.temperature:g}"
     return kept, rule, line
 
 
@@ -231,7 +236,8 @@ def make_llm_selector(llm: LLM, *, max_k: int = MAX_K, fallback: str = "conserva
         try:
             reply = llm.complete([{"role": "user", "content": prompt}])
             return _chosen(reply.text, hits)[:max_k]
-        except Exception:  # whatever a model or its network may do, there is an answer
+        except Exception as error:  # whatever a model or its network may do, there is an answer
+            log.warning("The language model did not choose (%s); the strategy %r did.", error, fallback)
             return select(hits, fallback, max_k=max_k).selected
 
     return llm_selector

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import Body, FastAPI, Query, Request
 from fastapi.routing import APIRoute
+from pydantic import BeforeValidator
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -15,6 +16,15 @@ from shortlist.serve.served import Served
 from shortlist.serve.v1 import Contained, Offset, listed, told
 from shortlist.serve.workers import Workers
 from shortlist.types import Changes
+
+# A list of its own for a single one, so that a mistake is told once, of what was sent.
+OneOrMore = Annotated[
+    list[shapes.DocumentBody],
+    BeforeValidator(
+        lambda body: body if isinstance(body, list) else [body],
+        json_schema_input_type=shapes.DocumentBody | list[shapes.DocumentBody],
+    ),
+]
 
 
 class Direct(APIRoute):
@@ -72,10 +82,10 @@ def add_catalog(app: FastAPI, served: Served, workers: Workers) -> None:
 
     @app.post("/documents", response_model=shapes.Changed, tags=["catalog"])
     async def add_documents(
-        body: Annotated[shapes.DocumentBody | list[shapes.DocumentBody], Body(examples=[shapes.TOOL, [shapes.TOOL]])],
+        body: Annotated[OneOrMore, Body(examples=[shapes.TOOL, [shapes.TOOL]])],
     ) -> Response:
         """Add a document, or a list of them; the same id replaces."""
-        documents = [one.to_document() for one in (body if isinstance(body, list) else [body])]
+        documents = [one.to_document() for one in body]
         return await workers.write(lambda: changed(served.add(documents)))
 
     @app.delete("/documents/{id:path}", response_model=shapes.Changed, responses=responses(404), tags=["catalog"])

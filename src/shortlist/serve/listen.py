@@ -36,9 +36,7 @@ def serve(settings: Settings) -> None:
         host, port = listener.getsockname()[:2]
         log.info("Serving on http://%s:%s.", f"[{host}]" if ":" in host else host, port)
         server = uvicorn.Server(config)
-        restart = (
-            Restart(settings.file, lambda: setattr(server, "should_exit", True)) if settings.server.reload else None
-        )
+        restart = Restart(settings, lambda: setattr(server, "should_exit", True)) if settings.server.reload else None
         with _quiet_signals():
             server.run(sockets=[listener])
     if restart:

@@ -9,15 +9,21 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import shortlist
+from shortlist.errors import InputError
+from shortlist.serve.served import log
+from shortlist.serve.settings import Settings
 
 LOOK_SECONDS = 0.5
 
 
 class Restart:
-    """Stops the server once the settings file or the code of this package has changed, to run the same command anew."""
+    """Stops the server once the settings file or the code of this package has changed, to run the same command anew.
 
-    def __init__(self, settings: Path | None, stop: Callable[[], None]) -> None:
-        self._settings = settings.resolve() if settings else None
+    While the settings make no sense, the server goes on as it is.
+    """
+
+    def __init__(self, settings: Settings, stop: Callable[[], None]) -> None:
+        self._settings = settings
         self._stop = stop
         self._ended = threading.Event()
         self.is_due = False
@@ -33,15 +39,25 @@ class Restart:
 
     def _look(self, before: dict[Path, int]) -> None:
         while not self._ended.wait(LOOK_SECONDS):
-            if self._stamps() != before:
+            now = self._stamps()
+            if now != before and self._can_begin():
                 self.is_due = True
                 self._stop()
                 return
+            before = now
+
+    def _can_begin(self) -> bool:
+        try:
+            self._settings.read_again()
+        except InputError as error:
+            log.error("%s The service goes on with the settings that it has.", error)
+            return False
+        return True
 
     def _stamps(self) -> dict[Path, int]:
         return {path: path.stat().st_mtime_ns for path in self._files() if path.exists()}
 
     def _files(self) -> Iterator[Path]:
-        if self._settings:
-            yield self._settings
+        if self._settings.file:
+            yield self._settings.file
         yield from Path(shortlist.__file__).parent.rglob("*.py")

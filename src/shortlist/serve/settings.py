@@ -18,6 +18,7 @@ from shortlist.errors import InputError
 FILE = "settings.yaml"
 SOURCE = "source_files/tools_list.yaml"
 DEFAULT = "default"
+PROGRAM = "the program"
 VARIABLES = {
     "BM25S_TEMPERATURE": "bm25s.temperature",
     "BM25S_IGNORE_ZERO": "bm25s.ignore_zero",
@@ -169,8 +170,7 @@ class Settings:
         """Each key with the value in force and where it came from; secrets hidden."""
         rows = []
         for key in FIELDS:
-            section, _, name = key.partition(".")
-            value = getattr(getattr(self, section), name)
+            value = self._value(key)
             shown = "***" if isinstance(value, SecretStr) else list(value) if isinstance(value, tuple) else value
             rows.append({"key": key, "value": shown, "origin": self.origins.get(key, DEFAULT)})
         return rows
@@ -179,6 +179,15 @@ class Settings:
     def folder(self) -> Path:
         """Where catalogs may be switched to."""
         return Path(self.documents.folder or Path(self.documents.source).parent)
+
+    def read_again(self) -> Settings:
+        """What would be in force if the service began now."""
+        given = {key: self._value(key) for key, origin in self.origins.items() if origin == OPTIONS.get(key, PROGRAM)}
+        return load_settings(self.file, given)
+
+    def _value(self, key: str) -> Any:
+        section, _, name = key.partition(".")
+        return getattr(getattr(self, section), name)
 
 
 def load_settings(
@@ -199,7 +208,7 @@ def load_settings(
         if environment.get(variable, "").strip():
             values[key], origins[key] = environment[variable].strip(), variable
     for key, value in (given or {}).items():
-        values[key], origins[key] = value, OPTIONS.get(key, "the program")
+        values[key], origins[key] = value, OPTIONS.get(key, PROGRAM)
     sections, wrong = {}, []
     for name, kind in SECTIONS.items():
         own = {key.partition(".")[2]: value for key, value in values.items() if key.startswith(f"{name}.")}
@@ -247,7 +256,9 @@ def read_file(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise InputError(f"The settings file {path} cannot be read: {error.strerror}.") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise InputError(f"The settings file {path} is not valid YAML: {error}.") from None
+        from shortlist.sources.parsed import in_a_line  # noqa: PLC0415  # brings all sources
+
+        raise InputError(f"The settings file {path} is not valid YAML: {in_a_line(error)}.") from None
     if data is None:
         return {}
     if not isinstance(data, dict):

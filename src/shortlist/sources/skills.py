@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from shortlist.errors import SourceError
+from shortlist.sources.parsed import in_a_line
 from shortlist.sources.places import project_folders
 from shortlist.types import Document, Problem
 
@@ -85,7 +86,7 @@ def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
     try:
         header = yaml.safe_load(found.group(1) or "") or {}
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ValueError(f"its front matter is not YAML: {error}") from None
+        raise ValueError(f"its front matter is not YAML: {in_a_line(error)}") from None
     if not isinstance(header, dict):
         raise ValueError("its front matter is not a mapping")
     return header, text[found.end() :]

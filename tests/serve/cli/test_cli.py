@@ -11,13 +11,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 import shortlist
 from shortlist.search.registry import registry_file
+from shortlist.search.select import STRATEGIES
 from shortlist.serve.cli import run
+from shortlist.serve.cli.find import Strategy
 from tests.serve.cli.conftest import COMMAND, Shell
 
 # What it says
@@ -88,6 +90,14 @@ def test_build_tells_what_changed_and_what_it_left_out(shell: Shell) -> None:
     assert done.err.startswith("shortlist: broken was left out.")
     again = shell("build", "team", "--json").json
     assert (again["added"], again["unchanged"], [problem["id"] for problem in again["failed"]]) == (0, 6, ["broken"])
+
+
+def test_a_build_that_could_read_nothing_fails(shell: Shell) -> None:
+    (shell.folder / "bad" / "broken").mkdir(parents=True)
+    (shell.folder / "bad" / "broken" / "SKILL.md").write_text("---\n[\n---\n")
+    done = shell("build", "team", "--kind", "skills", "--root", "bad", "--embedder", "light", "--json")
+    assert (done.code, done.json["documents"], len(done.json["failed"])) == (1, 0, 1)
+    assert done.err.endswith("shortlist: Nothing of team could be read.\n")
 
 
 def test_another_embedder_needs_a_rebuild(shop: Shell) -> None:
@@ -165,13 +175,13 @@ FAILING: list[tuple[list[str], int, str]] = [
     (["search", "nowhere", "query"], 1, "There is no corpus 'nowhere'"),
     (["search", "shop"], 2, "Say where and what to search"),
     (["search"], 2, "Missing argument"),
-    (["search", "shop", "query", "--mode", "best"], 2, "best"),
+    (["search", "shop", "query", "--mode", "best"], 2, "'--mode': 'best' is not one of 'auto', "),
     (["search", "shop", "query", "-k", "0"], 2, "-k"),
-    (["search", "shop", "query", "--filter", "nonsense"], 1, "A filter is key=value or JSON"),
-    (["search", "shop", "query", "--filter", "{"], 1, "not valid JSON"),
+    (["search", "shop", "query", "--filter", "nonsense"], 2, "A filter is key=value or JSON"),
+    (["search", "shop", "query", "--filter", "{"], 2, "not valid JSON"),
     (["search", "shop", "query", "--filter", '{"a": {"$like": 1}}'], 1, "Unknown operator '$like'"),
     (["discover", "shop", "query", "--min-score", "high"], 2, "a number, auto or none"),
-    (["discover", "shop", "query", "--strategy", "luck"], 1, "no strategy 'luck'"),
+    (["discover", "shop", "query", "--strategy", "luck"], 2, "'--strategy': 'luck' is not one of 'conservative', "),
     (["read", "shop", "no-such-tool"], 1, "has no document 'no-such-tool'"),
     (["build", "nowhere"], 1, "To register it"),
     (["build", "shop", "--pattern", "x"], 2, "say how to read a --root"),
@@ -186,6 +196,20 @@ FAILING: list[tuple[list[str], int, str]] = [
     (["serach", "shop", "query"], 2, "No such command 'serach'"),
     (["ls", "--nonsense"], 2, "No such option"),
 ]
+
+
+def test_a_folder_of_ours_that_cannot_be_written_is_told_with_the_variable_that_names_another(
+    shell: Shell, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    done = shell("build", "docs:docs", SHORTLIST_DATA_DIR=str(tmp_path / "file"))
+    assert done.code == 1
+    assert done.err.endswith("Mend that, or let SHORTLIST_DATA_DIR name another folder.\n")
+    assert len(done.err.splitlines()) == 1
+
+
+def test_every_strategy_can_be_chosen() -> None:
+    assert get_args(get_args(Strategy)[0]) == tuple(STRATEGIES)
 
 
 @pytest.mark.parametrize(("arguments", "code", "says"), FAILING, ids=[" ".join(row[0]) for row in FAILING])
@@ -317,6 +341,15 @@ def test_colours_in_a_terminal_unless_they_are_not_wanted(shop: Shell) -> None:
     plain = in_a_terminal(shop, "search", "shop", "parcel", NO_COLOR="1")
     assert "\x1b[1mparcel\x1b[0m" in plain
     assert not any(f"\x1b[{colour}m" in plain or f";{colour}m" in plain for colour in range(30, 38))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
+@pytest.mark.parametrize("form", ["--json", "--quiet"])
+def test_a_full_disk_is_told_in_a_sentence(shop: Shell, form: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        process = shop.start("ls", form, stdout=full)
+        _, told = process.communicate(timeout=60)
+    assert (process.returncode, told) == (1, "shortlist: No space left on device.\n")
 
 
 def test_a_first_use_shows_a_bar_in_a_terminal_and_none_in_a_pipe(shell: Shell) -> None:

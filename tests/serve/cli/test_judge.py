@@ -228,11 +228,14 @@ def test_eval_gen_writes_the_cases_of_a_model(
     assert len(case.gold) == 1
 
 
-def test_eval_gen_without_any_case_ends_with_3_and_writes_nothing(shop: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_eval_gen_without_any_case_ends_with_3_and_writes_nothing(
+    shop: Shell, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     with serving(*[completion("[]")] * 3) as server:
         monkeypatch.setenv("SHORTLIST_LLM_URL", server.url)
         monkeypatch.setenv("SHORTLIST_LLM_MODEL", "some-model")
         assert cli.run(["eval-gen", "shop", str(shop.folder / "made.jsonl"), "-n", "3", "--out-of-scope", "0"]) == 3
+    assert capsys.readouterr().out.startswith("No case came of it, and none was written.\n")
     assert not (shop.folder / "made.jsonl").exists()
 
 

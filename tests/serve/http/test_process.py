@@ -113,6 +113,22 @@ def test_with_reload_it_begins_anew_when_the_settings_file_changes(start: Start,
     assert service.end() == (0, "")
 
 
+def test_with_reload_it_goes_on_as_it_is_while_the_settings_file_makes_no_sense(start: Start, catalog: Path) -> None:
+    file = catalog.parent.parent / "settings.yaml"
+    text = "server: {reload: true}\ndocuments: {source: catalogs/tools.json, embedder: none}\n"
+    file.write_text(text)
+    service = start()
+    for broken, told in (("bm25s: [", "is not valid YAML"), ("bm25s: {temperature: 70}", "must be a number from 0.1")):
+        file.write_text(text + broken)
+        until(lambda: [line for line in service.lines if told in line["message"]], service.process)  # noqa: B023
+        assert service.http.get("/settings").json()["temperature"] == 0.5
+    file.write_text(text + "bm25s: {temperature: 7}\n")
+    serving = until(lambda: [line for line in service.lines if "Serving on" in line["message"]][1:], service.process)
+    url = serving[0]["message"].split()[-1].rstrip(".")
+    assert until(lambda: asked(f"{url}/settings"), service.process)["temperature"] == 7.0
+    assert service.end() == (0, "")
+
+
 def asked(url: str) -> Any:
     try:
         return httpx2.get(url, trust_env=False).json()

@@ -132,6 +132,13 @@ BAD = [
 ]
 
 
+def test_a_mistake_in_a_document_is_told_once_and_of_what_was_sent(client: TestClient) -> None:
+    for body in ({"id": "a", "title": "A"}, [{"id": "a", "title": "A"}]):
+        answer = client.post("/documents", json=body)
+        assert answer.status_code == 422
+        assert answer.json()["detail"] == "The request does not fit. body.0.content: Field required."
+
+
 @pytest.mark.parametrize(("method", "path", "body"), BAD)
 def test_a_body_that_does_not_fit_is_422_and_says_where(client: TestClient, method: str, path: str, body: Any) -> None:
     answer = client.request(method, path, json=body)

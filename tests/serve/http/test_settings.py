@@ -81,7 +81,8 @@ def test_paths_in_the_file_are_seen_from_its_folder(file: Path) -> None:
         ),
         ("server: 9200", "the section 'server' must hold keys and values, not 9200."),
         ("[1]", "must hold sections"),
-        ("server: [", "is not valid YAML"),
+        ("server: [", "is not valid YAML: while parsing a flow node, expected the node content"),
+        ("server: [", "(line 1, column 10)."),
     ],
 )
 def test_what_makes_no_sense_is_an_error_that_names_file_key_and_what_is_allowed(

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 
 from shortlist.errors import ShortlistError
 from shortlist.serve.cli import quick
@@ -89,12 +90,28 @@ def _ask_typer(arguments: Sequence[str]) -> int:
     except typer.TyperException as error:
         if not error.format_message():  # the help was shown
             return USAGE
-        raise WrongUsage(error.format_message()) from None
+        raise WrongUsage(error.format_message().replace("Value error, ", "")) from None
 
 
 def _sentence(error: Exception) -> str:
     if isinstance(error, ShortlistError):
         return str(error)
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.strerror}: {error.filename}." if error.filename else f"{error.strerror}."
+        return (
+            f"{error.strerror}: {error.filename}.{_elsewhere(error.filename)}"
+            if error.filename
+            else f"{error.strerror}."
+        )
     return f"Something unexpected went wrong ({type(error).__name__}: {error}). --debug shows where."
+
+
+def _elsewhere(file: str | bytes | int) -> str:
+    """How to mend an error about a file in one of our own folders, or on the way to it."""
+    from shortlist.index.places import cache_dir, config_dir, data_dir
+
+    places = {"SHORTLIST_DATA_DIR": data_dir, "SHORTLIST_CONFIG_DIR": config_dir, "SHORTLIST_CACHE_DIR": cache_dir}
+    path = Path(os.fsdecode(file)) if isinstance(file, str | bytes) else Path()
+    for variable, place in places.items():
+        if path.is_relative_to(place()) or (path.is_absolute() and place().is_relative_to(path)):
+            return f" Mend that, or let {variable} name another folder."
+    return ""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import shortlist
-from shortlist.errors import InputError
 from shortlist.serve.cli.declare import Argument, option
 from shortlist.serve.cli.names import complete, names_in, opened
 from shortlist.serve.cli.output import ABSTAINED, OK, Output, WrongUsage
@@ -23,6 +22,11 @@ HowToSearch = Annotated[Mode, option("--mode", help="How to rank.")]
 Conditions = Annotated[
     list[str] | None,
     option("--filter", help="A condition on metadata: key=value or JSON; repeat it.", metavar="IF"),
+]
+# The names of search.select, which brings numpy.
+Strategy = Annotated[
+    Literal["conservative", "top_k", "rel_threshold", "abs_threshold", "score_gap", "softmax"],
+    option("--strategy", help="How to choose."),
 ]
 
 
@@ -59,7 +63,7 @@ def discover(
         ),
     ] = "auto",
     max_k: Annotated[int, option("--max-k", help="Choose at most so many.", least=1)] = 3,
-    strategy: Annotated[str, option("--strategy", help="How to choose.")] = "conservative",
+    strategy: Strategy = "conservative",
 ) -> int:
     """Choose the few that fit, or say that nothing does."""
     names, query = _asked(asked, corpus)
@@ -118,10 +122,10 @@ def _condition(text: str) -> dict[str, Any]:
         try:
             return dict(json.loads(text))
         except ValueError as error:
-            raise InputError(f"The filter {text!r} is not valid JSON: {error}.") from None
+            raise WrongUsage(f"The filter {text!r} is not valid JSON: {error}.") from None
     key, equals, value = text.partition("=")
     if not key.strip() or not equals:
-        raise InputError(f"""A filter is key=value or JSON such as '{{"year": {{"$gte": 2020}}}}', not {text!r}.""")
+        raise WrongUsage(f"""A filter is key=value or JSON such as '{{"year": {{"$gte": 2020}}}}', not {text!r}.""")
     try:
         meant = json.loads(value)
     except ValueError:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 from shortlist.errors import InputError
 from shortlist.serve.cli.declare import Argument, option
-from shortlist.serve.cli.find import Conditions, HowToSearch, Most, conditions, floor_given
+from shortlist.serve.cli.find import Conditions, HowToSearch, Most, Strategy, conditions, floor_given
 from shortlist.serve.cli.names import complete, opened
 from shortlist.serve.cli.output import ABSTAINED, ERROR, OK, Output, WrongUsage
 from shortlist.types import LLM, Mode
@@ -25,7 +25,6 @@ Floor = Annotated[
     str | None,
     option("--min-score", help="Below this best score nothing fits; auto: as calibrated.", metavar="X|auto"),
 ]
-Strategy = Annotated[str, option("--strategy", help="How to choose.")]
 Seed = Annotated[int, option("--seed", help="Where chance begins.", least=0)]
 
 
@@ -189,7 +188,7 @@ def eval_gen(
         made = generate.generate_cases(found, model, number, **options, progress=progress)
     if made.cases:
         cases.save_cases(made.cases, file)
-    data = made.to_dict() | {"file": file}
+    data = made.to_dict() | {"file": file if made.cases else None}
     out.show(data, lambda screen: judged.generated(screen, data), [file] if made.cases else [])
     return OK if made.cases else ABSTAINED
 

@@ -130,7 +130,10 @@ def _cell(value: Any) -> Text:
 
 
 def generated(screen: Screen, data: Mapping[str, Any]) -> None:
-    screen.say(f"{data['in_scope']} cases with an answer and {data['out_of_scope']} without are in {data['file']}.")
+    if data["cases"]:
+        screen.say(f"{data['in_scope']} cases with an answer and {data['out_of_scope']} without are in {data['file']}.")
+    else:
+        screen.say("No case came of it, and none was written.", "yellow")
     for reason, count in data["reasons"].items():
         screen.say(f"{count} dropped: {reason}", "dim")
 

@@ -10,7 +10,7 @@ import shortlist
 from shortlist.errors import CorpusError, CorpusNotFound, InputError
 from shortlist.serve.cli.declare import Argument, option
 from shortlist.serve.cli.names import complete, opened
-from shortlist.serve.cli.output import OK, Output, WrongUsage
+from shortlist.serve.cli.output import ERROR, OK, Output, WrongUsage
 from shortlist.serve.cli.watch import folders_of, watch
 
 if TYPE_CHECKING:
@@ -65,9 +65,12 @@ def build(
             f"{name!r} is no name that is registered and no path.{_near(name)} "
             f"To register it: shortlist register {name} KIND --root PATH."
         )
-    _sync(out, entry, embedder, engine, rebuild)
+    changes = _sync(out, entry, embedder, engine, rebuild)
     if follow:
         watch(out, folders_of(entry), lambda: _sync(out, entry, None, None, False, only_news=True))
+    elif changes.failed and not (changes.added or changes.changed or changes.unchanged):
+        out.warn(f"Nothing of {name} could be read.")
+        return ERROR
     return OK
 
 

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from shortlist.errors import ShortlistError
@@ -91,10 +91,15 @@ class Output:
 def fail(sentence: str, kind: str, code: int, *, as_json: bool) -> int:
     """Say what went wrong; the code to end with."""
     if as_json:
-        with suppress(Unheard):
+        try:
             write(_json({"error": {"type": kind, "message": sentence, "exit_code": code}}))
-    else:
-        print(f"shortlist: {sentence}", file=sys.stderr)
+        except Unheard:
+            return code
+        except OSError:  # what is wrong is stdout, such as a full disk
+            hush()
+        else:
+            return code
+    print(f"shortlist: {sentence}", file=sys.stderr)
     return code
 
 

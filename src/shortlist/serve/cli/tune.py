@@ -6,8 +6,8 @@ import math
 from typing import Annotated
 
 from shortlist.serve.cli.declare import Argument, option
-from shortlist.serve.cli.find import Conditions, HowToSearch, Most, conditions, floor_given
-from shortlist.serve.cli.judge import Floor, Qrels, Seed, Strategy, Where, corpus_and_cases, flaws
+from shortlist.serve.cli.find import Conditions, HowToSearch, Most, Strategy, conditions, floor_given
+from shortlist.serve.cli.judge import Floor, Qrels, Seed, Where, corpus_and_cases, flaws
 from shortlist.serve.cli.output import OK, Output, WrongUsage
 
 CaseFile = Annotated[str, Argument(metavar="CASES", help="JSONL, a BEIR folder, or TREC topics with --qrels.")]
