@@ -293,3 +293,10 @@ def test_the_stages_can_be_called_one_by_one() -> None:
         assert payloads[0].body == (EXAMPLES / "skills/deploy-to-production/SKILL.md").read_text("utf-8")
         corpus.set_floor("dense", 0.99)
         assert shortlist.discover(corpus, query, mode="dense", min_score="auto").abstained
+
+
+def test_letters_that_mean_nothing_are_not_committed_to_by_any_embedder() -> None:
+    texts = {"filter": "Filter coffee from Peru.", "cold": "Cold coffee steeped for a night.", "green": "Green beans."}
+    for embedder in ("light", "default", "tools", "none"):
+        corpus = shortlist.build(texts, in_memory=True, embedder=embedder)
+        assert shortlist.discover(corpus, "xyzzy plugh").results == []

@@ -202,7 +202,7 @@ class LightEmbedder(models.BaseEmbedder):
 
     name = "light"
     cached = False
-    noise = (0.18, 0.05)
+    noise = (0.35, 0.05)
     _dim: int = 512
 
     def _encode(self, texts: list[str], *, query: bool) -> NDArray[np.float64]:
