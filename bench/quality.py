@@ -55,7 +55,7 @@ def run(folders: list[Path]) -> None:
         embedder = folds.embedder(scope.name.removesuffix("_offered").removesuffix("_examples")) if folds else None
         if isinstance(embedder, Kept) and (known := embedder.known(scope)):
             _tell(known, embedder, ", tools", figures)
-    report.save("quality", figures)
+    report.save("quality", figures, beside_others=True)
 
 
 def ndcg_of(corpus: Corpus, data: beir.Set, asked: list[str], mode: Mode) -> float:
