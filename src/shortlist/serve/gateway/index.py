@@ -28,6 +28,7 @@ log = logging.getLogger("shortlist")
 NAME = "mcp"
 DIGEST = "catalog.digest"
 AT_ONCE = 64  # new tools that our model reads while somebody waits
+LATER = 1.0  # seconds after which it reads more of them: whoever asked first is answered first
 
 
 class Index:
@@ -64,10 +65,12 @@ class Index:
         if self._work is not None and self._work.is_alive():
             return False
         try:
-            better.fit()
-            if better.holds(digest):
-                return True
-            if better.lacks(self._documents()) <= AT_ONCE:
+            if better.exists():
+                better.fit()
+                if better.holds(digest):
+                    return True
+            lacking = better.lacks(self._documents()) if better.exists() else len(self._catalog.offered())
+            if lacking <= AT_ONCE:
                 better.sync(self._documents(), digest)
                 return True
         except ShortlistError as error:
@@ -78,6 +81,8 @@ class Index:
         return False
 
     def _improve(self, better: _Kept, digest: str) -> None:
+        if self._closed.wait(LATER):
+            return
         try:
             better.sync(self._documents(), digest)
         except _Closed:
@@ -138,6 +143,10 @@ class _Kept:
     def lacks(self, documents: Iterator[Document | Problem]) -> int:
         found = self.corpus().compare(documents)
         return found.added + found.changed
+
+    def exists(self) -> bool:
+        """Whether it was ever of a whole catalog."""
+        return (self._folder / DIGEST).exists()
 
     def holds(self, digest: str) -> bool:
         """Whether it is of that catalog, whichever process made it so."""
