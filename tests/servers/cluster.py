@@ -154,6 +154,8 @@ class Cluster:
         for part in ("config", "data", "logs", "tmp"):
             (node.folder / part).mkdir(parents=True)
         config = node.folder / "config"
+        if self.quick:  # its collector leaves garbage until there is no more room, which a breaker takes for use
+            settings["indices.breaker.total.use_real_memory"] = False
         (config / f"{self.kind}.yml").write_text(json.dumps(settings, indent=1), "utf-8")  # JSON is YAML
         (config / "log4j2.properties").write_text(LOG4J, "utf-8")
         options = [
