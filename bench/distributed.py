@@ -34,6 +34,8 @@ MODES: tuple[Mode, ...] = ("lexical", "dense", "hybrid", "auto")
 # Servers keep what they may have to tell a replica again, and let go of it within a minute, but only when they merge.
 LEASE_SECONDS = 65
 
+SHOWN = {"embedded": "embedded", "opensearch": "OpenSearch", "elasticsearch": "Elasticsearch"}
+
 Answers = dict[str, list[list[str]]]
 
 
@@ -71,27 +73,31 @@ def sizes(rows: dict[str, Any]) -> str:
         "words": "  words",
         "documents, which are the truth": "  documents",
     }
-    lines = ["| | OpenSearch | Elasticsearch |", "|---|--:|--:|"]
-    for name, key in shown.items():
-        lines.append(f"| {name} | {rows['opensearch'][key]:,} | {rows['elasticsearch'][key]:,} |")
-    both = [sum(rows[kind][key] for key in shown.values()) for kind in ("opensearch", "elasticsearch")]
-    lines.append(f"| **together** | **{both[0]:,}** | **{both[1]:,}** |")
-    written = [rows[kind]["bytes as written"] for kind in ("opensearch", "elasticsearch")]
-    lines.append(f"| together, just written | {written[0]:,} | {written[1]:,} |")
+    kinds = [kind for kind in rows if kind != "embedded"]
+    lines = _head(kinds)
+    lines += [_line(name, [f"{rows[kind][key]:,}" for kind in kinds]) for name, key in shown.items()]
+    sums = [sum(rows[kind][key] for key in shown.values()) for kind in kinds]
+    lines.append(_line("**together**", [f"**{total:,}**" for total in sums]))
+    lines.append(_line("together, just written", [f"{rows[kind]['bytes as written']:,}" for kind in kinds]))
     return "\n".join(lines)
 
 
 def speeds(rows: dict[str, Any]) -> str:
     """Passages a second and milliseconds a query, as docs/scale.md shows them."""
-    kinds = ("embedded", "opensearch", "elasticsearch")
-    lines = ["| | embedded | OpenSearch | Elasticsearch |", "|---|--:|--:|--:|"]
-    lines.append(
-        "| passages indexed a second | " + " | ".join(f"{rows[kind]['passages/s']:,}" for kind in kinds) + " |"
-    )
+    lines = _head(list(rows))
+    lines.append(_line("passages indexed a second", [f"{row['passages/s']:,}" for row in rows.values()]))
     for mode in MODES:
-        cells = (f"{rows[kind][f'{mode} p50 ms']:.0f} / {rows[kind][f'{mode} p95 ms']:.0f}" for kind in kinds)
-        lines.append(f"| `{mode}`, p50 / p95 ms | " + " | ".join(cells) + " |")
+        cells = [f"{row[f'{mode} p50 ms']:.0f} / {row[f'{mode} p95 ms']:.0f}" for row in rows.values()]
+        lines.append(_line(f"`{mode}`, p50 / p95 ms", cells))
     return "\n".join(lines)
+
+
+def _head(kinds: list[str]) -> list[str]:
+    return [_line("", [SHOWN[kind] for kind in kinds]).replace("|  |", "| |"), "|---|" + "--:|" * len(kinds)]
+
+
+def _line(name: str, cells: list[str]) -> str:
+    return f"| {name} | {' | '.join(cells)} |"
 
 
 def measure(kind: str, data: beir.Set, expected: Answers) -> dict[str, Any]:

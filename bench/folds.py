@@ -17,6 +17,7 @@ import numpy as np
 from bench.scope import Scope
 from shortlist.index.embed import load_embedder
 from shortlist.types import Embedder
+from training import measure
 
 if TYPE_CHECKING:
     from shortlist.types import Vectors
@@ -58,15 +59,9 @@ class Folds:
             assert shipped
             return shipped
         texts, one = self._prepared["texts"], self._prepared["sets"][name]
-        numbers = {
-            "documents": one["documents"],
-            "queries": [row[0] for row in one["asked"]],
-            "unserved": [row[0] for row in one["unserved"]],
-        }
         arrays = np.load(self._folder / f"{family}.npz")
         vectors: dict[str, Vectors] = {}
-        for part, wanted in numbers.items():
-            rows = arrays[f"{name}/{part}"].astype(np.float32)
-            rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+        for part, wanted in measure.texts_of(one).items():
+            rows = measure.unit(arrays[f"{name}/{part}"].astype(np.float32))
             vectors |= {texts[number].strip(): row for number, row in zip(wanted, rows, strict=True)}
         return Kept(name, vectors)

@@ -24,7 +24,7 @@ def check(weights: Path, packed: Path, prepared: Path) -> None:
     data = train.Data(prepared, train.Settings.form)
     for name in SETS:
         plain = train.vectors(encoder, data, name)
-        rows = {key: rows_of(packed, data, numbers) for key, numbers in train.texts_of(data.sets[name]).items()}
+        rows = {key: rows_of(packed, data, numbers) for key, numbers in measure.texts_of(data.sets[name]).items()}
         like = float((rows["documents"] * plain["documents"]).sum(1).mean())
         print(f"{name} before {measure.measure(data.sets[name], **plain)}", flush=True)
         print(f"{name} packed {measure.measure(data.sets[name], **rows)}, mean cosine {like:.4f}", flush=True)
@@ -40,4 +40,4 @@ def rows_of(packed: Path, data: train.Data, numbers: list[int]) -> np.ndarray[An
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         rows = np.array(list(pool.map(one, numbers)), dtype=np.float32).reshape(-1, model.HIDDEN)
-    return train.unit(rows)
+    return measure.unit(rows)

@@ -10,6 +10,18 @@ import numpy as np
 SIX = ("sealtools", "toolbench", "bfcl", "metatool", "apibank", "toolalpaca")
 
 
+def texts_of(one: dict[str, Any]) -> dict[str, list[int]]:
+    """The texts of a set that are measured, by their part in it."""
+    asked, unserved = ([row[0] for row in one[key]] for key in ("asked", "unserved"))
+    return {"documents": one["documents"], "queries": asked, "unserved": unserved}
+
+
+def unit(rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    normal: np.ndarray[Any, Any] = rows / np.maximum(lengths, 1e-9)
+    return normal
+
+
 def ndcg(ranked: list[int], relevant: dict[int, float], k: int = 10) -> float:
     gained = sum(relevant.get(at, 0.0) / math.log2(place + 2) for place, at in enumerate(ranked[:k]))
     ideal = sorted(relevant.values(), reverse=True)[:k]

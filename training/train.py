@@ -147,26 +147,16 @@ def rows_of(encoder: model.Encoder, data: Data, numbers: list[int], most: int = 
     return rows
 
 
-def texts_of(one: dict[str, Any]) -> dict[str, list[int]]:
-    """The texts of a set that are measured, by their part in it."""
-    asked, unserved = ([row[0] for row in one[key]] for key in ("asked", "unserved"))
-    return {"documents": one["documents"], "queries": asked, "unserved": unserved}
-
-
 def vectors(encoder: model.Encoder, data: Data, name: str) -> dict[str, np.ndarray[Any, Any]]:
-    return {key: rows_of(encoder, data, numbers) for key, numbers in texts_of(data.sets[name]).items()}
+    return {key: rows_of(encoder, data, numbers) for key, numbers in measure.texts_of(data.sets[name]).items()}
 
 
 def measured(encoder: model.Encoder, data: Data, names: list[str], dims: int = model.HIDDEN) -> dict[str, Any]:
     figures = {}
     for name in names:
-        found = {key: unit(value[:, :dims]) for key, value in vectors(encoder, data, name).items()}
+        found = {key: measure.unit(value[:, :dims]) for key, value in vectors(encoder, data, name).items()}
         figures[name] = measure.measure(data.sets[name], **found)
     return figures
-
-
-def unit(rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
 
 
 @dataclass

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -26,7 +26,7 @@ from shortlist.index.store import (
     read_segments,
     write_stamps,
 )
-from shortlist.index.sync import PAUSE, Rows
+from shortlist.index.sync import Rows, counted
 from shortlist.index.tokens import get_analyzer
 from shortlist.types import Document, Embedder, Problem, Stamp
 
@@ -306,15 +306,16 @@ class Change:
         for row in read_segments(self.connection):
             self.store.name(self.connection, None, (row.first, row.last))
         self.connection.execute("DELETE FROM passages")
-        query = f"SELECT num, metadata, {DOCUMENT_COLUMNS}, hash FROM documents WHERE num > ? ORDER BY num LIMIT 1000"
         (total,) = self.connection.execute("SELECT count(*) FROM documents").fetchone()
-        last = done = 0
+        for number, metadata, *columns in counted(self._stored(), total, progress):
+            self._add_passages(to_document(columns), number, metadata)
+
+    def _stored(self) -> Iterator[tuple[Any, ...]]:
+        query = f"SELECT num, metadata, {DOCUMENT_COLUMNS}, hash FROM documents WHERE num > ? ORDER BY num LIMIT 1000"
+        last = 0
         while rows := self.connection.execute(query, (last,)).fetchall():
-            for number, metadata, *row in rows:
-                self._add_passages(to_document(row), number, metadata)
-                last, done = number, done + 1
-                if progress and (not done % PAUSE or done == total):
-                    progress(done, total)
+            yield from rows
+            last = rows[-1][0]
 
     def compact(self) -> None:
         """Make one segment of all."""

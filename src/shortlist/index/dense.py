@@ -48,7 +48,7 @@ class Dense:
         self.size = sum(len(part.vectors) for part in parts)
 
     def rank(self, query: str, k: int, allowed: Mask | None = None, roughly: bool = False) -> Ranking:
-        """The k nearest, and all that tie with the last; all of them exactly."""
+        """The k nearest, and all that tie with the last; roughly is for engines elsewhere, and no quicker here."""
         vector = self.embedder.encode_query(query)
         positions, scores = np.zeros(0, np.int64), np.zeros(0)
         if not vector.any():

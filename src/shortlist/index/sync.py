@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set, Sized
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from shortlist.errors import CorpusBusy, InputError
 from shortlist.index.engines import Documents, Progress
 from shortlist.index.records import Record, batched, clean, find_stamped, find_stored, to_record
 from shortlist.index.store import read_generation, read_stamps
 from shortlist.types import Changes, Document, Problem, Stamp, Stamps
+
+T = TypeVar("T")
 
 BATCH = 500
 PAUSE = 100  # documents between two words on how far it is
@@ -85,6 +87,14 @@ class Rows:
 
     def stamped(self, stamp: Stamp) -> set[str]:
         return find_stamped(self._connection, stamp)
+
+
+def counted(items: Iterable[T], total: int, progress: Progress | None) -> Iterator[T]:
+    """The items; how many are done is told now and then, and at the end."""
+    for done, item in enumerate(items, 1):
+        yield item
+        if progress and (not done % PAUSE or done == total):
+            progress(done, total)
 
 
 class _Overtaken(Exception):

@@ -180,9 +180,7 @@ class Cluster:
                         auth=(who.user, who.password) if who.user else None,
                         verify=self._trusted(who.certificate),
                         trust_env=False,
-                        headers={
-                            "Accept-Encoding": "identity"
-                        },  # to pack what is mostly random takes longer than sending
+                        headers={"Accept-Encoding": "identity"},  # packing what is mostly random takes longer
                     )
                     self._process = os.getpid()
         return self._client

@@ -19,7 +19,7 @@ from shortlist.index.engines.schema import PARTS, Names
 from shortlist.index.engines.writing import ROW, Stored, Writing, now, refresh, write_stamps
 from shortlist.index.records import batched, clean, to_record
 from shortlist.index.store import Config
-from shortlist.index.sync import BATCH, PAUSE, compare, sync
+from shortlist.index.sync import BATCH, compare, counted, sync
 from shortlist.types import Problem, Stamp
 
 if TYPE_CHECKING:
@@ -279,13 +279,10 @@ class Remote:
 
     def _write_again(self, writing: Writing, progress: Progress | None) -> Sequence[Problem]:
         """Write all documents; what of them was not taken."""
-        total = self.count()
-        for done, document in enumerate(self.scan(), 1):
+        for document in counted(self.scan(), self.count(), progress):
             record = to_record(document)
             assert not isinstance(record, Problem)
             writing.put(record, None)
-            if progress and (not done % PAUSE or done == total):
-                progress(done, total)
         return writing.settle()
 
     @contextlib.contextmanager
