@@ -133,7 +133,12 @@ class Opened:
     def __init__(self, browser: Browser) -> None:
         self._browser = browser
         self._contexts: list[BrowserContext] = []
+        self._provoked: tuple[str, ...] = ()
         self.complaints: list[str] = []
+
+    def provoke(self, *errors: str) -> None:
+        """From now on the test itself causes these errors of the console, however late the browser tells of them."""
+        self._provoked += errors
 
     def __call__(self, url: str, place: str = "", **options: Any) -> Page:
         context = self._browser.new_context(**{"viewport": DESKTOP, **options})
@@ -149,7 +154,7 @@ class Opened:
         return page
 
     def _heard(self, kind: str, text: str) -> None:
-        if kind in ("error", "warning"):
+        if kind in ("error", "warning") and not any(error in text for error in self._provoked):
             self.complaints.append(f"{kind}: {text}")
 
     def _interrupted(self, dialog: Dialog) -> None:

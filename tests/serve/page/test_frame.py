@@ -156,6 +156,7 @@ def test_status_shows_the_same_latencies_as_a_plot_and_as_a_table(service: Servi
 
 
 def test_a_service_with_a_token_is_asked_with_it(start: Callable[..., Service], visit: Opened) -> None:
+    visit.provoke("401")
     service = start(token="open-sesame", catalog='{"documents": []}')
     page = visit(service.url)
     dialog = page.get_by_role("dialog", name="This service asks for a token")
@@ -170,8 +171,8 @@ def test_a_service_with_a_token_is_asked_with_it(start: Callable[..., Service], 
     expect(page.get_by_text("This corpus is empty")).to_be_visible()
     page.get_by_role("link", name="Documents").click()
     expect(page.get_by_role("button", name="Add the first document")).to_be_visible()
-    assert [text for text in visit.complaints if "401" not in text] == []
 
+    visit.provoke("ERR_CONNECTION")
     service.stop()
     page.get_by_role("searchbox", name="Filter").fill("x")
     expect(page.get_by_role("alert").filter(has_text="The service does not answer.")).to_be_visible()
@@ -179,8 +180,6 @@ def test_a_service_with_a_token_is_asked_with_it(start: Callable[..., Service], 
     page.get_by_role("link", name="Search").click()
     expect(page.locator(".verdict.wrong")).to_contain_text("No connection")
     expect(page.get_by_role("button", name="Try again")).to_be_visible()
-    assert [text for text in visit.complaints if "401" not in text and "ERR_CONNECTION" not in text] == []
-    visit.complaints.clear()
 
 
 def test_the_documented_keys_are_those_that_the_page_shows(service: Service, visit: Opened) -> None:
