@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shortlist import InputError
-from shortlist.serve.llm_settings import connect, llm_settings
+from shortlist.serve.llm_settings import connect, llm_settings, unnamed_model
 from shortlist.serve.settings import Llm, load_settings
 
 
@@ -43,14 +43,24 @@ def test_the_environment_comes_before_dotenv_and_that_before_the_file(
     assert (model.url, model.model, model.fallback) == ("http://file/v1", "own", "spare")
 
 
-def test_a_key_alone_means_the_usual_address_and_needs_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_usual_counts_only_where_a_model_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
-    with pytest.raises(InputError, match="SHORTLIST_LLM_MODEL"):
-        connect(llm_settings())
+    assert llm_settings() == Llm()
+    assert connect(llm_settings()) is None
+    assert unnamed_model() == "OPENAI_API_KEY"
     monkeypatch.setenv("OPENAI_MODEL", "small")
     model = connect(llm_settings())
     assert model is not None
-    assert model.url == "https://api.openai.com/v1"
+    assert (model.url, model.model, unnamed_model()) == ("https://api.openai.com/v1", "small", "")
+    monkeypatch.delenv("OPENAI_MODEL")
+    (tmp_path / "settings.yaml").write_text("llm:\n  model: file\n")
+    assert llm_settings() == Llm(model="file", key="sk-1")  # type: ignore[arg-type]
+
+
+def test_our_own_variables_without_a_model_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHORTLIST_LLM_KEY", "sk-1")
+    with pytest.raises(InputError, match="SHORTLIST_LLM_MODEL"):
+        connect(llm_settings())
 
 
 @pytest.mark.parametrize("text", ["llm: [", "llm:\n  modle: x\n", "llm:\n  url: [1]\n", "llm: text\n"])

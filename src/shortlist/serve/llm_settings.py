@@ -1,6 +1,7 @@
 """Which language model is meant? The environment first, then `.env` of this folder, then `llm` in its settings.yaml.
 
-SHORTLIST_LLM_URL, _MODEL, _KEY and _FALLBACK, or the usual OPENAI_BASE_URL, OPENAI_MODEL and OPENAI_API_KEY.
+SHORTLIST_LLM_URL, _MODEL, _KEY and _FALLBACK, or the usual OPENAI_BASE_URL, OPENAI_MODEL and OPENAI_API_KEY. Those
+count only where a model is named: an address or a key may be there for another program.
 """
 
 from __future__ import annotations
@@ -17,12 +18,8 @@ from shortlist.errors import InputError
 from shortlist.serve.settings import FILE, Llm, read_file
 
 OPENAI = "https://api.openai.com/v1"
-VARIABLES = {
-    "url": ("SHORTLIST_LLM_URL", "OPENAI_BASE_URL"),
-    "model": ("SHORTLIST_LLM_MODEL", "OPENAI_MODEL"),
-    "key": ("SHORTLIST_LLM_KEY", "OPENAI_API_KEY"),
-    "fallback": ("SHORTLIST_LLM_FALLBACK",),
-}
+OURS = {f"SHORTLIST_LLM_{name.upper()}": name for name in Llm.model_fields}
+USUAL = {"OPENAI_BASE_URL": "url", "OPENAI_MODEL": "model", "OPENAI_API_KEY": "key"}
 
 
 def llm_settings(folder: Path | None = None) -> Llm:
@@ -32,17 +29,24 @@ def llm_settings(folder: Path | None = None) -> Llm:
     if (place / FILE).is_file():
         values = read_file(place / FILE)
         found = {key.removeprefix("llm."): value for key, value in values.items() if key.startswith("llm.")}
-    environments = (os.environ, _dotenv(place / ".env"))
-    for name, variables in VARIABLES.items():
-        said = [environment.get(variable) for environment in environments for variable in variables]
-        if value := next((text.strip() for text in said if text and text.strip()), ""):
-            found[name] = value
+    environment = _environment(place)
+    usual, ours = (_said(environment, variables) for variables in (USUAL, OURS))
+    if (found | usual | ours).get("model"):
+        found |= usual
+    found |= ours
     try:
         return Llm.model_validate(found)
     except ValidationError as error:
         wrong = error.errors(include_url=False)[0]["loc"][0]
         known = ", ".join(Llm.model_fields)
         raise InputError(f"{place / FILE}: llm.{wrong} is not understood; known are the texts {known}.") from None
+
+
+def unnamed_model(folder: Path | None = None) -> str:
+    """Which of the usual variables does not count, since no model is named; empty if none does."""
+    environment = _environment(folder or Path.cwd())
+    named = llm_settings(folder).model
+    return "" if named else next((variable for variable in USUAL if environment.get(variable)), "")
 
 
 def connect(llm: Llm) -> OpenAIChat | None:
@@ -56,6 +60,16 @@ def connect(llm: Llm) -> OpenAIChat | None:
             "without one (--extractive)."
         )
     return OpenAIChat(llm.url or OPENAI, llm.model, key, llm.fallback)
+
+
+def _environment(place: Path) -> dict[str, str]:
+    """The variables of `.env`, and those that are set over them; empty ones are not set."""
+    both = ({**_dotenv(place / ".env")}, os.environ)
+    return {name: text.strip() for variables in both for name, text in variables.items() if text and text.strip()}
+
+
+def _said(environment: Mapping[str, str], variables: Mapping[str, str]) -> dict[str, str]:
+    return {name: environment[variable] for variable, name in variables.items() if variable in environment}
 
 
 def _dotenv(path: Path) -> Mapping[str, str | None]:

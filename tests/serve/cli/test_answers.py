@@ -113,11 +113,19 @@ def test_an_agent_without_a_model_is_wrong_usage(lamp: Shell) -> None:
     assert lamp("chat", "--json", *INDEX).code == 2
 
 
+def test_a_key_for_another_program_asks_no_model_and_says_so(lamp: Shell) -> None:
+    done = lamp("query", "Is the lamp in the hall green?", *INDEX, OPENAI_API_KEY="sk-3")
+    assert (done.code, "[hall.txt:whole]" in done.out) == (0, True)
+    assert "OPENAI_API_KEY is set, but SHORTLIST_LLM_MODEL" in done.err
+    for more in ("--extractive", "--quiet"):
+        assert lamp("query", "Is the lamp in the hall green?", *INDEX, more, OPENAI_API_KEY="sk-3").err == ""
+    assert lamp("query", "--agent", "What?", *INDEX, OPENAI_API_KEY="sk-3").code == 2
+
+
 def test_a_model_that_is_set_up_by_half_says_what_is_missing(lamp: Shell) -> None:
-    done = lamp("query", "What lamp?", *INDEX, OPENAI_API_KEY="sk-3")
+    done = lamp("query", "What lamp?", *INDEX, SHORTLIST_LLM_URL="http://127.0.0.1:9/v1")
     assert done.code == 1
     assert "SHORTLIST_LLM_MODEL" in done.err
-    assert lamp("query", "--extractive", "Is the lamp in the hall green?", *INDEX, OPENAI_API_KEY="sk-3").code == 0
 
 
 def test_a_chat_from_a_pipe_answers_line_by_line(lamp: Shell) -> None:

@@ -79,7 +79,7 @@ def query(
     from shortlist.answer.agent import agent_ask
     from shortlist.answer.ask import ask
 
-    llm = _model(agent, extractive)
+    llm = _model(out, agent, extractive)
     corpora = _corpora(out, index_dir, corpus)
     asked = " ".join(question)
     answer = agent_ask(corpora, asked, llm, k=k) if agent and llm else ask(corpora, asked, llm, k=k)
@@ -100,7 +100,7 @@ def chat(
 
     if out.as_json:
         raise WrongUsage("A chat has no end, and --json prints one document: ask with query --json instead.")
-    llm = _model(agent, extractive)
+    llm = _model(out, agent, extractive)
     talk = Chat(_corpora(out, index_dir, corpus), llm, agent=agent, k=k)
     if not sys.stdin.isatty():
         return _converse(out, talk)
@@ -199,8 +199,8 @@ def _line_editing() -> Iterator[None]:
             readline.write_history_file(file)
 
 
-def _model(agent: bool, extractive: bool) -> OpenAIChat | None:
-    from shortlist.serve.llm_settings import connect, llm_settings
+def _model(out: Output, agent: bool, extractive: bool) -> OpenAIChat | None:
+    from shortlist.serve.llm_settings import connect, llm_settings, unnamed_model
 
     if agent and extractive:
         raise WrongUsage("--agent needs a language model, and --extractive asks none: leave one of them out.")
@@ -209,6 +209,8 @@ def _model(agent: bool, extractive: bool) -> OpenAIChat | None:
         raise WrongUsage(
             "--agent needs a language model: set SHORTLIST_LLM_URL and SHORTLIST_LLM_MODEL (and _KEY), here or in .env."
         )
+    if llm is None and not extractive and (variable := unnamed_model()):
+        out.note(f"No model is asked: {variable} is set, but SHORTLIST_LLM_MODEL (or OPENAI_MODEL) does not name one.")
     return llm
 
 
