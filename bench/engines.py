@@ -48,9 +48,10 @@ class Engine:
 class Shortlist(Engine):
     def build(self, titles: list[str], texts: list[str]) -> None:
         from shortlist.index import lexical, postings
-        from shortlist.index.lexical import Lexical, Part
+        from shortlist.index.config import CORPUS_SCORING
+        from shortlist.index.lexical import Lexical
+        from shortlist.index.part import Part
         from shortlist.index.postings import Fields
-        from shortlist.index.store import CORPUS_SCORING
         from shortlist.index.tokens import get_analyzer
 
         postings.COMPILED_TEXT = lexical.COMPILED_FROM = 0

@@ -59,9 +59,10 @@ if TYPE_CHECKING:
     from shortlist.answer.llm import OpenAIChat, ScriptedLLM
     from shortlist.answer.memory import Memory
     from shortlist.answer.prompts import REFUSAL
-    from shortlist.index.corpus import Corpus, create_corpus, delete_corpus, open_corpus
+    from shortlist.index.corpus import Corpus, create_corpus, open_corpus
     from shortlist.index.embed import load_embedder
     from shortlist.index.formulas import Scoring
+    from shortlist.index.home import delete_corpus
     from shortlist.kits.in_memory_docs import InMemoryDocs
     from shortlist.kits.retriever import BM25SRetriever, BM25SSettings, get_retriever, retrieve_documents
     from shortlist.kits.tool_index import (
@@ -111,7 +112,7 @@ _LAZY = {
     "as_tool": "shortlist.search.tool",
     "build": "shortlist.search.corpora",
     "create_corpus": "shortlist.index.corpus",
-    "delete_corpus": "shortlist.index.corpus",
+    "delete_corpus": "shortlist.index.home",
     "disclose": "shortlist.search.disclose",
     "discover": "shortlist.search.discover",
     "get_retriever": "shortlist.kits.retriever",

@@ -15,7 +15,7 @@ import pytest
 
 import shortlist
 from shortlist import Changes, Corpus, CorpusBusy, CorpusMismatch, Document
-from shortlist.index import change, store
+from shortlist.index import change, store, tables
 from tests.embedded import store_of
 from tests.index import soak
 from tests.index.soak import PATIENCE, WRITERS, anchors, found, item, rebuilt, run_together, scores, version
@@ -172,14 +172,14 @@ def test_processes_that_create_the_same_corpus_at_once_share_it(tmp_path: Path) 
 def test_a_creator_that_is_overtaken_shares_the_corpus_of_the_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    initialise = store._initialise
+    initialise = tables.initialise
 
     def be_overtaken(*arguments: Any) -> None:
-        monkeypatch.setattr(store, "_initialise", initialise)
+        monkeypatch.setattr(store, "initialise", initialise)
         shortlist.build([Document("a", "", "apple")], path=tmp_path, embedder="none").close()
         initialise(*arguments)
 
-    monkeypatch.setattr(store, "_initialise", be_overtaken)
+    monkeypatch.setattr(store, "initialise", be_overtaken)
     with shortlist.build([Document("b", "", "pear")], path=tmp_path, embedder="none", prune=False) as corpus:
         assert corpus.ids() == ["a", "b"]
 

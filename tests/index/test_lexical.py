@@ -3,9 +3,11 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import bm25s
@@ -17,9 +19,11 @@ from hypothesis import strategies as st
 
 from shortlist.errors import InputError
 from shortlist.index import bulk, lexical, postings
+from shortlist.index import part as part_room
 from shortlist.index import postings as postings_room
 from shortlist.index.formulas import FORMULAS, Scoring
-from shortlist.index.lexical import Lexical, Part
+from shortlist.index.lexical import Lexical
+from shortlist.index.part import Part
 from shortlist.index.postings import Fields, Postings, build, merge
 from shortlist.index.tokens import get_analyzer
 
@@ -113,7 +117,8 @@ def test_scores_equal_those_of_bm25s_on_the_same_tokens(method: str) -> None:
 def test_compiled_loops_give_the_very_scores_of_numpy(formula: str, passages: list[Fields], query: str) -> None:
     ours = index(passages, Scoring(formula, weights=(2.0, 1.5, 1.0)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lexical, "loaded_kernel", lambda: None)
+        for module in (lexical, part_room):
+            patch.setattr(module, "compiled", lambda: None)
         patch.setattr(lexical, "COMPILED_FROM", 1 << 60)
         by_numpy = ours.scores(plain.terms(query))
         assert ours.scores(plain.terms(query)).tolist() == by_numpy.tolist()
@@ -121,10 +126,18 @@ def test_compiled_loops_give_the_very_scores_of_numpy(formula: str, passages: li
         assert ours.scores(plain.terms(query)).tolist() == by_numpy.tolist()
 
 
+def test_loops_that_another_thread_still_loads_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such a module is listed already, and empty."""
+    ours = index(contents("a lamp", "a door"))
+    monkeypatch.setitem(sys.modules, "shortlist.index.kernel", ModuleType("shortlist.index.kernel"))
+    assert len(ours.rank("lamp", 2).positions) == 1
+
+
 @given(passages=st.lists(fields, min_size=1, max_size=12), queries=st.lists(texts, min_size=1, max_size=4))
 def test_what_earlier_queries_left_behind_changes_no_score(passages: list[Fields], queries: list[str]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lexical, "loaded_kernel", lambda: None)
+        for module in (lexical, part_room):
+            patch.setattr(module, "compiled", lambda: None)
         patch.setattr(lexical, "REMEMBERED_GAINS", 8)
         asked_before = index(passages, Scoring(weights=(2.0, 0.0, 1.0)))
         for query in [*queries, *queries]:
@@ -347,7 +360,7 @@ def test_blocks_that_stay_shut_hold_none_of_the_best(seed: int) -> None:
     """Thousands of passages with words as frequent as words are, in parts, with some of them dead or not allowed."""
     from shortlist.index import kernel  # loaded, so that ranking is compiled
 
-    assert kernel.BLOCK == 16
+    assert kernel.ranking.BLOCK == 16
     random = np.random.default_rng(seed)
     vocabulary = np.array([f"w{rank}" for rank in range(3000)])
     chances = 1.0 / (np.arange(3000) + 2.0)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from shortlist import Changes, Corpus, CorpusSource, Document, Problem, build, open_corpus, search
-from shortlist.index.store import DATABASE
+from shortlist.index.places import DATABASE
 from shortlist.sources import files as files_module
 from shortlist.sources.reading import File
 from tests.sources.samples import docx, pdf, write, xlsx

@@ -56,7 +56,7 @@ class Spans(NamedTuple):
         """The runs, or some of them, none of which holds a newline."""
         starts, ends = (self.starts, self.ends) if numbers is None else (self.starts[numbers], self.ends[numbers])
         gathered = np.empty(int((ends - starts).sum()) + len(starts), np.uint8)
-        kernel.gather(self.buffer, starts, ends, gathered, _NEWLINE)
+        kernel.texts.gather(self.buffer, starts, ends, gathered, _NEWLINE)
         return gathered.tobytes().decode().split("\n")[:-1]
 
 
@@ -130,12 +130,12 @@ class Scanner:
     def _scan(self) -> None:
         ends = self._ends[: self._texts]
         starts = np.concatenate(([0], ends[:-1]))
-        while not kernel.scan(
+        while not kernel.texts.scan(
             self._buffer[: self._used], starts, ends, _classes(), self._table, self._words[0], self._words[1],
             self._tokens, self._counts, self._state,
         ):  # fmt: skip
             larger = np.zeros(2 * len(self._table), np.uint64)
-            kernel.rehash(self._table, larger)
+            kernel.texts.rehash(self._table, larger)
             self._table = larger
             self._words = np.concatenate([self._words, np.empty_like(self._words)], axis=1)
 
@@ -155,9 +155,9 @@ def postings_of(scanned: Scanned, places: Places, docs: int, analyzer: Analyzer)
     Also the keys of those texts that are names, 0 for one that is too long for a name.
     """
     words, tokens, counts = scanned
-    searched = kernel.words_of(tokens, counts, places.fields != NOTHING, len(words.starts))
+    searched = kernel.texts.words_of(tokens, counts, places.fields != NOTHING, len(words.starts))
     expanded = _expand(words, searched, analyzer)
-    in_names = kernel.tokens_of(tokens, counts, places.names)
+    in_names = kernel.texts.tokens_of(tokens, counts, places.names)
     name_keys = _name_keys(words, expanded, in_names, counts[places.names])
     offsets, terms = expanded.offsets, expanded.keys
     if analyzer.rescue:
@@ -167,7 +167,7 @@ def postings_of(scanned: Scanned, places: Places, docs: int, analyzer: Analyzer)
     order = np.argsort(keys)
     ranks = np.empty(len(keys), np.uint32)
     ranks[order] = np.arange(len(keys))
-    starts, out_docs, tfs, lengths = kernel.count(
+    starts, out_docs, tfs, lengths = kernel.texts.count(
         tokens, counts, places.docs, places.fields, docs, offsets.astype(np.uint32), numbers.astype(np.uint32), ranks
     )
     held = np.diff(starts) > 0  # a stop word that a name kept has no postings
@@ -196,12 +196,12 @@ def _normalised(text: str) -> str:
 
 def _expand(words: Spans, searched: NDArray[np.bool_], analyzer: Analyzer) -> Expanded:
     buffer = np.empty(int((words.ends - words.starts).sum()) + len(words.starts), np.uint8)
-    kernel.gather(*words, buffer, _NEWLINE)
+    kernel.texts.gather(*words, buffer, _NEWLINE)
     sizes = words.ends - words.starts
     ends = np.cumsum(sizes + 1) - 1
     starts = ends - sizes
     part_starts, part_ends = np.empty(len(buffer), np.int64), np.empty(len(buffer), np.int64)
-    counts, quoted = kernel.split_words(buffer, starts, ends, LONG_WORD, part_starts, part_ends)
+    counts, quoted = kernel.texts.split_words(buffer, starts, ends, LONG_WORD, part_starts, part_ends)
     lasts = np.cumsum(np.maximum(counts, 0))
     written = int(lasts[-1]) if len(lasts) else 0
     folded = np.where((buffer >= ord("A")) & (buffer <= ord("Z")), buffer | np.uint8(32), buffer)
@@ -220,7 +220,7 @@ def _expand(words: Spans, searched: NDArray[np.bool_], analyzer: Analyzer) -> Ex
         np.repeat(strange, np.fromiter(map(len, expanded), np.int64, len(expanded))),
     ])  # fmt: skip
     keys = np.concatenate([
-        kernel.hash_spans(folded, starts[several], ends[several]),
+        kernel.texts.hash_spans(folded, starts[several], ends[several]),
         stem_keys[says],
         np.array([term_key(term) for terms in expanded for term in terms], dtype=np.uint64),
     ])  # fmt: skip
@@ -238,18 +238,18 @@ def _expanded(words: list[str], analyzer: Analyzer) -> list[Sequence[str]]:
 
 def _stem_keys(words: Spans) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
     """The key of each word's stem, and whether it is more than a stop word; each distinct word is stemmed once."""
-    numbers, firsts = _distinct(kernel.hash_spans(*words))
+    numbers, firsts = _distinct(kernel.texts.hash_spans(*words))
     distinct = words.strings(firsts)
     stems: list[str] = stemmer().stemWords(distinct)
     says = np.fromiter((word not in STOP_WORDS for word in distinct), np.bool_, len(distinct))
-    return kernel.hash_spans(*_encoded(stems))[numbers], says[numbers]
+    return kernel.texts.hash_spans(*_encoded(stems))[numbers], says[numbers]
 
 
 def _distinct(keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The keys numbered in the order of appearance, and where each number stands first."""
     table = np.zeros(1 << (2 * len(keys) + 1).bit_length(), np.int64)
     firsts = np.empty(len(keys), np.int64)
-    numbers, known = kernel.intern_spans(keys, table, firsts)
+    numbers, known = kernel.texts.intern_spans(keys, table, firsts)
     return numbers, firsts[:known]
 
 
@@ -265,7 +265,7 @@ def _name_keys(
     firsts_of_words, lasts_of_words = expanded.firsts.copy(), expanded.lasts.copy()
     firsts_of_words[strange] = lasts - [len(word) for word in parts]
     lasts_of_words[strange] = lasts
-    keys: NDArray[np.uint64] = kernel.hash_names(
+    keys: NDArray[np.uint64] = kernel.texts.hash_names(
         tokens,
         counts,
         firsts_of_words,
@@ -287,7 +287,7 @@ def _rescue(
 ) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
     """Let texts of stop words alone keep them: their tokens get new numbers; the terms with those of the new words."""
     numbers: dict[int, int] = {}
-    for text, start in zip(*kernel.silent_texts(tokens, counts, offsets), strict=True):
+    for text, start in zip(*kernel.texts.silent_texts(tokens, counts, offsets), strict=True):
         here = slice(start, start + counts[text])
         tokens[here] = [numbers.setdefault(word, len(words.starts) + len(numbers)) for word in tokens[here].tolist()]
     rescued = [fold(word) for word in words.strings(np.array(list(numbers), dtype=np.int64))]
@@ -302,11 +302,11 @@ def _classes() -> NDArray[np.uint8]:
     classes = np.zeros(0x110000, dtype=np.uint8)
     for code in range(0x33480):  # no letter stands beyond
         if chr(code).isalnum():
-            classes[code] = kernel.WORD
-    classes[ord("_")] = kernel.WORD
-    classes[combining_marks()] = kernel.MARK
+            classes[code] = kernel.texts.WORD
+    classes[ord("_")] = kernel.texts.WORD
+    classes[combining_marks()] = kernel.texts.MARK
     for low, high in EMOJI_RANGES:
         block = classes[low : high + 1]
-        block[block == kernel.SEPARATOR] = kernel.EMOJI
-    classes[[ord("'"), ord("’")]] = kernel.QUOTE
+        block[block == kernel.texts.SEPARATOR] = kernel.texts.EMOJI
+    classes[[ord("'"), ord("’")]] = kernel.texts.QUOTE
     return classes

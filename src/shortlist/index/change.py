@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from shortlist.index import cache, postings
+from shortlist.index.config import Config
 from shortlist.index.postings import Fields
 from shortlist.index.records import DOCUMENT_COLUMNS, Record, batched, passage_checksum, to_document
 from shortlist.index.segment import Segment, SegmentDamaged, merge, with_tables
 from shortlist.index.split import split
-from shortlist.index.store import (
-    Config,
+from shortlist.index.store import Store
+from shortlist.index.sync import Rows, counted
+from shortlist.index.tables import (
     SegmentRow,
-    Store,
     has_stamps,
     has_tombstones,
     read_dead,
@@ -26,7 +27,6 @@ from shortlist.index.store import (
     read_segments,
     write_stamps,
 )
-from shortlist.index.sync import Rows, counted
 from shortlist.index.tokens import get_analyzer
 from shortlist.types import Document, Embedder, Problem, Stamp
 

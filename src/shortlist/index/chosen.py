@@ -11,7 +11,7 @@ from shortlist.index.embed import lasting_name, load_embedder
 from shortlist.types import Embedder
 
 if TYPE_CHECKING:
-    from shortlist.index.store import Config
+    from shortlist.index.config import Config
 
 ONLY_IN_A_PROGRAM = "object:"
 EmbedderSpec = str | Embedder | Callable[[list[str]], Any] | None

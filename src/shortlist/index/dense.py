@@ -97,7 +97,7 @@ def _nearest(part: VectorPart, vector: Vectors, k: int, alive: Mask | None) -> t
             products = part.vectors @ vector
         places = np.arange(len(products)) if alive is None else np.flatnonzero(alive)
         return places, products[places].astype(np.float64)
-    from shortlist.index import kernel  # noqa: PLC0415  # numba: only when there is work for it
+    from shortlist.index.kernel import vectors  # noqa: PLC0415  # numba: only when there is work for it
 
     places = part.signs.candidates(vector, k, np.zeros(0, dtype=bool) if alive is None else alive)
-    return places, kernel.products(part.vectors, places, vector).astype(np.float64)
+    return places, vectors.products(part.vectors, places, vector).astype(np.float64)

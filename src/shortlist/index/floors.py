@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from shortlist.index.store import Config
+from shortlist.index.config import Config
 
 if TYPE_CHECKING:
     from shortlist.index.engines import Engine

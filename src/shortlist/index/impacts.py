@@ -44,17 +44,17 @@ class Impacts:
 
     @classmethod
     def of(cls, postings: Postings, scoring: Scoring, average: float) -> Impacts:
-        from shortlist.index import kernel  # noqa: PLC0415  # numba: only when there is work for it
+        from shortlist.index.kernel import ranking  # noqa: PLC0415  # numba: only when there is work for it
 
         formula = FORMULAS[scoring.formula]
         base, scale = norm(scoring, average)
-        values = kernel.quantise(
+        values = ranking.quantise(
             postings.docs, postings.tfs, postings.lengths, scoring.weights, base, scale,
-            kernel.CODES[formula.gain], scoring.k1, formula.delta, formula.ceiling(scoring.k1),
+            ranking.CODES[formula.gain], scoring.k1, formula.delta, formula.ceiling(scoring.k1),
         )  # fmt: skip
         df = np.diff(postings.starts)
         frequent = np.flatnonzero(df * FREQUENT >= postings.size)
-        tables = kernel.tabulate(postings.docs, values, postings.starts, frequent, postings.size)
+        tables = ranking.tabulate(postings.docs, values, postings.starts, frequent, postings.size)
         return cls(scoring, scale, values, frequent, *tables)
 
     def suits(self, scoring: Scoring, scale: float) -> bool:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,8 +11,9 @@ import numpy as np
 
 from shortlist.index.asked import Asked
 from shortlist.index.formulas import FIELDS, FORMULAS, Scoring, gain_linear
-from shortlist.index.impacts import Impacts, norm
-from shortlist.index.postings import NAME_WORDS, Postings, weighted_length, weighted_tf
+from shortlist.index.impacts import norm
+from shortlist.index.part import ALL, Part, Terms, compiled
+from shortlist.index.postings import NAME_WORDS, weighted_length, weighted_tf
 from shortlist.index.tokens import STOP_WORDS, Analyzer, name_words, span_keys, term_key
 from shortlist.types import Ranking
 
@@ -43,15 +42,6 @@ FEW = 4_000
 
 # Runs of blocks whose best are looked into first, to know what the others must reach.
 STRIPES = 16
-
-# A dead passage is looked up among postings that are so many times as many; fewer are gone through.
-LOOKED_UP = 8
-
-
-def loaded_kernel() -> Any:
-    """The compiled loops, if something has been worth loading them."""
-    return sys.modules.get("shortlist.index.kernel")
-
 
 _done_without = 0  # postings that this process has ranked without numba
 
@@ -83,95 +73,6 @@ def asked_names(query: str) -> set[int]:
     }
 
 
-class Part:
-    """Postings in a snapshot: which of their passages are dead, and where they begin among all positions."""
-
-    def __init__(self, postings: Postings, offset: int = 0, impacts: Impacts | None = None) -> None:
-        self.postings = postings
-        self.offset = offset
-        self.dead: Mask | None = None
-        self.dead_places: NDArray[np.int64] = np.zeros(0, np.int64)
-        self.live = postings.size
-        self.length_sums = postings.length_sums
-        self._weighted: dict[tuple[float, ...], Floats] = {}
-        self._impacts = impacts
-        self._rooms: list[tuple[NDArray[Any], ...]] = []
-
-    def without(self, gone: NDArray[np.int64], offset: int | None = None) -> Part:
-        """The same part with more of its passages dead, at the cost of those."""
-        part = copy(self)
-        part.offset = self.offset if offset is None else offset
-        if len(gone):
-            part.dead = np.zeros(self.postings.size, dtype=bool) if self.dead is None else self.dead.copy()
-            gone = gone[~part.dead[gone]]
-            part.dead[gone] = True
-            part.dead_places = np.union1d(self.dead_places, gone)
-            part.live = self.live - len(gone)
-            part.length_sums = self.length_sums - self.postings.lengths[gone].sum(axis=0, dtype=np.int64)
-        return part
-
-    def find(self, keys: NDArray[np.uint64]) -> Terms:
-        """Where the postings of each key are; an absent key's are empty."""
-        postings = self.postings
-        if kernel := loaded_kernel():
-            return Terms(*kernel.look_up(keys, postings.keys, postings.starts))
-        if not len(postings.keys):
-            nothing = np.zeros(len(keys), np.int64)
-            return Terms(nothing, nothing, nothing)
-        at = np.minimum(np.searchsorted(postings.keys, keys), len(postings.keys) - 1)
-        known = postings.keys[at] == keys
-        starts = postings.starts[at]
-        return Terms(at, starts, np.where(known, postings.starts[at + 1], starts))
-
-    def live_df(self, terms: Terms) -> NDArray[np.int64]:
-        df = terms.ends - terms.starts
-        if self.dead is None:
-            return df
-        docs = self.postings.docs
-        gone = [self._count_dead(docs[start:end]) for start, end in zip(terms.starts, terms.ends, strict=True)]
-        return df - np.array(gone, dtype=np.int64)
-
-    def _count_dead(self, docs: NDArray[np.int32]) -> int:
-        """How many of these ascending passages are dead."""
-        if self.dead is None or not len(docs):
-            return 0
-        if len(docs) < LOOKED_UP * len(self.dead_places):
-            return int(self.dead[docs].sum())
-        at = np.minimum(np.searchsorted(docs, self.dead_places), len(docs) - 1)
-        return int((docs[at] == self.dead_places).sum())
-
-    def weighted_lengths(self, weights: tuple[float, float, float]) -> Floats:
-        if weights not in self._weighted:
-            self._weighted[weights] = weighted_length(self.postings.lengths, weights)
-        return self._weighted[weights]
-
-    def window(self, allowed: Mask | None) -> Mask | None:
-        """What of all positions concerns this part."""
-        return None if allowed is None else allowed[self.offset : self.offset + self.postings.size]
-
-    def alive(self, allowed: Mask | None) -> Mask:
-        """Which passages may be found; empty if all may."""
-        if self.dead is None:
-            return _ALL if allowed is None else allowed
-        return ~self.dead if allowed is None else allowed & ~self.dead
-
-    def impacts(self, scoring: Scoring, average: float) -> Impacts:
-        """Coarse gains of the postings; the same ones until the average length has changed much."""
-        if self._impacts is None or not self._impacts.suits(scoring, norm(scoring, average)[1]):
-            self._impacts = Impacts.of(self.postings, scoring, average)
-        return self._impacts
-
-    def borrow_room(self) -> tuple[NDArray[Any], ...]:
-        """Room to look for the best in; given back, it serves the next query."""
-        try:
-            return self._rooms.pop()
-        except IndexError:
-            return _make_room(self.postings.size)
-
-    def return_room(self, room: tuple[NDArray[Any], ...]) -> None:
-        self._rooms.append(room)
-
-
 def _merged(first: Ranking, second: Ranking, k: int) -> Ranking:
     """The best k of both and those that tie with the last of them."""
     if not len(second.scores):
@@ -185,34 +86,6 @@ def _merged(first: Ranking, second: Ranking, k: int) -> Ranking:
     return Ranking(positions[order], scores[order])
 
 
-class Terms(NamedTuple):
-    """Terms in a part: their places among its keys, and where their postings start and end."""
-
-    places: NDArray[np.int64]
-    starts: NDArray[np.int64]
-    ends: NDArray[np.int64]
-
-
-def _make_room(size: int) -> tuple[NDArray[Any], ...]:
-    """What `kernel.best` works in: bounds of frequent and of all terms, slots, live blocks, blocks in order, and
-    for passages scores, the places found and their scores."""
-    from shortlist.index import kernel  # noqa: PLC0415  # numba: only when there is work for it
-
-    blocks = -(-size // kernel.BLOCK)
-    passages = blocks * kernel.BLOCK
-    return (
-        np.empty(blocks, np.int32),
-        np.empty(blocks, np.int32),
-        np.full(blocks, kernel.NOWHERE),
-        np.empty(blocks + 1, np.uint32),
-        np.empty(blocks, np.uint32),
-        np.empty(passages, np.int32),
-        np.empty(passages, np.uint32),
-        np.empty(passages, np.int32),
-    )
-
-
-_ALL = np.zeros(0, dtype=bool)
 _NOTHING = Ranking(np.zeros(0, np.int64), np.zeros(0))
 
 
@@ -250,10 +123,10 @@ class Lexical:
         keys = self.analyzer.keys(query) if isinstance(query, str) else None
         coarsely = 0 < k <= COARSE_UP_TO and self._formula.gain is not gain_linear
         is_large = self._is_one_part and self.parts[0].postings.docs.size >= COMPILED_FROM
-        if keys is not None and coarsely and is_large and loaded_kernel():
+        if keys is not None and coarsely and is_large and compiled():
             return self._rank_one_part(keys, k, allowed)
         found = self._find(query) if keys is None else self._find_keys(keys)
-        if coarsely and (loaded_kernel() or _is_worth_compiling(int(found.df.sum()))):
+        if coarsely and (compiled() or _is_worth_compiling(int(found.df.sum()))):
             return self._rank_coarsely(found, k, allowed)
         if coarsely and self.size >= SPARSE_FROM:
             return self._rank_sparsely(found, k, allowed)
@@ -274,10 +147,10 @@ class Lexical:
     def _matches(self, at: int, terms: Terms, weights: Floats, allowed: Mask | None) -> Ranking:
         """All that a part holds of these terms, in the order of positions, at the cost of their postings."""
         part = self.parts[at]
-        if kernel := loaded_kernel():
+        if loops := compiled():
             postings = part.postings
             lists = postings.docs, postings.tfs, postings.lengths
-            places, scores = kernel.matches(terms, weights, lists, self._numbers, part.alive(part.window(allowed)))
+            places, scores = loops.matches(terms, weights, lists, self._numbers, part.alive(part.window(allowed)))
             return Ranking(places + part.offset, scores)
         docs, gains = [], []
         for start, end, weight in zip(terms.starts.tolist(), terms.ends.tolist(), weights.tolist(), strict=True):
@@ -353,10 +226,10 @@ class Lexical:
         part = self.parts[0]
         room = part.borrow_room()
         try:
-            found = loaded_kernel().best_of_keys(
+            found = compiled().best_of_keys(
                 np.array(keys, dtype=np.uint64), part.postings.keys, part.postings.starts,
-                loaded_kernel().IDFS[self._formula.idf], self.live, self._prepared(0),
-                k, max(STRIPES, k), _ALL if allowed is None else allowed, room,
+                compiled().IDFS[self._formula.idf], self.live, self._prepared(0),
+                k, max(STRIPES, k), ALL if allowed is None else allowed, room,
             )  # fmt: skip
         finally:
             part.return_room(room)
@@ -378,18 +251,18 @@ class Lexical:
 
     def _best_of_part(self, at: int, terms: Terms, weights: Floats, k: int, floor: float, alive: Mask) -> Ranking:
         """The best k of a part, ties with the last included; of those below the floor some may be missing."""
-        from shortlist.index import kernel  # noqa: PLC0415  # numba: only when there is work for it
+        from shortlist.index.kernel import ranking  # noqa: PLC0415  # numba: only when there is work for it
 
         part = self.parts[at]
         room = part.borrow_room()
         try:
-            places, scores = kernel.best(terms, weights, self._prepared(at), floor, k, max(STRIPES, k), alive, room)
+            places, scores = ranking.best(terms, weights, self._prepared(at), floor, k, max(STRIPES, k), alive, room)
         finally:
             part.return_room(room)
         return Ranking(places + part.offset, scores)
 
     def _prepared(self, at: int) -> tuple[Any, ...]:
-        """What `kernel.best` is told of a part whatever the query."""
+        """What `ranking.best` is told of a part whatever the query."""
         prepared = self._of_parts[at]
         if prepared is None:
             scoring, scale = self.scoring, self._norm[1]
@@ -407,10 +280,17 @@ class Lexical:
     @cached_property
     def _numbers(self) -> tuple[Any, ...]:
         """What the compiled loops are told of the formula."""
-        from shortlist.index import kernel  # noqa: PLC0415  # numba: only when there is work for it
+        from shortlist.index.kernel import ranking  # noqa: PLC0415  # numba: only when there is work for it
 
         base, scale = self._norm
-        return self.scoring.weights, base, scale, kernel.CODES[self._formula.gain], self.scoring.k1, self._formula.delta
+        return (
+            self.scoring.weights,
+            base,
+            scale,
+            ranking.CODES[self._formula.gain],
+            self.scoring.k1,
+            self._formula.delta,
+        )
 
     @property
     def _norm(self) -> tuple[float, float]:
@@ -513,12 +393,12 @@ class Lexical:
         base, scale = self._norm
         docs, tfs = part.postings.docs, part.postings.tfs
         _, starts, ends = terms
-        if loaded_kernel() or int((ends - starts).sum()) >= COMPILED_FROM:
-            from shortlist.index import kernel  # noqa: PLC0415  # numba: only when there is work for it
+        if compiled() or int((ends - starts).sum()) >= COMPILED_FROM:
+            from shortlist.index.kernel import ranking  # noqa: PLC0415  # numba: only when there is work for it
 
-            kernel.accumulate(
+            ranking.accumulate(
                 scores, docs, tfs, lengths, starts, ends, weights, scoring.weights,
-                base, scale, kernel.CODES[formula.gain], scoring.k1, formula.delta,
+                base, scale, ranking.CODES[formula.gain], scoring.k1, formula.delta,
             )  # fmt: skip
             return
         for start, end, weight in zip(starts.tolist(), ends.tolist(), weights.tolist(), strict=True):

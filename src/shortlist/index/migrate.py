@@ -8,11 +8,12 @@ from hashlib import blake2b
 from typing import Any
 
 from shortlist.errors import CorpusError, CorpusMismatch
-from shortlist.index.corpus import Corpus, Elsewhere, Here, closed_on_error, corpus_folder, open_corpus
+from shortlist.index.config import Config
+from shortlist.index.corpus import Corpus, open_corpus
 from shortlist.index.engines import EMBEDDED, Progress, pointers
 from shortlist.index.engines.address import Address
+from shortlist.index.home import Elsewhere, Here, closed_on_error, corpus_folder
 from shortlist.index.records import to_record
-from shortlist.index.store import Config
 from shortlist.types import Document, Problem, Stamp, Stamps
 
 # What an engine itself writes down with a floor.

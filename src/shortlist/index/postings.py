@@ -236,18 +236,18 @@ def _join(
 def _join_compiled(
     parts: Sequence[Postings], moved: Sequence[NDArray[np.int32]]
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int32], NDArray[np.uint32]]:
-    from shortlist.index import kernel  # noqa: PLC0415  # numba: only when there is work for it
+    from shortlist.index.kernel import texts  # noqa: PLC0415  # numba: only when there is work for it
 
     keys, numbers = np.unique(np.concatenate([part.keys for part in parts]), return_inverse=True)
     terms = np.split(numbers, np.cumsum([len(part.keys) for part in parts])[:-1])
     counts = np.zeros(len(keys), np.int64)
     for part, here, to in zip(parts, terms, moved, strict=True):
-        kernel.count_moved(counts, part.docs, part.starts, here, to)
+        texts.count_moved(counts, part.docs, part.starts, here, to)
     starts = np.concatenate(([0], np.cumsum(counts)))
     docs, tfs = np.empty(int(starts[-1]), np.int32), np.empty(int(starts[-1]), np.uint32)
     free = starts[:-1].copy()
     for part, here, to in zip(parts, terms, moved, strict=True):
-        kernel.move(free, part.docs, part.tfs, part.starts, here, to, docs, tfs)
+        texts.move(free, part.docs, part.tfs, part.starts, here, to, docs, tfs)
     return keys[counts > 0], np.append(starts[:-1][counts > 0], starts[-1]), docs, tfs
 
 

@@ -50,14 +50,14 @@ class Signs:
 
     def candidates(self, vector: Vectors, k: int, alive: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Places that may be among the k nearest; `alive` is empty where all are."""
-        from shortlist.index import kernel  # noqa: PLC0415  # numba: only when there is work for it
+        from shortlist.index.kernel import vectors  # noqa: PLC0415  # numba: only when there is work for it
 
         (asked,) = _packed(vector[None, :] > 0)
         sizes = np.abs(vector)
         (heavy,) = _packed((sizes >= np.quantile(sizes, 1.0 - HEAVY))[None, :])
         wanted = max(int(len(self.bits) * COMPARED / len(vector)), min(FOR_EACH * k, AT_MOST), 2 * k)
         distances = np.empty(len(self.bits), np.uint16)
-        places: NDArray[np.int64] = kernel.near(self.bits, asked, heavy, alive, LOOKED_AT * wanted, wanted, distances)
+        places: NDArray[np.int64] = vectors.near(self.bits, asked, heavy, alive, LOOKED_AT * wanted, wanted, distances)
         return places
 
     def arrays(self) -> dict[str, NDArray[Any]]:

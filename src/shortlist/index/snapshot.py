@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from shortlist.errors import InputError
+from shortlist.index.config import Config
 from shortlist.index.dense import Dense, VectorPart
 from shortlist.index.records import DOCUMENT_COLUMNS, batched, find_stamped, passage_checksum, to_document
-from shortlist.index.store import Config
 from shortlist.index.view import Column, Loaded, View
 from shortlist.types import Document, Embedder, Passage, Stamp
 

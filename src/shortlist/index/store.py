@@ -9,38 +9,24 @@ segment that still holds them is merged.
 from __future__ import annotations
 
 import contextlib
-import functools
-import json
 import os
 import sqlite3
 import threading
 import time
 import uuid
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
-
-import numpy as np
 
 from shortlist.errors import CorpusBusy, CorpusDamaged, CorpusError, CorpusMismatch, CorpusNotFound
 from shortlist.index import segment as segments
-from shortlist.index import split
 from shortlist.index.cache import FILE as VECTORS
-from shortlist.index.formulas import Scoring
-from shortlist.index.places import DATABASE as DATABASE
+from shortlist.index.config import Config
+from shortlist.index.places import DATABASE
 from shortlist.index.segment import Segment, SegmentDamaged
-from shortlist.index.tokens import DEFAULT as DEFAULT_ANALYZER
-from shortlist.types import Stamp
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from shortlist.index.tables import SegmentRow, check, initialise
 
 SEGMENTS = "segments"
-APPLICATION_ID = 0x53484C54
-FORMAT = 2
-
 RECENT_SEGMENTS = 16
 
 # How long files without a row may lie about before they are looked for again.
@@ -51,70 +37,6 @@ CACHE_KILOBYTES = 65_536
 
 # How long a writer waits for another one to finish.
 WAIT_SECONDS = 60.0
-
-# A tool's name says more than its prose: nDCG@10 rises on 7 of 10 sets and falls on one against weights of 1. With a k1
-# of 1.2 instead of 1.5 long questions over many passages gain .007, tools lose .003 at most.
-CORPUS_SCORING = Scoring(k1=1.2, weights=(2.0, 1.5, 1.0))
-
-_STAMPS = (
-    "CREATE TABLE stamps(source TEXT, id TEXT, value TEXT NOT NULL, skipped INTEGER NOT NULL, "
-    "PRIMARY KEY (source, id)) WITHOUT ROWID"
-)
-_SCHEMA = f"""
-CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE documents(
-    num INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, hash BLOB NOT NULL, kind TEXT NOT NULL,
-    title TEXT NOT NULL, content TEXT NOT NULL, keywords TEXT NOT NULL, metadata TEXT NOT NULL,
-    source TEXT NOT NULL, locator TEXT NOT NULL, payload TEXT);
-CREATE TABLE passages(
-    num INTEGER PRIMARY KEY AUTOINCREMENT, document INTEGER NOT NULL, ordinal INTEGER NOT NULL,
-    locator TEXT NOT NULL, text TEXT, checksum INTEGER NOT NULL, context TEXT NOT NULL DEFAULT '');
-CREATE INDEX passages_of_document ON passages(document);
-CREATE TABLE segments(
-    first INTEGER PRIMARY KEY, last INTEGER NOT NULL, size INTEGER NOT NULL, file TEXT NOT NULL,
-    bytes INTEGER NOT NULL, written INTEGER NOT NULL, checksum INTEGER NOT NULL);
-CREATE TABLE tombstones(num INTEGER PRIMARY KEY AUTOINCREMENT, passage INTEGER NOT NULL UNIQUE);
-{_STAMPS};
-"""
-
-# What makes a corpus of a format one of the next.
-_UPGRADES = {1: ("ALTER TABLE passages ADD COLUMN context TEXT NOT NULL DEFAULT ''", _STAMPS)}
-
-
-@dataclass(frozen=True, slots=True)
-class Config:
-    """What a corpus was built with, and must be read with."""
-
-    analyzer: str = DEFAULT_ANALYZER
-    embedder: str = "none"  # what to load
-    embedder_name: str = "none"  # what it called itself when the corpus was made
-    dim: int = 0
-    scoring: Scoring = CORPUS_SCORING
-    chunk_size: int = split.CHUNK_SIZE
-    chunk_overlap: int = split.CHUNK_OVERLAP
-    floors: dict[str, float] = field(default_factory=dict)
-    calibrations: dict[str, dict[str, Any]] = field(default_factory=dict)  # what each floor was set for
-
-    def to_json(self) -> str:
-        return json.dumps(asdict(self))
-
-    @classmethod
-    @functools.lru_cache(maxsize=64)  # read anew in every transaction, and nearly always the same
-    def from_json(cls, text: str) -> Config:
-        values = json.loads(text)
-        return cls(**{**values, "scoring": Scoring.from_dict(values["scoring"])})
-
-
-class SegmentRow(NamedTuple):
-    """A live segment: its range of passage numbers, how many it holds, and its file as it was when written."""
-
-    first: int
-    last: int
-    size: int
-    file: str
-    bytes: int
-    written: int
-    checksum: int
 
 
 class Store:
@@ -139,7 +61,7 @@ class Store:
         store = cls(folder)
         if folder is None:
             connection = store._connect(":memory:")
-            _initialise(connection, config)
+            initialise(connection, config)
             store._idle.append(connection)
             return store
         # Drafted where orphans are swept, then linked: complete or not there at all, and never over an existing one.
@@ -149,7 +71,7 @@ class Store:
         try:
             with contextlib.closing(connection):
                 connection.execute("PRAGMA journal_mode = WAL")
-                _initialise(connection, config)
+                initialise(connection, config)
             os.link(draft, folder / DATABASE)
         except (OSError, sqlite3.Error) as error:  # no links here, or another process was quicker and swept the draft
             if not (folder / DATABASE).exists():
@@ -168,7 +90,7 @@ class Store:
         with store._translated():
             connection = store._connect_existing(path)
             try:
-                _check(connection, path)
+                check(connection, path)
             except BaseException:
                 connection.close()
                 raise
@@ -421,108 +343,3 @@ def _waiting(connection: sqlite3.Connection, seconds: float) -> Iterator[None]:
         yield
     finally:
         connection.execute(f"PRAGMA busy_timeout = {int(WAIT_SECONDS * 1000)}")
-
-
-def _initialise(connection: sqlite3.Connection, config: Config) -> None:
-    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    connection.execute(f"PRAGMA user_version = {FORMAT}")
-    connection.executescript(_SCHEMA)
-    connection.executemany("INSERT INTO meta VALUES (?, ?)", [("config", config.to_json()), ("generation", "0")])
-
-
-def _check(connection: sqlite3.Connection, path: Path) -> None:
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if application != APPLICATION_ID:
-        raise CorpusDamaged(
-            f"{path} is not the database of a corpus, or has lost its beginning. Nothing was overwritten. "
-            f"Restore it from a backup, or move it away and build the corpus again from its source."
-        )
-    if version != FORMAT and version not in _UPGRADES:
-        raise CorpusMismatch(
-            f"{path} has format {version}; this version of shortlist reads format {FORMAT}. "
-            f"Build the corpus again from its source."
-        )
-    (pages,) = connection.execute("PRAGMA page_count").fetchone()
-    (page_size,) = connection.execute("PRAGMA page_size").fetchone()
-    if path.stat().st_size < pages * page_size and not Path(f"{path}-wal").exists():
-        raise sqlite3.DatabaseError("the file is cut short")
-    if "documents" not in {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}:
-        raise sqlite3.DatabaseError("its tables are missing")
-    if version != FORMAT:
-        _upgrade(connection)
-
-
-def _upgrade(connection: sqlite3.Connection) -> None:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        (version,) = connection.execute("PRAGMA user_version").fetchone()  # another process may have been quicker
-        for older in range(version, FORMAT):
-            for statement in _UPGRADES[older]:
-                connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {FORMAT}")
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-
-
-def read_config(connection: sqlite3.Connection) -> Config:
-    try:
-        return Config.from_json(_read_meta(connection, "config"))
-    except (ValueError, KeyError, TypeError) as error:
-        raise sqlite3.DatabaseError(f"its configuration cannot be read: {error}") from error
-
-
-def _read_meta(connection: sqlite3.Connection, key: str) -> str:
-    row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-    if row is None:
-        raise sqlite3.DatabaseError(f"its {key} is missing")
-    return str(row[0])
-
-
-def write_config(connection: sqlite3.Connection, config: Config) -> None:
-    connection.execute("UPDATE meta SET value = ? WHERE key = 'config'", (config.to_json(),))
-
-
-def read_generation(connection: sqlite3.Connection) -> int:
-    try:
-        return int(_read_meta(connection, "generation"))
-    except ValueError as error:
-        raise sqlite3.DatabaseError("its generation is no number") from error
-
-
-def read_dead(connection: sqlite3.Connection, row: SegmentRow) -> NDArray[np.int64]:
-    """The numbers of the passages that a segment still holds although they were removed."""
-    query = "SELECT passage FROM tombstones WHERE passage BETWEEN ? AND ? ORDER BY passage"
-    return np.array([passage for (passage,) in connection.execute(query, (row.first, row.last))], dtype=np.int64)
-
-
-def read_last_numbers(connection: sqlite3.Connection) -> tuple[int, int]:
-    """The highest numbers that a document and a passage ever had."""
-    last = dict(connection.execute("SELECT name, seq FROM sqlite_sequence"))
-    return last.get("documents", 0), last.get("passages", 0)
-
-
-def has_stamps(connection: sqlite3.Connection) -> bool:
-    return connection.execute("SELECT 1 FROM stamps LIMIT 1").fetchone() is not None
-
-
-def read_stamps(connection: sqlite3.Connection) -> dict[str, Stamp]:
-    rows = connection.execute("SELECT id, source, value, skipped FROM stamps")
-    return {id: Stamp(id, source, value, bool(skipped)) for id, source, value, skipped in rows}
-
-
-def write_stamps(connection: sqlite3.Connection, stamps: Iterable[Stamp], gone: Iterable[Stamp]) -> None:
-    connection.executemany("DELETE FROM stamps WHERE source = ? AND id = ?", [(item.source, item.id) for item in gone])
-    rows = [(item.source, item.id, item.value, item.skipped) for item in stamps]
-    connection.executemany("INSERT OR REPLACE INTO stamps VALUES (?, ?, ?, ?)", rows)
-
-
-def has_tombstones(connection: sqlite3.Connection) -> bool:
-    return connection.execute("SELECT 1 FROM tombstones LIMIT 1").fetchone() is not None
-
-
-def read_segments(connection: sqlite3.Connection) -> list[SegmentRow]:
-    rows = connection.execute("SELECT first, last, size, file, bytes, written, checksum FROM segments ORDER BY first")
-    return [SegmentRow(*row) for row in rows]

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 from shortlist.errors import CorpusBusy, InputError
 from shortlist.index.engines import Documents, Progress
 from shortlist.index.records import Record, batched, clean, find_stamped, find_stored, to_record
-from shortlist.index.store import read_generation, read_stamps
+from shortlist.index.tables import read_generation, read_stamps
 from shortlist.types import Changes, Document, Problem, Stamp, Stamps
 
 T = TypeVar("T")

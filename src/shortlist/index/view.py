@@ -13,9 +13,12 @@ import numpy as np
 
 from shortlist.errors import CorpusError
 from shortlist.index.change import make_segment, read_passages
-from shortlist.index.lexical import Lexical, Part
+from shortlist.index.config import Config
+from shortlist.index.lexical import Lexical
+from shortlist.index.part import Part
 from shortlist.index.segment import Segment, SegmentDamaged
-from shortlist.index.store import Config, SegmentRow, Store, read_config, read_dead, read_generation, read_segments
+from shortlist.index.store import Store
+from shortlist.index.tables import SegmentRow, read_config, read_dead, read_generation, read_segments
 from shortlist.index.tokens import get_analyzer
 from shortlist.types import Embedder
 

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from shortlist.index import bulk, kernel, lexical, postings
-from shortlist.index.lexical import Lexical, Part
+from shortlist.index.config import CORPUS_SCORING
+from shortlist.index.lexical import Lexical
+from shortlist.index.part import Part
 from shortlist.index.postings import Fields
 from shortlist.index.signs import Signs
-from shortlist.index.store import CORPUS_SCORING
 from shortlist.index.tokens import get_analyzer
 
 Step = Callable[[str, int, int], None]
@@ -39,14 +40,14 @@ def warm(progress: Step | None = None) -> dict[str, int]:
     _rank(Part(made), Part(made, made.size))  # little work, done otherwise
     tell(STEPS[3], 3, len(STEPS))
     _compare()
-    kernel.shares(np.ones(2), 1.0, 0.5)
+    kernel.ranking.shares(np.ones(2), 1.0, 0.5)
     tell("done", len(STEPS), len(STEPS))
     return {name: len(loop.signatures) for name, loop in loops().items()}
 
 
 def loops() -> dict[str, Any]:
     """The compiled functions of the kernel that others call, by name; what only they call is compiled with them."""
-    found = vars(kernel).items()
+    found = (pair for module in (kernel.ranking, kernel.texts, kernel.vectors) for pair in vars(module).items())
     return {name: value for name, value in found if hasattr(value, "signatures") and not name.startswith("_")}
 
 
@@ -62,7 +63,7 @@ def _compare() -> None:
     places = Signs.of(vectors).candidates(vectors[0], 1, np.zeros(0, dtype=bool))
     for kept in (True, False):  # in memory they can be written to, in a file not
         vectors.setflags(write=kept)
-        kernel.products(vectors, places, np.ones(8, dtype=np.float32))
+        kernel.vectors.products(vectors, places, np.ones(8, dtype=np.float32))
 
 
 @contextmanager

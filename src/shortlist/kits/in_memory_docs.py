@@ -9,7 +9,8 @@ from typing import Any
 
 from shortlist.errors import InputError
 from shortlist.index.formulas import Scoring
-from shortlist.index.lexical import Lexical, Part
+from shortlist.index.lexical import Lexical
+from shortlist.index.part import Part
 from shortlist.index.postings import Fields, build
 from shortlist.index.tokens import get_analyzer
 from shortlist.search.tool import how_many

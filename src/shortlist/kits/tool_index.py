@@ -22,7 +22,8 @@ from pydantic import BaseModel, Field, ValidationError
 
 from shortlist.errors import SourceError
 from shortlist.index.formulas import Scoring
-from shortlist.index.lexical import Lexical, Part
+from shortlist.index.lexical import Lexical
+from shortlist.index.part import Part
 from shortlist.index.postings import Fields, build
 from shortlist.index.tokens import get_analyzer
 from shortlist.sources.files import walk

@@ -10,8 +10,9 @@ from typing import Any, TypeGuard
 from shortlist.errors import CorpusError, CorpusNotFound, InputError, RegistryDamaged
 from shortlist.index import trained
 from shortlist.index.chosen import EmbedderSpec
-from shortlist.index.corpus import Corpus, create_corpus, kept_at, open_corpus
+from shortlist.index.corpus import Corpus, create_corpus, open_corpus
 from shortlist.index.engines import EMBEDDED, Progress, pointers
+from shortlist.index.home import kept_at
 from shortlist.index.places import OF_A_PATH, full_name, stored_corpora
 from shortlist.search import registry
 from shortlist.sources import OF_TOOLS, CorpusSource, documents_of

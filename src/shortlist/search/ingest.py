@@ -15,10 +15,11 @@ from typing import Any
 
 from shortlist.errors import SourceError
 from shortlist.index.chosen import EmbedderSpec
-from shortlist.index.corpus import Corpus, create_corpus, kept_at
+from shortlist.index.config import Config
+from shortlist.index.corpus import Corpus, create_corpus
+from shortlist.index.home import kept_at
 from shortlist.index.records import clean
 from shortlist.index.split import split
-from shortlist.index.store import Config
 from shortlist.sources import CorpusSource
 from shortlist.types import Document, Problem, Stamp, Stamps
 

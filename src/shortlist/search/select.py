@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shortlist.errors import InputError
-from shortlist.index.lexical import loaded_kernel
+from shortlist.index.part import compiled
 from shortlist.index.tokens import fold, words
 from shortlist.types import LLM, Hit, Selection, Selector
 
@@ -174,8 +174,8 @@ def large_shares(scores: Floats, temperature: float, least: float) -> tuple[Posi
 
     A score of minus infinity takes no part.
     """
-    if kernel := loaded_kernel():
-        places, shares, count = kernel.shares(scores, float(temperature), float(least))
+    if loops := compiled():
+        places, shares, count = loops.shares(scores, float(temperature), float(least))
         return places, shares, count
     places = np.flatnonzero(scores > -np.inf)
     scaled = scores[places] / temperature

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from shortlist.index.store import Config
+    from shortlist.index.config import Config
     from shortlist.types import Floats
 
 # Below this relevance nothing fits, unless a floor was calibrated for the corpus.

@@ -13,8 +13,8 @@ from typing import Any
 from shortlist.errors import CorpusNotFound, InputError, SourceError
 from shortlist.index.atomic import locked, replace_text
 from shortlist.index.corpus import Corpus, create_corpus
+from shortlist.index.places import DATABASE
 from shortlist.index.records import to_record
-from shortlist.index.store import DATABASE
 from shortlist.kits.retriever import ANALYZER, SCORING, BM25SRetriever, BM25SSettings, read_catalog
 from shortlist.serve.settings import Settings
 from shortlist.serve.state import FORMAT, State, folder_of, read_json

@@ -9,8 +9,9 @@ from fastapi import FastAPI, Query
 from starlette.responses import Response
 
 from shortlist.errors import CorpusNotFound, SourceError
-from shortlist.index.corpus import Corpus, kept_at
+from shortlist.index.corpus import Corpus
 from shortlist.index.engines import EMBEDDED
+from shortlist.index.home import kept_at
 from shortlist.search import registry
 from shortlist.search.corpora import did_you_mean, opened, overview, size_of
 from shortlist.search.disclose import disclose, pointed_at

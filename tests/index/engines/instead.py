@@ -11,8 +11,8 @@ from unittest.mock import patch
 import httpx2
 
 from shortlist.index import corpus
-from shortlist.index.corpus import Elsewhere, Here
 from shortlist.index.engines.address import Address
+from shortlist.index.home import Elsewhere, Here
 
 
 class Nowhere(Elsewhere):

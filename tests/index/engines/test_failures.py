@@ -18,12 +18,12 @@ import pytest
 import shortlist
 from shortlist import Corpus, CorpusMismatch, CorpusNotFound, Document, InputError
 from shortlist.errors import EngineError
+from shortlist.index.config import Config
 from shortlist.index.engines import cluster as asking
 from shortlist.index.engines import schema
 from shortlist.index.engines.address import Address
 from shortlist.index.engines.dialects import DIALECTS
 from shortlist.index.engines.reading import Reading, Remembered
-from shortlist.index.store import Config
 from tests.index.engines.conftest import Make, on_servers
 
 Answer = Callable[[str, str], tuple[int, Any]]

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from shortlist.index.asked import Asked
+    from shortlist.index.config import Config
     from shortlist.index.formulas import Scoring
-    from shortlist.index.store import Config
     from shortlist.index.tokens import Analyzer
     from shortlist.types import Changes, Document, Embedder, Floats, Passage, Positions, Problem, Ranking, Stamps
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from shortlist.errors import CorpusBusy
 from shortlist.index.change import Change
+from shortlist.index.config import Config
 from shortlist.index.engines import Documents, Drift, Progress
 from shortlist.index.records import (
     DOCUMENT_COLUMNS,
@@ -20,16 +21,9 @@ from shortlist.index.records import (
 )
 from shortlist.index.segment import SegmentDamaged
 from shortlist.index.snapshot import Snapshot
-from shortlist.index.store import (
-    Config,
-    Store,
-    read_config,
-    read_last_numbers,
-    read_segments,
-    read_stamps,
-    write_config,
-)
+from shortlist.index.store import Store
 from shortlist.index.sync import BATCH, Rows, compare, sync
+from shortlist.index.tables import read_config, read_last_numbers, read_segments, read_stamps, write_config
 from shortlist.index.view import Views
 
 if TYPE_CHECKING:

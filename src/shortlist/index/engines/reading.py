@@ -14,6 +14,7 @@ import numpy as np
 
 from shortlist.errors import InputError
 from shortlist.index.asked import Asked
+from shortlist.index.config import Config
 from shortlist.index.engines import facets
 from shortlist.index.engines.cluster import Cluster, Search
 from shortlist.index.engines.dialects import WINDOW
@@ -22,7 +23,6 @@ from shortlist.index.engines.pages import PAGE, READY, ids_of_file, pages
 from shortlist.index.engines.rows import SHOWN, Counts, key_of, passage_key, to_passage, unpack_vector
 from shortlist.index.engines.schema import Names
 from shortlist.index.engines.words import ReadWords
-from shortlist.index.store import Config
 from shortlist.types import Embedder, Passage
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shortlist.errors import CorpusBusy, CorpusMismatch, CorpusNotFound, EngineError, InputError
+from shortlist.index.config import Config
 from shortlist.index.engines import Documents, Drift, Progress, facets, schema
 from shortlist.index.engines.cluster import PATIENCE_WRITING, Cluster, reason_of
 from shortlist.index.engines.pages import READY, ids_of_file, pages
@@ -18,7 +19,6 @@ from shortlist.index.engines.rows import STORED, key_of, to_document
 from shortlist.index.engines.schema import PARTS, Names
 from shortlist.index.engines.writing import ROW, Stored, Writing, now, refresh, write_stamps
 from shortlist.index.records import batched, clean, to_record
-from shortlist.index.store import Config
 from shortlist.index.sync import BATCH, compare, counted, sync
 from shortlist.types import Problem, Stamp
 

@@ -16,12 +16,12 @@ import numpy as np
 
 from shortlist.index import cache, postings
 from shortlist.index.change import Unindexed
+from shortlist.index.config import Config
 from shortlist.index.engines import facets
 from shortlist.index.engines.dialects import VECTOR, ZERO
 from shortlist.index.engines.schema import LENGTHS, repetitions
 from shortlist.index.records import Record
 from shortlist.index.split import Piece, split
-from shortlist.index.store import Config
 from shortlist.index.tokens import get_analyzer
 from shortlist.types import Document, Embedder, Passage
 

@@ -13,11 +13,11 @@ from hashlib import blake2b
 from typing import Any
 
 from shortlist.errors import InputError
+from shortlist.index.config import Config
 from shortlist.index.engines.address import Address
 from shortlist.index.engines.dialects import VECTOR, ZERO, Dialect
 from shortlist.index.engines.facets import FIELD as FACETS
 from shortlist.index.formulas import FIELDS
-from shortlist.index.store import Config
 
 FORMAT = 1
 FIRST = "000001"

@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from shortlist.errors import CorpusBusy, EngineError
+from shortlist.index.config import Config
 from shortlist.index.engines.cluster import PATIENCE_WRITING, Cluster, lines, reason_of
 from shortlist.index.engines.rows import Pieces, document_row, key_of, passage_key, passage_rows, what_is_wrong
 from shortlist.index.engines.schema import Names
 from shortlist.index.records import Record, batched
-from shortlist.index.store import Config
 from shortlist.types import Embedder, Problem, Stamp
 
 if TYPE_CHECKING:

@@ -239,7 +239,7 @@ def rm(
     data: Annotated[bool, option("--data", help="Delete what was built, too.")] = False,
 ) -> int:
     """Forget a name. What was built of it stays, unless --data is given."""
-    from shortlist.index.corpus import kept_at
+    from shortlist.index.home import kept_at
 
     stored = kept_at(name) is not None
     if data and stored:

@@ -134,7 +134,7 @@ class _Kept:
         try:
             _ = self.corpus().embedder
         except CorpusMismatch:
-            from shortlist.index.corpus import delete_corpus  # noqa: PLC0415
+            from shortlist.index.home import delete_corpus  # noqa: PLC0415
 
             self.close()
             (self._folder / DIGEST).unlink(missing_ok=True)
