@@ -18,7 +18,7 @@ import numpy as np
 from bench import beir, report
 from shortlist.index.dense import Dense, VectorPart
 from shortlist.index.embed import load_embedder
-from shortlist.index.signs import Signs
+from shortlist.index.rounded import Rounded
 
 K, QUERIES, DIM, CLUSTERS = 10, 200, 384, 2_000
 GRAPHS, MOST_FOR_GRAPHS = (
@@ -103,7 +103,7 @@ class _Numbered:
 
 
 def _shortlist(vectors: Any, queries: Any) -> Ask:
-    index = Dense([VectorPart(vectors, signs=Signs.of(vectors))], _Numbered(queries))
+    index = Dense([VectorPart(vectors, rounded=Rounded.of(vectors))], _Numbered(queries))
     return lambda number: index.rank(str(number), K).positions[:K].tolist()
 
 

@@ -3,7 +3,7 @@
 The servers are those of the tests (`tests/servers`), one node each, with the settings that they are shipped with but
 for a heap of 512 MB; one that cannot be had is left out. Queries are asked one after the other, and each is answered
 with ten hits, text included. `alike` is the share of queries whose first ten are those of the embedded engine, `right`
-the share whose first ten are those of comparing every vector, which the embedded engine itself does only up to 50,000.
+the share whose first ten are those of comparing every vector.
 """
 
 from __future__ import annotations
@@ -132,11 +132,11 @@ def measure(kind: str, data: beir.Set, expected: Answers) -> dict[str, Any]:
 
 def exactly(corpus: Corpus, data: beir.Set, mode: Mode) -> list[list[str]]:
     """The answers of the embedded engine when it compares every vector."""
-    roughly, dense.ROUGHLY_UP_TO = dense.ROUGHLY_UP_TO, 0
+    for_each, dense.ROUNDED_FOR_EACH = dense.ROUNDED_FOR_EACH, 1 << 60
     try:
         return ask(corpus, data, mode)[1]
     finally:
-        dense.ROUGHLY_UP_TO = roughly
+        dense.ROUNDED_FOR_EACH = for_each
 
 
 @contextmanager

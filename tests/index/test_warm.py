@@ -20,7 +20,7 @@ def test_every_loop_is_compiled_and_real_work_needs_no_other_version(monkeypatch
     monkeypatch.setattr(postings, "COMPILED_TEXT", 0)
     monkeypatch.setattr(lexical, "COMPILED_FROM", 0)
     monkeypatch.setattr(segment, "MAPPED_FROM", 0)
-    monkeypatch.setattr(segment, "SIGNS_FROM", 0)
+    monkeypatch.setattr(segment, "ROUNDED_FROM", 0)
     monkeypatch.setattr(retrieve, "ALL_SCORES_BELOW", 0)
     documents = {str(at): {"text": f"words of the document {at}", "even": at % 2 == 0} for at in range(50)}
     corpus = shortlist.build(documents, name="numbers", embedder="light")

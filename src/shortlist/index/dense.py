@@ -1,6 +1,6 @@
 """Which passages mean the same? Exact cosine over the unit vectors of every live passage.
 
-Where there are many, signs tell which may be the nearest, and only those are compared.
+Where there are many, rounded ones tell which may be the nearest, and only those are compared.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from shortlist.index.lexical import top
-from shortlist.index.signs import Signs
+from shortlist.index.rounded import Rounded
 from shortlist.types import Embedder, Ranking
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-# More hits than this are found by comparing everything exactly.
-ROUGHLY_UP_TO = 1_000
+# Of fewer vectors for each that is wanted, all are compared.
+ROUNDED_FOR_EACH = 20
 
 
 class VectorPart(NamedTuple):
@@ -36,7 +36,7 @@ class VectorPart(NamedTuple):
     vectors: Vectors
     dead: Mask | None = None
     offset: int = 0
-    signs: Signs | None = None
+    rounded: Rounded | None = None
 
 
 class Dense:
@@ -92,12 +92,9 @@ class Dense:
 
 def _nearest(part: VectorPart, vector: Vectors, k: int, alive: Mask | None) -> tuple[Positions, Floats]:
     """Places among which are those of a part that belong to the nearest k, in order, and their exact products."""
-    if part.signs is None or k > ROUGHLY_UP_TO:
-        with _blas().limit(limits=1, user_api="blas"):
-            products = part.vectors @ vector
-        places = np.arange(len(products)) if alive is None else np.flatnonzero(alive)
-        return places, products[places].astype(np.float64)
-    from shortlist.index.kernel import vectors  # noqa: PLC0415  # numba: only when there is work for it
-
-    places = part.signs.candidates(vector, k, np.zeros(0, dtype=bool) if alive is None else alive)
-    return places, vectors.products(part.vectors, places, vector).astype(np.float64)
+    if part.rounded is not None and k * ROUNDED_FOR_EACH < len(part.vectors):
+        return part.rounded.nearest(part.vectors, vector, k, np.zeros(0, dtype=bool) if alive is None else alive)
+    with _blas().limit(limits=1, user_api="blas"):
+        products = part.vectors @ vector
+    places = np.arange(len(products)) if alive is None else np.flatnonzero(alive)
+    return places, products[places].astype(np.float64)

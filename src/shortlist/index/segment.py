@@ -22,7 +22,7 @@ from shortlist.index.formulas import FORMULAS, Scoring, gain_linear
 from shortlist.index.impacts import Impacts
 from shortlist.index.postings import Postings
 from shortlist.index.postings import merge as merge_postings
-from shortlist.index.signs import Signs
+from shortlist.index.rounded import Rounded
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,8 +36,8 @@ _PREFIX = struct.Struct("<8sII")
 # From this many postings on, impacts are kept with a segment; below they are quickly made.
 IMPACTS_FROM = 1_000_000
 
-# From this many vectors on, their signs are looked at first; below, exact products are as quick.
-SIGNS_FROM = 50_000
+# From this many vectors on, rounded ones are looked at first; below, exact products are as quick.
+ROUNDED_FROM = 50_000
 
 # Up to this size a file is read whole and its checksum always compared; above it is mapped, and compared only when
 # the file is not the very one that was written.
@@ -60,7 +60,7 @@ class Segment:
     postings: Postings
     vectors: Vectors | None
     impacts: Impacts | None = None
-    signs: Signs | None = None
+    rounded: Rounded | None = None
 
     @property
     def size(self) -> int:
@@ -87,8 +87,8 @@ def with_tables(segment: Segment, scoring: Scoring) -> Segment:
     if len(postings.docs) >= IMPACTS_FROM and FORMULAS[scoring.formula].gain is not gain_linear:
         average = float(postings.length_sums @ np.array(scoring.weights)) / segment.size
         segment = replace(segment, impacts=Impacts.of(postings, scoring, average))
-    if vectors is not None and len(vectors) >= SIGNS_FROM:
-        segment = replace(segment, signs=Signs.of(vectors))
+    if vectors is not None and len(vectors) >= ROUNDED_FROM:
+        segment = replace(segment, rounded=Rounded.of(vectors))
     return segment
 
 
@@ -99,8 +99,8 @@ def write(segment: Segment, path: str) -> int:
         arrays["vectors"] = segment.vectors
     if segment.impacts is not None:
         arrays |= segment.impacts.arrays()
-    if segment.signs is not None:
-        arrays |= segment.signs.arrays()
+    if segment.rounded is not None:
+        arrays |= segment.rounded.arrays()
     layout: dict[str, list[Any]] = {}
     offset, checksum = 0, 0
     for name, array in arrays.items():
@@ -173,7 +173,7 @@ def _parse(data: bytes | mmap.mmap, checksum: int, *, trusted: bool) -> Segment:
         postings=Postings.from_arrays(arrays),
         vectors=arrays.get("vectors"),
         impacts=Impacts.from_arrays(arrays, description["impacts"]) if description["impacts"] else None,
-        signs=Signs.from_arrays(arrays),
+        rounded=Rounded.from_arrays(arrays),
     )
 
 

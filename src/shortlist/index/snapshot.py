@@ -62,7 +62,7 @@ class Snapshot:
                 "or build it again with an embedder."
             )
         parts = [
-            VectorPart(item.segment.vectors, item.part.dead, item.part.offset, item.segment.signs)
+            VectorPart(item.segment.vectors, item.part.dead, item.part.offset, item.segment.rounded)
             for item in self.view.loaded
             if item.segment.vectors is not None
         ]

@@ -16,7 +16,7 @@ from shortlist.index.config import CORPUS_SCORING
 from shortlist.index.lexical import Lexical
 from shortlist.index.part import Part
 from shortlist.index.postings import Fields
-from shortlist.index.signs import Signs
+from shortlist.index.rounded import Rounded
 from shortlist.index.tokens import get_analyzer
 
 Step = Callable[[str, int, int], None]
@@ -47,8 +47,13 @@ def warm(progress: Step | None = None) -> dict[str, int]:
 
 def loops() -> dict[str, Any]:
     """The compiled functions of the kernel that others call, by name; what only they call is compiled with them."""
-    found = (pair for module in (kernel.ranking, kernel.texts, kernel.vectors) for pair in vars(module).items())
-    return {name: value for name, value in found if hasattr(value, "signatures") and not name.startswith("_")}
+    modules = (kernel.ranking, kernel.texts, kernel.vectors)
+    return {
+        name: value
+        for module in modules
+        for name, value in vars(module).items()
+        if hasattr(value, "signatures") and not name.startswith("_") and value.py_func.__module__ == module.__name__
+    }
 
 
 def _rank(*parts: Part) -> None:
@@ -60,10 +65,10 @@ def _rank(*parts: Part) -> None:
 
 def _compare() -> None:
     vectors = np.eye(8, dtype=np.float32)
-    places = Signs.of(vectors).candidates(vectors[0], 1, np.zeros(0, dtype=bool))
+    query = vectors[0].copy()
     for kept in (True, False):  # in memory they can be written to, in a file not
         vectors.setflags(write=kept)
-        kernel.vectors.products(vectors, places, np.ones(8, dtype=np.float32))
+        Rounded.of(vectors).nearest(vectors, query, 1, np.zeros(0, dtype=bool))
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 
 from shortlist.index import formulas, postings
+from shortlist.index.kernel.heap import push
 
 _saturated = njit(inline="always")(formulas.gain_saturated)
 _scaled = njit(inline="always")(formulas.gain_scaled)
@@ -105,23 +106,6 @@ _STRETCH_BITS = np.uint64(STRETCH_BITS - BLOCK_BITS)
 _IN_STRETCH = np.uint64((1 << (STRETCH_BITS - BLOCK_BITS)) - 1)
 _8 = np.uint16(8)
 _255 = np.uint16(255)
-
-
-@njit(cache=True, nogil=True)
-def _push(heap, score):  # type: ignore[no-untyped-def]
-    """Put a score in the place of the smallest of a heap."""
-    parent, size = 0, len(heap)
-    while True:
-        child = 2 * parent + 1
-        if child >= size:
-            break
-        if child + 1 < size and heap[child + 1] < heap[child]:
-            child += 1
-        if heap[child] >= score:
-            break
-        heap[parent] = heap[child]
-        parent = child
-    heap[parent] = score
 
 
 @njit(cache=True, nogil=True)
@@ -266,7 +250,7 @@ def _visit(blocks, terms, tables, room, heap, alive, found, sure):  # type: igno
                 found += 1
                 least = np.int32(sure * (score - error))
                 if least > heap[0]:
-                    _push(heap, least)
+                    push(heap, least)
     return found
 
 

@@ -1,92 +1,93 @@
-"""The loops over vectors: whose signs are near a query's, and what are the products?"""
+"""The loops over vectors: what do rounded ones tell, and what are the products?"""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-WORD_BITS = 64
+from shortlist.index.kernel.heap import push
 
-_1 = np.uint64(1)
+STEPS = 127  # on each side of zero
 
-
-@njit(cache=True, nogil=True, inline="always")
-def _ones(bits):  # type: ignore[no-untyped-def]
-    """How many bits are set."""
-    bits = bits - ((bits >> _1) & np.uint64(0x5555555555555555))
-    bits = (bits & np.uint64(0x3333333333333333)) + ((bits >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    bits = (bits + (bits >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return (bits * np.uint64(0x0101010101010101)) >> np.uint64(56)
+# More than all that is lost in adding up single-precision numbers, as a share of the lengths.
+SLACK = np.float32(1e-5)
 
 
 @njit(cache=True, nogil=True)
-def _measure(bits, query, distances):  # type: ignore[no-untyped-def]
-    """In how many bits each row differs from the query."""
-    for place in range(len(bits)):
-        distance = np.uint64(0)
-        for word in range(len(query)):
-            distance += _ones(bits[place, word] ^ query[word])
-        distances[place] = distance
+def rounded(vectors):  # type: ignore[no-untyped-def]
+    """Vectors in bytes; of each what a step is worth, how far it was moved at most, and its length as rounded."""
+    codes = np.empty(vectors.shape, np.int8)
+    facts = np.empty((len(vectors), 3), np.float32)
+    for place in range(len(vectors)):
+        largest = np.float32(0)
+        for number in vectors[place]:
+            largest = max(largest, abs(number))
+        step = largest / np.float32(STEPS) if largest > 0 else np.float32(1)
+        moved, length = 0.0, 0.0
+        for at in range(vectors.shape[1]):
+            code = np.rint(vectors[place, at] / step)
+            codes[place, at] = np.int8(code)
+            length += np.float64(code * step) ** 2
+            moved += np.float64(vectors[place, at] - code * step) ** 2
+        length = np.sqrt(length)
+        facts[place, 0], facts[place, 1], facts[place, 2] = step, np.sqrt(moved) + SLACK * length, length
+    return codes, facts
 
 
 @njit(cache=True, nogil=True)
-def _reach(distances, far, wanted):  # type: ignore[no-untyped-def]
-    """The least distance within which there are so many as wanted, and how many there are; none is `far`."""
-    counts = np.zeros(far + 1, np.int64)
-    for at in range(np.uint64(len(distances))):
-        counts[distances[at]] += 1
-    most, found = 0, counts[0]
-    while found < wanted and most + 1 < far:
-        most += 1
-        found += counts[most]
-    return np.uint16(most), found
+def multiply(codes, query, products):  # type: ignore[no-untyped-def]
+    """The product of each with the query, in steps."""
+    for place in range(len(codes)):
+        total = np.int32(0)
+        for at in range(len(query)):
+            total += np.int32(codes[place, at]) * np.int32(query[at])
+        products[place] = total
 
 
 @njit(cache=True, nogil=True)
-def _within(distances, most, found):  # type: ignore[no-untyped-def]
-    """The places of the distances up to the most, of which so many were found."""
-    places = np.empty(found + 1, np.int64)
-    written = np.uint64(0)
-    for place in range(np.uint64(len(distances))):
-        places[written] = place
-        written += np.uint64(distances[place] <= most)
-        if written > found:
-            break
-    return places[:found]
+def bound(products, facts, asked, alive, k, most):  # type: ignore[no-untyped-def]
+    """What each product may be at most; and what the k-th largest is at least.
 
-
-@njit(cache=True, nogil=True)
-def near(bits, query, heavy, alive, first, wanted, distances):  # type: ignore[no-untyped-def]
-    """The places, at least so many as wanted, whose bits differ least from the query's, heavy bits counting thrice.
-
-    Among all, only the first so many by plain differences are looked at again with weights.
+    Both sides were rounded: by Cauchy and Schwarz a product differs by no more than what one was moved times the length
+    of the other.
     """
-    far = 3 * WORD_BITS * bits.shape[1] + 1
-    _measure(bits, query, distances)
-    for place in range(len(alive)):
-        if not alive[place]:
-            distances[place] = far
-    most, found = _reach(distances, far, first)
-    places = _within(distances, most, found)
-    again = np.empty(len(places), np.uint16)
-    for number in range(len(places)):
-        place = places[number]
-        distance = np.uint64(distances[place])
-        for word in range(len(query)):
-            distance += np.uint64(2) * _ones((bits[place, word] ^ query[word]) & heavy[word])
-        again[number] = distance
-    most, found = _reach(again, far, wanted)
-    return places[_within(again, most, found)]
+    best = np.full(k, -np.inf, np.float32)
+    least = best[0]
+    step, moved, length = asked[0], asked[1], asked[1] + asked[2]
+    for place in range(len(products)):
+        product = np.float32(products[place]) * facts[place, 0] * step
+        room = length * facts[place, 1] + moved * facts[place, 2]
+        most[place] = product + room
+        if len(alive) and not alive[place]:
+            most[place] = -np.inf
+        elif product - room > least:
+            push(best, product - room)
+            least = best[0]
+    return max(least, np.float32(-3.4e38))
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def products(vectors, places, query):  # type: ignore[no-untyped-def]
-    """The products of some vectors with the query; equal vectors have equal ones."""
-    found = np.empty(len(places), np.float32)
+def _product(first, second):  # type: ignore[no-untyped-def]
+    total = np.float32(0)
+    for at in range(len(first)):
+        total += first[at] * second[at]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def compare(vectors, query, places, most, k):  # type: ignore[no-untyped-def]
+    """The places that may belong to the k nearest, and their products; those that may be the nearest come first.
+
+    Equal vectors have equal products.
+    """
+    best = np.full(k, -np.inf, np.float32)
+    kept, scores, count = np.empty(len(places), np.int64), np.empty(len(places)), 0
     for number in range(len(places)):
-        vector = vectors[places[number]]
-        total = np.float32(0)
-        for at in range(len(query)):
-            total += vector[at] * query[at]
-        found[number] = total
-    return found
+        if most[number] < best[0]:
+            break
+        score = _product(vectors[places[number]], query)
+        kept[count], scores[count] = places[number], score
+        count += 1
+        if score > best[0]:
+            push(best, score)
+    return kept[:count], scores[:count]
