@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import shortlist
 from shortlist import (
@@ -60,6 +61,19 @@ def test_passages_of_cosine_030_and_more_are_shown_four_at_most(angles: Corpus) 
     ]  # fmt: skip
     assert len(ask(angles, "something", llm, threshold=0.05).evidence) == 4
     assert len(ask(angles, "something", llm, threshold=0.05, k=2).evidence) == 2
+
+
+def far(texts: Sequence[str]) -> NDArray[np.float32]:
+    """A model that takes questions for something else than their answers."""
+    return np.array([[1.0, 0.0] if "?" in text else [0.1, 0.99] for text in texts], dtype=np.float32)
+
+
+def test_nearness_by_a_model_is_the_cosine_whatever_words_are_shared() -> None:
+    documents = [Document("hall.txt", "", "The lamp in the hall is green.")]
+    question = "Is the lamp in the hall green?"
+    for embedder, refused in (("default", False), ("light", False), (far, True)):
+        corpus = shortlist.build(documents, in_memory=True, embedder=embedder)
+        assert ask(corpus, question).refused is refused
 
 
 def test_when_nothing_clears_the_threshold_the_model_is_not_asked(angles: Corpus) -> None:

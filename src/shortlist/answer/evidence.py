@@ -1,7 +1,7 @@
 """What may an answer be made of? The passages that come near enough to the question, numbered and named for citing.
 
 Nearness is on one scale, on which 0.30 is the default threshold. For a model whose cosines mean something it is the
-cosine. A static table (one that states its `noise`) misses what only words tell, so there it is the cosine or 0.75
+cosine. A static table misses what only words tell, so there it is the cosine or 0.75
 times the share of the question's words, rare ones weighing more, that the passage holds, whichever is more; without
 vectors it is the latter alone. A floor that was calibrated for the corpus takes the threshold's place: it is compared
 with the score that hits are ranked by.
@@ -73,7 +73,7 @@ def _judged(found: Found, asked: Set[str], threshold: float | None) -> Iterable[
     floor = found.corpus.config.floors.get("auto") if threshold is None else None
     least = THRESHOLD if threshold is None else threshold
     embedder = found.corpus.embedder
-    by_words = embedder is None or hasattr(embedder, "noise")
+    by_words = embedder is None or getattr(embedder, "static", False)
     shared = _shared_words(found, asked) if by_words else [0.0] * len(found.hits)
     for hit, words_shared in zip(found.hits, shared, strict=True):
         nearness = max(hit.signals.get("dense", 0.0), words_shared)

@@ -148,6 +148,7 @@ class TokenTable(models.BaseEmbedder):
     """One vector per token, memory-mapped; a text is the mean of its tokens."""
 
     cached = False
+    static = True
     noise = (0.25, 0.08)
     max_chars = models.MAX_TOKENS * models.CHARS_PER_TOKEN
 
@@ -202,6 +203,7 @@ class LightEmbedder(models.BaseEmbedder):
 
     name = "light"
     cached = False
+    static = True
     noise = (0.35, 0.05)
     _dim: int = 512
 

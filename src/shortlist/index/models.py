@@ -34,6 +34,8 @@ class BaseEmbedder(ABC):
     name: str
     cached = True
     """Encoding is dear: keep the vectors."""
+    static = False
+    """A word has the same vector whatever stands around it: cosines miss what only words tell."""
     noise = (0.0, 0.0)
     """The best cosine that 99 of 100 made-up queries stay below among ten passages, and what each tenfold adds."""
     max_chars: int | None = None
@@ -321,6 +323,8 @@ def _prompts(folder: Path) -> tuple[str, str]:
 
 class Model2Vec(BaseEmbedder):
     """A static model of the model2vec library, by folder or hub name."""
+
+    static = True
 
     def __init__(self, where: str) -> None:
         library = need("model2vec", "model2vec", "model2vec", "A model2vec model")

@@ -44,6 +44,7 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0
 CONNECT_SECONDS = 5.0
 
 _NDJSON = "application/x-ndjson"
+_UNTRUSTED = "CERTIFICATE_VERIFY_FAILED"
 
 
 class Reply(NamedTuple):
@@ -93,8 +94,12 @@ class Cluster:
     def server(self) -> Server:
         """The server's kind and version, which must be one that we know how to ask."""
         if self._server is None:
-            found = self._asked("GET", "/", None, None).body
-            version = found.get("version", {}) if isinstance(found, dict) else {}
+            reply = self._asked("GET", "/", None, None)
+            if reply.status >= 400:
+                raise self._refusal(reply)
+            version = reply.body.get("version") if isinstance(reply.body, dict) else None
+            if not isinstance(version, dict):
+                raise EngineError(f"What answers at {self.address} is neither OpenSearch nor Elasticsearch.")
             server = Server(version.get("distribution", "elasticsearch"), str(version.get("number", "?")))
             self._check(server)
             self._server = server
@@ -145,6 +150,8 @@ class Cluster:
                         method, url + path, content=content, headers=headers, timeout=self._timeout(timeout)
                     )
                 except (self._http.RequestError, self._http.InvalidURL) as error:
+                    if _UNTRUSTED in str(error):
+                        raise self._untrusted(error) from None
                     failure = error
                     self._avoided[url] = time.monotonic() + AVOIDED_SECONDS
                     continue
@@ -190,10 +197,12 @@ class Cluster:
             return True
         import ssl  # noqa: PLC0415  # only for an authority of one's own
 
+        context = ssl.create_default_context()
         try:
-            return ssl.create_default_context(cafile=certificate)
+            context.load_verify_locations(certificate)
         except (OSError, ssl.SSLError) as error:
             raise EngineError(f"The certificate {certificate} cannot be read: {error}.") from None
+        return context
 
     def _timeout(self, given: float | None) -> Any:
         seconds = self.address.timeout if given is None else given
@@ -227,6 +236,18 @@ class Cluster:
             mend = "see whether it runs, and whether its address is right"
         return EngineError(f"The engine {self.address} {what}: {mend}.")
 
+    def _untrusted(self, failure: Any) -> EngineError:
+        return EngineError(
+            f"The certificate of the engine {self.address} is not trusted ({_told(failure)}): name the file with the "
+            f"certificate of its authority in SHORTLIST_ENGINE_CERTIFICATE or engine.certificate."
+        )
+
+    def lost(self, reason: str) -> EngineError:
+        return EngineError(
+            f"The engine {self.address} has lost shards or nodes ({reason}): see GET /_cluster/health, and wait until "
+            f"it is no longer red."
+        )
+
     def _refusal(self, reply: Reply) -> EngineError:
         status, reason = reply.status, reason_of(reply.body)
         if status in (401, 403) and "block" not in reason:
@@ -234,10 +255,7 @@ class Cluster:
             mend = f"the user {who!r} may not do this" if who else "no user was given"
             return EngineError(f"The engine {self.address} refuses ({status}): {mend}.")
         if status in ELSEWHERE:
-            return EngineError(
-                f"The engine {self.address} has lost shards or nodes ({reason}): see GET /_cluster/health, and wait "
-                f"until it is no longer red."
-            )
+            return self.lost(reason)
         if status == BUSY:
             return EngineError(f"The engine {self.address} has too much to do ({reason}). Try again later.")
         return EngineError(f"The engine {self.address} answered {status}: {reason}.")

@@ -352,8 +352,15 @@ class Writing:
 
 
 def refresh(cluster: Cluster, names: Names) -> None:
-    """Let everybody see what was written."""
-    cluster.ask("POST", f"/{names.documents},{names.passages}/_refresh", accept=(404,), patience=PATIENCE_WRITING)
+    """Let everybody see what was written. A server whose shards have no node keeps silent about it for a minute."""
+    indices = f"{names.documents},{names.passages}"
+    try:
+        cluster.ask("POST", f"/{indices}/_refresh", accept=(404,), patience=PATIENCE_WRITING)
+    except EngineError:
+        health = cluster.ask("GET", f"/_cluster/health/{indices}?timeout=1s", accept=(408,)).body
+        if health["status"] == "red":
+            raise cluster.lost(f"shards without a node: {health['unassigned_shards']}") from None
+        raise
 
 
 def write_stamps(cluster: Cluster, names: Names, stamps: Iterable[Stamp], gone: Iterable[Stamp]) -> None:
