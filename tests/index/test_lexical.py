@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import random
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -35,6 +36,12 @@ fields = st.builds(Fields, title=texts, keywords=st.lists(texts, max_size=2), co
 
 def index(passages: Sequence[Fields], scoring: Scoring | None = None) -> Lexical:
     return Lexical([Part(build(passages, plain))], plain, scoring)
+
+
+def forget_loops(patch: pytest.MonkeyPatch) -> None:
+    """Do by numpy what compiled loops would do if they were loaded."""
+    for module in (lexical, part_room):
+        patch.setattr(module, "compiled", lambda loops="ranking": None)
 
 
 def contents(*texts: str) -> list[Fields]:
@@ -117,13 +124,55 @@ def test_scores_equal_those_of_bm25s_on_the_same_tokens(method: str) -> None:
 def test_compiled_loops_give_the_very_scores_of_numpy(formula: str, passages: list[Fields], query: str) -> None:
     ours = index(passages, Scoring(formula, weights=(2.0, 1.5, 1.0)))
     with pytest.MonkeyPatch.context() as patch:
-        for module in (lexical, part_room):
-            patch.setattr(module, "compiled", lambda: None)
+        forget_loops(patch)
         patch.setattr(lexical, "COMPILED_FROM", 1 << 60)
         by_numpy = ours.scores(plain.terms(query))
         assert ours.scores(plain.terms(query)).tolist() == by_numpy.tolist()
         patch.setattr(lexical, "COMPILED_FROM", 0)
         assert ours.scores(plain.terms(query)).tolist() == by_numpy.tolist()
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+@settings(max_examples=40, deadline=None)
+@given(
+    passages=st.lists(fields, min_size=2, max_size=12),
+    query=texts,
+    weights=st.lists(st.floats(0.25, 4), min_size=12, max_size=12),
+    gone=st.sets(st.integers(0, 11), max_size=4),
+    chance=st.randoms(use_true_random=False),
+)
+def test_compiled_loops_look_at_some_passages_as_numpy_does(
+    formula: str, passages: list[Fields], query: str, weights: list[float], gone: set[int], chance: random.Random
+) -> None:
+    from shortlist.index import kernel  # loaded, so that it is compiled
+
+    assert kernel.ranking.BLOCK == 16
+    first, second = build(passages[1:], plain), build(passages[:1], plain)
+    dead = np.array([at for at in gone if at < first.size], dtype=np.int64)
+    parts = [Part(first).without(dead), Part(second, first.size)]
+    ours = Lexical(parts, plain, Scoring(formula, weights=(2.0, 0.0, 1.0)))
+    terms = dict(zip(plain.terms(query), weights, strict=False))
+    some = np.array(chance.choices(range(ours.size), k=6), dtype=np.int64)
+    found = ours.scores_at(terms, some), ours.held_at(terms, some), lexical.asked_names(query)
+    with pytest.MonkeyPatch.context() as patch:
+        forget_loops(patch)
+        by_numpy = ours.scores_at(terms, some), ours.held_at(terms, some), lexical.asked_names(query)
+    assert found[0].tolist() == by_numpy[0].tolist()
+    assert found[1].tolist() == by_numpy[1].tolist()
+    assert found[2] == by_numpy[2]
+
+
+@pytest.mark.parametrize(
+    "query", ["", "it", "Größe prüfen", "北京 烤鸭 \ud800 x", " ".join(f"w{at}" for at in range(40))]
+)
+def test_names_are_the_same_however_they_are_hashed(query: str) -> None:
+    from shortlist.index import kernel  # loaded, so that it is compiled
+
+    assert kernel.texts
+    compiled = lexical.asked_names(query)
+    with pytest.MonkeyPatch.context() as patch:
+        forget_loops(patch)
+        assert lexical.asked_names(query) == compiled
 
 
 def test_loops_that_another_thread_still_loads_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,8 +185,7 @@ def test_loops_that_another_thread_still_loads_are_not_used(monkeypatch: pytest.
 @given(passages=st.lists(fields, min_size=1, max_size=12), queries=st.lists(texts, min_size=1, max_size=4))
 def test_what_earlier_queries_left_behind_changes_no_score(passages: list[Fields], queries: list[str]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        for module in (lexical, part_room):
-            patch.setattr(module, "compiled", lambda: None)
+        forget_loops(patch)
         patch.setattr(lexical, "REMEMBERED_GAINS", 8)
         asked_before = index(passages, Scoring(weights=(2.0, 0.0, 1.0)))
         for query in [*queries, *queries]:

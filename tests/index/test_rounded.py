@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
@@ -79,6 +79,7 @@ def test_few_are_compared(vectors: NDArray[np.float32], queries: NDArray[np.floa
 
 
 @settings(max_examples=60, deadline=None)
+@example(numbers=np.full((2, 2), 1e-45, dtype=np.float32), k=1)
 @given(
     numbers=arrays(
         np.float32,

@@ -46,10 +46,11 @@ class Dense:
         self.parts = parts
         self.embedder = embedder
         self.size = sum(len(part.vectors) for part in parts)
+        self._asked: tuple[str, Vectors] | None = None  # what was encoded last
 
     def rank(self, query: str, k: int, allowed: Mask | None = None, roughly: bool = False) -> Ranking:
         """The k nearest, and all that tie with the last; roughly is for engines elsewhere, and no quicker here."""
-        vector = self.embedder.encode_query(query)
+        vector = self._encoded(query)
         positions, scores = np.zeros(0, np.int64), np.zeros(0)
         if not vector.any():
             return Ranking(positions, scores)
@@ -66,17 +67,22 @@ class Dense:
     def scores_at(self, query: str, positions: Positions) -> Floats:
         """The cosine of some positions that are alive; minus infinity where nothing of the query is known."""
         scores = np.full(len(positions), -np.inf)
-        vector = self.embedder.encode_query(query)
+        vector = self._encoded(query)
         if vector.any():
             for part in self.parts:
                 here = (positions >= part.offset) & (positions < part.offset + len(part.vectors))
                 scores[here] = part.vectors[positions[here] - part.offset] @ vector
         return scores
 
+    def _encoded(self, query: str) -> Vectors:
+        if self._asked is None or self._asked[0] != query:
+            self._asked = query, self.embedder.encode_query(query)
+        return self._asked[1]
+
     def scores(self, query: str, allowed: Mask | None = None) -> Floats:
         """The cosine of every position; minus infinity where nothing is alive, allowed or known of the query."""
         scores = np.full(self.size, -np.inf)
-        vector = self.embedder.encode_query(query)
+        vector = self._encoded(query)
         if not vector.any():
             return scores
         with _blas().limit(limits=1, user_api="blas"):

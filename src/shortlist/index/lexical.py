@@ -66,11 +66,13 @@ def top(scores: Floats, k: int) -> Positions:
 def asked_names(query: str) -> set[int]:
     """The keys of all names that a query may hold; a mere stop word ("it", "no") must be all of it."""
     asked = name_words(query)
-    return {
-        key
-        for start, end, key in span_keys(asked, NAME_WORDS)
-        if end - start > 1 or asked[start] not in STOP_WORDS or len(asked) == 1
-    }
+    alone = [word not in STOP_WORDS or len(asked) == 1 for word in asked]
+    if asked and (loops := compiled("texts")):
+        encoded = [word.encode("utf-8", "replace") for word in asked]
+        ends = np.cumsum([len(word) + 1 for word in encoded]) - 1
+        buffer = np.frombuffer(b" ".join(encoded), np.uint8)
+        return set(loops.hash_runs(buffer, ends, NAME_WORDS, np.array(alone)).tolist())
+    return {key for start, end, key in span_keys(asked, NAME_WORDS) if end - start > 1 or alone[start]}
 
 
 def _merged(first: Ranking, second: Ranking, k: int) -> Ranking:
@@ -148,9 +150,7 @@ class Lexical:
         """All that a part holds of these terms, in the order of positions, at the cost of their postings."""
         part = self.parts[at]
         if loops := compiled():
-            postings = part.postings
-            lists = postings.docs, postings.tfs, postings.lengths
-            places, scores = loops.matches(terms, weights, lists, self._numbers, part.alive(part.window(allowed)))
+            places, scores = loops.matches(terms, weights, part.lists, self._numbers, part.alive(part.window(allowed)))
             return Ranking(places + part.offset, scores)
         docs, gains = [], []
         for start, end, weight in zip(terms.starts.tolist(), terms.ends.tolist(), weights.tolist(), strict=True):
@@ -175,8 +175,8 @@ class Lexical:
         alive = np.ones(len(positions), dtype=bool)
         for part in self.parts:
             if part.dead is not None:
-                here = (positions >= part.offset) & (positions < part.offset + part.postings.size)
-                alive[here] = ~part.dead[positions[here] - part.offset]
+                here, places = part.among(positions)
+                alive[here] = ~part.dead[places]
         return alive
 
     def scores_at(self, terms: Asked, positions: Positions) -> Floats:
@@ -185,17 +185,33 @@ class Lexical:
         if self._formula.gain is gain_linear:
             return self._scores(found, None)[positions]
         scores = np.zeros(len(positions))
-        for weight, part, postings, here in self._postings_at(found, positions):
-            scores[here] += self._gains(part, postings, weight)[1]
+        if compiled():
+            for here, (gained, _) in self._look_at(found, positions):
+                scores[here] = gained
+        else:
+            for weight, part, postings, here in self._postings_at(found, positions):
+                scores[here] += self._gains(part, postings, weight)[1]
         return np.where(self.is_alive(positions), scores, 0.0)
 
     def held_at(self, terms: Asked, positions: Positions) -> Floats:
         """What share of all terms, weighed by their idf, the passage at each position holds."""
         found = self._find(terms)
         held = np.zeros(len(positions))
-        for weight, _, _, here in self._postings_at(found, positions):
-            held[here] += weight
+        if compiled():
+            for here, (_, weight) in self._look_at(found, positions):
+                held[here] = weight
+        else:
+            for one, _, _, here in self._postings_at(found, positions):
+                held[here] += one
         return held / max(float((found.counts * found.idf).sum()), 1e-9)
+
+    def _look_at(self, found: Found, positions: Positions) -> Iterator[tuple[NDArray[np.int64], tuple[Floats, Floats]]]:
+        """Of each part, which of the positions lie in it, their scores, and what the terms weigh that they hold."""
+        weights = found.counts * found.idf
+        for part, terms in zip(self.parts, found.terms, strict=True):
+            here, places = part.among(positions)
+            if len(here):
+                yield here, compiled().look_at(places, terms, weights, part.lists, self._numbers)
 
     def _postings_at(
         self, found: Found, positions: Positions
@@ -203,8 +219,7 @@ class Lexical:
         """The weight of each term, and where a part has it at these positions: among its postings, and at which."""
         weights = (found.counts * found.idf).tolist()
         for part, where in zip(self.parts, found.terms, strict=True):
-            here = np.flatnonzero((positions >= part.offset) & (positions < part.offset + part.postings.size))
-            places = positions[here] - part.offset
+            here, places = part.among(positions)
             for start, end, weight in zip(where.starts.tolist(), where.ends.tolist(), weights, strict=True):
                 docs = part.postings.docs[start:end]
                 at = np.searchsorted(docs, places)
@@ -266,9 +281,9 @@ class Lexical:
         prepared = self._of_parts[at]
         if prepared is None:
             scoring, scale = self.scoring, self._norm[1]
-            postings, impacts = self.parts[at].postings, self.parts[at].impacts(scoring, self.average)
+            impacts = self.parts[at].impacts(scoring, self.average)
             prepared = self._of_parts[at] = (
-                (postings.docs, postings.tfs, postings.lengths),
+                self.parts[at].lists,
                 (impacts.values, impacts.frequent),
                 (impacts.maxima, impacts.skips, impacts.packed),
                 self._numbers,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shortlist.index.formulas import Scoring
-    from shortlist.types import Floats, Mask
+    from shortlist.types import Floats, Mask, Positions
 
 # A dead passage is looked up among postings that are so many times as many; fewer are gone through.
 LOOKED_UP = 8
@@ -24,9 +24,9 @@ LOOKED_UP = 8
 ALL = np.zeros(0, dtype=bool)
 
 
-def compiled() -> Any:
-    """The compiled loops that rank, if something has been worth loading them; None while another thread does so."""
-    return getattr(sys.modules.get("shortlist.index.kernel"), "ranking", None)
+def compiled(loops: str = "ranking") -> Any:
+    """The compiled loops of a kind, if something has been worth loading them; None while another thread does so."""
+    return getattr(sys.modules.get("shortlist.index.kernel"), loops, None)
 
 
 class Terms(NamedTuple):
@@ -98,6 +98,16 @@ class Part:
         if weights not in self._weighted:
             self._weighted[weights] = weighted_length(self.postings.lengths, weights)
         return self._weighted[weights]
+
+    @property
+    def lists(self) -> tuple[NDArray[Any], ...]:
+        """Passages, counts and lengths, as the compiled loops take them."""
+        return self.postings.docs, self.postings.tfs, self.postings.lengths
+
+    def among(self, positions: Positions) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Which of some positions lie in this part, and at which of its places."""
+        here = np.flatnonzero((positions >= self.offset) & (positions < self.offset + self.postings.size))
+        return here, positions[here] - self.offset
 
     def window(self, allowed: Mask | None) -> Mask | None:
         """What of all positions concerns this part."""

@@ -61,6 +61,8 @@ def _rank(*parts: Part) -> None:
     ranker.rank("some name", 3)
     ranker.rank("some name", 3, np.ones(ranker.size, dtype=bool))
     ranker.scores(["some", "name"])
+    ranker.scores_at(["some", "name"], np.arange(2))
+    ranker.named("some name")
 
 
 def _compare() -> None:

@@ -442,6 +442,26 @@ def look_up(keys, part_keys, part_starts):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def look_at(places, terms, weights, postings, numbers):  # type: ignore[no-untyped-def]
+    """The score of each of these passages, and what the terms weigh that it holds."""
+    docs, tfs, lengths = postings
+    field_weights, base, scale, code, k1, delta = numbers
+    scores, held = np.zeros(len(places)), np.zeros(len(places))
+    for number in range(len(places)):
+        doc = places[number]
+        norm = base + scale * _length(lengths, doc, field_weights)
+        for term in range(len(weights)):
+            end = terms[2][term]
+            at = _find(docs, terms[1][term], end, doc)
+            if at < end and docs[at] == doc:
+                held[number] += weights[term]
+                tf = _weighted(tfs[at], field_weights)
+                if tf != 0.0:
+                    scores[number] += weights[term] * _gain(code, tf, norm, k1, delta)
+    return scores, held
+
+
+@njit(cache=True, nogil=True)
 def matches(terms, weights, postings, numbers, alive):  # type: ignore[no-untyped-def]
     """All passages of a part that gain by these terms, in order, and their scores: a merge of a few short lists."""
     docs, tfs, lengths = postings

@@ -42,6 +42,26 @@ def hash_spans(buffer, starts, ends):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def hash_runs(buffer, ends, longest, alone):  # type: ignore[no-untyped-def]
+    """`tokens.term_key` of every run of up to so many words; a single word only where it may stand alone.
+
+    Words are separated by one byte each, and end where `ends` says.
+    """
+    keys, found = np.empty(len(ends) * longest, np.uint64), 0
+    for first in range(len(ends)):
+        hash = _BASIS
+        begin = ends[first - 1] + 1 if first else 0
+        for last in range(first, min(first + longest, len(ends))):
+            for at in range(begin, ends[last]):
+                hash = (hash ^ np.uint64(buffer[at])) * _PRIME
+            begin = ends[last]
+            if last > first or alone[first]:
+                keys[found] = _mixed(hash)
+                found += 1
+    return keys[:found]
+
+
+@njit(cache=True, nogil=True)
 def _code_point(buffer, at):  # type: ignore[no-untyped-def]
     """The code point of several bytes that begins there in UTF-8, and how many they are."""
     first, second = np.uint32(buffer[at]), np.uint32(buffer[at + 1]) & np.uint32(0x3F)

@@ -22,7 +22,9 @@ def rounded(vectors):  # type: ignore[no-untyped-def]
         largest = np.float32(0)
         for number in vectors[place]:
             largest = max(largest, abs(number))
-        step = largest / np.float32(STEPS) if largest > 0 else np.float32(1)
+        step = largest / np.float32(STEPS)
+        if step == 0:
+            step = np.float32(1)
         moved, length = 0.0, 0.0
         for at in range(vectors.shape[1]):
             code = np.rint(vectors[place, at] / step)
