@@ -47,11 +47,11 @@ def test_what_is_usual_counts_only_where_a_model_is_named(monkeypatch: pytest.Mo
     monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
     assert llm_settings() == Llm()
     assert connect(llm_settings()) is None
-    assert unnamed_model() == "OPENAI_API_KEY"
+    assert unnamed_model(llm_settings()) == "OPENAI_API_KEY"
     monkeypatch.setenv("OPENAI_MODEL", "small")
     model = connect(llm_settings())
     assert model is not None
-    assert (model.url, model.model, unnamed_model()) == ("https://api.openai.com/v1", "small", "")
+    assert (model.url, model.model, unnamed_model(llm_settings())) == ("https://api.openai.com/v1", "small", "")
     monkeypatch.delenv("OPENAI_MODEL")
     (tmp_path / "settings.yaml").write_text("llm:\n  model: file\n")
     assert llm_settings() == Llm(model="file", key="sk-1")  # type: ignore[arg-type]

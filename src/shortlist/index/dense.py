@@ -13,6 +13,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from shortlist.index.lexical import top
+from shortlist.index.part import among
 from shortlist.index.rounded import Rounded
 from shortlist.types import Embedder, Ranking
 
@@ -46,7 +47,7 @@ class Dense:
         self.parts = parts
         self.embedder = embedder
         self.size = sum(len(part.vectors) for part in parts)
-        self._asked: tuple[str, Vectors] | None = None  # what was encoded last
+        self._encoded = lru_cache(maxsize=1)(embedder.encode_query)
 
     def rank(self, query: str, k: int, allowed: Mask | None = None, roughly: bool = False) -> Ranking:
         """The k nearest, and all that tie with the last; roughly is for engines elsewhere, and no quicker here."""
@@ -70,14 +71,9 @@ class Dense:
         vector = self._encoded(query)
         if vector.any():
             for part in self.parts:
-                here = (positions >= part.offset) & (positions < part.offset + len(part.vectors))
-                scores[here] = part.vectors[positions[here] - part.offset] @ vector
+                here, places = among(positions, part.offset, len(part.vectors))
+                scores[here] = part.vectors[places] @ vector
         return scores
-
-    def _encoded(self, query: str) -> Vectors:
-        if self._asked is None or self._asked[0] != query:
-            self._asked = query, self.embedder.encode_query(query)
-        return self._asked[1]
 
     def scores(self, query: str, allowed: Mask | None = None) -> Floats:
         """The cosine of every position; minus infinity where nothing is alive, allowed or known of the query."""

@@ -29,6 +29,12 @@ def compiled(loops: str = "ranking") -> Any:
     return getattr(sys.modules.get("shortlist.index.kernel"), loops, None)
 
 
+def among(positions: Positions, offset: int, size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Which of some positions lie in a part of so many that begins at the offset, and at which of its places."""
+    here = np.flatnonzero((positions >= offset) & (positions < offset + size))
+    return here, positions[here] - offset
+
+
 class Terms(NamedTuple):
     """Terms in a part: their places among its keys, and where their postings start and end."""
 
@@ -106,8 +112,7 @@ class Part:
 
     def among(self, positions: Positions) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Which of some positions lie in this part, and at which of its places."""
-        here = np.flatnonzero((positions >= self.offset) & (positions < self.offset + self.postings.size))
-        return here, positions[here] - self.offset
+        return among(positions, self.offset, self.postings.size)
 
     def window(self, allowed: Mask | None) -> Mask | None:
         """What of all positions concerns this part."""

@@ -42,11 +42,12 @@ def llm_settings(folder: Path | None = None) -> Llm:
         raise InputError(f"{place / FILE}: llm.{wrong} is not understood; known are the texts {known}.") from None
 
 
-def unnamed_model(folder: Path | None = None) -> str:
-    """Which of the usual variables does not count, since no model is named; empty if none does."""
+def unnamed_model(llm: Llm, folder: Path | None = None) -> str:
+    """Which of the usual variables does not count, since no model is named; empty if all that are set do."""
+    if llm.model:
+        return ""
     environment = _environment(folder or Path.cwd())
-    named = llm_settings(folder).model
-    return "" if named else next((variable for variable in USUAL if environment.get(variable)), "")
+    return next((variable for variable in USUAL if variable in environment), "")
 
 
 def connect(llm: Llm) -> OpenAIChat | None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -50,6 +53,19 @@ def make(address: str | None) -> Iterator[Make]:
     yield create
     for corpus in made:
         corpus.close()
+
+
+@contextmanager
+def listening(server: ThreadingHTTPServer) -> Iterator[int]:
+    """A server that answers in a thread of its own; its port."""
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
 
 
 def everywhere(function: Any) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import socket
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -24,7 +23,7 @@ from shortlist.index.engines import schema
 from shortlist.index.engines.address import Address
 from shortlist.index.engines.dialects import DIALECTS
 from shortlist.index.engines.reading import Reading, Remembered
-from tests.index.engines.conftest import Make, on_servers
+from tests.index.engines.conftest import Make, listening, on_servers
 
 Answer = Callable[[str, str], tuple[int, Any]]
 
@@ -47,15 +46,8 @@ def answering(answer: Answer) -> Iterator[str]:
 
         def log_message(self, *_: Any) -> None: ...
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with listening(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as port:
+        yield f"127.0.0.1:{port}"
 
 
 def hello(number: str, distribution: str = "opensearch") -> Answer:

@@ -10,7 +10,6 @@ import os
 import ssl
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -28,7 +27,7 @@ import shortlist
 from shortlist import Document
 from shortlist.errors import EngineError
 from shortlist.index.engines.address import sign_in
-from tests.index.engines.conftest import on_servers
+from tests.index.engines.conftest import listening, on_servers
 
 ALLOWED = "Basic " + base64.b64encode(b"ann:se:cret").decode()
 DOCUMENTS = [Document("tea", "Tea", "Black tea takes four minutes."), Document("rice", "Rice", "Rice takes twelve.")]
@@ -112,15 +111,8 @@ def guarded(server: str, certificates: Certificates) -> Iterator[str]:
     guard.daemon_threads = True
     guard.handle_error = lambda *_: None  # type: ignore[method-assign]  # who does not trust it hangs up
     guard.socket = context.wrap_socket(guard.socket, server_side=True, do_handshake_on_connect=False)
-    thread = threading.Thread(target=guard.serve_forever)
-    thread.start()
-    try:
-        yield f"https://127.0.0.1:{guard.server_port}"
-    finally:
-        guard.shutdown()
-        thread.join()
-        guard.server_close()
-        client.close()
+    with client, listening(guard) as port:
+        yield f"https://127.0.0.1:{port}"
 
 
 @pytest.fixture(scope="module")

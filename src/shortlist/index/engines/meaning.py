@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,11 +32,11 @@ class ReadMeaning:
     def __init__(self, reading: Reading, embedder: Embedder) -> None:
         self._reading = reading
         self.embedder = embedder
-        self._encoded: dict[str, Vectors] = {}
+        self._encoded = lru_cache(maxsize=1)(embedder.encode_query)
 
     def rank(self, query: str, k: int, allowed: Condition | None = None, roughly: bool = False) -> Ranking:
         """The k nearest, and those that tie with the last of them; roughly means as the engine compares them."""
-        vector = self._vector(query)
+        vector = self._encoded(query)
         if not vector.any() or not k:
             return Ranking(np.zeros(0, np.int64), np.zeros(0))
         compared = self._reading.size <= COMPARED_UP_TO
@@ -56,22 +57,17 @@ class ReadMeaning:
 
     def foreseen(self, query: str, k: int, allowed: Condition | None, roughly: bool, about: int) -> list[Search]:
         """What `rank` will ask, if there are about so many passages."""
-        vector = self._vector(query)
+        vector = self._encoded(query)
         if not vector.any() or not k:
             return []
         return [self._search(vector, _depth(k, roughly), allowed, about <= COMPARED_UP_TO, roughly)]
 
     def scores_at(self, query: str, positions: Positions) -> Floats:
-        vector = self._vector(query)
+        vector = self._encoded(query)
         if not vector.any():
             return np.full(len(positions), -np.inf)
         self._reading.fetch(positions, self._reading.vectors, "unit")
         return self._products(vector, positions)
-
-    def _vector(self, query: str) -> Vectors:
-        if query not in self._encoded:
-            self._encoded = {query: self.embedder.encode_query(query)}
-        return self._encoded[query]
 
     def _search(self, vector: Vectors, depth: int, allowed: Condition | None, compared: bool, roughly: bool) -> Search:
         dialect, asked = self._reading.cluster.dialect, direction(vector)

@@ -204,12 +204,15 @@ def _model(out: Output, agent: bool, extractive: bool) -> OpenAIChat | None:
 
     if agent and extractive:
         raise WrongUsage("--agent needs a language model, and --extractive asks none: leave one of them out.")
-    llm = None if extractive else connect(llm_settings())
+    if extractive:
+        return None
+    settings = llm_settings()
+    llm = connect(settings)
     if agent and llm is None:
         raise WrongUsage(
             "--agent needs a language model: set SHORTLIST_LLM_URL and SHORTLIST_LLM_MODEL (and _KEY), here or in .env."
         )
-    if llm is None and not extractive and (variable := unnamed_model()):
+    if llm is None and (variable := unnamed_model(settings)):
         out.note(f"No model is asked: {variable} is set, but SHORTLIST_LLM_MODEL (or OPENAI_MODEL) does not name one.")
     return llm
 
