@@ -11,6 +11,8 @@ import shortlist
 FLOORS = {
     "types": 0,
     "errors": 0,
+    "_files": 0,
+    "_paths": 0,
     "sources": 1,
     "index": 1,
     "search": 2,

@@ -13,6 +13,7 @@ from shortlist import InputError
 from shortlist.eval.metrics import depth_of, first_rank, metric
 
 RANKED = ["a", "b", "c", "d", "e"]
+CUTOFFS = (1, 5, 10)
 GRADES = {"b": 3.0, "d": 1.0, "gone": 2.0}  # b is second, d fourth, one was not found
 
 
@@ -117,20 +118,14 @@ def test_all_measures_equal_those_of_trec_eval() -> None:
     pytrec_eval = pytest.importorskip(
         "pytrec_eval", reason="pytrec-eval-terrier has no wheel for this machine; figures of ranx are compared above"
     )
-    names = {
-        "ndcg@1": "ndcg_cut_1",
-        "ndcg@10": "ndcg_cut_10",
-        "recall@5": "recall_5",
-        "recall@10": "recall_10",
-        "precision@5": "P_5",
-        "precision@10": "P_10",
-        "hit@5": "success_5",
-        "mrr": "recip_rank",
-        "map": "map",
-    }
+    theirs_by_ours = {"ndcg": "ndcg_cut", "recall": "recall", "precision": "P", "hit": "success"}
+    names = {f"{ours}@{k}": f"{theirs}_{k}" for ours, theirs in theirs_by_ours.items() for k in CUTOFFS}
+    names |= {"mrr": "recip_rank", "map": "map"}
     relevance, rankings = made_up()
     runs = {query: {id: float(100 - place) for place, id in enumerate(ranked)} for query, ranked in rankings.items()}
-    theirs = pytrec_eval.RelevanceEvaluator(relevance, {"ndcg_cut", "recall", "P", "success", "recip_rank", "map"})
+    cutoffs = ",".join(map(str, CUTOFFS))  # pytrec_eval reports a cutoff only if it is named
+    measures = {f"{theirs}.{cutoffs}" for theirs in theirs_by_ours.values()} | {"recip_rank", "map"}
+    theirs = pytrec_eval.RelevanceEvaluator(relevance, measures)
     for query, values in theirs.evaluate(runs).items():
         grades = {id: float(grade) for id, grade in relevance[query].items()}
         for name, their_name in names.items():

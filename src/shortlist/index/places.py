@@ -1,31 +1,18 @@
-"""Where do things lie? The XDG directories, each with a variable that overrides it."""
+"""The folders of stored corpora and how their names are written."""
 
 from __future__ import annotations
 
-import os
 from hashlib import blake2b
 from pathlib import Path
 from urllib.parse import quote, unquote
 
+from shortlist._paths import data_dir
 from shortlist.errors import InputError
 from shortlist.index.records import clean
 
-APPLICATION = "shortlist"
 DATABASE = "corpus.db"  # in the folder of a corpus
 LONGEST = 200  # bytes; most file systems take 255
 OF_A_PATH = ("tools:", "docs:")  # names that are a path with a word before it
-
-
-def data_dir() -> Path:
-    return _place("SHORTLIST_DATA_DIR", "user_data_dir")
-
-
-def config_dir() -> Path:
-    return _place("SHORTLIST_CONFIG_DIR", "user_config_dir")
-
-
-def cache_dir() -> Path:
-    return _place("SHORTLIST_CACHE_DIR", "user_cache_dir")
 
 
 def corpus_dir(name: str) -> Path:
@@ -71,12 +58,3 @@ def _folder_name(name: str) -> str:
     if len(folder.encode()) > LONGEST:
         folder = f"{folder[:40]}~{blake2b(name.encode(), digest_size=8).hexdigest()}"
     return folder
-
-
-def _place(variable: str, function: str) -> Path:
-    override = os.environ.get(variable)
-    if override:
-        return Path(override).expanduser()
-    import platformdirs  # noqa: PLC0415  # only when no variable is set
-
-    return Path(getattr(platformdirs, function)(APPLICATION, appauthor=False))

@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from shortlist._files import locked, replace_text
+from shortlist._paths import config_dir
 from shortlist.errors import InputError, RegistryDamaged
-from shortlist.index.atomic import locked, replace_text
 from shortlist.index.engines import EMBEDDED
 from shortlist.index.engines.address import Address
-from shortlist.index.places import OF_A_PATH, config_dir, corpus_dir, full_name, stored_corpora
+from shortlist.index.places import OF_A_PATH, corpus_dir, full_name, stored_corpora
 from shortlist.sources import SOURCES, CorpusSource
 
 FILE = "corpora.json"

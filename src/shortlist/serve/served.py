@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from shortlist._files import locked, replace_text
 from shortlist.errors import CorpusNotFound, InputError, SourceError
-from shortlist.index.atomic import locked, replace_text
 from shortlist.index.corpus import Corpus, create_corpus
 from shortlist.index.places import DATABASE
 from shortlist.index.records import to_record

@@ -8,9 +8,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from shortlist._files import locked, replace_text
+from shortlist._paths import data_dir
 from shortlist.errors import SourceError
-from shortlist.index.atomic import locked, replace_text
-from shortlist.index.places import data_dir
 from shortlist.serve.settings import Settings
 
 FORMAT = 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from shortlist.index.places import data_dir
+from shortlist._paths import data_dir
 from tests.serve.cli.conftest import Shell
 
 

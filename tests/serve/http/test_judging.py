@@ -13,8 +13,8 @@ from starlette.exceptions import HTTPException
 
 import shortlist
 from shortlist import Document
+from shortlist._paths import data_dir
 from shortlist.eval import compare, evaluate_discovery, lint_corpus, parse_cases, study
-from shortlist.index.places import data_dir
 from shortlist.serve import judging
 from tests.serve.http.conftest import TOOLS, Make, Start, until
 from tests.serve.http.test_ask import told

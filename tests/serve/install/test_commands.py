@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from shortlist.index.atomic import replace_text
+from shortlist._files import replace_text
 from shortlist.serve import install
 from shortlist.serve.cli import ERROR, OK, USAGE, run
 from shortlist.serve.install import files

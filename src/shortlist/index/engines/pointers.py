@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
+from shortlist._files import replace_text
 from shortlist.errors import CorpusDamaged, InputError
-from shortlist.index.atomic import replace_text
 from shortlist.index.engines.address import Address
 
 FILE = "engine.json"

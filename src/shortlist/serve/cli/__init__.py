@@ -107,7 +107,7 @@ def _sentence(error: Exception) -> str:
 
 def _elsewhere(file: str | bytes | int) -> str:
     """How to mend an error about a file in one of our own folders, or on the way to it."""
-    from shortlist.index.places import cache_dir, config_dir, data_dir
+    from shortlist._paths import cache_dir, config_dir, data_dir
 
     places = {"SHORTLIST_DATA_DIR": data_dir, "SHORTLIST_CONFIG_DIR": config_dir, "SHORTLIST_CACHE_DIR": cache_dir}
     path = Path(os.fsdecode(file)) if isinstance(file, str | bytes) else Path()

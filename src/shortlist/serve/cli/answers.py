@@ -185,7 +185,7 @@ def _line_editing() -> Iterator[None]:
     except ImportError:
         yield
         return
-    from shortlist.index.places import data_dir
+    from shortlist._paths import data_dir
 
     file = data_dir() / "chat_history"
     with suppress(OSError):

@@ -137,7 +137,7 @@ def _corpora() -> Iterator[Check]:
 
 
 def _places() -> dict[str, Path]:
-    from shortlist.index.places import cache_dir, config_dir, data_dir
+    from shortlist._paths import cache_dir, config_dir, data_dir
 
     return {"config": config_dir(), "data": data_dir(), "cache": cache_dir()}
 

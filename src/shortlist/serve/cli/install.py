@@ -59,7 +59,7 @@ def install(
     """Let an agent start `shortlist mcp`: write that into its configuration, and leave all else there as it is."""
     from importlib.util import find_spec
 
-    from shortlist.index.places import config_dir
+    from shortlist._paths import config_dir
     from shortlist.serve.install import Moves, Places, agents_named, installing
 
     places, scope = Places(), _scope(project, user)
@@ -83,7 +83,7 @@ def uninstall(
     dry_run: DryRun = False,
 ) -> int:
     """Take what `install` wrote out of an agent's configuration again, and nothing else."""
-    from shortlist.index.places import config_dir
+    from shortlist._paths import config_dir
     from shortlist.serve.install import Moves, Places, agents_named, uninstalling
 
     places, scope = Places(), _scope(project, user)

@@ -73,6 +73,6 @@ def _row(result: SearchResult) -> dict[str, Any]:
 
 
 def _file(given: str | None) -> Path:
-    from shortlist.index.places import data_dir
+    from shortlist._paths import data_dir
 
     return Path(given).expanduser() if given else data_dir() / "tool-index.json"

@@ -30,8 +30,8 @@ def folders_of(entry: Registration) -> list[Path]:
 
 def watch(out: Output, places: Sequence[Path], act: Callable[[], object]) -> None:
     """Act after each burst of changes below the places, until Ctrl-C."""
+    from shortlist._paths import data_dir
     from shortlist.index.models import need
-    from shortlist.index.places import data_dir
 
     watchfiles = need("watchfiles", "watchfiles", "watch", "Watching")
     own = data_dir().resolve()

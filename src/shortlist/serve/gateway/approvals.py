@@ -12,8 +12,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from shortlist._files import locked, replace_text
 from shortlist.errors import SourceError
-from shortlist.index.atomic import locked, replace_text
 
 FORMAT = 1
 

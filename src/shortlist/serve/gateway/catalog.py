@@ -15,9 +15,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from shortlist._files import replace_text
+from shortlist._paths import data_dir
 from shortlist.errors import SourceError
-from shortlist.index.atomic import replace_text
-from shortlist.index.places import data_dir
 from shortlist.serve.gateway.approvals import Parts, add_approved, changed_parts, hash_of, parts_of, read_approved
 from shortlist.serve.gateway.doubts import doubt, looks, refusal
 from shortlist.sources.mcp_config import Server

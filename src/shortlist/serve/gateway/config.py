@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 
+from shortlist._paths import config_dir, data_dir
 from shortlist.errors import SourceError
-from shortlist.index.places import config_dir, data_dir
 from shortlist.sources.mcp_config import Server, servers_in_files, usual_files
 from shortlist.sources.places import project_folders
 from shortlist.types import Problem

@@ -14,8 +14,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shortlist._files import replace_text
 from shortlist.errors import CorpusMismatch, ShortlistError
-from shortlist.index.atomic import replace_text
 from shortlist.serve.gateway.catalog import Catalog
 from shortlist.sources.mcp import document_of
 from shortlist.types import Document, Problem

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from shortlist._files import replace_text
 from shortlist.errors import SourceError
-from shortlist.index.atomic import replace_text
 
 MARK = "\ufeff"  # that some editors write at the beginning
 

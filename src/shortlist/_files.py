@@ -1,4 +1,4 @@
-"""How is a small file changed so that nobody ever sees half of a change?"""
+"""Atomic replacement of small files, and a lock between processes."""
 
 from __future__ import annotations
 
