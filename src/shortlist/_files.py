@@ -58,3 +58,15 @@ def replace_text(path: Path, text: str, *, private: bool = False) -> None:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def stamp_of(*paths: Path) -> tuple[int, ...]:
+    """What changes when any of the files does, comes or goes."""
+    found: list[int] = []
+    for path in paths:
+        try:
+            status = path.stat()
+            found += status.st_mtime_ns, status.st_ino, status.st_size
+        except OSError:
+            found.append(0)
+    return tuple(found)

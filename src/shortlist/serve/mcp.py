@@ -1,4 +1,4 @@
-"""How does an agent ask over MCP? Five tools and the resources, each a thin door to an act; errors are sentences."""
+"""The MCP server for agents: six tools and the resources, each a thin layer over one function; errors are sentences."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ from shortlist.serve.gateway.index import NAME as TOOLS
 from shortlist.serve.mcp_tools import DEFINITIONS, INSTRUCTIONS, MOST_RESULTS, NAME, RESULTS
 
 if TYPE_CHECKING:
+    from mcp.server.session import ServerSession
+
     from shortlist.types import LLM
 
 log = logging.getLogger("shortlist.mcp")
@@ -60,6 +62,9 @@ class Door:
     def instructions(self) -> str:
         return INSTRUCTIONS.format(summary=self._collection.summary())
 
+    def ask_roots(self, session: ServerSession) -> None:
+        self._gateway.roots.ask(session)
+
     def warm(self) -> None:
         """Load ahead what the first question needs."""
         if self._warming is None:
@@ -90,8 +95,8 @@ class Door:
             return found
 
         found = await _within(FIND_SECONDS, find)
-        if held := len(self._gateway.catalog.held()):
-            notes.append(f"{held} tools are held back: see status.")
+        if kind in (None, "tool"):
+            notes += self._gateway.pending_notes()
         return found | ({"note": " ".join(notes)} if notes else {})
 
     async def read(
@@ -114,13 +119,16 @@ class Door:
                 return acts.read(self._collection.corpora(within), wanted, locator, offset)
             except CorpusNotFound:
                 if within is None:
-                    self._gateway.find(id)  # which says what is meant, or why it is held back
+                    self._gateway.find(id)  # which says what is meant, or why it is not offered
                 raise
 
         return await _within(FIND_SECONDS, shown)
 
-    async def call(self, tool: str | None, arguments: Any = None) -> types.CallToolResult:
-        found, raw = await self._gateway.call(tool or "", arguments)
+    async def call_read(self, tool: str | None, arguments: Any = None) -> types.CallToolResult:
+        return await self.call(tool, arguments, only_reads=True)
+
+    async def call(self, tool: str | None, arguments: Any = None, *, only_reads: bool = False) -> types.CallToolResult:
+        found, raw = await self._gateway.call(tool or "", arguments, only_reads=only_reads)
         try:
             answered = types.CallToolResult.model_validate(raw)
         except ValueError:
@@ -167,11 +175,15 @@ class Door:
                 | ({"problem": problem} if (problem := self._collection.problems.get(name)) else {})
                 for name, kinds in counts.items()
             ]
-            held = [{"tool": _printable(tool.id), "reason": tool.held} for tool in self._gateway.catalog.held()]
-            return {"servers": self._gateway.status(), "held": held, "corpora": corpora}
+            tools = self._gateway.catalog.pending()
+            pending = [{"tool": _printable(tool.id), "reason": tool.pending} for tool in tools]
+            return {"servers": self._gateway.status(), "pending": pending, "corpora": corpora}
 
+        await self._gateway.follow()
         self._gateway.wake()
-        return await _within(FIND_SECONDS, look)
+        shown = await _within(FIND_SECONDS, look)
+        notes = self._gateway.pending_notes()
+        return shown | ({"note": " ".join(notes)} if notes else {})
 
     async def skills(self, start: int) -> tuple[list[types.Resource], int | None]:
         """Some of the skills as resources, and where to go on."""
@@ -196,7 +208,8 @@ class Door:
         tool = self._gateway.catalog.tools().get(item["id"]) if item["corpus"] == TOOLS else None
         if tool is None:
             return item
-        shown = {key: value for key, value in item.items() if key != "locator"} | {"text": _cut(tool.description, 1000)}
+        shown = {key: value for key, value in item.items() if key != "locator"}
+        shown |= {"text": _cut(tool.description, 1000), "access": tool.access}
         is_short = len(json.dumps(tool.schema, ensure_ascii=False)) <= LONGEST_SCHEMA
         return shown | ({"input_schema": tool.schema} if is_short else {"note": "Its schema is long: read it."})
 
@@ -304,6 +317,12 @@ def make_server(door: Door) -> Server[Any]:
         on_list_resource_templates=list_templates,
         on_read_resource=read_resource,
     )
+
+    async def ask_roots(ctx: Any, _: Any) -> None:
+        door.ask_roots(ctx.session)
+
+    for method in ("notifications/initialized", "notifications/roots/list_changed"):
+        server.add_notification_handler(method, types.NotificationParams, ask_roots)
     return server
 
 

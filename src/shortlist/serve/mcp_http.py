@@ -19,12 +19,12 @@ from shortlist.errors import MissingExtra, ShortlistError
 from shortlist.index.corpus import Corpus
 from shortlist.index.places import stored_corpora
 from shortlist.serve.collection import LEFT_OUT, SKILLS, Collection
-from shortlist.serve.gateway.config import Configured, configured
+from shortlist.serve.gateway.config import Configuration
 from shortlist.serve.gateway.gateway import Gateway
 from shortlist.serve.guard import EXTEND
 from shortlist.serve.problems import problem, status_of
 from shortlist.serve.served import NAME, log
-from shortlist.serve.settings import Settings, is_loopback
+from shortlist.serve.settings import PROGRAM, Settings, is_loopback
 from shortlist.serve.v1 import Shelf
 
 if TYPE_CHECKING:
@@ -154,8 +154,10 @@ def add_mcp(app: FastAPI, shelf: Shelf, llm: LLM | None, settings: Settings) -> 
         except ImportError as error:
             raise MissingExtra("mcp", "mcp", "What agents ask") from error
         is_gateway = settings.mcp.upstream and knows_callers
-        found = configured(settings.mcp.config)
-        gateway = Gateway(found if is_gateway else Configured(home=found.home))
+        # A settings file comes with a folder, so the files that it names wait for approval like those of a project.
+        named_by_file = settings.origins.get("mcp.config") not in (None, PROGRAM)
+        configuration = Configuration(settings.mcp.config, needs_trust=named_by_file)
+        gateway = Gateway(configuration) if is_gateway else Gateway(home=configuration.home)
         shelved = Shelved(shelf, all_stored=only is None)
         collection = Collection(gateway, shelved, with_skills=only is None or SKILLS in only)
         return StreamableHTTPSessionManager(

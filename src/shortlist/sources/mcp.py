@@ -158,7 +158,7 @@ async def connected(
             transport = streamable_http_client(server.url, http_client=http)
         else:
             parameters = StdioServerParameters(
-                command=server.command, args=list(server.args), env=dict(server.env), cwd=server.folder
+                command=server.command, args=list(server.args), env=dict(server.env), cwd=server.cwd
             )
 
             def ended(unheard: str) -> None:

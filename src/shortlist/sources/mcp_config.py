@@ -1,4 +1,4 @@
-"""Which MCP servers are configured, and how is each reached?"""
+"""Configured MCP servers: which files name them, how each is reached, and which files wait for the user's approval."""
 
 from __future__ import annotations
 
@@ -6,18 +6,24 @@ import builtins
 import json
 import os
 import re
+import shlex
 import sys
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from shortlist._paths import config_dir
+from shortlist._redact import redact, redact_words, secrets_in_url, secrets_in_words
 from shortlist.errors import SourceError
+from shortlist.sources.mcp_trust import is_trusted, key_of
 from shortlist.sources.places import project_folders
 from shortlist.types import Problem
 
+OWN_FILE = "mcp.json"  # in our configuration directory
 KEYS = ("mcpServers", "servers")
 PROJECT_FILES = (".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json")
 USER_FILES = (".claude.json", ".cursor/mcp.json")
@@ -26,8 +32,6 @@ APPLICATION_FILES = ("Claude/claude_desktop_config.json", "Code/User/mcp.json")
 # Which tools of a server are wanted, in the words of several programs.
 ALLOW = ("allow", "includeTools", "enabled_tools")
 DENY = ("deny", "excludeTools", "disabledTools", "disabled_tools")
-
-SHORTEST_SECRET = 4  # what is shorter, such as a port or a flag, stands in many a message by chance
 
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 _STRING_OR_COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
@@ -42,7 +46,7 @@ class Server:
     command: str = field(default="", repr=False)
     args: tuple[str, ...] = field(default=(), repr=False)
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    folder: Path | None = None
+    cwd: Path | None = None  # None: the directory that the process which starts it runs in
     url: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     is_sse: bool = False
@@ -50,12 +54,14 @@ class Server:
     allow: tuple[str, ...] = ()  # names of tools, * for anything; none allows all
     deny: tuple[str, ...] = ()
     seconds: float | None = None  # that a call may take, if the configuration says so
+    file: Path | None = None  # that configures it
+    project: Path | None = None  # whose file configures it; None if the user does
 
     @property
     def identity(self) -> str:
         """What it is, whatever it is called and whichever secrets it is given."""
-        told = [self.command, *self.args, self.url, str(self.folder or "")]
-        text = json.dumps([self.without_secrets(part) for part in told])
+        places = [str(place or "") for place in (self.cwd, self.project)]
+        text = json.dumps([self.without_secrets(part) for part in (self.command, *self.args, self.url)] + places)
         return blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
     def offers(self, tool: str) -> bool:
@@ -65,37 +71,124 @@ class Server:
         return not self.allow or any(fnmatchcase(tool, pattern) for pattern in self.allow)
 
     def without_secrets(self, text: str) -> str:
-        """A text without what was in the server's environment, headers, query or variables."""
-        address, _, query = self.url.partition("?")
-        user, _, _ = address.partition("://")[2].rpartition("@")
-        hidden = [*self.env.values(), *self.headers.values(), *self.secrets, *re.split("[&=]", query), *user.split(":")]
-        words = {word for value in hidden for word in (value, *value.split()) if len(word) >= SHORTEST_SECRET}
-        for word in sorted(words, key=len, reverse=True):
-            text = text.replace(word, "***")
-        return text
+        """A text without what is in the server's environment, headers and variables, or looks like a secret in its
+        arguments and address."""
+        named = [*self.env.items(), *self.headers.items(), *(("", value) for value in self.secrets)]
+        words = [(name, word) for name, value in named for word in (value, *value.split())]
+        return redact(text, [*words, *secrets_in_words([self.command, *self.args]), *secrets_in_url(self.url)])
 
 
-def usual_files() -> list[Path]:
-    """The configuration files of project and user that are there, the project's first."""
+@dataclass(frozen=True, slots=True)
+class Pending(Problem):
+    """A project's file, by its path, that names servers and was not approved by the user as it is now."""
+
+    servers: int = 0
+
+    @classmethod
+    def of(cls, path: Path, servers: int) -> Pending:
+        are_pending = "1 MCP server is" if servers == 1 else f"{servers} MCP servers are"
+        reason = f"{are_pending} pending approval in {_printable(str(path))}. The user can review them: {{}}"
+        return cls(str(path), reason.format(cls.command_for(path)), str(path), servers)
+
+    @staticmethod
+    def command_for(path: Path) -> str:
+        """What the user runs to review the file."""
+        return f"shortlist mcp trust {shlex.quote(_printable(str(path)))}"
+
+
+class ConfigurationFile:
+    """A file that names servers, read once: what is checked is what is used."""
+
+    def __init__(self, path: Path, *, needs_trust: bool = False) -> None:
+        self.path = Path(key_of(path))
+        self.project = project_of(self.path) or (self.path.parent if needs_trust else None)
+        try:
+            self.content = path.expanduser().read_bytes()
+        except OSError as error:
+            raise SourceError(f"The configuration {path} cannot be read: {error}.") from None
+
+    @cached_property
+    def data(self) -> Mapping[str, Any]:
+        try:
+            data = json.loads(_without_comments(self.content.decode("utf-8-sig")))
+        except (ValueError, RecursionError) as error:
+            raise SourceError(f"The configuration {self.path} cannot be read: {error}.") from None
+        if not isinstance(data, Mapping):
+            raise SourceError(f"The configuration {self.path} is no mapping.")
+        return data
+
+    @property
+    def names_servers(self) -> bool:
+        """Whether it has a list of servers; the settings of a program may have none."""
+        return bool(self.data.keys() & set(KEYS))
+
+    def entries(self) -> dict[str, Any]:
+        """The servers as written, nothing expanded, without those that are switched off and without ourselves."""
+        entries = _entries(self.data, str(self.path)).items()
+        return {str(name): entry for name, entry in entries if not _is_off(entry) and not _is_ourselves(entry)}
+
+    def pending(self) -> Pending | None:
+        """What waits for the user's approval, if anything does."""
+        if self.project is None or is_trusted(self.path, self.content):
+            return None
+        count = len(self.entries())
+        return Pending.of(self.path, count) if count else None
+
+    def servers(self) -> Iterator[Server | Problem]:
+        """Its servers with variables replaced, or only what is pending."""
+        pending = self.pending()
+        if pending:
+            yield pending
+            return
+        # A relative directory is seen from the project or, in a file of the user, from where we were started.
+        folder = self.project or Path.cwd()
+        for server in servers_of(self.data, folder, str(self.path)):
+            yield replace(server, file=self.path, project=self.project) if isinstance(server, Server) else server
+
+
+def user_files() -> list[Path]:
+    """The configuration files of the user, ours first, whether they are there or not."""
     home = Path.home()
     if sys.platform == "darwin":
         applications = home / "Library" / "Application Support"
     else:
         applications = Path(os.environ.get("APPDATA") or os.environ.get("XDG_CONFIG_HOME") or home / ".config")
+    places = [config_dir() / OWN_FILE, *(home / name for name in USER_FILES)]
+    return [place.resolve() for place in (*places, *(applications / name for name in APPLICATION_FILES))]
+
+
+def project_files() -> list[Path]:
+    """The configuration files that a project may have here, whether they are there or not."""
     places = [folder / name for folder in project_folders() for name in PROJECT_FILES]
-    places += [home / name for name in USER_FILES] + [applications / name for name in APPLICATION_FILES]
-    return list(dict.fromkeys(place.resolve() for place in places if place.is_file()))
+    return [place for place in places if project_of(place)]
 
 
-def servers_in_files(paths: list[Path], *, settings_too: bool = False) -> Iterator[Server | Problem]:
+def project_of(path: Path) -> Path | None:
+    """The folder of the project that a file belongs to; None for any file of the user's own."""
+    if path.resolve() in user_files():
+        return None
+    for name in PROJECT_FILES:
+        parts = Path(name).parts
+        for place in (path, path.resolve()):  # a link is what it is called, and what it points to
+            if place.parts[-len(parts) :] == parts:
+                return place.parents[len(parts) - 1]
+    return None
+
+
+def usual_files() -> list[Path]:
+    """The configuration files that are there: our own, those of the project, those of the user's agents."""
+    own, *agents = user_files()
+    return [place for place in dict.fromkeys((own, *project_files(), *agents)) if place.is_file()]
+
+
+def servers_in_files(paths: Sequence[Path], *, settings_too: bool = False) -> Iterator[Server | Problem]:
     """The servers that these files configure; of one name the first. A program's settings may name none at all."""
     taken: set[str] = set()
     for path in paths:
-        config = _load(path)
-        if settings_too and not config.keys() & set(KEYS):
+        file = ConfigurationFile(path)
+        if settings_too and not file.names_servers:
             continue
-        folder = path.parent.parent if path.parent.name in (".vscode", ".cursor") else path.parent
-        for server in servers_of(config, folder, str(path)):
+        for server in file.servers():
             name = server.name if isinstance(server, Server) else server.id
             if name not in taken:
                 taken.add(name)
@@ -104,13 +197,8 @@ def servers_in_files(paths: list[Path], *, settings_too: bool = False) -> Iterat
 
 def servers_of(config: Mapping[str, Any], folder: Path, where: str) -> Iterator[Server | Problem]:
     """The servers of a configuration; one that is broken is a Problem under its name."""
-    servers = next((config[key] for key in KEYS if key in config), None)
-    if servers is None and config and all(_is_entry(entry) for entry in config.values()):
-        servers = config
-    if not isinstance(servers, Mapping):
-        raise SourceError(f"{where} has no mapping named 'mcpServers' or 'servers' at its top.")
-    for name, entry in servers.items():
-        if isinstance(entry, Mapping) and (entry.get("disabled") is True or entry.get("enabled") is False):
+    for name, entry in _entries(config, where).items():
+        if _is_off(entry):
             continue
         try:
             yield _server(str(name), entry, folder)
@@ -118,19 +206,55 @@ def servers_of(config: Mapping[str, Any], folder: Path, where: str) -> Iterator[
             yield Problem(str(name), f"The server {name} in {where} {error}.", str(name))
 
 
+def outline(name: str, entry: Any) -> dict[str, Any]:
+    """What an entry would run or contact, as written: nothing expanded, secrets hidden.
+
+    Of variables and headers only the names are shown, and the value where it would be expanded.
+    """
+    read = entry if isinstance(entry, Mapping) else {}
+    args, url = read.get("args"), str(read.get("url") or "")
+    words = [str(word) for word in (read.get("command") or "", *(args if isinstance(args, list) else ()))]
+    command, *shown = redact_words(words)
+    found: dict[str, Any] = {"name": name, "command": command, "args": shown, "cwd": str(read.get("cwd") or "")}
+    found["url"] = redact(url, [(key, value) for key, value in secrets_in_url(url) if not _VARIABLE.search(value)])
+    for key in ("env", "headers"):
+        named = read[key] if isinstance(read.get(key), Mapping) else {}
+        found[key] = [f"{each}={value}" if _VARIABLE.search(str(value)) else str(each) for each, value in named.items()]
+    return found
+
+
+def _entries(config: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    servers = next((config[key] for key in KEYS if key in config), None)
+    if servers is None and config and all(_is_entry(entry) for entry in config.values()):
+        servers = config
+    if not isinstance(servers, Mapping):
+        raise SourceError(f"{where} has no mapping named 'mcpServers' or 'servers' at its top.")
+    return servers
+
+
 def _is_entry(entry: Any) -> bool:
     return isinstance(entry, Mapping) and ("command" in entry or "url" in entry)
 
 
-def _load(path: Path) -> Mapping[str, Any]:
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-        data = json.loads(_without_comments(text))
-    except (OSError, ValueError, RecursionError) as error:
-        raise SourceError(f"The configuration {path} cannot be read: {error}.") from None
-    if not isinstance(data, Mapping):
-        raise SourceError(f"The configuration {path} is no mapping.")
-    return data
+def _is_off(entry: Any) -> bool:
+    return isinstance(entry, Mapping) and (entry.get("disabled") is True or entry.get("enabled") is False)
+
+
+def _is_ourselves(entry: Any) -> bool:
+    if not isinstance(entry, Mapping):
+        return False
+    args = entry.get("args")
+    return runs_shortlist([entry.get("command"), *(args if isinstance(args, list) else ())])
+
+
+def runs_shortlist(words: Sequence[Any]) -> bool:
+    """Whether a command line runs `shortlist mcp`, as that of an agent's own configuration does."""
+    stems = [Path(word).stem if isinstance(word, str) else "" for word in words]
+    return "shortlist" in stems and "mcp" in stems[stems.index("shortlist") :]
+
+
+def _printable(text: str) -> str:
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def _without_comments(text: str) -> str:
@@ -152,7 +276,7 @@ def _server(name: str, entry: Any, folder: Path) -> Server:
         command,
         read.list("args"),
         read.mapping("env"),
-        folder / read.text("cwd"),
+        folder / cwd if (cwd := read.text("cwd")) else None,
         url,
         read.mapping("headers"),
         entry.get("type") == "sse",

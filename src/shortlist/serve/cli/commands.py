@@ -28,7 +28,11 @@ COMMANDS = {command_name(function): command(function) for functions in PANELS.va
 # Groups of commands: their help, their panel, and what is in them.
 GROUPS: dict[str, tuple[str, str, tuple[Callable[..., int], ...]]] = {
     "tools": ("A registry of tools, each described by a JSON file.", "Find", (tools.index, tools.search)),
-    "mcp": ("One MCP server for an agent, in place of all others.", "Serve", (mcp.run, mcp.status, mcp.approve)),
+    "mcp": (
+        "One MCP server for an agent, in place of all others.",
+        "Serve",
+        (mcp.run, mcp.status, mcp.trust, mcp.approve, mcp.allow, mcp.deny),
+    ),
     "config": ("Where settings come from.", "Care", (care.show,)),
 }
 GROUPED = {

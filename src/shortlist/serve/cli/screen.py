@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -208,33 +209,79 @@ class Screen:
             self.say("What has no size yet is built when it is first used.", "dim")
 
     def servers(self, data: Mapping[str, Any]) -> None:
-        table = _table("server", "state", "tools", "held back", "")
+        table = _table("server", "state", "tools", "read-only", "pending", "")
         for row in data["servers"]:
             tools = "-" if row["tools"] is None else f"{row['tools']:,}"
-            said = [row.get("problem", ""), *(f"{name}: {why}" for name, why in row.get("refused", {}).items())]
-            about = Text(_printable(" ".join(filter(None, said))), "dim")
-            table.add_row(Text(row["name"], "bold"), row["state"], tools, str(row.get("held") or "-"), about)
+            notes = [row.get("problem", ""), *(f"{name}: {why}" for name, why in row.get("refused", {}).items())]
+            notes += [f"{row['denied']:,} denied"] if row.get("denied") else []
+            about = Text(_printable(" ".join(filter(None, notes))), "dim")
+            counts = (str(row.get(key) or "-") for key in ("read_only", "pending"))
+            table.add_row(Text(_printable(row["name"]), "bold"), row["state"], tools, *counts, about)
         if data["servers"]:
             self._print(table)
         else:
             self.say("No server is configured.", "yellow")
-        self._held(data["held"])
+        for row in data["pending_files"]:
+            servers = "1 server is" if row["servers"] == 1 else f"{row['servers']} servers are"
+            self.say(f"{servers} pending approval in {_printable(_short(row['file']))}.", "yellow")
+        if data["pending_files"]:
+            self.say("Review with: shortlist mcp trust", "dim")
+        self.pending_tools(data["pending"])
 
     def approved(self, data: Mapping[str, Any]) -> None:
         for name in data["approved"]:
             self.say(f"{_printable(name)} is approved.")
-        if data["held"] or not data["approved"]:
-            self._held(data["held"])
-            if not data["held"]:
-                self.say("Nothing is held back.")
+        if data["pending"] or not data["approved"]:
+            self.pending_tools(data["pending"])
+            if not data["pending"]:
+                self.say("No tool is pending approval.")
 
-    def _held(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    def pending_tools(self, rows: Sequence[Mapping[str, Any]]) -> None:
         for row in rows:
-            name, reason = _printable(row["tool"]), _printable(row["reason"])
-            self._print(Text.assemble("Held back: ", (name, "bold"), f". {reason}"))
-            self._print(Padding(Text(_printable(row["description"]), "dim"), (0, 0, 0, 4)))
+            self._print(
+                Text.assemble("Pending approval: ", (_printable(row["tool"]), "bold"), f". {_printable(row['reason'])}")
+            )
+            for change in row["changes"]:
+                note = "" if change["waits"] else " (needs no approval)"
+                self._print(Padding(Text(f"{_printable(change['part'])}{note}", "dim"), (0, 0, 0, 4)))
+                self._diff(change["diff"], 6)
+            if not row["changes"]:
+                self._print(Padding(Text(_printable(row["description"]), "dim"), (0, 0, 0, 4)))
         if rows:
-            self.say("To let one be used as it is now: shortlist mcp approve SERVER/TOOL", "dim")
+            self.say("To approve one as it is now: shortlist mcp approve SERVER/TOOL", "dim")
+
+    def project_files(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        for row in rows:
+            state = "trusted" if row["state"] == "trusted" else "changed since it was trusted" if row["diff"] else "new"
+            self._print(Text.assemble((_printable(_short(row["file"])), "bold"), f" ({state})"))
+            for server in row["servers"]:
+                self._print(Text(f"  {_printable(server['name'])}", "cyan"))
+                runs = " ".join(shlex.quote(word) for word in (server["command"], *server["args"]) if word)
+                facts = {"runs": runs, "connects to": server["url"], "in": server["cwd"]}
+                facts |= {"with variables": ", ".join(server["env"]), "with headers": ", ".join(server["headers"])}
+                for name, value in facts.items():
+                    if value:
+                        self._print(Text(f"    {name}: {_printable(value)}"), soft_wrap=True)
+            if row["diff"]:
+                self.say("  Changes since it was trusted:")
+                self._diff(row["diff"], 4)
+
+    def trusted(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        if not rows:
+            self.say("No project file is trusted.")
+        for row in rows:
+            self._print(Text(f"{row['state']:8} {_printable(row['file'])}"), soft_wrap=True)
+
+    def permissions(self, rules: Mapping[str, str]) -> None:
+        if not rules:
+            self.say("No rules. Tools are read or write as their servers mark them.")
+        for name, access in rules.items():
+            self.say(f"{access:5} {_printable(name)}")
+
+    def _diff(self, lines: Iterable[str], indent: int) -> None:
+        colors = {"+": "green", "-": "red"}
+        for line in lines:
+            self._print(Padding(Text(_printable(line), colors.get(line[:1], "dim")), (0, 0, 0, indent)))
 
     def states(self, rows: Sequence[Mapping[str, Any]]) -> None:
         table = _table("name", "state", "a build would")

@@ -1,4 +1,4 @@
-"""What is known of the tools upstream? The last list of every server, on disk, so that nobody waits for a server.
+"""The tools behind the gateway: the last list of every server, on disk, so that no one waits for a server.
 
 Processes share it: what one of them reads from a server or what the user approves, the others see at their next look.
 """
@@ -11,33 +11,34 @@ import json
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from shortlist._files import replace_text
+from shortlist._files import replace_text, stamp_of
 from shortlist._paths import data_dir
 from shortlist.errors import SourceError
-from shortlist.serve.gateway.approvals import Parts, add_approved, changed_parts, hash_of, parts_of, read_approved
+from shortlist.serve.gateway.approvals import Entry, changing_approved, hash_of, read_approved
 from shortlist.serve.gateway.doubts import doubt, looks, refusal
+from shortlist.serve.gateway.permissions import NO_RULES, Access, Permissions
+from shortlist.serve.gateway.tool_changes import Change, changes_between
 from shortlist.sources.mcp_config import Server
 
-FORMAT = 1
+FORMAT = 2
 
-# What is kept of a tool, and all that an agent is shown of it. The rest (icons, _meta) nobody has looked at.
+# What is stored of a tool, and all that an agent is shown of it. The rest (icons, execution, _meta) is not checked.
 KEPT = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
-
-Entry = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool of a server; `held` says why it is held back."""
+    """A tool of a server: what the user permits it, why it waits for approval, if it does, and what changed in it."""
 
     server: str
     entry: Entry
-    parts: Parts
-    held: str = ""
+    access: Access = "write"
+    pending: str = ""
+    changes: tuple[Change, ...] = ()
 
     @property
     def id(self) -> str:
@@ -46,6 +47,11 @@ class Tool:
     @property
     def name(self) -> str:
         return str(self.entry["name"])
+
+    @property
+    def is_offered(self) -> bool:
+        """Whether an agent may find and call it."""
+        return not self.pending and self.access != "never"
 
     @property
     def description(self) -> str:
@@ -63,40 +69,45 @@ class Listing:
 
     at: float
     tools: dict[str, Entry] = field(default_factory=dict)
-    parts: dict[str, Parts] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
 
 
 class Catalog:
     """The tools of some servers. Methods may be called from any thread."""
 
-    def __init__(self, servers: Sequence[Server]) -> None:
-        self.servers = {server.name: server for server in servers}
-        self._files = {server.name: (_file(server, "listed"), _file(server, "approved")) for server in servers}
+    def __init__(self, servers: Sequence[Server], permissions: Permissions = NO_RULES) -> None:
         self._lock = threading.Lock()
-        self._stamps: dict[str, tuple[int, ...]] = {}
-        self._listings: dict[str, Listing] = {}
-        self._judged: dict[str, list[Tool]] = {}
-        self._digests: dict[str, str] = {}
-        self._tools: dict[str, Tool] = {}
         self.digest = ""  # changes with what is offered
+        self.configure(servers, permissions)
+
+    def configure(self, servers: Sequence[Server], permissions: Permissions) -> None:
+        """Hold the tools of these servers from now on."""
+        with self._lock:
+            self.servers = {server.name: server for server in servers}
+            self._permissions = permissions
+            self._files = {server.name: (_file(server, "listed"), _file(server, "approved")) for server in servers}
+            self._stamps: dict[str, tuple[int, ...]] = {}
+            self._listings: dict[str, Listing] = {}
+            self._reviewed: dict[str, list[Tool]] = {}
+            self._tools: dict[str, Tool] = {}
         self.look()
 
     def tools(self) -> dict[str, Tool]:
-        """By id, those that are held back too."""
+        """By id, those that are not offered too."""
         return self._tools
 
     def offered(self) -> list[Tool]:
-        return [tool for tool in self._tools.values() if not tool.held]
+        return [tool for tool in self._tools.values() if tool.is_offered]
 
-    def held(self) -> list[Tool]:
-        return [tool for tool in self._tools.values() if tool.held]
+    def pending(self) -> list[Tool]:
+        """The tools that wait for the user's approval."""
+        return [tool for tool in self._tools.values() if tool.pending and tool.access != "never"]
 
     def listing(self, server: str) -> Listing | None:
         return self._listings.get(server)
 
     def take(self, server: Server, entries: Iterable[Mapping[str, Any]]) -> None:
-        """Keep what a server offers now, and approve what is seen for the first time and harmless to look at."""
+        """Store what a server offers now, and approve what is new or changed in a harmless way."""
         tools: dict[str, Entry] = {}
         refused: dict[str, str] = {}
         for given in entries:
@@ -110,72 +121,72 @@ class Catalog:
                 refused[name] = "Another tool of the server has the same name; the first was taken."
             else:
                 tools[name] = entry
-        parts = {name: parts_of(entry) for name, entry in tools.items()}
-        listed, approved = self._files[server.name]
+        listed, approved = _file(server, "listed"), _file(server, "approved")
         listed.parent.mkdir(parents=True, exist_ok=True)
-        with contextlib.suppress(SourceError):  # told by the tools, which are all held back then
-            known = read_approved(approved)
-            firsts = _firsts(known, tools)
-            new = [name for name in tools if name not in known]
-            trusted = {name: parts[name] for name in new if not doubt(tools[name], firsts[looks(name)])}
-            add_approved(approved, server.name, trusted, only_new=True)
-        data = {
-            "format": FORMAT,
-            "server": server.name,
-            "at": time.time(),
-            "tools": tools,
-            "parts": parts,
-            "refused": refused,
-        }
+        # If what was approved cannot be read, all tools are pending and say why.
+        with contextlib.suppress(SourceError), changing_approved(approved, server.name) as known:
+            for name, reason, _ in _review(tools, known):
+                if not reason:
+                    known[name] = tools[name]
+        data = {"format": FORMAT, "server": server.name, "at": time.time(), "tools": tools, "refused": refused}
         replace_text(listed, json.dumps(data))
         self.look()
 
     def approve(self, tools: Iterable[Tool]) -> None:
-        """Let tools be what they are now."""
+        """Approve tools as they are now."""
         for server, some in itertools.groupby(tools, lambda tool: tool.server):
-            new = {tool.name: tool.parts for tool in some}
-            add_approved(self._files[server][1], server, new, only_new=False)
+            with changing_approved(self._files[server][1], server) as known:
+                known |= {tool.name: tool.entry for tool in some}
         self.look()
 
     def look(self) -> bool:
         """Read what has changed on disk since the last look; whether anything did."""
         with self._lock:
-            stamps = {name: _stamp(*files) for name, files in self._files.items()}
-            changed = [name for name, stamp in stamps.items() if stamp != self._stamps.get(name)]
-            for name in changed:
+            stamps = {name: stamp_of(*files) for name, files in self._files.items()}
+            if stamps == self._stamps:
+                return False
+            for name in [name for name, stamp in stamps.items() if stamp != self._stamps.get(name)]:
                 self._look_at(name)
             self._stamps = stamps
-            if changed:
-                self._tools = {tool.id: tool for tools in self._judged.values() for tool in tools}
-                self.digest = hash_of(self._digests)
-            return bool(changed)
+            self._tools = {tool.id: tool for tools in self._reviewed.values() for tool in tools}
+            self.digest = hash_of([[tool.id, tool.entry] for tool in self._tools.values() if tool.is_offered])
+            return True
 
     def _look_at(self, name: str) -> None:
-        listed, approved = self._files[name]
+        server, (listed, approved) = self.servers[name], self._files[name]
         listing = _read(listed) or self._listings.get(name)
         if listing is None:
             return
+        wanted = {tool: entry for tool, entry in listing.tools.items() if server.offers(tool)}
+        known, unknown = {}, ""
         try:
-            tools = list(_judge(self.servers[name], listing, read_approved(approved)))
+            known = read_approved(approved)
         except SourceError as error:
-            tools = [replace(tool, held=str(error)) for tool in _judge(self.servers[name], listing, {})]
-        self._listings[name], self._judged[name] = listing, tools
-        self._digests[name] = hash_of([[tool.id, tool.parts] for tool in tools if not tool.held])
+            unknown = str(error)
+        tools = []
+        for tool, reason, changes in _review(wanted, known):
+            entry = wanted[tool]
+            access = self._permissions.access(name, tool, entry.get("annotations"))
+            if tool not in known:
+                reason = unknown or reason or "It was not approved."
+            tools.append(Tool(name, entry, access, reason, tuple(changes)))
+        self._listings[name], self._reviewed[name] = listing, tools
 
 
-def _judge(server: Server, listing: Listing, known: Mapping[str, Parts]) -> Iterator[Tool]:
-    """The tools of a server, each held back if it is not what was approved."""
-    firsts: dict[str, str] = {}
-    for name, entry in listing.tools.items():
-        if not server.offers(name):
+def _review(tools: Mapping[str, Entry], known: Mapping[str, Entry]) -> Iterator[tuple[str, str, list[Change]]]:
+    """Each tool, why it waits for approval, if it does, and what changed since it was approved."""
+    firsts = _firsts(known, tools) if any(known.get(name) != entry for name, entry in tools.items()) else {}
+    for name, entry in list(tools.items()):
+        approved = known.get(name)
+        if approved == entry:
+            yield name, "", []
             continue
-        held, parts = "", listing.parts[name]
-        if name not in known:
-            firsts = firsts or _firsts(known, listing.tools)
-            held = doubt(entry, firsts[looks(name)]) or "It was not approved."
-        elif changed := changed_parts(parts, known[name]):
-            held = f"It has changed since it was approved: {', '.join(changed)}."
-        yield Tool(server.name, entry, parts, held)
+        first = firsts[looks(name)]
+        reason, changes = doubt(entry, first), changes_between(approved, entry) if approved else []
+        if approved and (not reason or reason == doubt(approved, first)):  # which the user has seen
+            parts = dict.fromkeys(change.top for change in changes if change.waits)
+            reason = f"Changed since it was approved: {', '.join(parts)}." if parts else ""
+        yield name, reason, changes
 
 
 def _firsts(known: Iterable[str], listed: Iterable[str]) -> dict[str, str]:
@@ -191,18 +202,6 @@ def _file(server: Server, what: str) -> Path:
     return data_dir() / "mcp" / "servers" / f"{hash_of([server.name, server.identity])}.{what}.json"
 
 
-def _stamp(*paths: Path) -> tuple[int, ...]:
-    """What changes with files."""
-    found: list[int] = []
-    for path in paths:
-        try:
-            status = path.stat()
-            found += status.st_mtime_ns, status.st_ino, status.st_size
-        except OSError:
-            found.append(0)
-    return tuple(found)
-
-
 def _read(path: Path) -> Listing | None:
     """A list on disk; None for one that is not there or damaged, which the server will replace."""
     try:
@@ -210,8 +209,7 @@ def _read(path: Path) -> Listing | None:
         if data["format"] != FORMAT:
             return None
         tools = {name: dict(entry) for name, entry in data["tools"].items() if entry["name"] == name}
-        parts = {name: dict(data["parts"][name]) for name in tools}
         refused = {str(name): str(why) for name, why in data["refused"].items()}
-        return Listing(float(data["at"]), tools, parts, refused)
+        return Listing(float(data["at"]), tools, refused)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None

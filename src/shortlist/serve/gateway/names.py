@@ -13,16 +13,19 @@ MOST_NEAR = 3
 
 
 def find_tool(name: str, tools: Mapping[str, Tool]) -> Tool:
-    """The tool of that name; an error says which may be meant instead. None that is held back is found."""
+    """The tool of that name; an error says which may be meant instead. None that is pending or denied is found."""
     if not name.strip():
         raise InputError("Say which tool: server/tool, as discover shows it.")
     named = tools.get(name) or _only([tool for tool in tools.values() if name in _spellings(tool)], name)
     named = named or _only([tool for tool in tools.values() if tool.name == name], name)
     if named is None:
         raise InputError(f"There is no tool {name[:80]!r}.{_did_you_mean(name, tools)} discover finds tools.")
-    if named.held:
+    if named.access == "never":
+        raise InputError(f"{named.id} is denied by the user, who alone can permit it: shortlist mcp allow {named.id}")
+    if named.pending:
         raise InputError(
-            f"{named.id} is held back. {named.held} Only the user can approve it: shortlist mcp approve {named.id}"
+            f"{named.id} is pending approval. {named.pending} Only the user can approve it: "
+            f"shortlist mcp approve {named.id}"
         )
     return named
 
@@ -34,8 +37,8 @@ def _spellings(tool: Tool) -> tuple[str, ...]:
 
 
 def _only(found: list[Tool], name: str) -> Tool | None:
-    """The only one that is offered or, if none is, held back; several offered ones are an error."""
-    offered = [tool for tool in found if not tool.held]
+    """The only one that is offered or, if none is, another; several offered ones are an error."""
+    offered = [tool for tool in found if tool.is_offered]
     if len(offered) > 1:
         several = ", ".join(tool.id for tool in offered[:5])
         raise InputError(f"{name!r} may be any of {several}: say which.")
@@ -44,7 +47,7 @@ def _only(found: list[Tool], name: str) -> Tool | None:
 
 def _did_you_mean(name: str, tools: Mapping[str, Tool]) -> str:
     """The nearest names of what is offered, those that differ only in case or in what cannot be seen first."""
-    offered = [tool.id for tool in tools.values() if not tool.held]
+    offered = [tool.id for tool in tools.values() if tool.is_offered]
     seen = looks(name[:200])
     by_look: dict[str, str] = {}
     for id in offered:

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 from shortlist.errors import SourceError
+from shortlist.serve.gateway.roots import Roots
 from shortlist.sources.mcp import Complaints, connected, entries, read_quietly, what_happened
 from shortlist.sources.mcp_config import Server
 
@@ -33,11 +34,12 @@ Take = Callable[[Server, list[dict[str, Any]]], Awaitable[None]]
 class Upstream:
     """A server, and the task that keeps it. Everything here happens in one event loop."""
 
-    def __init__(self, server: Server, take: Take) -> None:
+    def __init__(self, server: Server, take: Take, roots: Roots) -> None:
         self.server = server
         self.state: State = "idle"
         self.problem = ""
         self._take = take
+        self._roots = roots
         self._client: Client | None = None
         self._failures = 0
         self._attempts = 0  # to start it that have failed
@@ -100,6 +102,14 @@ class Upstream:
         """Wait until it is ready or has failed."""
         async with self._changed:
             await self._changed.wait_for(lambda: self.state in ("ready", "waiting", "failed") or self._is_over)
+
+    async def tell_roots_changed(self) -> None:
+        """Let a running server ask again for the roots; later versions of the protocol ask anyway."""
+        import mcp_types  # noqa: PLC0415
+        from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS  # noqa: PLC0415
+
+        if self._client and self._client.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS:
+            await self._client.session.send_notification(mcp_types.RootsListChangedNotification())
 
     async def close(self) -> None:
         self._is_over = True
@@ -181,8 +191,15 @@ class Upstream:
         try:
             async with contextlib.AsyncExitStack() as stack:
                 async with asyncio.timeout(START_SECONDS):
-                    context = connected(self.server, complaints, lambda _: self._lose(), message_handler=self._hear)
-                    client = await stack.enter_async_context(context)
+                    client = await stack.enter_async_context(
+                        connected(
+                            self.server,
+                            complaints,
+                            lambda _: self._lose(),
+                            message_handler=self._hear,
+                            list_roots_callback=lambda _: self._roots.listed(self.server.cwd),
+                        )
+                    )
                     if client.server_info and client.server_info.name == OURSELVES:
                         raise SourceError("it is shortlist itself, which would ask itself without end")
                     await self._list(client)

@@ -9,10 +9,10 @@ from pathlib import Path, PureWindowsPath
 from types import ModuleType
 from typing import Any
 
+from shortlist._redact import Secret, secrets_in_url, secrets_in_words
 from shortlist.errors import InputError, SourceError
 from shortlist.serve.install import jsonc
 from shortlist.serve.install.files import MARK, Change, read_file
-from shortlist.sources.mcp_config import SHORTEST_SECRET
 
 NAME = "shortlist"
 
@@ -88,10 +88,16 @@ class Configuration:
         return SourceError(f"{self.path} cannot be changed safely: {reason}. Nothing was changed: do it by hand.")
 
 
-def _secrets(data: Any, *, within: bool = False) -> Iterator[str]:
-    """What stands in environments and headers, however deep, and is nobody's business."""
-    if isinstance(data, Mapping):
-        for key, value in data.items():
+def _secrets(data: Any, *, within: bool = False) -> Iterator[Secret]:
+    """The values of environments and headers, however deep, and what looks like a secret in arguments and addresses."""
+    if not isinstance(data, Mapping):
+        return
+    for key, value in data.items():
+        if isinstance(value, Mapping):
             yield from _secrets(value, within=within or key in ("env", "headers", "http_headers"))
-    elif within and isinstance(data, str) and len(data) >= SHORTEST_SECRET:
-        yield data
+        elif within and isinstance(value, str):
+            yield key, value
+        elif key == "args" and isinstance(value, list):
+            yield from secrets_in_words([word for word in value if isinstance(word, str)])
+        elif key == "url" and isinstance(value, str):
+            yield from secrets_in_url(value)

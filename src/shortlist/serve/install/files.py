@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 
 from shortlist._files import replace_text
+from shortlist._redact import Secret, redact
 from shortlist.errors import SourceError
 
 MARK = "\ufeff"  # that some editors write at the beginning
@@ -23,7 +24,7 @@ class Change:
     path: Path
     before: str | None
     after: str
-    secrets: frozenset[str] = frozenset()  # not to be shown
+    secrets: frozenset[Secret] = frozenset()  # not to be shown
     is_private: bool = False  # whether a new file is for its owner alone
 
     @property
@@ -35,10 +36,7 @@ class Change:
         old, new = (self.before or "").splitlines(), self.after.splitlines()
         name = str(self.path)
         lines = difflib.unified_diff(old, new, name if self.before is not None else os.devnull, name, lineterm="", n=2)
-        text = "".join(f"{line}\n" for line in lines)
-        for secret in sorted(self.secrets, key=len, reverse=True):
-            text = text.replace(secret, "***")
-        return text
+        return redact("".join(f"{line}\n" for line in lines), self.secrets)
 
     def apply(self) -> Path | None:
         """Write it; where the copy is of what was there. What another program wrote meanwhile is never lost."""
