@@ -103,7 +103,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     add_corpora(app, shelf, workers)
     add_ask(app, shelf, workers, llm, settings.limits)
     add_judging(app, shelf, workers, settings.limits)
-    agents = add_mcp(app, shelf, llm, settings) if settings.mcp.enabled else None
+    agents = add_mcp(app, shelf, workers, llm, settings) if settings.mcp.enabled else None
     _add_pages(app)
     return app
 

@@ -12,12 +12,14 @@ from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
+from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from shortlist.errors import MissingExtra, ShortlistError
 from shortlist.index.corpus import Corpus
 from shortlist.index.places import stored_corpora
+from shortlist.serve import shapes
 from shortlist.serve.collection import LEFT_OUT, SKILLS, Collection
 from shortlist.serve.gateway.config import Configuration
 from shortlist.serve.gateway.gateway import Gateway
@@ -26,6 +28,8 @@ from shortlist.serve.problems import problem, status_of
 from shortlist.serve.served import NAME, log
 from shortlist.serve.settings import PROGRAM, Settings, is_loopback
 from shortlist.serve.v1 import Shelf
+from shortlist.serve.workers import Workers
+from shortlist.sources.mcp_config import review_command
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -140,10 +144,13 @@ class Agents:
         await problem(scope, status, detail)(scope, receive, send)
 
 
-def add_mcp(app: FastAPI, shelf: Shelf, llm: LLM | None, settings: Settings) -> Agents:
+def add_mcp(app: FastAPI, shelf: Shelf, workers: Workers, llm: LLM | None, settings: Settings) -> Agents:
     """Add the route; its `life` belongs into that of the application."""
     only, server = settings.server.corpora, settings.server
-    knows_callers = is_loopback(server.host) or server.token is not None
+    is_gateway = settings.mcp.upstream and (is_loopback(server.host) or server.token is not None)
+    # A settings file comes with a folder, so the files that it names wait for approval like those of a project.
+    named_by_file = settings.origins.get("mcp.config") not in (None, PROGRAM)
+    configuration = Configuration(settings.mcp.config, needs_trust=named_by_file)
 
     def make() -> StreamableHTTPSessionManager:
         try:
@@ -153,10 +160,6 @@ def add_mcp(app: FastAPI, shelf: Shelf, llm: LLM | None, settings: Settings) -> 
             from shortlist.serve.mcp import Door, make_server  # noqa: PLC0415
         except ImportError as error:
             raise MissingExtra("mcp", "mcp", "What agents ask") from error
-        is_gateway = settings.mcp.upstream and knows_callers
-        # A settings file comes with a folder, so the files that it names wait for approval like those of a project.
-        named_by_file = settings.origins.get("mcp.config") not in (None, PROGRAM)
-        configuration = Configuration(settings.mcp.config, needs_trust=named_by_file)
         gateway = Gateway(configuration) if is_gateway else Gateway(home=configuration.home)
         shelved = Shelved(shelf, all_stored=only is None)
         collection = Collection(gateway, shelved, with_skills=only is None or SKILLS in only)
@@ -167,6 +170,19 @@ def add_mcp(app: FastAPI, shelf: Shelf, llm: LLM | None, settings: Settings) -> 
             security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the guard's work
             max_request_body_size=settings.limits.max_body_bytes,
         )
+
+    def pending() -> dict[str, Any]:
+        gateway = Gateway(configuration) if is_gateway else Gateway()  # which starts nothing
+        files = [
+            {"file": one.id, "servers": one.servers, "command": review_command(one.id)} for one in gateway.pending_files
+        ]
+        tools = [tool.review() | {"command": f"shortlist mcp approve {tool.id}"} for tool in gateway.catalog.pending()]
+        return {"servers": gateway.status(), "pending_files": files, "pending": tools}
+
+    @app.get("/v1/mcp", response_model=shapes.McpServers, tags=["care"])
+    async def mcp_servers() -> Response:
+        """The MCP servers behind /mcp, and what waits for the user's approval, which only the command line gives."""
+        return await workers.read(pending)
 
     agents: Any = Agents(make)
     app.router.routes.append(Route(PATH, endpoint=agents))

@@ -325,6 +325,47 @@ class Corpora(BaseModel):
     corpora: list[CorpusRow]
 
 
+class McpServer(BaseModel):
+    """An MCP server behind /mcp; `tools` is null if it was never asked."""
+
+    name: str
+    state: str
+    tools: int | None
+    read_only: int = 0
+    pending: int = 0
+    denied: int = 0
+    problem: str | None = None
+    refused: dict[str, str] = {}
+
+
+class ToolChange(BaseModel):
+    part: str
+    waits: bool = Field(description="Whether this change needs approval.")
+    diff: list[str]
+
+
+class PendingTool(BaseModel):
+    tool: str
+    reason: str
+    description: str
+    changes: list[ToolChange]
+    command: str = Field(description="What the user runs to review and approve it.")
+
+
+class PendingFile(BaseModel):
+    """A project's file whose servers wait for approval."""
+
+    file: str
+    servers: int
+    command: str
+
+
+class McpServers(BaseModel):
+    servers: list[McpServer]
+    pending_files: list[PendingFile]
+    pending: list[PendingTool]
+
+
 class HitRow(BaseModel):
     model_config = example(HIT)
 

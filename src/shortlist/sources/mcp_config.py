@@ -87,13 +87,14 @@ class Pending(Problem):
     @classmethod
     def of(cls, path: Path, servers: int) -> Pending:
         are_pending = "1 MCP server is" if servers == 1 else f"{servers} MCP servers are"
-        reason = f"{are_pending} pending approval in {_printable(str(path))}. The user can review them: {{}}"
-        return cls(str(path), reason.format(cls.command_for(path)), str(path), servers)
+        place = _printable(str(path))
+        reason = f"{are_pending} pending approval in {place}. The user can review them: {review_command(path)}"
+        return cls(str(path), reason, str(path), servers)
 
-    @staticmethod
-    def command_for(path: Path) -> str:
-        """What the user runs to review the file."""
-        return f"shortlist mcp trust {shlex.quote(_printable(str(path)))}"
+
+def review_command(path: Path | str) -> str:
+    """What the user runs to review a project's file."""
+    return f"shortlist mcp trust {shlex.quote(_printable(str(path)))}"
 
 
 class ConfigurationFile:

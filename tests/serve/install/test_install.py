@@ -349,7 +349,7 @@ class TestOnly:
             change.apply()
         assert list(json.loads(file.read_text())["mcpServers"]) == ["sso", "asks", "unset", "off", "shortlist"]
         assert self.behind(own) == {
-            "git": servers["git"] | {"cwd": str(places.home)},
+            "git": servers["git"],
             "keyed": servers["keyed"],
             "local": servers["local"],
         }
@@ -399,7 +399,7 @@ experimental_environment = "remote"
         for change in [*moves.changes(), plan.change]:
             change.apply()
         assert self.behind(own) == {
-            "local": {"command": "x", "timeout_seconds": 60, "env": {"A": "b"}, "cwd": str(places.home)},
+            "local": {"command": "x", "timeout_seconds": 60, "env": {"A": "b"}},
             "remote": {"url": "https://a.example/mcp", "headers": {"X": "y"}},
         }
         back = self.moves(own, places)

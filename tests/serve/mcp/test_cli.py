@@ -1,4 +1,4 @@
-"""The commands: which servers there are, what is held back, and letting it be used."""
+"""The commands: which servers there are, what is pending, and approving it."""
 
 from __future__ import annotations
 
@@ -30,37 +30,37 @@ def test_status_tells_what_is_known_and_asks_only_if_it_should(servers: Servers,
     servers.write()
     rows = json.loads(shell("status", "--json"))["servers"]
     assert rows == [
-        {"name": "weather", "state": "idle", "tools": None, "held": 0},
-        {"name": "broken", "state": "idle", "tools": None, "held": 0},
+        {"name": name, "state": "idle", "tools": None, "read_only": 0, "pending": 0, "denied": 0}
+        for name in ("weather", "broken")
     ]
     assert not weather.starts
     asked = json.loads(shell("status", "--refresh", "--json"))["servers"]
-    assert asked[0] == {"name": "weather", "state": "idle", "tools": 1, "held": 0}
+    assert asked[0] == rows[0] | {"tools": 1}
     assert "No such file" in asked[1]["problem"]
     assert not weather.lives()
     assert "weather" in shell("status")
 
 
-def test_what_is_held_back_is_shown_and_approved_by_name_by_server_or_all(servers: Servers, shell: Any) -> None:
+def test_what_is_pending_is_shown_and_approved_by_name_by_server_or_all(servers: Servers, shell: Any) -> None:
     server = servers.add("weather", POISONED, POISONED | {"name": "other"}, WEATHER)
     shell("status", "--refresh")
     drawn = shell("approve")
     one_line = " ".join(drawn.split())
-    assert "Held back: weather/poisoned. Its description tells the model to ignore its instructions." in one_line
+    assert "Pending approval: weather/poisoned. Its description tells the model to ignore its instructions." in one_line
     assert "\x1b[2J" not in drawn
     assert shell("status", "--quiet").split() == ["weather/poisoned", "weather/other"]
     done = json.loads(shell("approve", "weather/poisoned", "--json"))
     assert done["approved"] == ["weather/poisoned"]
-    assert [row["tool"] for row in done["held"]] == ["weather/other"]
+    assert [row["tool"] for row in done["pending"]] == ["weather/other"]
     assert json.loads(shell("approve", "weather/poisoned", "--json"))["approved"] == []
-    assert "No tool and no server is called 'weather/ohter'. Did you mean 'weather/other' or" in shell(
+    assert "'weather/ohter' is not a known tool or server. Did you mean 'weather/other' or" in shell(
         "approve", "weather/ohter", code=1
     )
     assert shell("approve", "weather") == "weather/other is approved.\n"
     server.offers(WEATHER | {"description": "Something else."})
     shell("status", "--refresh")
     assert json.loads(shell("approve", "--all", "--json"))["approved"] == ["weather/get_forecast"]
-    assert shell("approve") == "Nothing is held back.\n"
+    assert shell("approve") == "No tool is pending approval.\n"
 
 
 def test_a_file_that_is_not_there_is_named(servers: Servers, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ from bench.context import _tokens, make_servers
 from shortlist.serve import mcp
 from shortlist.serve.cli import run
 from shortlist.serve.gateway import doubts, gateway, upstream
-from shortlist.serve.gateway.config import configured
+from shortlist.serve.gateway.config import Configuration
 from shortlist.serve.mcp_tools import DEFINITIONS
 from shortlist.sources import mcp as source
 from shortlist.sources import mcp_stdio
@@ -35,12 +35,12 @@ def test_every_block_runs_and_prints_what_is_shown(
 ) -> None:
     ours, theirs = (json.loads(block) for language, block in BLOCKS if language == "json")
     (tmp_path / "agent.json").write_text(json.dumps(ours))
-    assert configured([tmp_path / "agent.json"]).servers == ()  # our own entry does not count
+    assert Configuration([tmp_path / "agent.json"]).read().servers == ()  # our own entry does not count
     assert theirs["mcpServers"]["team"]["url"].startswith("https://")
     servers.add("weather", WEATHER)
     servers.entries["weather"] = theirs["mcpServers"]["weather"] | servers.entries["weather"]
     servers.write()
-    (server,) = configured([servers.config]).servers
+    (server,) = Configuration([servers.config]).read().servers
     assert (server.seconds, server.allow, server.deny) == (120, ("get_*",), ("get_raw_*",))
 
     service = Service(tmp_path)

@@ -48,28 +48,28 @@ POISONED = {
 
 
 @pytest.mark.parametrize("poisoned", POISONED.values(), ids=POISONED)
-def test_a_description_that_speaks_to_the_model_is_held_back_and_never_shown(
+def test_a_description_that_speaks_to_the_model_is_pending_and_never_shown(
     servers: Servers, poisoned: dict[str, Any]
 ) -> None:
     servers.add("bad", poisoned)
     servers.add("good", WEATHER)
     answer, status = told(servers)
     assert [item["id"] for item in answer["results"] + answer["near"]] == ["good/get_forecast"]
-    (held,) = status["held"]
-    assert held["tool"] == "bad/get_forecast"
-    assert held["reason"].startswith("Its description ")
+    (pending,) = status["pending"]
+    assert pending["tool"] == "bad/get_forecast"
+    assert pending["reason"].startswith("Its description ")
     assert "gnore all" not in json.dumps([answer, status])
-    assert answer["note"] == "1 tools are held back: see status."
+    assert answer["note"] == "1 tool is pending approval. The user can review them: shortlist mcp approve"
 
 
 def test_one_that_was_approved_by_the_user_is_shown_as_data(servers: Servers) -> None:
     servers.add("bad", POISONED["in the description"])
     told(servers)
     catalog = servers.gateway().catalog
-    catalog.approve(catalog.held())
+    catalog.approve(catalog.pending())
     answer, status = told(servers)
     assert [item["id"] for item in answer["results"]] == ["bad/get_forecast"]
-    assert status["held"] == []
+    assert status["pending"] == []
 
 
 def test_names_that_differ_by_case_or_by_what_cannot_be_seen_are_not_both_offered(servers: Servers) -> None:
@@ -77,7 +77,7 @@ def test_names_that_differ_by_case_or_by_what_cannot_be_seen_are_not_both_offere
     servers.add("bad", *(WEATHER | {"name": name} for name in alike))
     answer, status = told(servers)
     assert [item["id"] for item in answer["results"] + answer["near"]] == ["bad/get_forecast"]
-    reasons = [row["reason"] for row in status["held"]]
+    reasons = [row["reason"] for row in status["pending"]]
     assert len(reasons) == 5
     assert reasons[0] == "Its name looks like that of 'get_forecast'."
     assert reasons[1] == "Its name holds what cannot be seen: ZERO WIDTH SPACE."
@@ -95,7 +95,7 @@ def test_a_newcomer_does_not_take_the_name_of_an_approved_tool(servers: Servers)
         assert await agent.found("weather forecast") == ["bad/get_forecast"]
 
     with_agent(gateway, talk)
-    assert [one.id for one in gateway.catalog.held()] == ["bad/GET_FORECAST"]
+    assert [one.id for one in gateway.catalog.pending()] == ["bad/GET_FORECAST"]
 
 
 def test_enormous_and_endless_schemas_are_refused_or_left_to_read(servers: Servers) -> None:
@@ -118,7 +118,7 @@ def test_enormous_and_endless_schemas_are_refused_or_left_to_read(servers: Serve
     assert found["bad/wide"]["note"] == "Its schema is long: read it."
     assert len(json.dumps(found["bad/wide"])) < LONGEST_SCHEMA
     (row,) = status["servers"]
-    assert (row["tools"], row["held"]) == (2, 0)
+    assert (row["tools"], row["pending"]) == (2, 0)
     assert [why.split(" of ")[0][:20] for why in row["refused"].values()] == [
         "Its description has ",
         "Its schema has more ",

@@ -66,11 +66,11 @@ async def use_all(agent: Agent, listed: list[str]) -> None:
     changed = INVOICE | {"inputSchema": {"type": "object", "properties": {"account": {"type": "string"}}}}
     await agent.call("changing/become", tools=[changed])
     for _ in range(100):
-        if "1 tools are held back" in (await agent("discover", query="invoice")).get("note", ""):
+        if "1 tool is pending approval" in (await agent("discover", query="invoice")).get("note", ""):
             break
         await asyncio.sleep(0.1)
     sentence = await agent.error("call", tool="changing/write_invoice", arguments={"account": "7"})
-    assert "It has changed since it was approved: inputSchema." in sentence
+    assert "Changed since it was approved: input." in sentence
     approved = subprocess.run(
         [sys.executable, "-m", "shortlist", "mcp", "approve", "changing", "--config", "servers.json", "--json"],
         capture_output=True,

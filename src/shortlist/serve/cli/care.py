@@ -58,7 +58,7 @@ class Check(NamedTuple):
 
 def doctor(out: Output) -> int:
     """Look at the installation, the folders and every corpus; tell what is broken and how to mend it."""
-    checks = [*_installation(), *_extras(), *_folders(), *_models(), *_names(), *_corpora()]
+    checks = [*_installation(), *_extras(), *_folders(), *_models(), *_names(), *_servers(), *_corpora()]
     broken = [check for check in checks if check.state == "broken"]
     data = {"ok": not broken, "checks": [check._asdict() for check in checks]}
     out.show(data, lambda screen: screen.checks(checks), [f"{check.name}: {check.mend}" for check in broken])
@@ -118,6 +118,27 @@ def _names() -> Iterator[Check]:
         yield Check("registry", "ok", f"{len(registry.registered())} names in {registry.registry_file()}")
     except ShortlistError as error:
         yield Check("registry", "broken", str(error), "Mend the file by hand, or move it away and register again.")
+
+
+def _servers() -> Iterator[Check]:
+    """What the gateway is configured with and what waits for the user; nothing is started."""
+    from shortlist.serve.gateway.gateway import Gateway
+    from shortlist.sources.mcp_config import review_command
+
+    gateway = Gateway.of()
+    for pending in gateway.pending_files:
+        are_pending = "1 server is" if pending.servers == 1 else f"{pending.servers} servers are"
+        says = f"{are_pending} pending approval in {pending.id}"
+        yield Check("project servers", "note", says, f"Review with: {review_command(pending.id)}")
+    if tools := gateway.catalog.pending():
+        are_pending = "1 tool is" if len(tools) == 1 else f"{len(tools)} tools are"
+        yield Check("MCP tools", "note", f"{are_pending} pending approval", "Review with: shortlist mcp approve")
+    for problem in gateway.problems:
+        yield Check(
+            "MCP servers", "note", problem.reason, "Fix the configuration; shortlist mcp status shows the result."
+        )
+    servers = len(gateway.catalog.servers)
+    yield Check("MCP servers", "ok", f"{servers} configured, {len(gateway.catalog.offered())} tools")
 
 
 def _corpora() -> Iterator[Check]:

@@ -115,12 +115,16 @@ def _carry_out(out: Output, steps: Sequence[Plan | Change], name: str, dry_run: 
     In the order of the steps a server that is moved is written to its new place before it leaves the old one.
     """
     from shortlist.serve.install import Plan
+    from shortlist.sources.mcp_trust import is_trusted, trust
 
     rows: list[dict[str, Any]] = []
     try:
         for step in steps:
             change = step.change if isinstance(step, Plan) else step
+            was_trusted = change.before is not None and is_trusted(change.path, change.before.encode())
             kept = change.apply() if change.is_one and not dry_run else None
+            if was_trusted and not dry_run:  # the user asked for this change, so the approval covers it
+                trust(change.path, change.after.encode())
             if isinstance(step, Plan):
                 rows.append(_row(step, kept))
     except Exception:

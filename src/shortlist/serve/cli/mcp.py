@@ -24,7 +24,6 @@ Config = Annotated[
 ]
 Yes = Annotated[bool, option("--yes", help="Do not ask for confirmation.")]
 PATTERN = "Server, SERVER/TOOL, or a pattern such as SERVER/get_*."
-SHOWN = 300  # characters of a description
 
 
 def run(
@@ -67,7 +66,7 @@ def status(
     gateway = _gateway(config, refresh)
     data = {
         "servers": gateway.status(),
-        "pending": [_row(tool) for tool in gateway.catalog.pending()],
+        "pending": [tool.review() for tool in gateway.catalog.pending()],
         "pending_files": [{"file": one.id, "servers": one.servers} for one in gateway.pending_files],
     }
     brief = [*(row["file"] for row in data["pending_files"]), *(row["tool"] for row in data["pending"])]
@@ -86,14 +85,14 @@ def approve(
     gateway = _gateway(config, refresh=False)
     pending = gateway.catalog.pending()
     wanted = pending if everything else _select(names or (), pending, gateway)
-    rows = [_row(tool) for tool in wanted]
+    rows = [tool.review() for tool in wanted]
     if wanted and not yes and _can_ask(out):
         out.show({}, lambda screen: screen.pending_tools(rows))
         tools = wanted[0].id if len(wanted) == 1 else f"these {len(wanted)} tools"
         if not _confirm(f"Approve {tools} as shown?"):
             return ERROR
     gateway.catalog.approve(wanted)
-    left = [_row(tool) for tool in gateway.catalog.pending()]
+    left = [tool.review() for tool in gateway.catalog.pending()]
     data: dict[str, Any] = {"approved": [tool.id for tool in wanted], "pending": left}
     out.show(data, lambda screen: screen.approved(data), data["approved"])
     return OK
@@ -281,12 +280,3 @@ def _select(names: Iterable[str], pending: Sequence[Tool], gateway: Gateway) -> 
             raise InputError(f"{name!r} is not a known tool or server.{near} List them with: shortlist mcp status")
         found |= {tool.id: tool for tool in meant}
     return list(found.values())
-
-
-def _row(tool: Tool) -> dict[str, Any]:
-    return {
-        "tool": tool.id,
-        "reason": tool.pending,
-        "description": tool.description[:SHOWN],
-        "changes": [change.to_dict() for change in tool.changes],
-    }

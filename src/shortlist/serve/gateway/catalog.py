@@ -25,6 +25,7 @@ from shortlist.serve.gateway.tool_changes import Change, changes_between
 from shortlist.sources.mcp_config import Server
 
 FORMAT = 2
+SHOWN = 300  # characters of a description in a review
 
 # What is stored of a tool, and all that an agent is shown of it. The rest (icons, execution, _meta) is not checked.
 KEPT = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
@@ -52,6 +53,11 @@ class Tool:
     def is_offered(self) -> bool:
         """Whether an agent may find and call it."""
         return not self.pending and self.access != "never"
+
+    def review(self) -> dict[str, Any]:
+        """What the user sees before approving it."""
+        changes = [change.to_dict() for change in self.changes]
+        return {"tool": self.id, "reason": self.pending, "description": self.description[:SHOWN], "changes": changes}
 
     @property
     def description(self) -> str:

@@ -1,7 +1,7 @@
 """What changed in the definition of a tool, and which changes wait for the user's approval.
 
-Waiting: changed descriptions and defaults, parameters that are required now or take something else, and side effects
-that become wider. Passing: new optional parameters, titles, limits of values, and side effects that become narrower.
+Waiting: changed descriptions and defaults, parameters that are required now, take something else or are gone, and
+side effects that become wider. Passing: new optional parameters, titles, limits of values, and side effects that become narrower.
 """
 
 from __future__ import annotations
@@ -104,6 +104,9 @@ def _schema_changes(before: Any, after: Any, where: str) -> Iterator[Change]:
             added = set(_names(new)) - set(_names(old))
             waits = bool(added) and where.startswith("input")
             yield Change(f"{where}.required", old, new, waits)
+        elif key == "type":
+            is_narrower = old is None or (new is not None and _types(new) <= _types(old))
+            yield Change(f"{where}.type", old, new, waits=not is_narrower)
         else:
             waits = key not in _LIMITS and not (key == "additionalProperties" and isinstance(new, bool | None))
             yield Change(f"{where}.{key}", old, new, waits)
@@ -116,8 +119,9 @@ def _named_changes(before: Any, after: Any, where: str) -> Iterator[Change]:
     for name in dict.fromkeys((*before, *after)):
         if name in before and name in after:
             yield from _schema_changes(before[name], after[name], f"{where}.{name}")
-        else:  # new ones are optional, unless `required` names them
-            yield Change(f"{where}.{name}", before.get(name), after.get(name), waits=False)
+        else:  # a new one is optional, unless `required` names it
+            waits = name not in after and where.startswith("input")
+            yield Change(f"{where}.{name}", before.get(name), after.get(name), waits)
 
 
 def _list_changes(before: Any, after: Any, where: str) -> Iterator[Change]:
@@ -130,6 +134,12 @@ def _list_changes(before: Any, after: Any, where: str) -> Iterator[Change]:
         is_wider = all(one in after for one in before)
         is_narrower = all(one in before for one in after)
         yield Change(where, before, after, waits=not is_wider and not is_narrower)
+
+
+def _types(value: Any) -> set[str]:
+    """The types that the keyword `type` names."""
+    types = set(_names(value if isinstance(value, list) else [value]))
+    return types | {"integer"} if "number" in types else types
 
 
 def _names(value: Any) -> list[str]:

@@ -70,9 +70,7 @@ def _for_gateway(agent: Agent, name: str, entry: Any, home: Path) -> Data:
     if not isinstance(entry, Mapping):
         raise ValueError("it is no mapping")
     told = _from_codex(entry) if agent.form is toml else dict(entry)
-    if "command" in told:
-        told.setdefault("cwd", str(home))
-    elif not told.get("headers") and urlsplit(str(told.get("url"))).hostname not in LOOPBACK:
+    if "command" not in told and not told.get("headers") and urlsplit(str(told.get("url"))).hostname not in LOOPBACK:
         raise ValueError("it may need a sign-in that only the agent can do")
     found = next(servers_of({"mcpServers": {name: told}}, home, "the configuration"), None)
     if found is None:
