@@ -29,6 +29,7 @@ from shortlist import (
     disclose,
     search,
 )
+from shortlist.sources.mcp_trust import trust
 
 SERVER = str(Path(__file__).with_name("mcp_server.py"))
 PATIENCE = 120.0  # seconds for a server that will answer, on a machine that is busy with other things
@@ -427,15 +428,24 @@ def test_configurations_of_all_editors_are_read_from_files(tmp_path: Path) -> No
     commented = "// servers\n" + text.replace("{", "{ /* a\nb */", 1).replace("}\n", "},\n", 1) + "\n// http://x"
     vscode = write(tmp_path / ".vscode" / "mcp.json", commented)
     claude = write(tmp_path / ".mcp.json", "\ufeff" + json.dumps({"mcpServers": {"claude": by_hand()}}))
+    for path in (vscode, claude):
+        trust(path, path.read_bytes())
     assert [item.id for item in CorpusSource.from_mcp(vscode)] == ["code/lone"]
     assert [item.id for item in CorpusSource.from_mcp(str(claude))] == ["claude/lone"]
     assert [item.id for item in CorpusSource.from_mcp({"bare": by_hand()})] == ["bare/lone"]
 
 
-def test_a_server_of_a_project_runs_in_its_folder(tmp_path: Path) -> None:
+def test_a_server_runs_where_we_do_unless_it_has_a_directory_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work, project = tmp_path / "work", tmp_path / "project"
+    work.mkdir()
+    monkeypatch.chdir(work)
     listing = show("FOLDER").replace("os.environ.get('FOLDER', \"nothing\")", "os.getcwd()")
-    path = write(tmp_path / ".cursor" / "mcp.json", {"mcpServers": {"here": by_hand(listing=listing)}})
-    assert [item.id for item in CorpusSource.from_mcp(path)] == [f"here/{tmp_path.resolve()}"]
+    servers = {"here": by_hand(listing=listing), "there": by_hand(listing=listing, cwd=".")}
+    path = write(project / ".cursor" / "mcp.json", {"mcpServers": servers})
+    trust(path, path.read_bytes())
+    assert [item.id for item in CorpusSource.from_mcp(path)] == [f"here/{work}", f"there/{project}"]
 
 
 def test_without_arguments_the_usual_files_are_read_and_the_project_goes_before_the_user(
@@ -451,8 +461,11 @@ def test_without_arguments_the_usual_files_are_read_and_the_project_goes_before_
     assert list(CorpusSource.from_mcp()) == []
     write(home / ".claude.json", {"userID": "x", "mcpServers": {"user": by_hand(), "both": program("pass")}})
     write(home / ".cursor/mcp.json", {"other": "settings"})
-    write(project / ".mcp.json", {"mcpServers": {"both": by_hand()}})
-    write(inside / ".vscode/mcp.json", {"servers": {"near": by_hand()}})
+    for path in (
+        write(project / ".mcp.json", {"mcpServers": {"both": by_hand()}}),
+        write(inside / ".vscode/mcp.json", {"servers": {"near": by_hand()}}),
+    ):
+        trust(path, path.read_bytes())
     assert [item.id for item in CorpusSource.from_mcp()] == ["near/lone", "both/lone", "user/lone"]
 
 

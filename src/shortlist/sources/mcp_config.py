@@ -102,7 +102,8 @@ class ConfigurationFile:
 
     def __init__(self, path: Path, *, needs_trust: bool = False) -> None:
         self.path = Path(key_of(path))
-        self.project = project_of(self.path) or (self.path.parent if needs_trust else None)
+        self.project = project_of(self.path)
+        self._needs_trust = needs_trust or self.project is not None
         try:
             self.content = path.expanduser().read_bytes()
         except OSError as error:
@@ -130,7 +131,7 @@ class ConfigurationFile:
 
     def pending(self) -> Pending | None:
         """What waits for the user's approval, if anything does."""
-        if self.project is None or is_trusted(self.path, self.content):
+        if not self._needs_trust or is_trusted(self.path, self.content):
             return None
         count = len(self.entries())
         return Pending.of(self.path, count) if count else None

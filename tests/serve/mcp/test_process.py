@@ -23,6 +23,7 @@ import shortlist
 from bench.context import SERVERS, TOOLS, fill_catalog, make_servers
 from shortlist.serve.http import create_app
 from shortlist.serve.settings import load_settings
+from shortlist.sources.mcp_trust import trust
 from tests.serve.http.conftest import Service
 from tests.serve.mcp.conftest import INVOICE, PATIENCE, WEATHER, Agent, Servers, Upstream, tool, until, with_agent
 from tests.serve.mcp.test_door import ACTS, written
@@ -104,6 +105,7 @@ def service(servers: Servers, tmp_path: Path) -> Iterator[Callable[..., Service]
 
     def start(**more: str) -> Service:
         (tmp_path / "settings.yaml").write_text("mcp:\n  config: [servers.json]\n")
+        trust(servers.config, servers.config.read_bytes())
         started.append(Service(tmp_path, **more))
         return started[-1]
 

@@ -43,6 +43,13 @@ def call(id: Any, name: str, arguments: dict[str, Any]) -> None:
         say(id=id, result={"content": "nothing like content"})
     elif name == "large":
         say(id=id, result=text("x" * 300_000))
+    elif name == "where":
+        say(id=id, result=text(os.getcwd()))
+    elif name == "roots":
+        say(id="roots", method="roots/list")
+        answers = (json.loads(line) for line in sys.stdin)
+        answer = next(one for one in answers if one.get("id") == "roots")
+        say(id=id, result=text(json.dumps([root["uri"] for root in answer["result"]["roots"]])))
     elif name == "structured":
         say(id=id, result=text('{"sum": 3}', structuredContent={"sum": 3}))
     elif name == "flood":

@@ -92,7 +92,7 @@ class Catalog:
             self.servers = {server.name: server for server in servers}
             self._permissions = permissions
             self._files = {server.name: (_file(server, "listed"), _file(server, "approved")) for server in servers}
-            self._stamps: dict[str, tuple[int, ...]] = {}
+            self._stamps: dict[str, tuple[int, ...]] | None = None  # nothing was looked at yet
             self._listings: dict[str, Listing] = {}
             self._reviewed: dict[str, list[Tool]] = {}
             self._tools: dict[str, Tool] = {}
@@ -151,7 +151,7 @@ class Catalog:
             stamps = {name: stamp_of(*files) for name, files in self._files.items()}
             if stamps == self._stamps:
                 return False
-            for name in [name for name, stamp in stamps.items() if stamp != self._stamps.get(name)]:
+            for name in [name for name, stamp in stamps.items() if stamp != (self._stamps or {}).get(name)]:
                 self._look_at(name)
             self._stamps = stamps
             self._tools = {tool.id: tool for tools in self._reviewed.values() for tool in tools}

@@ -47,7 +47,7 @@ class Configuration:
 
     def __init__(self, files: Sequence[str | Path] = (), *, needs_trust: bool = False) -> None:
         self._given = [Path(file).expanduser() for file in files]
-        self._needs_trust = needs_trust
+        self.needs_trust = needs_trust
         places = "\n".join(str(path.resolve()) for path in self._given or [project_folders()[-1]])
         # For what belongs to this configuration alone.
         self.home = data_dir() / "mcp" / blake2b(places.encode("utf-8", "replace"), digest_size=8).hexdigest()
@@ -98,13 +98,13 @@ class Configuration:
     def _servers_in(self, path: Path) -> list[Server | Problem]:
         if not self._given and not path.is_file():
             return []
-        file = ConfigurationFile(path, needs_trust=self._needs_trust)
+        file = ConfigurationFile(path, needs_trust=self.needs_trust)
         return [] if not self._given and not file.names_servers else list(file.servers())
 
     def _permissions(self) -> Permissions:
         """The rules of the files that the user named and of our own file; a project permits nothing to itself."""
         rules: dict[str, str] = {}
-        for path in [*([] if self._needs_trust else self._given), config_dir() / OWN_FILE]:
+        for path in [*([] if self.needs_trust else self._given), config_dir() / OWN_FILE]:
             file = ConfigurationFile(path) if path.is_file() else None
             if file and file.project is None:
                 rules = {**_rules(file), **rules}

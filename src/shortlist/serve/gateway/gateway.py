@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +67,9 @@ class Gateway:
     async def _apply(self, found: Configured) -> None:
         unreadable = {problem.source or problem.id for problem in found.problems}
         before = self._upstreams
-        servers = {one.server.name: one.server for one in before.values() if _stays(one.server, unreadable)}
+        # A file of the user may be half written: until it can be read again, its servers stay.
+        stays = {name: one.server for name, one in before.items() if str(one.server.file) in unreadable}
+        servers = {name: server for name, server in stays.items() if not self._needs_trust(server)}
         servers |= {server.name: server for server in found.servers}
         self.pending_files, self.problems = found.pending, found.problems
         self._permissions = self._permissions if "permissions" in unreadable else found.permissions
@@ -78,6 +80,9 @@ class Gateway:
             for name in self._outdated(servers.keys() - same.keys()):
                 self._upstreams[name].wake()
         await asyncio.gather(*(one.close() for name, one in before.items() if name not in same))
+
+    def _needs_trust(self, server: Server) -> bool:
+        return server.project is not None or (self._configuration is not None and self._configuration.needs_trust)
 
     async def _watch(self) -> None:
         while True:
@@ -207,11 +212,6 @@ class Gateway:
 
     async def _take(self, server: Server, entries: list[dict[str, Any]]) -> None:
         await asyncio.to_thread(self.catalog.take, server, entries)
-
-
-def _stays(server: Server, unreadable: Collection[str]) -> bool:
-    """Whether a server stays although its file cannot be read now: the user's own file may be half written."""
-    return server.project is None and str(server.file) in unreadable
 
 
 def _check_access(tool: Tool, only_reads: bool) -> None:

@@ -1,7 +1,8 @@
 """What changed in the definition of a tool, and which changes wait for the user's approval.
 
-Waiting: changed descriptions and defaults, parameters that are required now, take something else or are gone, and
-side effects that become wider. Passing: new optional parameters, titles, limits of values, and side effects that become narrower.
+Waiting: changed descriptions and defaults, parameters that are required now, take something else or are gone, and side
+effects that become wider. Passing: new optional parameters, titles, limits of values, and side effects that become
+narrower.
 """
 
 from __future__ import annotations
