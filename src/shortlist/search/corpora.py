@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from shortlist._redact import redact, secrets_in_words
 from shortlist.errors import CorpusError, CorpusNotFound, InputError, RegistryDamaged
 from shortlist.index import trained
 from shortlist.index.chosen import EmbedderSpec
@@ -160,7 +161,7 @@ def _row(name: str, folder: Path | None) -> dict[str, Any]:
     row: dict[str, Any] = {
         "name": name,
         "kind": entry.kind if entry else None,
-        "roots": list(entry.roots) if entry else [],
+        "roots": [redact(root, secrets_in_words(root.split())) for root in entry.roots] if entry else [],
         "built": folder is not None,
         "documents": None,
         "passages": None,

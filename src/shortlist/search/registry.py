@@ -13,6 +13,7 @@ from typing import Any
 
 from shortlist._files import locked, replace_text
 from shortlist._paths import config_dir
+from shortlist._redact import redact
 from shortlist.errors import InputError, RegistryDamaged
 from shortlist.index.engines import EMBEDDED
 from shortlist.index.engines.address import Address
@@ -89,7 +90,8 @@ def register(
     with _writing() as known:
         if name in known and known[name] != entry and not replace:
             raise InputError(
-                f"{name!r} is already registered as {known[name].kind} {' '.join(known[name].roots)}".rstrip() + ". "
+                f"{name!r} is already registered as {known[name].kind} {redact(' '.join(known[name].roots))}".rstrip()
+                + ". "
                 "Take another name, unregister it first, or replace it (replace=True, --replace)."
             )
         _check_neighbours(name, known)
@@ -205,4 +207,4 @@ def _write(path: Path, known: Mapping[str, Registration]) -> None:
         text = json.dumps(data, indent=2, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise InputError(f"The options of a registered corpus must be plain data: {error}.") from None
-    replace_text(path, f"{text}\n")
+    replace_text(path, f"{text}\n", private=True)  # a root may be an address with a key in it

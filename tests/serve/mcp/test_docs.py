@@ -63,7 +63,17 @@ def test_every_block_runs_and_prints_what_is_shown(
                 for line in block.splitlines():
                     program, *arguments = shlex.split(line)
                     assert program == "shortlist"
+                    capsys.readouterr()
                     assert run(arguments) == 0, capsys.readouterr()
+                    printed = capsys.readouterr().out
+            elif language == "console":
+                command, *lines, question = block.splitlines()
+                helper = {"command": "npx", "args": ["-y", "helper-server", "--access-token", "abc"]}
+                helper["env"] = {"API_KEY": "${HELPER_KEY}"}  # type: ignore[assignment]
+                (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"helper": helper}}))
+                assert run(shlex.split(command)[2:]) == 1  # since no one can be asked here
+                assert capsys.readouterr().out.splitlines() == lines
+                assert question.startswith("Trust what is shown above, exactly as it is now?")
     finally:
         service.end()
 
@@ -75,13 +85,13 @@ def test_the_numbers_in_the_text_are_those_of_the_code(tmp_path: Path) -> None:
     assert f"cost {theirs:,}: {counted['ratio']} times as many" in PROSE
     assert f"older than a day, {['four'][gateway.STARTED_AT_ONCE - 4]} servers at a time" in PROSE
     assert gateway.OUTDATED == 24 * 3600
-    assert f"is waited for {gateway.FIRST_LIST:g} seconds" in PROSE
+    assert f"waits up to {gateway.FIRST_LIST:g} seconds" in PROSE
     assert f"after {upstream.MOST_FAILURES} failures in a row" in PROSE
     assert (upstream.FIRST_PAUSE, upstream.LIST_AGAIN) == (1, 60)
     seconds = (upstream.START_SECONDS, upstream.CALL_SECONDS, mcp.FIND_SECONDS, mcp.ASK_SECONDS)
     assert "{:g} seconds to start, {:g} for a call, {:g} for a search, {:g} for an answer".format(*seconds) in PROSE
     assert f"{mcp_stdio.LONGEST_LINE >> 20} MiB for a message" in PROSE
-    assert f"{doubts.LARGEST:,} characters for a tool's description and for a result" in PROSE
+    assert f"{doubts.LARGEST:,} characters for a tool's definition and for a result" in PROSE
     assert doubts.LARGEST == mcp.LONGEST_RESULT
     assert f"{source.MOST_ENTRIES:,} tools for a server" in PROSE
     assert f"a schema deeper than {doubts.DEEPEST} levels" in PROSE
