@@ -48,13 +48,16 @@ class Configuration:
     def __init__(self, files: Sequence[str | Path] = (), *, needs_trust: bool = False) -> None:
         self._given = [Path(file).expanduser() for file in files]
         self.needs_trust = needs_trust
+        own, *agents = user_files()
+        # Every file that may configure something; a usual one need not be there.
+        self._places = self._given or list(dict.fromkeys((own, *project_files(), *agents)))
         places = "\n".join(str(path.resolve()) for path in self._given or [project_folders()[-1]])
         # For what belongs to this configuration alone.
         self.home = data_dir() / "mcp" / blake2b(places.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
     def stamps(self) -> tuple[int, ...]:
         """What changes with any of the files and with what is approved."""
-        return stamp_of(*self._places(), config_dir() / OWN_FILE, trust_file())
+        return stamp_of(*self._places, config_dir() / OWN_FILE, trust_file())
 
     def read(self, *, strict: bool = True) -> Configured:
         """What is configured now; of one name the first server. A usual file that cannot be read is a problem, one that
@@ -64,7 +67,7 @@ class Configuration:
             return Configured(problems=(Problem(INSIDE, reason),))
         servers: dict[str, Server] = {}
         problems: dict[str, Problem] = {}
-        for path in self._places():
+        for path in self._places:
             try:
                 for found in self._servers_in(path):
                     name = found.name if isinstance(found, Server) else found.id
@@ -89,11 +92,6 @@ class Configuration:
             tuple(found for found in problems.values() if not isinstance(found, Pending)),
             permissions,
         )
-
-    def _places(self) -> list[Path]:
-        """Every file that may configure something; a usual one need not be there."""
-        own, *agents = user_files()
-        return self._given or list(dict.fromkeys((own, *project_files(), *agents)))
 
     def _servers_in(self, path: Path) -> list[Server | Problem]:
         if not self._given and not path.is_file():
