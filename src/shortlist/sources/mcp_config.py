@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 import json
 import os
 import re
@@ -181,6 +182,16 @@ def usual_files() -> list[Path]:
     """The configuration files that are there: our own, those of the project, those of the user's agents."""
     own, *agents = user_files()
     return [place for place in dict.fromkeys((own, *project_files(), *agents)) if place.is_file()]
+
+
+def pending_files() -> list[Pending]:
+    """The files of this project that wait for the user's approval."""
+    found = []
+    for path in project_files():
+        with contextlib.suppress(SourceError):  # one that cannot be read names no server
+            file = ConfigurationFile(path)
+            found += [file.pending()] if file.names_servers else []
+    return [pending for pending in found if pending]
 
 
 def servers_in_files(paths: Sequence[Path], *, settings_too: bool = False) -> Iterator[Server | Problem]:

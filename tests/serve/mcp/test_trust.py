@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -157,6 +158,7 @@ def test_over_http_an_untrusted_file_does_nothing_approval_starts_it_and_a_chang
         ("mcp", "approve"),
         ("build", "mcp"),
         ("search", "mcp", "rain"),
+        ("discover", "mcp", "rain"),
         ("doctor",),
         ("ls",),
     ],
@@ -166,9 +168,10 @@ def test_no_command_starts_an_untrusted_file(project: Project, command: tuple[st
     done = project.shell(*command)
     assert not project.has_done_something
     assert TOKEN not in done.stdout + done.stderr
-    if command[0] in ("build", "doctor") or "status" in command:
-        assert "2" in done.stdout + done.stderr
-        assert "pending approval in" in " ".join((done.stdout + done.stderr).split())
+    if command[0] in ("build", "search", "discover", "doctor") or "status" in command:
+        said = " ".join((done.stdout + done.stderr).split())
+        assert re.search(r"2 (MCP )?servers are pending approval in", said)
+        assert "shortlist mcp trust" in said
 
 
 def test_from_mcp_names_what_is_pending_and_reads_the_rest(project: Project, tmp_path: Path) -> None:

@@ -33,6 +33,11 @@ def opened(out: Output, names: Sequence[str]) -> list[Corpus]:
 
     found = []
     for name in names:
+        if name == "mcp":
+            from shortlist.sources.mcp_config import pending_files
+
+            for pending in pending_files():
+                out.note(f"shortlist: {pending.reason}")
         with out.progress(f"building {name}") as progress:
             found.append(corpora.opened(name, progress))
     return found
