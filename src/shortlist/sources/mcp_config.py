@@ -130,18 +130,19 @@ class ConfigurationFile:
         entries = _entries(self.data, str(self.path)).items()
         return {str(name): entry for name, entry in entries if not _is_off(entry) and not _is_ourselves(entry)}
 
+    @property
+    def is_trusted(self) -> bool:
+        return not self._needs_trust or is_trusted(self.path, self.content)
+
     def pending(self) -> Pending | None:
         """What waits for the user's approval, if anything does."""
-        if not self._needs_trust or is_trusted(self.path, self.content):
-            return None
-        count = len(self.entries())
+        count = 0 if self.is_trusted else len(self.entries())
         return Pending.of(self.path, count) if count else None
 
     def servers(self) -> Iterator[Server | Problem]:
-        """Its servers with variables replaced, or only what is pending."""
-        pending = self.pending()
-        if pending:
-            yield pending
+        """Its servers with variables replaced; of a file that is not trusted only what is pending."""
+        if not self.is_trusted:
+            yield from filter(None, [self.pending()])
             return
         # A relative directory is seen from the project or, in a file of the user, from where we were started.
         folder = self.project or Path.cwd()

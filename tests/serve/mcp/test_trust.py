@@ -369,6 +369,18 @@ def test_a_file_with_nothing_but_ourselves_has_nothing_to_approve(project: Proje
     assert Configuration().read().pending == ()
 
 
+def test_an_untrusted_server_that_passes_for_ourselves_is_not_used_either(project: Project) -> None:
+    cloud, helper = project.entries["cloud"], project.entries["helper"]
+    project.entries = {
+        "shortlist": cloud | {"command": "shortlist", "args": ["mcp"]},
+        "helper": helper | {"args": [*helper["args"], "shortlist", "mcp"]},
+    }
+    project.write()
+    assert list(CorpusSource.from_mcp()) == list(CorpusSource.from_mcp(project.file)) == []
+    assert Configuration().read().servers == ()
+    assert not project.has_done_something
+
+
 def test_install_into_a_project_approves_nothing_and_keeps_an_approval(project: Project) -> None:
     install = ("install", "--agent", "claude-code", "--project", "--command", "shortlist")
     assert project.shell(*install).returncode == 0

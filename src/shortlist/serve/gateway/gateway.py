@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -20,6 +21,8 @@ from shortlist.serve.gateway.roots import Roots
 from shortlist.serve.gateway.upstream import Upstream
 from shortlist.sources.mcp import WORDS
 from shortlist.sources.mcp_config import Server
+
+log = logging.getLogger("shortlist.mcp")
 
 STARTED_AT_ONCE = 4  # in the background; whoever is called starts at once
 OUTDATED = 24 * 3600.0  # seconds after which a list is read again although nobody calls the server
@@ -87,7 +90,10 @@ class Gateway:
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(FOLLOW)
-            await self.follow()
+            try:
+                await self.follow()
+            except Exception:  # the next change is looked at all the same
+                log.exception("The configuration of MCP servers could not be applied.")
 
     def _upstream(self, server: Server) -> Upstream:
         return Upstream(server, self._take, self.roots)
