@@ -18,6 +18,7 @@ from shortlist.index.engines import Progress
 from shortlist.index.tokens import STOP_WORDS, get_analyzer, name_words, subwords, words
 from shortlist.search.corpora import Searchable, resolve
 from shortlist.search.retrieve import search
+from shortlist.search.select import prompt_function
 from shortlist.types import LLM, Document
 
 MASK = "[THIS]"
@@ -117,7 +118,7 @@ def generate_cases(
     hidden from the model; a question that holds it all the same, copies the description or repeats another is dropped.
     With `verify` the model also looks whether something serves a question that nothing should serve.
     """
-    ask = _asker(llm)
+    ask = prompt_function(llm)
     corpora = resolve(corpus, needs_vectors=False)
     requests = plan(corpora, n, per_document=per_document, out_of_scope=out_of_scope, seed=seed)
     with ThreadPoolExecutor(max(1, workers)) as pool:
@@ -262,15 +263,6 @@ def _served(ask: Callable[[str], str], corpus: Corpus, query: str) -> tuple[str,
 
 def _listed(documents: Sequence[Document]) -> str:
     return "\n".join(f"- {document.name}: {' '.join(document.content.split())[:200]}" for document in documents)
-
-
-def _asker(llm: LLM | Callable[[str], str]) -> Callable[[str], str]:
-    complete = getattr(llm, "complete", None)
-    if complete is not None:
-        return lambda prompt: str(complete([{"role": "user", "content": prompt}]).text)
-    if callable(llm):
-        return lambda prompt: str(llm(prompt))
-    raise InputError(f"llm is an LLM or a function from prompt to reply, not {llm!r}.")
 
 
 def _reply(ask: Callable[[str], str], request: Request) -> tuple[list[str], tuple[str, str] | None]:
