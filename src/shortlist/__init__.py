@@ -204,7 +204,7 @@ __all__ = [
 
 
 # Houses and rooms that are known by a short name.
-_MODULES = {"eval": "shortlist.eval", "eval_gen": "shortlist.eval.generate"}
+_MODULES = {"eval": "shortlist.eval", "eval_gen": "shortlist.eval_gen"}
 
 
 def __getattr__(name: str) -> Any:
