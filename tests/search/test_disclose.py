@@ -374,9 +374,10 @@ def test_e5_a_document_cannot_open_a_folder_by_its_own_source(tmp_path: Path) ->
 @pytest.mark.parametrize("kind", ["file", "skill"])
 def test_e5_plain_data_cannot_claim_to_be_a_file(tmp_path: Path, kind: str) -> None:
     (tmp_path / "secret.md").write_text("secret", encoding="utf-8")
+    (tmp_path / "other.md").write_text("secret", encoding="utf-8")
     forged = {"content": "A ferry.", "kind": kind, "source": str(tmp_path / "secret.md")}
-    (shown,) = disclose(search([forged], "ferry", "lexical"), "body")
-    assert shown.body == "A ferry."
+    (shown,) = disclose(search([forged], "ferry", "lexical"), "bundled")
+    assert (shown.body, shown.files) == ("A ferry.", ())
 
 
 def test_e5_a_payload_and_a_part_of_a_file_are_shown_without_following_anything(tmp_path: Path) -> None:

@@ -669,3 +669,5 @@ def test_e3_a_reranker_that_returns_something_else_is_an_input_error(returned: A
 def test_e3_a_reranker_may_drop_hits_and_k_may_be_zero() -> None:
     assert search({"a": "tea"}, "tea", "lexical", rerank=lambda query, hits: []) == []
     assert search({"a": "tea"}, "tea", "lexical", k=0, rerank=lambda query, hits: hits) == []
+    with pytest.raises(InputError, match="not -1"):
+        search({"a": "tea"}, "tea", "lexical", k=-1, rerank=lambda query, hits: hits)

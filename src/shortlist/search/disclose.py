@@ -12,6 +12,7 @@ from shortlist.index.records import clean
 from shortlist.search import registry
 from shortlist.sources.places import project_folders
 from shortlist.sources.reading import decode, is_binary, read_bytes, read_text
+from shortlist.sources.skills import FILE as SKILL
 from shortlist.sources.skills import USUAL_PLACES
 from shortlist.types import Disclosure, Document, Hit, Level, Metadata, Passage, Selection
 
@@ -66,16 +67,16 @@ def pointed_at(corpus: Corpus, id: str) -> Hit:
 
 
 class _Body(NamedTuple):
-    """A text to show, what is to be said of it, and the file that it was read from."""
+    """A text to show, what is to be said of it, and the skill file that it was read from."""
 
     text: str | None
     note: str = ""
-    file: Path | None = None
+    skill: Path | None = None
 
 
 def _disclose(hit: Hit, level: Level, loader: Loader | None, roots: Sequence[str | Path] | None) -> Disclosure:
     body = _Body(None) if level == "metadata" else _body(hit, loader, roots)
-    files = _files_beside(hit, body.file) if level == "bundled" else ()
+    files = _files_beside(body.skill) if level == "bundled" else ()
     return Disclosure(
         id=hit.id,
         name=hit.name,
@@ -126,21 +127,22 @@ def _stored(hit: Hit, roots: Sequence[str | Path] | None) -> _Body:
         return _Body(text)
     try:
         file = _follow(hit.metadata[field], [*_registered_folders(hit.corpus), *_given_folders(roots)])
-        return _Body(_text_of(file), file=file if field == "skill_path" else None)
+        return _Body(_text_of(file), skill=file if field == "skill_path" and file.name == SKILL else None)
     except (OSError, ValueError, SourceError) as error:
         pointer = f"{field} {str(hit.metadata[field])[:200]!r}"
-        return _Body(text, f"{pointer} was not followed: {_reason(error)} This is the indexed text.")
+        return _Body(text, f"{pointer} was not followed: {_reason(error).rstrip('.')}. This is the indexed text.")
 
 
 def _own_file(document: Document) -> _Body:
+    file = Path(document.source)
+    skill = file if document.kind == "skill" else None
     try:
-        text = read_text(Path(document.source))
+        text = read_text(file)
     except (OSError, ValueError) as error:
         note = f"{document.source} can no longer be read ({_reason(error)}); this is the indexed copy."
-        return _Body(document.content, note)
-    if document.kind == "file" and clean(text) != document.content:
-        return _Body(text, f"{document.source} has changed since it was indexed.")
-    return _Body(text)
+        return _Body(document.content, note, skill)
+    changed = document.kind == "file" and clean(text) != document.content
+    return _Body(text, f"{document.source} has changed since it was indexed." if changed else "", skill)
 
 
 def _is_whole_file(document: Document) -> bool:
@@ -215,9 +217,8 @@ def _reason(error: Exception) -> str:
     return str(getattr(error, "strerror", None) or error)
 
 
-def _files_beside(hit: Hit, file: Path | None) -> tuple[str, ...]:
+def _files_beside(own: Path | None) -> tuple[str, ...]:
     """The files that come with a skill: all in its folder, relative to it, but the skill's own."""
-    own = Path(hit.source) if hit.kind == "skill" and hit.source else file
     if own is None:
         return ()
     try:

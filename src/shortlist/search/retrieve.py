@@ -67,6 +67,7 @@ def search(
     """
     if rerank is None:
         return merge(retrieve(corpus, query, mode, k, filter, progress), query, mode, k)
+    _check_k(k)
     depth = max(RERANKED_TIMES_K * k, RERANKED_AT_LEAST) if k else 0
     hits = merge(retrieve(corpus, query, mode, depth, filter, progress), query, mode, depth)
     return Hits(_reranked(rerank, hits)[:k], query=query, mode=mode)
@@ -127,8 +128,7 @@ def retrieve(
 ) -> list[Found]:
     """What each of the corpora has for the query: whole documents, each at its best passage, or passages."""
     check_mode(mode)
-    if isinstance(k, bool) or not isinstance(k, int) or k < 0:
-        raise InputError(f"k is how many hits are wanted, 0 or more, not {k!r}.")
+    _check_k(k)
     if not isinstance(query, str):
         raise InputError(f"A query is a string, not {type(query).__name__}.")
     corpora = resolve(corpus, needs_vectors=mode != "lexical", progress=progress)
@@ -139,6 +139,11 @@ def retrieve(
             mask = None if filter is None else allowed(snapshot, filter)
             found.append(look(one, snapshot, query, mode, k, mask, beside_others=len(corpora) > 1, whole=whole))
     return found
+
+
+def _check_k(k: int) -> None:
+    if isinstance(k, bool) or not isinstance(k, int) or k < 0:
+        raise InputError(f"k is how many hits are wanted, 0 or more, not {k!r}.")
 
 
 def check_mode(mode: str) -> None:
