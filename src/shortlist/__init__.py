@@ -4,7 +4,7 @@ source    Document, CorpusSource
 names     register, unregister, registered
 index     build, open_corpus, create_corpus, Corpus
 retrieve  search
-select    select, make_llm_selector
+select    select, register_strategy, make_llm_selector
 disclose  disclose
 all       discover, as_tool
 answer    ingest, ask, agent_ask, Chat, OpenAIChat, ScriptedLLM
@@ -79,7 +79,7 @@ if TYPE_CHECKING:
     from shortlist.search.ingest import ingest
     from shortlist.search.registry import register, registered, unregister
     from shortlist.search.retrieve import search
-    from shortlist.search.select import make_llm_selector, select
+    from shortlist.search.select import make_llm_selector, register_strategy, select
     from shortlist.search.tool import as_tool
     from shortlist.serve.client import BM25SClient
     from shortlist.sources import CorpusSource
@@ -120,6 +120,7 @@ _LAZY = {
     "make_llm_selector": "shortlist.search.select",
     "open_corpus": "shortlist.index.corpus",
     "register": "shortlist.search.registry",
+    "register_strategy": "shortlist.search.select",
     "registered": "shortlist.search.registry",
     "retrieve_documents": "shortlist.kits.retriever",
     "search": "shortlist.search.retrieve",
@@ -193,6 +194,7 @@ __all__ = [
     "make_llm_selector",
     "open_corpus",
     "register",
+    "register_strategy",
     "registered",
     "retrieve_documents",
     "search",
@@ -202,7 +204,7 @@ __all__ = [
 
 
 # Houses and rooms that are known by a short name.
-_MODULES = {"eval": "shortlist.eval", "eval_gen": "shortlist.eval.generate"}
+_MODULES = {"eval": "shortlist.eval", "eval_gen": "shortlist.eval_gen"}
 
 
 def __getattr__(name: str) -> Any:

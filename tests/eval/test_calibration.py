@@ -128,3 +128,37 @@ def test_the_best_score_is_that_of_discover_even_if_a_name_stands_in_the_questio
         best = shortlist.discover(corpus, query, mode="lexical").candidates[0]
     assert best.id == "kettle"
     assert found.in_scope[0] == best.score
+
+
+def test_e7_expected_ids_that_do_not_exist_are_an_error(shop: Corpus) -> None:
+    wrong = [Case("where is the parcel", ("trakc",)), Case("an invoice", ("receipt",))]
+    with pytest.raises(InputError, match=r"no document 'trakc'. Did you mean 'track'\? 1 more"):
+        calibrate_min_score(shop, [*IN_SCOPE, *OUT_OF_SCOPE, *wrong], mode="lexical")
+
+
+def test_e7_expected_documents_that_were_not_retrieved_are_counted_apart(shop: Corpus) -> None:
+    missed = [Case("zebra giraffe", ("invoice",)), Case("left luggage", ("refund",))]
+    with_misses = calibrate_min_score(shop, [*IN_SCOPE, *OUT_OF_SCOPE, *missed], mode="lexical")
+    without = calibrate_min_score(shop, IN_SCOPE + OUT_OF_SCOPE, mode="lexical")
+    assert (with_misses.not_retrieved, without.not_retrieved) == (2, 0)
+    assert (with_misses.floor, with_misses.sensitivity) == (without.floor, without.sensitivity)
+    assert "2 cases were left out" in with_misses.says
+    with pytest.raises(InputError, match="there are none with gold that was retrieved"):
+        calibrate_min_score(shop, [*missed, *OUT_OF_SCOPE], mode="lexical")
+
+
+def test_e7_the_threshold_may_be_chosen_from_a_grid(shop: Corpus) -> None:
+    cases = IN_SCOPE + OUT_OF_SCOPE
+    exact = calibrate_min_score(shop, cases, mode="lexical")
+    found = calibrate_min_score(shop, cases, mode="lexical", floor_grid=[99, exact.floor, 0])
+    assert found.floor == exact.floor
+    # at 0 all reach it, at 99 none does
+    assert [(row["min_score"], row["sensitivity"], row["specificity"]) for row in found.table()] == [
+        (0.0, 1.0, 0.0),
+        (exact.floor, 1.0, 1.0),
+        (99.0, 0.0, 1.0),
+    ]
+    assert max(row["youden_j"] for row in exact.table()) == exact.youden_j
+    for grid in ([], [float("nan")]):
+        with pytest.raises(InputError, match="floor_grid must hold"):
+            calibrate_min_score(shop, cases, mode="lexical", floor_grid=grid)

@@ -219,3 +219,13 @@ def test_cases_made_in_a_program_are_named_by_their_number(shop: Corpus) -> None
     (flaw,) = validate_cases(shop, [Case("fine", ("track",)), Case("odd", ("zzz",))])
     assert flaw.says == "Case 2: the corpus has no document 'zzz'."
     assert validate_cases({"a": "one text"}, [Case("text", ("a",))]) == []
+
+
+def test_e7_a_file_may_begin_with_a_line_that_describes_it(tmp_path: Path) -> None:
+    path = tmp_path / "cases.jsonl"
+    save_cases([Case("q", ("a",))], path, meta={"corpus": "skills"})
+    assert json.loads(path.read_text("utf-8").splitlines()[0]) == {"__meta__": {"corpus": "skills"}}
+    (case,) = load_cases(path)
+    assert (case.query, case.line) == ("q", 2)
+    with pytest.raises(InputError, match="line 2: a case is"):
+        load_cases(written(path, '{"query": "q", "gold": []}\n{"__meta__": {}}'))

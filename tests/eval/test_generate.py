@@ -10,9 +10,10 @@ import pytest
 
 import shortlist
 from shortlist import Corpus, Document, InputError, ShortlistError
-from shortlist.eval import generate_cases
+from shortlist.eval import build_eval_set, generate_abstention_cases, generate_cases
 from shortlist.eval.generate import CHECK_PROMPT, MASK, copied_run, leaked_name, masked, plan
 from shortlist.types import Reply
+from tests.test_import import modules_after
 
 
 class Scripted:
@@ -161,3 +162,68 @@ def test_what_makes_no_sense_is_a_sentence(shop: Corpus) -> None:
         plan([Document("a", "name", "")], 1)
     with pytest.raises(InputError, match="llm is an LLM or a function"):
         generate_cases(shop, 7, 1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "query", "leaks"),
+    [
+        ("data-sync", "sync my data", True),
+        ("data-sync", "syncing all of my data again", True),
+        ("dataSync", "SYNC the DATA", True),
+        ("data-sync", "keep my data the same everywhere", False),
+        ("b", "what about plan b", False),
+    ],
+)
+def test_e7_a_name_is_a_leak_in_any_order_and_form_but_a_letter_is_none(name: str, query: str, leaks: bool) -> None:
+    assert bool(leaked_name(query, Document(name, name, "Copy what changed."))) is leaks
+
+
+@pytest.mark.parametrize("name", ["x", "R"])
+def test_e7_a_name_of_one_letter_is_not_masked_everywhere(name: str) -> None:
+    text = "Turn the x axis of an R plot, as in plan x or R."
+    assert masked(Document(name, name, text)) == text
+    assert masked(Document("x", "xor", "xor is not x")) == f"{MASK} is not x"
+
+
+def test_e7_names_need_not_be_masked(shop: Corpus) -> None:
+    documents = [Document("sync", "data-sync", "The tool data-sync copies what changed.")]
+    model = Scripted({"data-sync": ["sync my data"]})
+    found = generate_cases(documents, model, 1, out_of_scope=0.0, mask_names=False)
+    assert [(case.query, case.gold) for case in found.cases] == [("sync my data", ("sync",))]
+    assert "hidden" not in model.asked[0]
+    assert generate_cases(documents, Scripted({MASK: ["sync my data"]}), 1, out_of_scope=0.0).cases == []
+
+
+def test_e7_abstention_cases_are_those_to_which_nothing_applies(shop: Corpus) -> None:
+    queries = [f"book flight {number}" for number in range(5)]
+    model = Scripted({NOTHING: queries})
+    found = generate_abstention_cases(shop, model, 5, verify=False)
+    assert [(case.query, case.gold) for case in found.cases] == [(query, ()) for query in queries]
+    assert len(model.asked) == 1
+    with pytest.raises(InputError, match="n is the number of cases"):
+        generate_abstention_cases(shop, model, 0)
+
+
+def test_e7_an_eval_set_is_about_every_document_and_has_its_share_of_abstentions(shop: Corpus) -> None:
+    requests: list[str] = []
+
+    def model(prompt: str) -> str:
+        requests.append(prompt)
+        return json.dumps([f"word{len(requests)}x{number}" for number in range(5)])
+
+    cases = build_eval_set(shop, model, k=4, abstention_frac=0.2, verify=False, workers=1)
+    assert len(requests) == 5 + 1
+    assert {case.gold for case in cases} == {(document.id,) for document in shop} | {()}
+    # 5 documents with 4 cases each; 5 more are a fifth of the 25
+    assert (len(cases), sum(not case.gold for case in cases)) == (25, 5)
+    for wrong in ({"k": 0}, {"abstention_frac": 1.0}):
+        with pytest.raises(InputError, match="k must be 1 or more"):
+            build_eval_set(shop, model, **wrong)
+
+
+def test_e7_the_public_path_of_case_generation_can_be_imported() -> None:
+    import shortlist.eval_gen as module
+
+    assert module.build_eval_set is build_eval_set
+    assert all(getattr(module, name) is not None for name in module.__all__)
+    assert "shortlist.eval_gen" in modules_after("import shortlist.eval_gen")

@@ -32,7 +32,7 @@ def page_of(shop: Corpus, cases: list[Case]) -> str:
         report,
         selection=evaluate_selection(shop, cases, mode="lexical"),
         sweep=sweep_selector(shop, cases, mode="lexical"),
-        calibration=calibrate_min_score(shop, cases, mode="lexical"),
+        calibration=calibrate_min_score(shop, [*known, *(case for case in cases if not case.gold)], mode="lexical"),
         curve=distractor_robustness_curve(shop, known, [3, 5], mode="lexical", repeats=1),
         comparison=compare(report, report),
     )

@@ -100,7 +100,7 @@ def test_what_the_ratio_of_the_selection_cut_is_told(shop: Corpus) -> None:
     assert why is not None
     assert why.cut == (
         f"It has {hits[1].score / hits[0].score:.2f} of the best score. "
-        f"Kept 1 of 3 candidates: they score at least 1 of the best, 3 at most."
+        f"Kept 1 of 3 candidates: at least 1 of the best score, at most 3."
     )
 
 

@@ -58,7 +58,9 @@ def test_a_measure_that_no_case_speaks_of_is_none(shop: Corpus) -> None:
 
 
 def test_a_sweep_gives_for_every_setting_what_evaluating_it_gives(shop: Corpus) -> None:
-    sweep = sweep_selector(shop, CASES, mode="lexical", max_ks=(1, 2), rels=(0.2, 1.0), min_scores=(None, 0.9))
+    sweep = sweep_selector(
+        shop, CASES, mode="lexical", max_k_grid=(1, 2), rel_grid=(0.2, 1.0), min_score_grid=(None, 0.9)
+    )
     assert len(sweep.points) == 8
     for point in sweep.points:
         report = evaluate_selection(
@@ -88,7 +90,7 @@ def test_the_best_of_a_sweep_has_most_and_of_equals_selects_fewer() -> None:
 
 
 def test_the_table_of_a_sweep_is_rows_and_prints_as_columns(shop: Corpus) -> None:
-    table = sweep_selector(shop, CASES, mode="lexical", max_ks=(1,), rels=(0.5, 1.0)).table()
+    table = sweep_selector(shop, CASES, mode="lexical", max_k_grid=(1,), rel_grid=(0.5, 1.0)).table()
     assert [(row["max_k"], row["rel"]) for row in table] == [(1, 0.5), (1, 1.0)]
     lines = str(table).splitlines()
     assert lines[0].split()[:4] == ["max_k", "rel", "min_score", "conditional_commit_rate"]
@@ -101,3 +103,19 @@ def test_what_cannot_be_judged_is_a_sentence(shop: Corpus) -> None:
         evaluate_selection(shop, [])
     with pytest.raises(InputError, match="A sweep needs cases with gold"):
         sweep_selector(shop, [Case("jazz")])
+
+
+def test_e7_a_selection_is_measured_given_retrieval_and_overall(shop: Corpus) -> None:
+    """Kept are track (right), cancel (stock was found and not kept), nothing, and invoice instead of receipt."""
+    report = evaluate_selection(shop, CASES, mode="lexical", max_k=1)
+    assert (report.cases, report.retrieved) == (6, 2)
+    assert (report.selection_precision, report.selection_recall, report.selection_f1) == (1 / 2, 1 / 2, 1 / 2)
+    assert (report.precision, report.recall, report.f1) == (1 / 4, 1 / 4, 1 / 4)
+
+
+def test_e7_recall_given_retrieval_is_against_the_gold_that_was_retrieved(shop: Corpus) -> None:
+    case = Case("where is the parcel", ("track", "invoice"))
+    report = evaluate_selection(shop, [case], mode="lexical")
+    assert (report.selection_recall, report.selection_f1) == (1.0, 1.0)
+    assert report.recall == 1 / 2
+    assert report.f1 == pytest.approx(2 * 1 / (1 + 2))

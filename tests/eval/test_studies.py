@@ -24,7 +24,8 @@ def test_a_study_is_what_each_measurement_says_alone(shop: Corpus) -> None:
     found = study(shop, report, min_score=1.0)
     assert found.selection == evaluate_selection(shop, CASES, mode="lexical", k=2, min_score=1.0)
     assert found.sweep == sweep_selector(shop, CASES, "lexical", 2)
-    assert found.calibration == calibrate_min_score(shop, CASES, "lexical", 2)
+    nothing = [case for case in CASES if not case.gold]
+    assert found.calibration == calibrate_min_score(shop, [*known, *nothing], "lexical", 2)
     assert found.curve == distractor_robustness_curve(shop, known, mode="lexical", k=2)
     assert [figure.title for figure in found.figures()] == [
         "Recall against k",

@@ -185,3 +185,12 @@ def test_read_says_where_an_id_is_unknown_or_means_several() -> None:
         acts.read([one, other], "nothing")
     with pytest.raises(InputError, match="offset"):
         acts.read(one, "same", offset=-1)
+
+
+def test_e5_an_agent_reads_no_file_of_the_project_through_the_metadata_of_a_document(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "secret.txt").write_text("secret", "utf-8")
+    monkeypatch.chdir(tmp_path)
+    shown = acts.read({"a": {"text": "A ferry.", "path": "secret.txt"}}, "a")
+    assert (shown["text"], "outside" in shown["note"]) == ("A ferry.", True)

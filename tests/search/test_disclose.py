@@ -19,8 +19,11 @@ from shortlist import (
     build,
     create_corpus,
     disclose,
+    discover,
+    register,
     search,
     select,
+    unregister,
 )
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "data"
@@ -249,3 +252,154 @@ def test_a_disclosure_becomes_plain_json(level: Any) -> None:
     written = json.loads(json.dumps(shown.to_dict(), allow_nan=False))
     assert written == {**shown.to_dict(), "files": list(shown.files)}
     assert written["level"] == level
+
+
+# Pointers in metadata
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project that is the current folder, with files in it, beside it and in the home folder."""
+    home = tmp_path / "home"
+    folder = home / "work" / "project"
+    for place, text in {
+        folder / "notes" / "ferry.md": "The whole story of the ferry.",
+        folder / ".env": "TOKEN=secret",
+        folder / ".claude/skills/ferry/SKILL.md": "The ferry skill.",
+        folder / ".claude/skills/ferry/times.csv": "noon",
+        home / "work" / "other.md": "Another project.",
+        home / ".ssh" / "id_rsa": "secret key",
+    }.items():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8")
+    (folder / ".git").mkdir()
+    (folder / "way-out.md").symlink_to(home / "work" / "other.md")
+    (folder / "picture.png").write_bytes(b"\x89PNG\0\0\0")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(folder / "notes")
+    return folder
+
+
+def body_of(metadata: dict[str, Any], **options: Any) -> tuple[str | None, str]:
+    """What `discover` shows of a text with this metadata, and its note."""
+    found = discover({"a": {"text": "A summary of the ferry.", **metadata}}, "ferry", mode="lexical", **options)
+    (shown,) = found.results
+    assert shown.stale is bool(shown.note)
+    return shown.body, shown.note
+
+
+@pytest.mark.parametrize("pointer", ["{project}/notes/ferry.md", "notes/ferry.md", "ferry.md"])
+@pytest.mark.parametrize("field", ["path", "skill_path"])
+def test_e5_a_pointer_in_metadata_is_followed_for_every_source(project: Path, field: str, pointer: str) -> None:
+    metadata = {field: pointer.format(project=project)}
+    assert body_of(metadata, level="body") == ("The whole story of the ferry.", "")
+    assert body_of(metadata, level="metadata") == (None, "")
+
+
+def test_e5_bundled_lists_the_files_beside_the_skill_that_skill_path_names(project: Path) -> None:
+    texts = {"a": {"text": "A ferry.", "skill_path": str(project / ".claude/skills/ferry/SKILL.md")}}
+    (shown,) = disclose(search(texts, "ferry", "lexical"), "bundled")
+    assert (shown.body, shown.files) == ("The ferry skill.", ("times.csv",))
+
+
+@pytest.mark.parametrize(
+    ("pointer", "reason"),
+    [
+        ("/etc/passwd", "outside"),
+        ("~/.ssh/id_rsa", "Hidden"),
+        ("../../../.ssh/id_rsa", "outside"),
+        ("{home}/.ssh/id_rsa", "outside"),
+        ("{home}/work/other.md", "outside"),
+        ("way-out.md", "no such file"),
+        (".env", "Hidden"),
+        ("{project}/notes/../.git/config", "Hidden"),
+        ("no/such/file.md", "no such file"),
+        ("/api/v1/refunds", "outside"),
+        ("https://example.org/ferry.md", "no such file"),
+        ("{project}/notes", "not a file"),
+        ("picture.png", "not a text file"),
+        ("a\0b", ""),
+        ("x" * 5000, ""),
+    ],
+)
+def test_e5_a_pointer_that_is_not_followed_shows_the_indexed_text_and_says_why(
+    project: Path, pointer: str, reason: str
+) -> None:
+    pointer = pointer.format(project=project, home=Path.home())
+    body, note = body_of({"path": pointer}, level="body")
+    assert body == "A summary of the ferry."
+    assert "path" in note
+    assert reason in note
+
+
+def test_e5_roots_that_are_given_take_the_place_of_the_project(project: Path) -> None:
+    other = {"path": str(Path.home() / "work" / "other.md")}
+    assert body_of(other, level="body", roots=[Path.home() / "work"]) == ("Another project.", "")
+    assert "outside" in body_of({"path": "notes/ferry.md"}, level="body", roots=())[1]
+    assert "Hidden" in body_of({"path": ".ssh/id_rsa"}, level="body", roots=["~"])[1]
+    with pytest.raises(InputError, match="roots is a list of folders"):
+        disclose([], roots=str(project))
+
+
+def test_e5_the_home_folder_is_no_project(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (Path.home() / "diary.md").write_text("secret", encoding="utf-8")
+    for folder in (Path.home(), Path.home().parent):
+        monkeypatch.chdir(folder)
+        body, note = body_of({"path": str(Path.home() / "diary.md")}, level="body")
+        assert (body, "outside" in note) == ("A summary of the ferry.", True)
+
+
+def test_e5_the_folders_that_a_corpus_is_registered_with_may_be_read(tmp_path: Path) -> None:
+    folder = tmp_path / "shop"
+    (folder / "docs").mkdir(parents=True)
+    (folder / "docs" / "refund.md").write_text("How to refund.", encoding="utf-8")
+    tool = {"id": "refund", "title": "refund", "content": "Give money back.", "metadata": {"path": "docs/refund.md"}}
+    (folder / "tools.json").write_text(json.dumps({"documents": [tool]}), encoding="utf-8")
+    register("shop", "catalog", folder / "tools.json", embedder="none")
+    (shown,) = disclose(search("shop", "money", "lexical"), "body", roots=())
+    assert (shown.body, shown.note) == ("How to refund.", "")
+    unregister("shop")
+    (shown,) = disclose(search("shop", "money", "lexical"), "body", roots=())
+    assert (shown.body, "outside" in shown.note) == ("Give money back.", True)
+
+
+def test_e5_a_document_cannot_open_a_folder_by_its_own_source(tmp_path: Path) -> None:
+    for name in ("public.md", "secret.md"):
+        (tmp_path / name).write_text(name, encoding="utf-8")
+    forged = {"content": "A ferry.", "source": str(tmp_path / "public.md"), "metadata": {"path": "secret.md"}}
+    (shown,) = disclose(search([forged], "ferry", "lexical"), "body")
+    assert (shown.body, shown.stale) == ("A ferry.", True)
+
+
+@pytest.mark.parametrize("kind", ["file", "skill"])
+def test_e5_plain_data_cannot_claim_to_be_a_file(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "secret.md").write_text("secret", encoding="utf-8")
+    (tmp_path / "other.md").write_text("secret", encoding="utf-8")
+    forged = {"content": "A ferry.", "kind": kind, "source": str(tmp_path / "secret.md")}
+    (shown,) = disclose(search([forged], "ferry", "lexical"), "bundled")
+    assert (shown.body, shown.files) == ("A ferry.", ())
+
+
+def test_e5_a_payload_and_a_part_of_a_file_are_shown_without_following_anything(tmp_path: Path) -> None:
+    metadata = {"path": "/refunds"}
+    corpus = corpus_of(Document("t", "refund", "Give the money back.", metadata=metadata, kind="tool", payload="{}"))
+    assert [(item.body, item.note) for item in disclose(search(corpus, "money"), "body")] == [("{}", "")]
+    (tmp_path / "a.csv").write_text("name,price\nferry,3\n", encoding="utf-8")
+    (shown,) = disclose(search(files(tmp_path), "ferry"), "body")
+    assert (shown.body, shown.note) == ("name: ferry | price: 3", "")
+
+
+def test_e5_a_loader_may_read_the_body_itself() -> None:
+    hits = search({"a": {"text": "A ferry.", "key": "k1"}, "b": {"text": "No ferry."}}, "ferry", "lexical")
+    shown = disclose(hits, "body", loader=lambda metadata: f"read {metadata['key']}" if "key" in metadata else None)
+    assert {item.id: item.body for item in shown} == {"a": "read k1", "b": "No ferry."}
+    assert [item.body for item in disclose(hits, loader=lambda metadata: "x")] == [None, None]
+
+
+def test_e5_a_loader_that_cannot_read_leaves_the_indexed_text_and_says_so() -> None:
+    def broken(metadata: object) -> str:
+        raise OSError("the store is down")
+
+    (shown,) = disclose(search(["A ferry."], "ferry", "lexical"), "body", loader=broken)
+    assert (shown.body, shown.stale) == ("A ferry.", True)
+    assert "the store is down" in shown.note

@@ -6,6 +6,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -19,12 +20,15 @@ from shortlist import (
     Corpus,
     CorpusNotFound,
     Document,
+    Hit,
     Hits,
     InputError,
+    Passage,
     Scoring,
     create_corpus,
     load_embedder,
     search,
+    select,
 )
 from shortlist.index import lexical
 from shortlist.search import retrieve
@@ -627,3 +631,43 @@ def test_the_best_of_words_and_meaning_are_found_without_scoring_everything(
                 hits = search(corpus, " ".join(query), mode, k=k, filter={"even": True} if filtered else None)
             found.append([(round(hit.score, 5), sorted(hit.signals)) for hit in hits])
         assert found[0] == found[1]
+
+
+def test_e3_a_reranker_sees_more_than_k_and_its_scores_order_the_hits() -> None:
+    corpus = corpus_of(Document(f"d{at}", "", "tea " * (at + 1)) for at in range(60))
+    seen: list[int] = []
+
+    def by_number(query: str, hits: list[Hit]) -> list[Hit]:
+        seen.append(len(hits))
+        scored = [replace(hit, score=float(hit.id[1:])) for hit in hits]
+        return sorted(scored, key=lambda hit: -hit.score)
+
+    found = search(corpus, "tea", "lexical", k=2, rerank=by_number)
+    plain = {hit.id: hit.score for hit in search(corpus, "tea", "lexical", k=50)}
+    assert seen == [50]
+    best = sorted(plain, key=lambda id: -int(id[1:]))[:2]
+    assert [(hit.id, hit.score) for hit in found] == [(id, float(id[1:])) for id in best]
+    assert [hit.signals["retrieved"] for hit in found] == [plain[id] for id in best]
+    assert (found.query, found.mode) == ("tea", "lexical")
+
+
+def test_e3_a_reranker_that_only_reorders_scores_by_rank_so_that_selection_follows_it() -> None:
+    texts = {"a": "tea tea", "b": "tea and cups", "c": "tea in a pot of tea"}
+    plain = search(texts, "tea", "lexical")
+    found = search(texts, "tea", "lexical", rerank=lambda query, hits: hits[::-1])
+    assert [hit.id for hit in found] == [hit.id for hit in plain][::-1]
+    assert [hit.score for hit in found] == [1, 1 / 2, 1 / 3]
+    assert select(found).selected[0].id == plain[-1].id
+
+
+@pytest.mark.parametrize("returned", [["a"], [None], [Hit(Passage("x", "x", "x"), 1.0)]], ids=str)
+def test_e3_a_reranker_that_returns_something_else_is_an_input_error(returned: Any) -> None:
+    with pytest.raises(InputError, match="rerank must return hits that it was given"):
+        search({"a": "tea"}, "tea", "lexical", rerank=lambda query, hits: returned)
+
+
+def test_e3_a_reranker_may_drop_hits_and_k_may_be_zero() -> None:
+    assert search({"a": "tea"}, "tea", "lexical", rerank=lambda query, hits: []) == []
+    assert search({"a": "tea"}, "tea", "lexical", k=0, rerank=lambda query, hits: hits) == []
+    with pytest.raises(InputError, match="not -1"):
+        search({"a": "tea"}, "tea", "lexical", k=-1, rerank=lambda query, hits: hits)

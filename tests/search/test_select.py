@@ -11,7 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shortlist import Hit, Hits, InputError, Passage, Selection, make_llm_selector, select
+from shortlist import (
+    Hit,
+    Hits,
+    InputError,
+    Passage,
+    Selection,
+    discover,
+    make_llm_selector,
+    register_strategy,
+    select,
+)
+from shortlist.search import select as selecting
 from shortlist.search.select import STRATEGIES, softmax
 from shortlist.types import Reply
 
@@ -159,14 +170,14 @@ def test_a_callable_chooses_for_itself() -> None:
 
     selection = select(hits_of(3.0, 2.0, 1.0), last_one)
     assert kept(selection) == ["h2"]
-    assert selection.reason == "Kept 1 of 3 candidates: the selector last_one chose them."
+    assert selection.reason == "Kept 1 of 3 candidates: chosen by last_one."
     assert selection.signals["strategy"] == "last_one"
 
 
 def test_a_callable_that_chooses_nothing_abstains() -> None:
     selection = select(hits_of(3.0), lambda hits: [])
     assert selection.abstained
-    assert selection.reason == "None of 1 candidates was kept: the selector <lambda> chose none."
+    assert selection.reason == "None of 1 candidate was kept: <lambda> chose none."
 
 
 def test_a_callable_cannot_change_the_hits_it_was_given() -> None:
@@ -193,11 +204,11 @@ def test_a_callable_is_not_asked_when_the_floor_already_decided() -> None:
 @pytest.mark.parametrize(
     ("strategy", "reason"),
     [
-        ("conservative", "Kept 2 of 3 candidates: they score at least 0.9 of the best, 3 at most."),
+        ("conservative", "Kept 2 of 3 candidates: at least 0.9 of the best score, at most 3."),
         ("top_k", "Kept 3 of 3 candidates: the first 3."),
-        ("rel_threshold", "Kept 2 of 3 candidates: they score at least 0.9 of the best."),
-        ("abs_threshold", "Kept 2 of 3 candidates: they score at least 0.5."),
-        ("score_gap", "Kept 2 of 3 candidates: after them the score drops below 0.5 of the one before."),
+        ("rel_threshold", "Kept 2 of 3 candidates: at least 0.9 of the best score."),
+        ("abs_threshold", "Kept 2 of 3 candidates: a score of at least 0.5."),
+        ("score_gap", "Kept 2 of 3 candidates: the next score is below 0.5 of the one before it."),
         ("softmax", "Kept 3 of 3 candidates: each holds at least 10 % of the softmax at temperature 0.5."),
     ],
 )
@@ -412,7 +423,9 @@ def test_the_heuristic_answers_where_the_model_fails(reply: str | Exception) -> 
 def test_another_heuristic_can_be_the_fallback_and_that_it_was_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     selector = make_llm_selector(ScriptedLLM("?"), max_k=4, fallback="top_k")
     assert kept(select(hits_of(1.0, 0.5, 0.4, 0.3, 0.2), selector)) == ["h0", "h1", "h2", "h3"]
-    assert caplog.messages == ["The language model did not choose (no list in the reply); the strategy 'top_k' did."]
+    (message,) = caplog.messages
+    assert "no list in the reply" in message
+    assert "'top_k'" in message
 
 
 def test_a_model_object_that_answers_something_else_is_a_failure_too() -> None:
@@ -435,3 +448,77 @@ def test_the_model_is_not_asked_when_there_is_nothing_to_choose_from() -> None:
     llm = ScriptedLLM()
     assert select(hits_of(), make_llm_selector(llm)).abstained
     assert llm.asked == []
+
+
+# What a user may get wrong or bring along
+
+
+def test_e4_hits_in_any_order_are_selected_as_if_they_were_sorted() -> None:
+    selection = select(hits_of(0.214, 0.274), rel=0.95)
+    assert kept(selection) == ["h1"]
+    assert selection.signals["top_score"] == 0.274
+    assert kept(select(hits_of(0.2, 0.9, 0.2), "top_k", max_k=2)) == ["h1", "h0"]
+
+
+def test_e4_a_callable_sees_the_best_hit_first_and_the_hits_given_stay_as_they_are() -> None:
+    hits = hits_of(0.1, 0.3, query="tea")
+    assert kept(select(hits, lambda given: given[:1])) == ["h1"]
+    assert [hit.id for hit in hits] == ["h0", "h1"]
+
+
+@pytest.mark.parametrize("score", [NAN, float("inf")])
+def test_e4_a_score_that_is_not_a_number_is_an_input_error(score: float) -> None:
+    with pytest.raises(InputError, match="'h1' has the score"):
+        select(hits_of(1.0, score))
+
+
+def test_e4_the_reason_says_that_the_fallback_chose_after_the_model_failed() -> None:
+    selection = select(hits_of(1.0, 0.95, 0.4), make_llm_selector(ScriptedLLM(TimeoutError("no answer"))))
+    assert kept(selection) == ["h0", "h1"]
+    assert selection.reason == (
+        "Kept 2 of 3 candidates: the language model failed (TimeoutError: no answer), "
+        "so the fallback strategy 'conservative' chose."
+    )
+    assert selection.signals["fallback"] == "conservative"
+    worked = select(hits_of(1.0, 0.95), make_llm_selector(ScriptedLLM("[2]")))
+    assert worked.reason == "Kept 1 of 2 candidates: chosen by llm_selector."
+    assert "fallback" not in worked.signals
+
+
+def test_e4_the_model_may_be_a_plain_function_from_prompt_to_reply() -> None:
+    asked: list[str] = []
+
+    def model(prompt: str) -> str:
+        asked.append(prompt)
+        return "[2]"
+
+    assert kept(select(hits_of(1.0, 0.9, query="send money"), make_llm_selector(model))) == ["h1"]
+    assert "send money" in asked[0]
+
+
+@pytest.mark.parametrize("wrong", [{"llm": 7}, {"fallback": "bold"}, {"max_k": 0}], ids=str)
+def test_e4_a_wrong_argument_of_an_llm_selector_is_an_error_before_the_model_is_asked(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        make_llm_selector(**{"llm": ScriptedLLM(), **wrong})
+
+
+def test_e4_a_strategy_can_be_registered_under_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selecting, "_registered", {})
+    register_strategy("last", lambda hits: hits[-1:])
+    selection = select(hits_of(2.0, 1.0), "last")
+    assert (kept(selection), selection.signals["strategy"]) == (["h1"], "last")
+    assert [item.id for item in discover(["tea leaves", "tea"], "tea", strategy="last", mode="lexical").results] == [
+        "0"
+    ]
+    with pytest.raises(InputError, match="'last' is already registered"):
+        register_strategy("last", lambda hits: hits)
+    register_strategy("last", lambda hits: hits[:1], replace=True)
+    assert kept(select(hits_of(2.0, 1.0), "last")) == ["h0"]
+    with pytest.raises(InputError, match="softmax, last"):
+        select(hits_of(1.0), "first")
+
+
+@pytest.mark.parametrize(("name", "selector"), [("top_k", list), ("", list), (None, list), ("mine", "top_k")])
+def test_e4_a_strategy_that_cannot_be_registered_is_an_input_error(name: Any, selector: Any) -> None:
+    with pytest.raises(InputError):
+        register_strategy(name, selector)

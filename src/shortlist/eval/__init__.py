@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from shortlist.eval.certainty import Estimate as Estimate
     from shortlist.eval.certainty import paired as paired
     from shortlist.eval.distractors import distractor_robustness_curve as distractor_robustness_curve
+    from shortlist.eval.generate import build_eval_set as build_eval_set
+    from shortlist.eval.generate import generate_abstention_cases as generate_abstention_cases
     from shortlist.eval.generate import generate_cases as generate_cases
     from shortlist.eval.lint import lint_corpus as lint_corpus
     from shortlist.eval.metrics import metric as metric
@@ -38,7 +40,7 @@ _LAZY = {
     "calibration": ("calibrate_min_score",),
     "selection": ("evaluate_selection", "sweep_selector"),
     "distractors": ("distractor_robustness_curve",),
-    "generate": ("generate_cases",),
+    "generate": ("build_eval_set", "generate_abstention_cases", "generate_cases"),
     "lint": ("lint_corpus",),
     "page": ("html_page",),
     "studies": ("study",),

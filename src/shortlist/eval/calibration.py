@@ -10,8 +10,9 @@ import numpy as np
 
 from shortlist.errors import InputError
 from shortlist.eval.asking import reading, told
-from shortlist.eval.cases import Case
+from shortlist.eval.cases import Case, validate_cases
 from shortlist.eval.certainty import SEED
+from shortlist.eval.tables import Table
 from shortlist.index.engines import Progress
 from shortlist.search.corpora import Searchable, resolve
 from shortlist.search.discover import nothing_known
@@ -36,7 +37,9 @@ WEAK = 0.2
 class Calibration:
     """A floor, and how well it parts the cases that have gold from those to which nothing applies.
 
-    sensitivity  the share of cases with gold whose best score reaches the floor
+    Cases whose gold was not retrieved say nothing about a floor: they are counted in `not_retrieved` and left out.
+
+    sensitivity  the share of cases with retrieved gold whose best score reaches the floor
     specificity  the share of the others whose best score is below it
     youden_j     sensitivity + specificity - 1: 0 is chance, 1 is perfect
     auroc        how often a case with gold scores higher than one without, whatever the floor
@@ -54,6 +57,8 @@ class Calibration:
     persisted: bool
     in_scope: Sequence[float] = field(repr=False)  # best scores; 0 where the search itself refuses
     out_of_scope: Sequence[float] = field(repr=False)
+    not_retrieved: int = 0
+    floors: Sequence[float] = field(default=(), repr=False)  # all that were tried
 
     @property
     def says(self) -> str:
@@ -62,12 +67,24 @@ class Calibration:
         lost = f"{1 - self.sensitivity:.0%} of the questions that something fits are lost"
         passed = f"{1 - self.specificity:.0%} of those that nothing fits are answered"
         said = f"Below {self.floor:.4g} nothing fits: {lost}, {passed}."
+        if self.not_retrieved:
+            left_out = "1 case was" if self.not_retrieved == 1 else f"{self.not_retrieved} cases were"
+            said += f" {left_out} left out: what should be found was not retrieved."
         if judged["youden_j"] < WEAK:
             said += (
                 " Scores of this mode hardly tell the two apart here: try another mode, add words that people use to "
                 "the descriptions, or add cases."
             )
         return said
+
+    def table(self) -> Table:
+        """A row for every floor that was tried; printed, it is a table."""
+        inside, outside = np.array(self.in_scope), np.array(self.out_of_scope)
+        rows = ((floor, *_shares(inside, outside, floor)) for floor in self.floors)
+        return Table(
+            {"min_score": floor, "sensitivity": reached, "specificity": below, "youden_j": reached + below - 1}
+            for floor, reached, below in rows
+        )
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -81,6 +98,7 @@ class Calibration:
             "held_out": self.held_out,
             "in_scope": len(self.in_scope),
             "out_of_scope": len(self.out_of_scope),
+            "not_retrieved": self.not_retrieved,
             "persisted": self.persisted,
             "says": self.says,
         }
@@ -93,6 +111,7 @@ def calibrate_min_score(
     k: int = 10,
     filter: Filter | None = None,
     *,
+    floor_grid: Sequence[float] | None = None,
     persist: bool = False,
     seed: int = SEED,
     progress: Progress | None = None,
@@ -100,26 +119,36 @@ def calibrate_min_score(
     """The floor that maximises Youden's J over the cases; with `persist` the corpus keeps it for min_score="auto".
 
     A floor belongs to a corpus with its embedder and to a mode. It lies in the middle between two scores, of equally
-    good places in the widest gap.
+    good places in the widest gap; or it is one of `floor_grid`, of equally good ones the lowest. Gold that the corpus
+    does not have is an error.
     """
+    grid = _checked(floor_grid)
     corpora = resolve(corpus, needs_vectors=mode != "lexical")
     if len(corpora) != 1:
         raise InputError(f"A floor belongs to one corpus: calibrate the {len(corpora)} corpora one by one.")
     (only,) = corpora
+    if wrong := [flaw.says for flaw in validate_cases(only, cases) if flaw.problem == "unknown_gold"]:
+        more = f" {len(wrong) - 1} more: see validate_cases." if len(wrong) > 1 else ""
+        raise InputError(f"{wrong[0]}{more}")
     scores: dict[bool, list[float]] = {True: [], False: []}
+    not_retrieved = 0
     judged: list[tuple[float, bool]] = []  # the relevance of the best hit, and whether it is right
     with reading(corpora, mode, filter) as reader:
         for case in told(cases, progress):
             (found,) = reader.look(case.query, k)
             refused = not found.hits or nothing_known(found)
-            scores[case.in_scope].append(0.0 if refused else max(found.hits[0].score, 0.0))
+            if case.in_scope and not any(hit.id in case.gold for hit in found.hits):
+                not_retrieved += 1
+            else:
+                scores[case.in_scope].append(0.0 if refused else max(found.hits[0].score, 0.0))
             if not refused and (said := found.hits[0].relevance) is not None:
                 judged.append((said, found.hits[0].id in case.gold))
     inside, outside = np.array(scores[True]), np.array(scores[False])
     if not len(inside) or not len(outside):
-        lacking = "to which nothing applies (an empty gold)" if len(inside) else "with gold"
+        retrieved = "with gold that was retrieved" if not_retrieved else "with gold"
+        lacking = "to which nothing applies (an empty gold)" if len(inside) else retrieved
         raise InputError(f"A floor parts cases with gold from cases without any; there are none {lacking}.")
-    floor = best_floor(inside, outside)
+    floor = best_floor(inside, outside, grid)
     sensitivity, specificity = _shares(inside, outside, floor)
     calibration = Calibration(
         only.name,
@@ -129,10 +158,12 @@ def calibrate_min_score(
         specificity,
         sensitivity + specificity - 1,
         auroc(inside, outside),
-        _held_out(inside, outside, seed),
+        _held_out(inside, outside, seed, grid),
         persist,
         inside.tolist(),
         outside.tolist(),
+        not_retrieved,
+        (_between(inside, outside) if grid is None else grid).tolist(),
     )
     if persist:
         facts = calibration.to_dict()
@@ -163,19 +194,43 @@ def recalibrated(judged: Sequence[tuple[float, bool]], before: Sequence[float] =
     return [max(float(weights[0]), LEAST_SLOPE), float(weights[1])]
 
 
-def best_floor(inside: Floats, outside: Floats) -> float:
-    """The score between two neighbours that maximises sensitivity + specificity; of equals in the widest gap."""
-    levels = np.unique(np.concatenate([inside, outside]))
-    if len(levels) == 1:
+def _checked(grid: Sequence[float] | None) -> Floats | None:
+    if grid is None:
+        return None
+    found = np.unique(np.array(list(grid), dtype=np.float64))
+    if not len(found) or not np.isfinite(found).all():
+        raise InputError(f"floor_grid must hold one or more finite numbers, not {grid!r}.")
+    return found
+
+
+def _levels(inside: Floats, outside: Floats) -> Floats:
+    return np.unique(np.concatenate([inside, outside]))
+
+
+def _between(inside: Floats, outside: Floats) -> Floats:
+    """The middle between each two neighbours among the scores."""
+    levels = _levels(inside, outside)
+    return (levels[:-1] + levels[1:]) / 2
+
+
+def best_floor(inside: Floats, outside: Floats, grid: Floats | None = None) -> float:
+    """The score between two neighbours that maximises sensitivity + specificity; of equals in the widest gap.
+
+    With a grid: the lowest of its best.
+    """
+    tried = _between(inside, outside) if grid is None else grid
+    levels = _levels(inside, outside)
+    if not len(tried):
         return float(levels[0])
-    between = (levels[:-1] + levels[1:]) / 2
-    reached = 1 - np.searchsorted(np.sort(inside), between) / len(inside)
-    kept_out = np.searchsorted(np.sort(outside), between) / len(outside)
+    reached = 1 - np.searchsorted(np.sort(inside), tried) / len(inside)
+    kept_out = np.searchsorted(np.sort(outside), tried) / len(outside)
     j = reached + kept_out
+    best = np.flatnonzero(j >= j.max() - 1e-12)
+    if grid is not None:
+        return float(grid[best[0]])
     if j.max() <= 1:  # no floor is better than none
         return float(levels[0])
-    best = np.flatnonzero(j >= j.max() - 1e-12)
-    return float(between[best[np.argmax(np.diff(levels)[best])]])
+    return float(tried[best[np.argmax(np.diff(levels)[best])]])
 
 
 def _shares(inside: Floats, outside: Floats, floor: float) -> tuple[float, float]:
@@ -190,7 +245,7 @@ def auroc(inside: Floats, outside: Floats) -> float:
     return float((below + equal / 2).sum() / (len(inside) * len(outside)))
 
 
-def _held_out(inside: Floats, outside: Floats, seed: int) -> dict[str, float] | None:
+def _held_out(inside: Floats, outside: Floats, seed: int, grid: Floats | None) -> dict[str, float] | None:
     """What floors reach on the fifth of the cases that did not choose them; None with fewer than ten of a kind."""
     if min(len(inside), len(outside)) < 2 * FOLDS:
         return None
@@ -199,7 +254,7 @@ def _held_out(inside: Floats, outside: Floats, seed: int) -> dict[str, float] | 
     reached, kept_out = 0, 0
     for fold in range(FOLDS):
         mine, theirs = parts[0] == fold, parts[1] == fold
-        floor = best_floor(inside[~mine], outside[~theirs])
+        floor = best_floor(inside[~mine], outside[~theirs], grid)
         reached += int((inside[mine] >= floor).sum())
         kept_out += int((outside[theirs] < floor).sum())
     sensitivity, specificity = reached / len(inside), kept_out / len(outside)

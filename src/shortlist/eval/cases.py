@@ -16,6 +16,7 @@ from shortlist.errors import InputError
 from shortlist.search.corpora import Searchable, resolve
 from shortlist.types import Document
 
+META = "__meta__"
 GOLD = ("gold", "gold_id", "gold_ids", "artifact_id", "artifact_ids")
 
 
@@ -58,7 +59,7 @@ def load_cases(path: str | Path, qrels: str | Path | None = None, *, split: str 
     """The cases of a JSONL file, of a BEIR folder, or of TREC topics with their qrels.
 
     A line of JSONL is {"query", "gold"}: an id, a list of ids or grades by id; empty if nothing applies. Optional are
-    "grades", "meta" and "id".
+    "grades", "meta" and "id". A first line {"__meta__": ...} describes the file and is no case.
     """
     place = Path(path).expanduser()
     if qrels is not None:
@@ -70,16 +71,21 @@ def load_cases(path: str | Path, qrels: str | Path | None = None, *, split: str 
 
 def parse_cases(text: str, name: str = "") -> list[Case]:
     """The cases of a JSONL text; `name` is what errors call it."""
-    return [case_of(row, _line(name, number), number) for number, row in _rows(text, name)]
+    rows = list(_rows(text, name))
+    if rows and META in rows[0][1]:
+        del rows[0]
+    return [case_of(row, _line(name, number), number) for number, row in rows]
 
 
-def save_cases(cases: Iterable[Case], path: str | Path) -> None:
-    """Write cases as JSONL: the whole file is replaced, or nothing happens."""
+def save_cases(cases: Iterable[Case], path: str | Path, *, meta: Mapping[str, Any] | None = None) -> None:
+    """Write cases as JSONL: the whole file is replaced, or nothing happens. `meta` describes them, in a first line."""
     place = Path(path).expanduser()
     place.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
+            if meta is not None:
+                file.write(json.dumps({META: dict(meta)}, ensure_ascii=False) + "\n")
             for case in cases:
                 file.write(json.dumps(case.to_dict(), ensure_ascii=False) + "\n")
             file.flush()

@@ -18,10 +18,12 @@ from shortlist.index.engines import Progress
 from shortlist.index.tokens import STOP_WORDS, get_analyzer, name_words, subwords, words
 from shortlist.search.corpora import Searchable, resolve
 from shortlist.search.retrieve import search
+from shortlist.search.select import prompt_function
 from shortlist.types import LLM, Document
 
 MASK = "[THIS]"
 OUT_OF_SCOPE = 0.25
+ABSTENTION_FRAC = 0.15
 WORKERS = 4
 
 # So many words in a row that stand in the description are copied, not asked.
@@ -35,7 +37,7 @@ _CANDIDATES = 5
 _SAMPLED = 30
 
 IN_SCOPE_PROMPT = """\
-Below is the description of one thing that an assistant can use; its name is hidden as {mask}.
+Below is the description of one thing that an assistant can use{hidden}.
 
 {description}
 
@@ -106,6 +108,7 @@ def generate_cases(
     *,
     per_document: int = 1,
     out_of_scope: float = OUT_OF_SCOPE,
+    mask_names: bool = True,
     verify: bool = True,
     workers: int = WORKERS,
     seed: int = SEED,
@@ -115,11 +118,65 @@ def generate_cases(
 
     `llm` is an LLM or any function from prompt to reply. Documents are sampled with `seed`. The name of a document is
     hidden from the model; a question that holds it all the same, copies the description or repeats another is dropped.
-    With `verify` the model also looks whether something serves a question that nothing should serve.
+    With `mask_names=False` the name is neither hidden nor looked for. With `verify` the model also looks whether
+    something serves a question that nothing should serve.
     """
-    ask = _asker(llm)
-    corpora = resolve(corpus, needs_vectors=False)
-    requests = plan(corpora, n, per_document=per_document, out_of_scope=out_of_scope, seed=seed)
+    only = _one_corpus(corpus)
+    requests = plan(only, n, per_document=per_document, out_of_scope=out_of_scope, mask_names=mask_names, seed=seed)
+    return _generated(only, llm, requests, mask_names, verify, workers, progress)
+
+
+def generate_abstention_cases(
+    corpus: Searchable,
+    llm: LLM | Callable[[str], str],
+    n: int = 10,
+    *,
+    verify: bool = True,
+    workers: int = WORKERS,
+    seed: int = SEED,
+    progress: Progress | None = None,
+) -> Generated:
+    """About `n` cases to which nothing in the corpus applies, written by a model; options as in `generate_cases`."""
+    if n < 1:
+        raise InputError(f"n is the number of cases, 1 or more, not {n!r}.")
+    only = _one_corpus(corpus)
+    requests = list(_about_nothing(_described(only), n, random.Random(seed)))
+    return _generated(only, llm, requests, True, verify, workers, progress)
+
+
+def build_eval_set(
+    corpus: Searchable,
+    llm: LLM | Callable[[str], str],
+    k: int = 5,
+    *,
+    abstention_frac: float = ABSTENTION_FRAC,
+    **options: Any,
+) -> list[Case]:
+    """A set of cases about the whole corpus, to be saved: `k` for every document, and some to which nothing applies.
+
+    `abstention_frac` is the share of the latter in the set; further options are those of `generate_cases`.
+    """
+    if k < 1 or not 0 <= abstention_frac < 1:
+        raise InputError(
+            f"k must be 1 or more and abstention_frac from 0 to below 1, not {k!r} and {abstention_frac!r}."
+        )
+    only = _one_corpus(corpus)
+    share = abstention_frac / (1 - abstention_frac)
+    made = generate_cases(only, llm, k * len(_described(only)), per_document=k, out_of_scope=share, **options)
+    return list(made.cases)
+
+
+def _generated(
+    corpus: Corpus,
+    llm: LLM | Callable[[str], str],
+    requests: Sequence[Request],
+    mask_names: bool,
+    verify: bool,
+    workers: int,
+    progress: Progress | None,
+) -> Generated:
+    """What a model writes, without what gives itself away, repeats another or is served after all."""
+    ask = prompt_function(llm)
     with ThreadPoolExecutor(max(1, workers)) as pool:
         replies = list(_told(pool.map(lambda request: _reply(ask, request), requests), len(requests), progress))
     kept: list[Case] = []
@@ -129,9 +186,9 @@ def generate_cases(
         if failure:
             dropped.append(Dropped(failure[0], "", request.document.id if request.document else "", failure[1]))
         for query in queries[: request.number]:
-            problem = _problem(query, request.document, seen)
+            problem = _problem(query, request.document, seen, mask_names)
             if problem is None and request.document is None and verify:
-                problem = _served(ask, corpora[0], query)
+                problem = _served(ask, corpus, query)
             if problem:
                 gold = request.document.id if request.document else ""
                 dropped.append(Dropped(problem[0], query, gold, problem[1]))
@@ -150,35 +207,45 @@ def plan(
     *,
     per_document: int = 1,
     out_of_scope: float = OUT_OF_SCOPE,
+    mask_names: bool = True,
     seed: int = SEED,
 ) -> list[Request]:
     """What a model would be asked, in order; nothing is asked."""
     if n < 1 or per_document < 1 or not 0 <= out_of_scope <= 10:
         raise InputError("n and per_document are at least 1, out_of_scope is a share of n, 0 or more.")
+    documents = _described(_one_corpus(corpus))
+    drawn = random.Random(seed)
+    chosen = drawn.sample(documents, min(len(documents), -(-n // per_document)))
+    hidden = f"; its name is hidden as {MASK}" if mask_names else ""
+    requests = []
+    for document in chosen:
+        shown = masked(document) if mask_names else _description(document)
+        prompt = IN_SCOPE_PROMPT.format(hidden=hidden, description=shown, number=_requests(per_document))
+        requests.append(Request(prompt, per_document, document))
+    return [*requests, *_about_nothing(documents, round(n * out_of_scope), drawn)]
+
+
+def _one_corpus(corpus: Searchable) -> Corpus:
     corpora = resolve(corpus, needs_vectors=False)
     if len(corpora) != 1:
         raise InputError("Cases are written for one corpus at a time.")
-    documents = {document.id: document for document in corpora[0] if document.content.strip()}
+    return corpora[0]
+
+
+def _described(corpus: Corpus) -> list[Document]:
+    """The documents that a question can be about, by id."""
+    documents = sorted((document for document in corpus if document.content.strip()), key=lambda one: one.id)
     if not documents:
-        raise InputError(f"The corpus {corpora[0].name!r} has no document with a description.")
-    drawn = random.Random(seed)
-    ids = sorted(documents)
-    chosen = drawn.sample(ids, min(len(ids), -(-n // per_document)))
-    requests = [
-        Request(
-            IN_SCOPE_PROMPT.format(mask=MASK, description=masked(documents[id]), number=_requests(per_document)),
-            per_document,
-            documents[id],
-        )
-        for id in chosen
-    ]
-    wanted = round(n * out_of_scope)
+        raise InputError(f"The corpus {corpus.name!r} has no document with a description.")
+    return documents
+
+
+def _about_nothing(documents: Sequence[Document], wanted: int, drawn: random.Random) -> Iterator[Request]:
     while wanted > 0:
         number = min(5, wanted)
-        sample = [documents[id] for id in drawn.sample(ids, min(len(ids), _SAMPLED))]
-        requests.append(Request(OUT_OF_SCOPE_PROMPT.format(things=_listed(sample), number=_requests(number)), number))
+        sample = drawn.sample(documents, min(len(documents), _SAMPLED))
+        yield Request(OUT_OF_SCOPE_PROMPT.format(things=_listed(sample), number=_requests(number)), number)
         wanted -= number
-    return requests
 
 
 def _requests(number: int) -> str:
@@ -186,20 +253,29 @@ def _requests(number: int) -> str:
 
 
 def masked(document: Document) -> str:
-    """The description of a document without its name or id, however they are spelled."""
-    text = "\n".join(part for part in (document.content, ", ".join(document.keywords)) if part)[:SHOWN_CHARACTERS]
+    """The description of a document without its name or id, however they are spelled.
+
+    A name of one letter stays: it gives nothing away, and to hide the letter wherever it is would spoil the text.
+    """
+    text = _description(document)
     for name in sorted({document.title, document.id}, key=len, reverse=True):
         parts = name_words(name)
-        if not parts or (len(parts) == 1 and parts[0] in STOP_WORDS):
+        if _is_one_letter(parts) or (len(parts) == 1 and parts[0] in STOP_WORDS):
             continue
         pattern = r"[\W_]*".join(map(re.escape, parts))
         text = re.sub(rf"(?<![^\W_]){pattern}(?![^\W_])", MASK, text, flags=re.IGNORECASE)
     return text
 
 
-def _problem(query: str, document: Document | None, seen: Sequence[frozenset[str]]) -> tuple[str, str] | None:
+def _description(document: Document) -> str:
+    return "\n".join(part for part in (document.content, ", ".join(document.keywords)) if part)[:SHOWN_CHARACTERS]
+
+
+def _problem(
+    query: str, document: Document | None, seen: Sequence[frozenset[str]], mask_names: bool
+) -> tuple[str, str] | None:
     if document is not None:
-        if name := leaked_name(query, document):
+        if mask_names and (name := leaked_name(query, document)):
             return "leak", f"it holds the name {name!r}"
         if run := copied_run(query, document.content):
             return "copied", f"it copies {run!r}"
@@ -212,21 +288,26 @@ def _problem(query: str, document: Document | None, seen: Sequence[frozenset[str
 
 
 def leaked_name(query: str, document: Document) -> str:
-    """The name or id of the document, if its words stand in the query in a row, stop words aside.
+    """The name or id of the document, if the query holds all of its words, in any order and form, stop words aside.
 
-    A name of one word that the description uses as well is a word, not a leak.
+    A name of one word that the description uses as well is a word, not a leak, and one letter is no name.
     """
-    asked = f" {' '.join(_telling(query))} "
+    asked = {*_stems(name_words(query))}
     for name in dict.fromkeys((document.title, document.id)):
-        parts = _telling(name)
+        parts = [word for word in name_words(name) if word not in STOP_WORDS]
         common = len(parts) == 1 and parts[0] in name_words(document.content)
-        if parts and not common and f" {' '.join(parts)} " in asked:
+        if not common and not _is_one_letter(parts) and asked.issuperset(_stems(parts)):
             return name
     return ""
 
 
-def _telling(text: str) -> list[str]:
-    return [word for word in name_words(text) if word not in STOP_WORDS]
+def _is_one_letter(parts: Sequence[str]) -> bool:
+    """Whether a name has one letter, or none."""
+    return len("".join(parts)) < 2
+
+
+def _stems(parts: Sequence[str]) -> list[str]:
+    return get_analyzer().terms(" ".join(parts))
 
 
 def copied_run(query: str, text: str) -> str:
@@ -262,15 +343,6 @@ def _served(ask: Callable[[str], str], corpus: Corpus, query: str) -> tuple[str,
 
 def _listed(documents: Sequence[Document]) -> str:
     return "\n".join(f"- {document.name}: {' '.join(document.content.split())[:200]}" for document in documents)
-
-
-def _asker(llm: LLM | Callable[[str], str]) -> Callable[[str], str]:
-    complete = getattr(llm, "complete", None)
-    if complete is not None:
-        return lambda prompt: str(complete([{"role": "user", "content": prompt}]).text)
-    if callable(llm):
-        return lambda prompt: str(llm(prompt))
-    raise InputError(f"llm is an LLM or a function from prompt to reply, not {llm!r}.")
 
 
 def _reply(ask: Callable[[str], str], request: Request) -> tuple[list[str], tuple[str, str] | None]:

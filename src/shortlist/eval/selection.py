@@ -26,10 +26,10 @@ RELS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What was chosen for one case, and whether retrieval had brought what should be chosen."""
+    """What was chosen for one case, and what retrieval had brought of what should be chosen."""
 
     case: Case
-    surfaced: bool
+    retrieved: tuple[str, ...]
     selected: tuple[str, ...]
 
     @property
@@ -41,8 +41,13 @@ class Choice:
 class SelectionReport:
     """How well was chosen. A measure to which no case has anything to say is None.
 
-    conditional_commit_rate  of the cases whose gold was among the candidates: the share that kept one of it
-    precision, recall, f1    of what was selected, averaged over the cases that have gold; nothing selected counts 0
+    Given retrieval, over the cases whose gold was among the candidates, so that only the selection is measured:
+    conditional_commit_rate  the share that kept one of it
+    selection_precision      how much of what was selected is right; cases where nothing was selected do not count
+    selection_recall, _f1    against the gold that was retrieved; nothing selected counts 0
+    Overall, over the cases that have gold, so that a retrieval miss counts against them:
+    precision, recall, f1    of what was selected; nothing selected counts 0
+    In general:
     mean_size                how many were selected where anything was
     abstention_accuracy      of the cases to which nothing applies: the share where nothing was selected
     false_abstention_rate    of the cases that have gold: the share where nothing was selected
@@ -50,7 +55,12 @@ class SelectionReport:
 
     strategy: str
     cases: int
+    retrieved: int
+    """How many cases have gold that was among the candidates."""
     conditional_commit_rate: Estimate | None
+    selection_precision: Estimate | None
+    selection_recall: Estimate | None
+    selection_f1: Estimate | None
     precision: Estimate | None
     recall: Estimate | None
     f1: Estimate | None
@@ -65,23 +75,30 @@ class SelectionReport:
 
     def to_dict(self) -> dict[str, Any]:
         found = {name: value.to_dict() if value is not None else None for name, value in self.measures.items()}
-        return {"strategy": self.strategy, "cases": self.cases, **found}
+        return {"strategy": self.strategy, "cases": self.cases, "retrieved": self.retrieved, **found}
 
     def __str__(self) -> str:
         lines = [f"{name:24}{value!r}" for name, value in self.measures.items() if value is not None]
-        return "\n".join([f"{self.strategy}, {self.cases} cases", *lines])
+        cases = "1 case" if self.cases == 1 else f"{self.cases} cases"
+        return "\n".join([f"{self.strategy}, {cases}", *lines])
 
 
-def _f1(choice: Choice) -> float:
-    return 2 * choice.right / (len(choice.selected) + len(choice.case.gold))
+def _f1(choice: Choice, wanted: Sequence[str]) -> float:
+    return 2 * choice.right / (len(choice.selected) + len(wanted))
 
 
 # Of each measure: which cases it speaks of, and what one of them adds to the mean.
 MEASURES: dict[str, tuple[Callable[[Choice], bool], Callable[[Choice], float]]] = {
-    "conditional_commit_rate": (lambda one: one.surfaced, lambda one: float(one.right > 0)),
+    "conditional_commit_rate": (lambda one: bool(one.retrieved), lambda one: float(one.right > 0)),
+    "selection_precision": (
+        lambda one: bool(one.retrieved and one.selected),
+        lambda one: one.right / len(one.selected),
+    ),
+    "selection_recall": (lambda one: bool(one.retrieved), lambda one: one.right / len(one.retrieved)),
+    "selection_f1": (lambda one: bool(one.retrieved), lambda one: _f1(one, one.retrieved)),
     "precision": (lambda one: one.case.in_scope, lambda one: one.right / max(len(one.selected), 1)),
     "recall": (lambda one: one.case.in_scope, lambda one: one.right / len(one.case.gold)),
-    "f1": (lambda one: one.case.in_scope, _f1),
+    "f1": (lambda one: one.case.in_scope, lambda one: _f1(one, one.case.gold)),
     "mean_size": (lambda one: bool(one.selected), lambda one: float(len(one.selected))),
     "abstention_accuracy": (lambda one: not one.case.in_scope, lambda one: float(not one.selected)),
     "false_abstention_rate": (lambda one: one.case.in_scope, lambda one: float(not one.selected)),
@@ -123,12 +140,13 @@ def evaluate_selection(
     name = strategy if isinstance(strategy, str) else getattr(strategy, "__name__", type(strategy).__name__)
     options = {"confidence": confidence, "resamples": resamples, "seed": seed}
     found_measures = {each: _estimate(_values(each, choices), **options) for each in MEASURES}
-    return SelectionReport(name, len(cases), **found_measures, choices=choices)
+    retrieved = sum(bool(one.retrieved) for one in choices)
+    return SelectionReport(name, len(cases), retrieved, **found_measures, choices=choices)
 
 
 def _choice(case: Case, hits: Sequence[Hit], selected: Sequence[Hit]) -> Choice:
-    gold = set(case.gold)
-    return Choice(case, any(hit.id in gold for hit in hits), tuple(hit.id for hit in selected))
+    found = {hit.id for hit in hits}
+    return Choice(case, tuple(id for id in case.gold if id in found), tuple(hit.id for hit in selected))
 
 
 def _estimate(values: Sequence[float], **options: Any) -> Estimate | None:
@@ -207,9 +225,9 @@ def sweep_selector(
     filter: Filter | None = None,
     *,
     strategy: str = "conservative",
-    max_ks: Sequence[int] = MAX_KS,
-    rels: Sequence[float] = RELS,
-    min_scores: Sequence[float | None] = (None,),
+    max_k_grid: Sequence[int] = MAX_KS,
+    rel_grid: Sequence[float] = RELS,
+    min_score_grid: Sequence[float | None] = (None,),
     progress: Progress | None = None,
 ) -> Sweep:
     """Judge every max_k x rel (x min_score) of a grid on candidates that are retrieved once."""
@@ -224,7 +242,7 @@ def sweep_selector(
             known = [one for one in found if not nothing_known(one)]
             candidates.append((case, merge(found, case.query, mode, k), merge(known, case.query, mode, k)))
     points = []
-    for max_k, rel, min_score in product(max_ks, rels, min_scores):
+    for max_k, rel, min_score in product(max_k_grid, rel_grid, min_score_grid):
         choices = [
             _choice(case, hits, select(known, strategy, max_k=max_k, rel=rel, min_score=min_score).selected)
             for case, hits, known in candidates

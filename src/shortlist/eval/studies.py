@@ -95,7 +95,9 @@ def study(
     cases = [one.case for one in report.outcomes]
     mode, k = report.mode, report.k
     known = _without_missing(cases, set(corpus.ids()))
-    with_sweep, with_floor = bool(report.in_scope), bool(report.in_scope and report.out_of_scope)
+    nothing = [case for case in cases if not case.in_scope]
+    some_retrieved = any(one.rank is not None and one.rank <= k for one in report.outcomes)
+    with_sweep, with_floor = bool(report.in_scope), bool(some_retrieved and nothing)
     with_curve = bool(curve and known and len(corpus) <= CURVE_UP_TO)
     steps = 1 + with_sweep + with_floor + with_curve
     begun = 0
@@ -117,7 +119,9 @@ def study(
     if with_sweep:
         sweep = sweep_selector(corpus, cases, mode, k, filter, progress=step("trying settings"))
     if with_floor:
-        floor = calibrate_min_score(corpus, cases, mode, k, filter, seed=seed, progress=step("looking for the floor"))
+        floor = calibrate_min_score(
+            corpus, [*known, *nothing], mode, k, filter, seed=seed, progress=step("looking for the floor")
+        )
     if with_curve:
         growth = distractor_robustness_curve(
             corpus, known, mode=mode, k=k, seed=seed, progress=step("adding distractors")

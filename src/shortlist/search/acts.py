@@ -71,7 +71,7 @@ def read(corpus: Searchable, id: str, locator: str | None = None, offset: int = 
     if locator:
         near = get_neighbors(holding[0], name_of(hit), locator)["passages"]
         return shown | {"locator": locator, "text": "\n\n".join(passage["text"] for passage in near)}
-    (item,) = disclose(hit, "bundled")
+    (item,) = disclose(hit, "bundled", roots=())
     body = item.body or ""
     end = offset + LONGEST_READ
     more = {"next_offset": end} if end < len(body) else {}

@@ -2,28 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import get_args
+from typing import Any, NamedTuple, get_args
 
-from shortlist.errors import CorpusError, CorpusNotFound, InputError
+from shortlist.errors import CorpusError, CorpusNotFound, InputError, RegistryDamaged, SourceError
 from shortlist.index.corpus import Corpus
 from shortlist.index.records import clean
-from shortlist.sources.reading import read_text
-from shortlist.types import Disclosure, Document, Hit, Level, Passage, Selection
+from shortlist.search import registry
+from shortlist.sources.places import project_folders
+from shortlist.sources.reading import decode, is_binary, read_bytes, read_text
+from shortlist.sources.skills import FILE as SKILL
+from shortlist.sources.skills import USUAL_PLACES
+from shortlist.types import Disclosure, Document, Hit, Level, Metadata, Passage, Selection
 
 MAX_FILES = 200
 
+POINTERS = ("skill_path", "path")
+"""The metadata fields that may name the file that a document stands for."""
 
-def disclose(selection: Selection | Iterable[Hit] | Hit, level: Level = "metadata") -> list[Disclosure]:
+# Hidden files and folders often hold secrets, so pointers lead into none of them but those of skills.
+_OPEN_HIDDEN = frozenset(Path(place).parts[0] for place in USUAL_PLACES)
+
+Loader = Callable[[Metadata], str | None]
+
+
+def disclose(
+    selection: Selection | Iterable[Hit] | Hit,
+    level: Level = "metadata",
+    *,
+    loader: Loader | None = None,
+    roots: Sequence[str | Path] | None = None,
+) -> list[Disclosure]:
     """Each selected thing at one level. A pure read: "metadata" touches nothing, the others follow the pointers.
 
-    The body of a file is what the file holds now, or the stored copy where it is gone; both are said.
+    The body of a file is what the file holds now, or the stored copy where it is gone; both are said. Of anything else
+    it is its payload, or the file that `skill_path` or `path` in its metadata names, or the stored text. Such a file is
+    read only inside the folders that the corpus is registered with and inside `roots`, by default the current project;
+    where it is not, `note` says why. `loader(metadata)` may return the body itself, or None for all of this.
     """
     if level not in get_args(Level):
         raise InputError(f"There is no level {level!r}; the known ones are {', '.join(get_args(Level))}.")
+    if isinstance(roots, str | Path):
+        raise InputError(f"roots is a list of folders, not {roots!r}.")
     hits = selection.selected if isinstance(selection, Selection) else selection
-    return [_disclose(hit, level) for hit in ([hits] if isinstance(hits, Hit) else hits)]
+    return [_disclose(hit, level, loader, roots) for hit in ([hits] if isinstance(hits, Hit) else hits)]
 
 
 def pointed_at(corpus: Corpus, id: str) -> Hit:
@@ -43,9 +66,17 @@ def pointed_at(corpus: Corpus, id: str) -> Hit:
     return Hit(passage, 1.0, load=lambda: document, corpus=corpus.name)
 
 
-def _disclose(hit: Hit, level: Level) -> Disclosure:
-    body, note = (None, "") if level == "metadata" else _body(hit)
-    files = _files_beside(hit) if level == "bundled" else ()
+class _Body(NamedTuple):
+    """A text to show, what is to be said of it, and the skill file that it was read from."""
+
+    text: str | None
+    note: str = ""
+    skill: Path | None = None
+
+
+def _disclose(hit: Hit, level: Level, loader: Loader | None, roots: Sequence[str | Path] | None) -> Disclosure:
+    body = _Body(None) if level == "metadata" else _body(hit, loader, roots)
+    files = _files_beside(body.skill) if level == "bundled" else ()
     return Disclosure(
         id=hit.id,
         name=hit.name,
@@ -55,47 +86,141 @@ def _disclose(hit: Hit, level: Level) -> Disclosure:
         locator=hit.locator,
         metadata=hit.metadata,
         level=level,
-        body=body,
+        body=body.text,
         files=files,
-        stale=bool(note),
-        note=note,
+        stale=bool(body.note),
+        note=body.note,
         corpus=hit.corpus,
         relevance=hit.relevance,
     )
 
 
-def _body(hit: Hit) -> tuple[str, str]:
+def _body(hit: Hit, loader: Loader | None, roots: Sequence[str | Path] | None) -> _Body:
+    failed = ""
+    if loader is not None:
+        try:
+            text = loader(hit.metadata)
+        except (OSError, ValueError) as error:
+            failed = f"The loader failed ({_reason(error)})."
+        else:
+            if text is not None:
+                return _Body(text)
+    body = _stored(hit, roots)
+    return body._replace(note=f"{failed} {body.note or 'This is the indexed text.'}") if failed else body
+
+
+def _stored(hit: Hit, roots: Sequence[str | Path] | None) -> _Body:
     """The full text, and what is stale about it."""
     try:
         document = hit.load() if hit.load else None
     except CorpusError:
         document = None
-    if document is None:
-        gone = "The document is no longer in its corpus; this is the passage that was found." if hit.load else ""
-        return hit.text, gone
-    if document.payload is not None:
-        return document.payload, ""
-    if not _is_whole_file(document):
-        return document.content, ""
+    if document is None and hit.load:
+        return _Body(hit.text, "The document is no longer in its corpus; this is the passage that was found.")
+    if document is not None and document.payload is not None:
+        return _Body(document.payload)
+    if document is not None and _is_whole_file(document):
+        return _own_file(document)
+    text = document.content if document is not None else hit.text
+    field = next((name for name in POINTERS if _is_pointer(hit, hit.metadata.get(name))), None)
+    if field is None:
+        return _Body(text)
     try:
-        text = read_text(Path(document.source))
+        file = _follow(hit.metadata[field], [*_registered_folders(hit.corpus), *_given_folders(roots)])
+        return _Body(_text_of(file), skill=file if field == "skill_path" and file.name == SKILL else None)
+    except (OSError, ValueError, SourceError) as error:
+        pointer = f"{field} {str(hit.metadata[field])[:200]!r}"
+        return _Body(text, f"{pointer} was not followed: {_reason(error).rstrip('.')}. This is the indexed text.")
+
+
+def _own_file(document: Document) -> _Body:
+    file = Path(document.source)
+    skill = file if document.kind == "skill" else None
+    try:
+        text = read_text(file)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        return document.content, f"{document.source} can no longer be read ({reason}); this is the indexed copy."
-    if document.kind == "file" and clean(text) != document.content:
-        return text, f"{document.source} has changed since it was indexed."
-    return text, ""
+        note = f"{document.source} can no longer be read ({_reason(error)}); this is the indexed copy."
+        return _Body(document.content, note, skill)
+    changed = document.kind == "file" and clean(text) != document.content
+    return _Body(text, f"{document.source} has changed since it was indexed." if changed else "", skill)
 
 
 def _is_whole_file(document: Document) -> bool:
     return document.kind in ("file", "skill") and document.locator == "whole" and bool(document.source)
 
 
-def _files_beside(hit: Hit) -> tuple[str, ...]:
+def _is_pointer(hit: Hit, value: Any) -> bool:
+    """Whether a metadata value names a file; a part of a file has its own in there, and is not all of it."""
+    return isinstance(value, str) and bool(value.strip()) and value != hit.source
+
+
+def _follow(pointer: str, folders: Sequence[Path]) -> Path:
+    """The file that a pointer leads to, links resolved, if that is inside one of the folders."""
+    inside = []
+    for folder in folders:
+        file = (folder / pointer).resolve()
+        if file.is_relative_to(folder):
+            inside.append((file, file.relative_to(folder)))
+    if not inside:
+        raise ValueError("It is outside the folders that may be read: those of the corpus, and `roots`.")
+    visible = [file for file, below in inside if not any(map(_is_hidden, below.parts))]
+    if not visible:
+        raise ValueError("Hidden files and folders are not read.")
+    file = next((file for file in visible if file.exists()), visible[0])
+    if not file.exists():
+        raise FileNotFoundError("There is no such file in the folders that may be read.")
+    if not file.is_file():
+        raise ValueError("It is not a file.")
+    return file
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".") and name not in _OPEN_HIDDEN
+
+
+def _text_of(file: Path) -> str:
+    data = read_bytes(file)
+    if is_binary(data):
+        raise ValueError("It is not a text file.")
+    return decode(data)
+
+
+def _registered_folders(corpus: str) -> Iterator[Path]:
+    """The folders that a corpus is registered with, and those of such files.
+
+    Not the folder of a document's own source: whoever writes a document may write that, too.
+    """
+    try:
+        entry = registry.find(corpus)
+    except RegistryDamaged:
+        return
+    for root in map(Path, entry.roots if entry else ()):
+        if root.is_dir():
+            yield root.resolve()
+        elif root.is_file() and not _holds_home(root.resolve().parent):
+            yield root.resolve().parent
+
+
+def _given_folders(roots: Sequence[str | Path] | None) -> Iterator[Path]:
+    if roots is not None:
+        yield from (Path(root).expanduser().resolve() for root in roots)
+        return
+    yield from (folder for folder in map(Path.resolve, project_folders()) if not _holds_home(folder))
+
+
+def _holds_home(folder: Path) -> bool:
+    """Whether it is the home folder or above, which hold more than belongs to a project."""
+    return Path.home().resolve().is_relative_to(folder)
+
+
+def _reason(error: Exception) -> str:
+    return str(getattr(error, "strerror", None) or error)
+
+
+def _files_beside(own: Path | None) -> tuple[str, ...]:
     """The files that come with a skill: all in its folder, relative to it, but the skill's own."""
-    if hit.kind != "skill" or not hit.source:
+    if own is None:
         return ()
-    own = Path(hit.source)
     try:
         found = sorted(path for path in own.parent.rglob("*") if path.is_file() and path != own)
     except (OSError, ValueError):

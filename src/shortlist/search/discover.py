@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from shortlist.errors import InputError
@@ -11,7 +12,7 @@ from shortlist.index.asked import weight_of
 from shortlist.index.corpus import Corpus
 from shortlist.index.engines import Progress
 from shortlist.search.corpora import Searchable
-from shortlist.search.disclose import disclose
+from shortlist.search.disclose import Loader, disclose
 from shortlist.search.filter import Filter
 from shortlist.search.retrieve import Found, merge, retrieve
 from shortlist.search.select import select
@@ -31,6 +32,8 @@ def discover(
     strategy: str | Selector = "conservative",
     min_score: float | Literal["auto"] | None = None,
     level: Level = "metadata",
+    loader: Loader | None = None,
+    roots: Sequence[str | Path] | None = None,
     progress: Progress | None = None,
     **selection: Any,
 ) -> Discovery:
@@ -38,14 +41,16 @@ def discover(
 
     `min_score` is the floor under the best score. "auto" takes the one that was calibrated for this corpus and mode,
     else the floor that is shipped for the relevance of the best hit; of several corpora for each its own. An
-    abstention tells in its signals what came near, what was searched and what to try. `progress` is that of `search`,
-    further options are those of `select`: max_k, rel, gap_ratio, temperature, cutoff.
+    abstention tells in its signals what came near, what was searched and what to try. `progress` is that of `search`;
+    `level`, `loader` and `roots` are those of `disclose`; further options are those of `select`: max_k, rel,
+    gap_ratio, temperature, cutoff.
     """
     if isinstance(min_score, str) and min_score != "auto":
         raise InputError(f"min_score is a number, None or 'auto', not {min_score!r}.")
     found = retrieve(corpus, query, mode, k, filter, progress)
     chosen = choose(found, query, mode, k, strategy, min_score, **selection)
-    return Discovery(query, mode, disclose(chosen, level), chosen.reason, chosen.signals, merge(found, query, mode, k))
+    shown = disclose(chosen, level, loader=loader, roots=roots)
+    return Discovery(query, mode, shown, chosen.reason, chosen.signals, merge(found, query, mode, k))
 
 
 def choose(

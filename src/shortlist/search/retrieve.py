@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
@@ -35,6 +36,12 @@ BLENDED_DEPTH = 100
 # In a corpus of fewer passages it is quicker to score all of them than to look for the best.
 ALL_SCORES_BELOW = 50_000
 
+# How many candidates a reranker sees: so many times k, and never fewer than the second number.
+RERANKED_TIMES_K = 5
+RERANKED_AT_LEAST = 50
+
+Reranker = Callable[[str, list[Hit]], Sequence[Hit]]
+
 _DIGITS = re.compile(r"(\d+)")
 
 
@@ -45,6 +52,7 @@ def search(
     k: int = 10,
     filter: Filter | None = None,
     *,
+    rerank: Reranker | None = None,
     progress: Progress | None = None,
 ) -> Hits:
     """The k documents that fit the query best.
@@ -52,8 +60,28 @@ def search(
     `corpus` is a Corpus, the name of one, several of these in a list, or just a list or mapping of texts or Documents.
     `mode`: "lexical" is BM25, "dense" exact cosine, "hybrid" their reciprocal rank fusion, "auto" what measured best
     for what the corpus has. `progress` is told how a known corpus is built that never was.
+
+    `rerank(query, hits)` gets more candidates than k, at least 50, and returns those to keep: with new scores
+    (`dataclasses.replace(hit, score=...)`), best first, or just in another order, which then scores 1/rank. The first
+    score stays in `hit.signals["retrieved"]`.
     """
-    return merge(retrieve(corpus, query, mode, k, filter, progress), query, mode, k)
+    if rerank is None:
+        return merge(retrieve(corpus, query, mode, k, filter, progress), query, mode, k)
+    _check_k(k)
+    depth = max(RERANKED_TIMES_K * k, RERANKED_AT_LEAST) if k else 0
+    hits = merge(retrieve(corpus, query, mode, depth, filter, progress), query, mode, depth)
+    return Hits(_reranked(rerank, hits)[:k], query=query, mode=mode)
+
+
+def _reranked(rerank: Reranker, hits: Hits) -> list[Hit]:
+    found = {(hit.corpus, hit.id): hit for hit in hits}
+    kept = list(rerank(hits.query, list(hits)))
+    for hit in kept:
+        if not isinstance(hit, Hit) or (hit.corpus, hit.id) not in found:
+            raise InputError(f"rerank must return hits that it was given, not {hit!r}.")
+    if any(after.score > before.score for before, after in pairwise(kept)):
+        kept = [replace(hit, score=1 / rank) for rank, hit in enumerate(kept, 1)]
+    return [replace(hit, signals={**hit.signals, "retrieved": found[hit.corpus, hit.id].score}) for hit in kept]
 
 
 def search_passages(
@@ -100,8 +128,7 @@ def retrieve(
 ) -> list[Found]:
     """What each of the corpora has for the query: whole documents, each at its best passage, or passages."""
     check_mode(mode)
-    if isinstance(k, bool) or not isinstance(k, int) or k < 0:
-        raise InputError(f"k is how many hits are wanted, 0 or more, not {k!r}.")
+    _check_k(k)
     if not isinstance(query, str):
         raise InputError(f"A query is a string, not {type(query).__name__}.")
     corpora = resolve(corpus, needs_vectors=mode != "lexical", progress=progress)
@@ -112,6 +139,11 @@ def retrieve(
             mask = None if filter is None else allowed(snapshot, filter)
             found.append(look(one, snapshot, query, mode, k, mask, beside_others=len(corpora) > 1, whole=whole))
     return found
+
+
+def _check_k(k: int) -> None:
+    if isinstance(k, bool) or not isinstance(k, int) or k < 0:
+        raise InputError(f"k is how many hits are wanted, 0 or more, not {k!r}.")
 
 
 def check_mode(mode: str) -> None:

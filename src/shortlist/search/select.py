@@ -10,7 +10,7 @@ import json
 import logging
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ import numpy as np
 from shortlist.errors import InputError
 from shortlist.index.part import compiled
 from shortlist.index.tokens import fold, words
-from shortlist.types import LLM, Hit, Selection, Selector
+from shortlist.types import LLM, Hit, Hits, Selection, Selector
 
 if TYPE_CHECKING:
     from shortlist.types import Floats, Positions
@@ -53,15 +53,19 @@ def select(
     `min_score` is the floor: a best hit below it means that nothing fits. Strategies: "conservative" keeps the best
     and what scores at least `rel` of it, at most `max_k`; "top_k" the first `max_k`; "rel_threshold" all within `rel`;
     "abs_threshold" all from `min_score` on; "score_gap" all before the first drop below `gap_ratio` of the score
-    before it; "softmax" what holds at least `cutoff` percent of the softmax of score / `temperature`; or a callable.
+    before it; "softmax" what holds at least `cutoff` percent of the softmax of score / `temperature`; the name of a
+    strategy that was registered with `register_strategy`; or a callable. Hits in any other order are sorted first.
     """
     numbers = _Numbers(max_k, rel, gap_ratio, min_score, temperature, cutoff)
     name = strategy if isinstance(strategy, str) else getattr(strategy, "__name__", type(strategy).__name__)
+    if isinstance(strategy, str):
+        strategy = _registered.get(strategy, strategy)
     if not callable(strategy) and not (isinstance(strategy, str) and strategy in STRATEGIES):
-        known = ", ".join(STRATEGIES)
+        known = ", ".join([*STRATEGIES, *_registered])
         raise InputError(f"There is no strategy {strategy!r}; the known ones are {known}, or a callable.")
     if strategy == "abs_threshold" and min_score is None:
         raise InputError("The strategy 'abs_threshold' needs min_score, the score from which hits are kept.")
+    hits = _sorted(hits)
     signals: dict[str, Any] = {"strategy": name, "candidates": len(hits), "min_score": min_score}
     if not hits:
         return Selection([], "Nothing was found.", signals)
@@ -81,14 +85,44 @@ def select(
     if best <= 0:
         return Selection([], f"The best score, {best:.4g}, is not above zero.", signals)
     if callable(strategy):
-        kept = list(strategy(copy(hits)))
-        rule = f"the selector {name} chose {'them' if kept else 'none'}"
+        chosen = strategy(copy(hits))
+        kept = list(chosen)
+        rule = f"chosen by {name}" if kept else f"{name} chose none"
+        if isinstance(chosen, _ByFallback):
+            rule, signals["fallback"], signals["error"] = chosen.reason, chosen.fallback, chosen.error
     else:
         kept, rule, signals["line"] = STRATEGIES[strategy](list(hits), numbers)
     signals["selected"] = len(kept)
+    candidates = "1 candidate" if len(hits) == 1 else f"{len(hits)} candidates"
     if not kept:
-        return Selection([], f"None of {len(hits)} candidates was kept: {rule}.", signals)
-    return Selection(kept, f"Kept {len(kept)} of {len(hits)} candidates: {rule}.", signals)
+        return Selection([], f"None of {candidates} was kept: {rule}.", signals)
+    return Selection(kept, f"Kept {len(kept)} of {candidates}: {rule}.", signals)
+
+
+def _sorted(hits: Iterable[Hit]) -> list[Hit]:
+    """A copy of the hits, best first; equal scores stay in their order."""
+    ordered = copy(hits) if isinstance(hits, Hits) else list(hits)
+    for hit in ordered:
+        if not math.isfinite(hit.score):
+            raise InputError(f"The hit {hit.id!r} has the score {hit.score!r}; a score must be a finite number.")
+    ordered.sort(key=lambda hit: hit.score, reverse=True)
+    return ordered
+
+
+_registered: dict[str, Selector] = {}
+
+
+def register_strategy(name: str, selector: Selector, *, replace: bool = False) -> None:
+    """Make a selector available by name, in this process: `select(hits, strategy=name)`."""
+    if not isinstance(name, str) or not name.strip():
+        raise InputError(f"The name of a strategy must be a non-empty string, not {name!r}.")
+    if not callable(selector):
+        raise InputError(f"The strategy {name!r} must be a callable from hits to hits, not {selector!r}.")
+    if name in STRATEGIES:
+        raise InputError(f"{name!r} is a built-in strategy. Register yours under another name.")
+    if not replace and _registered.get(name, selector) is not selector:
+        raise InputError(f"The strategy {name!r} is already registered. Pass replace=True to replace it.")
+    _registered[name] = selector
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +159,7 @@ Kept = tuple[list[Hit], str, float | None]  # the hits, the rule in words, and t
 def _conservative(hits: list[Hit], numbers: _Numbers) -> Kept:
     return (
         _distinct_first(_near(hits, numbers.rel), numbers.max_k),
-        f"they score at least {numbers.rel:g} of the best, {numbers.max_k} at most",
+        f"at least {numbers.rel:g} of the best score, at most {numbers.max_k}",
         numbers.rel * hits[0].score,
     )
 
@@ -135,19 +169,19 @@ def _top_k(hits: list[Hit], numbers: _Numbers) -> Kept:
 
 
 def _rel_threshold(hits: list[Hit], numbers: _Numbers) -> Kept:
-    return _near(hits, numbers.rel), f"they score at least {numbers.rel:g} of the best", numbers.rel * hits[0].score
+    return _near(hits, numbers.rel), f"at least {numbers.rel:g} of the best score", numbers.rel * hits[0].score
 
 
 def _abs_threshold(hits: list[Hit], numbers: _Numbers) -> Kept:
     floor = numbers.min_score or 0.0
-    return [hit for hit in hits if hit.score >= floor], f"they score at least {floor:g}", floor
+    return [hit for hit in hits if hit.score >= floor], f"a score of at least {floor:g}", floor
 
 
 def _score_gap(hits: list[Hit], numbers: _Numbers) -> Kept:
     for at in range(1, len(hits)):
         line = numbers.gap_ratio * hits[at - 1].score
         if hits[at].score < line:
-            return hits[:at], f"after them the score drops below {numbers.gap_ratio:g} of the one before", line
+            return hits[:at], f"the next score is below {numbers.gap_ratio:g} of the one before it", line
     return hits, f"no score drops below {numbers.gap_ratio:g} of the one before", None
 
 
@@ -227,20 +261,52 @@ Which candidates, if any, truly serve this need? Fewer are better. Reply with a 
 {max_k}, best first, or [] if none does. Reply with the list alone."""
 
 
-def make_llm_selector(llm: LLM, *, max_k: int = MAX_K, fallback: str = "conservative") -> Selector:
-    """A selector that asks a language model, and falls back to a heuristic on any failure."""
+class _ByFallback(list[Hit]):
+    """Hits that a heuristic chose because a language model failed."""
+
+    def __init__(self, hits: Iterable[Hit], fallback: str, error: str) -> None:
+        super().__init__(hits)
+        self.fallback = fallback
+        self.error = error
+
+    @property
+    def reason(self) -> str:
+        return f"the language model failed ({self.error}), so the fallback strategy {self.fallback!r} chose"
+
+
+def make_llm_selector(
+    llm: LLM | Callable[[str], str], *, max_k: int = MAX_K, fallback: str = "conservative"
+) -> Selector:
+    """A selector that asks a language model, and falls back to a heuristic on any failure.
+
+    `llm` is an LLM or any function from prompt to reply.
+    """
+    ask = prompt_function(llm)
+    select([], fallback, max_k=max_k)  # a wrong argument is an error now, not when the model fails
 
     def llm_selector(hits: list[Hit]) -> list[Hit]:
         candidates = "\n".join(f"{at}. {hit.name}: {hit.text[:300]}" for at, hit in enumerate(hits, 1))
         prompt = _PROMPT.format(query=getattr(hits, "query", ""), candidates=candidates, max_k=max_k)
         try:
-            reply = llm.complete([{"role": "user", "content": prompt}])
-            return _chosen(reply.text, hits)[:max_k]
+            return _chosen(ask(prompt), hits)[:max_k]
         except Exception as error:  # whatever a model or its network may do, there is an answer
-            log.warning("The language model did not choose (%s); the strategy %r did.", error, fallback)
-            return select(hits, fallback, max_k=max_k).selected
+            chosen = _ByFallback(
+                select(hits, fallback, max_k=max_k).selected, fallback, f"{type(error).__name__}: {error}"
+            )
+            log.warning("In llm_selector %s.", chosen.reason)
+            return chosen
 
     return llm_selector
+
+
+def prompt_function(llm: LLM | Callable[[str], str]) -> Callable[[str], str]:
+    """A language model as a function from prompt to reply; a function stays as it is."""
+    complete = getattr(llm, "complete", None)
+    if complete is not None:
+        return lambda prompt: str(complete([{"role": "user", "content": prompt}]).text)
+    if callable(llm):
+        return lambda prompt: str(llm(prompt))
+    raise InputError(f"llm is an LLM or a function from prompt to reply, not {llm!r}.")
 
 
 def _chosen(text: str, hits: list[Hit]) -> list[Hit]:

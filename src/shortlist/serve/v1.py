@@ -117,7 +117,7 @@ def plain(document: Document) -> dict[str, Any]:
 
 def found(corpus: Corpus, body: shapes.DiscoverBody) -> dict[str, Any]:
     """What was discovered, with every candidate in full, whether it was chosen, and the score that divides them."""
-    discovery = discover(corpus, **body.model_dump())
+    discovery = discover(corpus, **body.model_dump(), roots=())
     chosen = {item.id for item in discovery.results}
     candidates = [{**hit.to_dict(), "selected": hit.id in chosen} for hit in discovery.candidates]
     return {**discovery.to_dict(), "candidates": candidates, "line": discovery.signals.get("line")}
@@ -147,7 +147,7 @@ def add_corpora(app: FastAPI, shelf: Shelf, workers: Workers) -> None:
 
         def shown() -> dict[str, Any]:
             corpus = shelf.corpus(name)
-            items = disclose([pointed_at(corpus, id) for id in body.ids], body.level)
+            items = disclose([pointed_at(corpus, id) for id in body.ids], body.level, roots=())
             return {"documents": [item.to_dict() for item in items]}
 
         return await workers.read(shown)

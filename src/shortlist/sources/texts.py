@@ -37,9 +37,13 @@ def _document(id: str, title: str, item: Any) -> Document | Problem:
 
 
 def _from_fields(id: str, title: str, fields: Mapping[str, Any]) -> Document | Problem:
-    """A document out of what its `to_dict` gives, or a part of it."""
+    """A document out of what its `to_dict` gives, or a part of it.
+
+    Plain data may come from anywhere, so its `source` is not read later: the body of such a file is its content.
+    """
+    of_a_file = fields.get("kind") in ("file", "skill") and fields.get("payload") is None
     try:
-        return Document(**{"id": id, "title": title, **fields})
+        return Document(**{"id": id, "title": title, **fields, **({"payload": fields["content"]} if of_a_file else {})})
     except TypeError:
         unknown = ", ".join(str(key) for key in fields if key not in Document.__slots__)
         return Problem(

@@ -48,7 +48,7 @@ def test_discover_tells_what_it_took_why_and_what_it_left(shop: Shell) -> None:
     assert done.code == 0
     assert done.out.startswith("✓ ")
     assert "refund_payment" in done.out
-    assert "Kept 2 of 10 candidates: they score at least 0.9 of the best" in done.out
+    assert "Kept 2 of 10 candidates: at least 0.9 of the best score" in done.out
     assert "Not taken: " in done.out
 
 

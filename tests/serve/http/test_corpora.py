@@ -139,3 +139,17 @@ def test_the_catalog_is_the_same_below_v1_as_above(client: TestClient) -> None:
     client.delete("/v1/corpora/catalog/documents/refund")
     client.post("/v1/corpora/catalog/documents", json={"documents": [{"id": "n", "title": "N", "content": "new one"}]})
     assert [document["id"] for document in client.get("/documents").json()["documents"]] == ["track", "invoice", "n"]
+
+
+def test_e5_a_document_that_was_added_over_http_cannot_point_into_the_folder_of_the_service(
+    client: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "secret.txt").write_text("secret", "utf-8")
+    monkeypatch.chdir(tmp_path)
+    one = {"id": "n", "title": "N", "content": "a rare word", "metadata": {"path": "secret.txt"}}
+    client.post("/v1/corpora/catalog/documents", json={"documents": [one]})
+    (shown,) = client.post("/v1/corpora/catalog/disclose", json={"ids": ["n"]}).json()["documents"]
+    asked = {"query": "rare word", "mode": "lexical", "level": "body"}
+    (found,) = client.post("/v1/corpora/catalog/discover", json=asked).json()["results"]
+    for item in (shown, found):
+        assert (item["body"], "outside" in item["note"]) == ("a rare word", True)

@@ -15,15 +15,17 @@ from shortlist.eval.lint import LintReport
 from shortlist.eval.retrieval import OUTCOMES, Comparison, DiscoveryReport
 from shortlist.eval.selection import Point, SelectionReport, Sweep
 from shortlist.eval.tables import Table as Rows
-from shortlist.serve.cli.screen import Screen
+from shortlist.serve.cli.screen import Screen, plural
 
 _GOOD = ("hit_rank_1", "abstention_ok")
 SHOWN_PROMPTS = 2
 
 
 def report(screen: Screen, found: DiscoveryReport, misses: int) -> None:
-    counts = f"{len(found.in_scope):,} cases, {len(found.out_of_scope):,} that nothing applies to"
-    screen.draw(Text.assemble((found.corpus, "bold"), f", {found.mode}, {found.documents:,} documents: {counts}"))
+    counts = f"{plural(len(found.in_scope), 'case')}, {len(found.out_of_scope):,} that nothing applies to"
+    screen.draw(
+        Text.assemble((found.corpus, "bold"), f", {found.mode}, {plural(found.documents, 'document')}: {counts}")
+    )
     if found.metrics:
         screen.draw(_by_k(found))
     table = _grid("", "cases")
@@ -57,7 +59,7 @@ def comparison(screen: Screen, found: Comparison) -> None:
     one, two = found.first, found.second
     same = one.corpus == two.corpus
     first, second = (one.mode, two.mode) if same else (one.corpus, two.corpus)
-    screen.draw(Text.assemble((f"{first} against {second}", "bold"), f", {len(one.in_scope):,} cases"))
+    screen.draw(Text.assemble((f"{first} against {second}", "bold"), f", {plural(len(one.in_scope), 'case')}"))
     table = _grid("", first, second, "difference", "p", "better", "worse", "equal")
     for name, pair in found.metrics.items():
         if name.partition("@")[2] not in ("", str(two.k)) and name != "hit@1":
@@ -78,7 +80,7 @@ def comparison(screen: Screen, found: Comparison) -> None:
 
 
 def selection(screen: Screen, found: SelectionReport) -> None:
-    screen.draw(Text.assemble((found.strategy, "bold"), f", {found.cases:,} cases"))
+    screen.draw(Text.assemble((found.strategy, "bold"), f", {plural(found.cases, 'case')}"))
     table = _grid("", "")
     for name, value in found.measures.items():
         if value is not None:
@@ -90,14 +92,21 @@ def sweep(screen: Screen, found: Sweep, best: Point) -> None:
     screen.say("No setting has more precision and more recall than these:", "bold")
     names = {"conditional_commit_rate": "commit rate", "precision": "precision", "recall": "recall", "f1": "f1",
              "mean_size": "size", "abstention_accuracy": "abstention"}  # fmt: skip
+    with_threshold = any(point.min_score is not None for point in found.points)
     table(
         screen,
         Rows(
-            {"max_k": point.max_k, "rel": f"{point.rel:g}", **{names[name]: point.measures[name] for name in names}}
+            {
+                "max_k": point.max_k,
+                "rel": f"{point.rel:g}",
+                **({"min_score": point.min_score} if with_threshold else {}),
+                **{names[name]: point.measures[name] for name in names},
+            }
             for point in found.frontier()
         ),
     )
-    screen.say(f"Best: max_k {best.max_k}, rel {best.rel:g}.", "bold green")
+    threshold = f", min_score {best.min_score:g}" if best.min_score is not None else ""
+    screen.say(f"Best: max_k {best.max_k}, rel {best.rel:g}{threshold}.", "bold green")
 
 
 def calibration(screen: Screen, found: Calibration) -> None:
@@ -131,7 +140,8 @@ def _cell(value: Any) -> Text:
 
 def generated(screen: Screen, data: Mapping[str, Any]) -> None:
     if data["cases"]:
-        screen.say(f"{data['in_scope']} cases with an answer and {data['out_of_scope']} without are in {data['file']}.")
+        cases = f"{plural(data['in_scope'], 'case')} with an answer and {data['out_of_scope']} without"
+        screen.say(f"Wrote {cases} to {data['file']}.")
     else:
         screen.say("No case came of it, and none was written.", "yellow")
     for reason, count in data["reasons"].items():
@@ -139,7 +149,7 @@ def generated(screen: Screen, data: Mapping[str, Any]) -> None:
 
 
 def prompts(screen: Screen, texts: list[str]) -> None:
-    screen.say(f"The model would be asked {len(texts)} times, such as:", "bold")
+    screen.say(f"The model would be asked {'once' if len(texts) == 1 else f'{len(texts)} times'}, such as:", "bold")
     for text in texts[:SHOWN_PROMPTS] + texts[max(SHOWN_PROMPTS, len(texts) - 1) :]:  # the last is of another kind
         screen.draw(Padding(Text(text, "dim"), (1, 0, 0, 2)))
 
@@ -156,8 +166,9 @@ def findings(screen: Screen, found: LintReport) -> None:
             rule = one.rule
         screen.draw(Padding(Text(one.says), (0, 0, 0, 2)))
     wrong = len(found.findings)
-    counts = f"{len(found.errors):,} errors, {wrong - len(found.errors):,} warnings"
-    screen.say(f"{found.documents:,} documents: {counts if wrong else 'nothing to mend'}.", "bold")
+    warnings = wrong - len(found.errors)
+    counts = f"{plural(len(found.errors), 'error')}, {plural(warnings, 'warning')}"
+    screen.say(f"{plural(found.documents, 'document')}: {counts if wrong else 'nothing to mend'}.", "bold")
 
 
 def _grid(*titles: str) -> Table:

@@ -190,7 +190,7 @@ class Screen:
 
     def built(self, data: Mapping[str, Any]) -> None:
         counts = [f"{data[what]:,} {what}" for what in ("added", "changed", "removed", "unchanged") if data[what]]
-        words = f": {data['documents']:,} documents ({', '.join(counts) or 'nothing to read'})"
+        words = f": {plural(data['documents'], 'document')} ({', '.join(counts) or 'nothing to read'})"
         line = Text.assemble((str(data["corpus"]), "bold"), words)
         line.append(f" in {data['seconds']:.1f} s", "dim")
         self._print(line)
@@ -335,6 +335,11 @@ class Screen:
 def _printable(text: str) -> str:
     """A stranger's text without what could move the cursor or hide."""
     return "".join(letter if letter.isprintable() else "·" for letter in text)
+
+
+def plural(count: int, noun: str) -> str:
+    """A number and its noun: 1 tool, 2 tools."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _full_bar(hits: Sequence[Hit]) -> float:

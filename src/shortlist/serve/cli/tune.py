@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from typing import Annotated, Any
 
 from shortlist.serve.cli.declare import Argument, option
 from shortlist.serve.cli.find import Conditions, HowToSearch, Most, Strategy, conditions, floor_given
@@ -55,18 +55,23 @@ def sweep_select(
     rels: Annotated[
         str, option("--rel", help="The values of rel to try.", metavar="A,B,...")
     ] = "0.5,0.6,0.7,0.8,0.85,0.9,0.95,1",
+    min_scores: Annotated[
+        str, option("--min-score", help="The thresholds to try; none: no threshold.", metavar="A,B,...")
+    ] = "none",
     by: Annotated[str, option("--by", help="The measure that the best one has most of.", metavar="MEASURE")] = "f1",
 ) -> int:
-    """Try every max_k and rel on the candidates of one retrieval, and tell which is best."""
+    """Try every max_k, rel and min_score on the candidates of one retrieval, and tell which is best."""
     from shortlist.eval.selection import sweep_selector
     from shortlist.serve.cli import judged
 
-    grid = _whole_numbers(max_ks, "--max-k"), _numbers(rels, "--rel")
+    grid: dict[str, Any] = {
+        "max_k_grid": _whole_numbers(max_ks, "--max-k"),
+        "rel_grid": _numbers(rels, "--rel"),
+        "min_score_grid": [floor_given(number) for number in min_scores.split(",")],
+    }
     where, asked = corpus_and_cases(out, corpus, cases, qrels)
     with out.progress(f"asking {where.name}") as progress:
-        sweep = sweep_selector(
-            where, asked, mode, k, conditions(filter), max_ks=grid[0], rels=grid[1], progress=progress
-        )
+        sweep = sweep_selector(where, asked, mode, k, conditions(filter), **grid, progress=progress)
     best = sweep.best(by)
     data = sweep.to_dict() | {"best": best.to_dict()}
     out.show(data, lambda screen: judged.sweep(screen, sweep, best), [f"{best.max_k}\t{best.rel:g}"])
@@ -97,6 +102,9 @@ def calibrate_min_score(
     qrels: Qrels = None,
     mode: HowToSearch = "auto",
     filter: Conditions = None,
+    floor_grid: Annotated[
+        str | None, option("--floor-grid", help="The thresholds to choose from.", metavar="A,B,...")
+    ] = None,
     persist: Annotated[bool, option("--persist", help="Keep it for --min-score auto.")] = False,
     seed: Seed = 0,
 ) -> int:
@@ -104,10 +112,18 @@ def calibrate_min_score(
     from shortlist.eval import calibration
     from shortlist.serve.cli import judged
 
+    grid = _numbers(floor_grid, "--floor-grid") if floor_grid else None
     where, asked = corpus_and_cases(out, corpus, cases, qrels)
     with out.progress(f"asking {where.name}") as progress:
         found = calibration.calibrate_min_score(
-            where, asked, mode, filter=conditions(filter), persist=persist, seed=seed, progress=progress
+            where,
+            asked,
+            mode,
+            filter=conditions(filter),
+            floor_grid=grid,
+            persist=persist,
+            seed=seed,
+            progress=progress,
         )
     out.show(found.to_dict(), lambda screen: judged.calibration(screen, found), [f"{found.floor:.6g}"])
     return OK

@@ -137,9 +137,12 @@ function byK({ metrics, confidence }) {
 
 const CHOICE = {
   conditional_commit_rate: "of what was among the candidates, some was kept",
-  precision: "precision of what was selected",
-  recall: "recall of what was selected",
-  f1: "F1 of what was selected",
+  selection_precision: "precision of the selection, given retrieval",
+  selection_recall: "recall of the selection, given retrieval",
+  selection_f1: "F1 of the selection, given retrieval",
+  precision: "precision overall",
+  recall: "recall overall",
+  f1: "F1 overall",
   mean_size: "how many were selected",
   abstention_accuracy: "nothing selected where nothing applies",
   false_abstention_rate: "nothing selected where something applies",

@@ -1,0 +1,414 @@
+"""Parity with the seed document on capability discovery (E1 to E9): its examples as written, and what it promises."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shortlist
+from shortlist import (
+    CorpusMismatch,
+    CorpusSource,
+    Document,
+    Hits,
+    InputError,
+    build,
+    disclose,
+    discover,
+    search,
+    select,
+)
+from shortlist import eval as ev
+from shortlist.serve.cli import run
+from tests.answer.server import completion, serving
+
+ROOT = Path(__file__).parents[2]
+
+CASES = """
+{"__meta__": {"corpus": "skills"}}
+{"query": "release the new version to production", "gold": "deploy-to-production"}
+{"query": "write up what went wrong in the outage", "gold": ["incident-postmortem"]}
+{"query": "the customer disputes a refund", "gold": ["refund-dispute"]}
+{"query": "water the plants", "gold": []}
+{"query": "xyzzy plugh", "gold": []}
+"""
+TOOLS: dict[str, dict[str, Any]] = {
+    "deploy": {"text": "Deploy the app to a server.", "owner": "ops", "year": 2021},
+    "rollback": {"text": "Roll back the app on a server after a bad deploy.", "owner": "ops", "year": 2023},
+    "refund": {"text": "Give a customer the money back.", "owner": "shop", "year": 2022},
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder: a project with skills, in a home of its own; the package goes by the seed's name, too."""
+    folder = tmp_path / "home" / "project"
+    shutil.copytree(ROOT / "examples" / "data" / "skills", folder / ".claude" / "skills")
+    (folder / "skills_eval.jsonl").write_text(CASES, "utf-8")
+    (tmp_path / "home" / "notes").mkdir(parents=True)
+    (tmp_path / "home" / "notes" / "tea.md").write_text("# Tea\n\nSteep it.", "utf-8")
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for name, module in (("ir", shortlist), ("ir.eval", shortlist.eval), ("ir.eval_gen", shortlist.eval_gen)):
+        monkeypatch.setitem(sys.modules, name, module)
+    return folder
+
+
+# The examples of the document, as they are written there.
+
+PIPELINE = """
+import ir
+
+# Define a corpus, build the index (incremental), then discover:
+source = ir.CorpusSource.from_skills()       # or from_packages(), from_md_reports(), from_files(...)
+corpus = ir.build(source)                     # embed + persist under XDG dirs
+result = ir.discover(corpus, "how do I deploy the app to the server")
+
+for item in result.results:
+    print(item.score, item.name)              # the committed few (or result.abstained)
+print(result.to_dict())                       # JSON-serializable (qh / HTTP ready)
+
+hits = ir.search(corpus, "deploy app", mode="hybrid")   # dense | lexical | hybrid (RRF)
+
+sel = ir.select(hits)                      # conservative default: stay within rel of top, cap at max_k
+sel = ir.select(hits, min_score=0.4)       # opt in to abstention ("nothing applies")
+sel = ir.select(hits, strategy="score_gap")  # elbow cut, or "top_k" / "rel_threshold" / a callable
+
+payloads = ir.disclose(sel, level="body")  # "metadata" (no I/O) | "body" | "bundled"
+"""
+EVALUATION = """
+from ir import eval as ev
+
+cases = ev.load_cases("skills_eval.jsonl")               # query + gold artifact_id(s)
+discovery = ev.evaluate_discovery(corpus, cases, mode="hybrid")      # recall@k / NDCG@k / MRR / MAP + failure taxonomy
+selection = ev.evaluate_selection(corpus, cases, strategy="conservative")  # conditional commit rate + selection P/R/F1
+sweep = ev.sweep_selector(corpus, cases)                         # tune max_k x rel; .best() / .frontier() / .table()
+probes = [case for case in cases if case.gold]
+curve = ev.distractor_robustness_curve(source.scope, probes)     # accuracy vs catalog size
+
+calibration = ev.calibrate_min_score(corpus, cases, mode="dense", persist=True)  # learn + store the floor
+query = "how do I deploy the app to the server"
+calibrated = ir.discover(corpus, query, mode="dense", min_score="auto")         # abstain by the calibrated floor
+"""
+
+
+@pytest.mark.usefixtures("project")
+def test_e6_the_first_example_runs_as_it_is_written(capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, Any] = {}
+    exec(compile(PIPELINE, "seed", "exec"), names)
+    first, *_, last = capsys.readouterr().out.splitlines()
+    assert first.endswith("deploy-to-production")
+    assert last == str(names["result"].to_dict())
+    json.dumps(names["result"].to_dict(), allow_nan=False)
+    assert [item.id for item in names["payloads"]] == [hit.id for hit in names["sel"].selected]
+    assert all(item.body for item in names["payloads"])
+
+
+@pytest.mark.usefixtures("project")
+def test_e7_the_examples_of_evaluation_run_as_they_are_written() -> None:
+    names: dict[str, Any] = {"ir": shortlist, "source": CorpusSource.from_skills()}
+    names["corpus"] = build(names["source"], embedder="light")
+    exec(compile(EVALUATION, "seed", "exec"), names)
+    discovery, sweep = names["discovery"], names["sweep"]
+    assert {"recall@10", "ndcg@10", "mrr", "map"} <= set(discovery.metrics)
+    assert {"hit_rank_1", "surfaced_low_rank", "retrieval_miss", "abstention_ok", "false_action"} <= set(
+        discovery.taxonomy
+    )
+    assert sum(discovery.taxonomy.values()) == 5
+    assert 0 <= names["selection"].conditional_commit_rate <= 1
+    assert 0 <= names["selection"].selection_f1 <= 1
+    assert sweep.best() in sweep.points
+    assert sweep.best("recall") in sweep.frontier()
+    assert len(sweep.table()) == len(sweep.points)
+    assert [point.size for point in names["curve"].points] == [6]
+    assert names["calibration"].floor == shortlist.open_corpus("skills").floor("dense").value
+    assert names["calibrated"].signals.get("min_score") == names["calibration"].floor
+
+
+COMMANDS = r"""
+ir build skills                          # build/update a preset corpus
+ir search skills "deploy the app"        # rank candidates (retrieval only)
+ir discover skills "deploy the app"      # retrieve -> select
+ir discover skills "deploy the app" --disclose       # + load bodies
+ir discover skills "deploy the app" --min-score auto # + calibrated abstention
+ir ls                                    # list corpora + record counts
+ir info skills                           # config, stats, calibrated floors
+ir register notes files --root ~/notes --pattern '.*\.md$'  # register a custom corpus
+ir rm notes                              # unregister (keeps built data)
+ir eval skills skills_eval.jsonl         # score retrieval on a case file
+ir eval-select skills skills_eval.jsonl  # score the selection stage
+ir sweep-select skills skills_eval.jsonl # tune the selector (max_k x rel) on your corpus
+ir calibrate-min-score skills skills_eval.jsonl --persist  # calibrate the abstention floor
+"""
+
+
+@pytest.mark.usefixtures("project")
+def test_e8_every_command_of_the_document_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    for line in COMMANDS.strip().splitlines():
+        program, *arguments = shlex.split(line, comments=True)
+        assert program == "ir"
+        for more in ([], ["--json"]):
+            if arguments[0] == "rm" and more:  # it is gone already
+                assert run(["register", "notes", "files", "--root", "~/notes"]) == 0
+                capsys.readouterr()
+            code = run([*arguments, *more])
+            shown = capsys.readouterr()
+            assert code == 0, f"{line}: {shown}"
+            assert shown.out
+            if more:
+                json.loads(shown.out)
+
+
+def test_e8_eval_gen_writes_a_case_file(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run(["build", "skills"]) == 0
+    with serving(*[completion('["could somebody help me out with something"]')] * 40) as server:
+        monkeypatch.setenv("SHORTLIST_LLM_URL", server.url)
+        monkeypatch.setenv("SHORTLIST_LLM_MODEL", "some-model")
+        assert run(["eval-gen", "skills", "skills_eval.jsonl"]) == 0
+    assert [len(case.gold) for case in ev.load_cases(project / "skills_eval.jsonl")] == [1]
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [(["search", "nowhere", "x"], 1), (["search"], 2), (["discover", "skills", "zxqv wvut"], 3)],
+)
+def test_e8_exit_codes_tell_errors_usage_and_abstention_apart(arguments: list[str], code: int) -> None:
+    assert run(arguments) == code
+
+
+# source
+
+
+def ids(source: CorpusSource) -> set[str]:
+    return set(source.scope)
+
+
+@pytest.mark.parametrize(
+    ("place", "given"),
+    [(".claude/skills", False), (".agents/skills", False), ("../.claude/skills", False), ("anywhere", True)],
+)
+def test_e1_skills_are_found_in_the_usual_folders_and_in_given_ones(project: Path, place: str, given: bool) -> None:
+    shutil.rmtree(project / ".claude")
+    (project / place / "brew").mkdir(parents=True)
+    (project / place / "brew" / "SKILL.md").write_text("---\nname: brew\ndescription: Brew tea.\n---\nSteep.", "utf-8")
+    assert ids(CorpusSource.from_skills(*([project / place] if given else []))) == {"brew"}
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (lambda folder: CorpusSource.from_files(folder), {"a.md", "b.txt"}),
+        (lambda folder: CorpusSource.from_files(folder, pattern=r".*\.md$"), {"a.md"}),
+        (lambda folder: CorpusSource.from_md_reports(folder), {"a.md"}),
+        (lambda folder: CorpusSource.from_mapping({"x": "one", "y": {"text": "two"}}), {"x", "y"}),
+    ],
+    ids=["files", "pattern", "md_reports", "mapping"],
+)
+def test_e1_files_reports_and_mappings_are_sources(
+    tmp_path: Path, make: Callable[[Path], CorpusSource], expected: set[str]
+) -> None:
+    (tmp_path / "a.md").write_text("# A\n\nReport.", "utf-8")
+    (tmp_path / "b.txt").write_text("Plain.", "utf-8")
+    assert ids(make(tmp_path)) == expected
+
+
+def test_e1_packages_are_those_that_are_installed_here() -> None:
+    assert {"numpy", "pytest"} <= {id.lower() for id in ids(CorpusSource.from_packages())}
+
+
+# index
+
+
+def test_e2_build_is_incremental_idempotent_and_prunes(tmp_path: Path) -> None:
+    def changes(texts: dict[str, str]) -> tuple[int, int, int, int]:
+        with build(texts, "texts", path=tmp_path / "corpus", embedder="light") as corpus:
+            done = corpus.changes
+            return done.added, done.changed, done.unchanged, done.removed
+
+    assert changes({"a": "one", "b": "two"}) == (2, 0, 0, 0)
+    assert changes({"a": "one", "b": "two"}) == (0, 0, 2, 0)
+    assert changes({"a": "one more", "c": "three"}) == (1, 1, 0, 1)
+
+
+def test_e2_the_light_embedder_needs_numpy_alone_and_a_corpus_remembers_its_embedder(tmp_path: Path) -> None:
+    code = (
+        "import sys, shortlist\n"
+        f"corpus = shortlist.build({{'a': 'deploy the app'}}, path={str(tmp_path / 'c')!r}, embedder='light')\n"
+        "assert shortlist.search(corpus, 'deploy', mode='dense')\n"
+        "assert not {'onnxruntime', 'sentence_transformers', 'torch', 'httpx2'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+    with pytest.raises(CorpusMismatch, match="rebuild"):
+        build({"a": "deploy the app"}, path=tmp_path / "c", embedder="none")
+
+
+# retrieve
+
+
+@pytest.fixture(scope="module")
+def tools() -> Any:
+    with build(TOOLS, "tools", in_memory=True, embedder="light") as corpus:
+        yield corpus
+
+
+def test_e3_dense_is_the_exact_cosine() -> None:
+    texts = [tool["text"] for tool in TOOLS.values()]
+    embedder = shortlist.load_embedder("light")
+    assert embedder is not None
+    query, vectors = embedder.encode_query("deploy app"), embedder.encode_documents(texts)
+    cosines = vectors @ query / np.linalg.norm(vectors, axis=1) / np.linalg.norm(query)
+    with build(texts, in_memory=True, embedder="light") as corpus:
+        found = search(corpus, "deploy app", mode="dense")
+    order = np.argsort(-cosines)
+    assert [hit.text for hit in found] == [texts[at] for at in order]
+    assert [hit.score for hit in found] == pytest.approx(cosines[order].tolist(), abs=1e-6)
+
+
+def test_e3_hybrid_is_the_sum_of_reciprocal_ranks(tools: Any) -> None:
+    ranks = [
+        {hit.id: rank for rank, hit in enumerate(search(tools, "deploy the app", mode=mode), 1)}
+        for mode in ("dense", "lexical")
+    ]
+    for hit in search(tools, "deploy the app", mode="hybrid"):
+        assert hit.score == pytest.approx(sum(1 / (60 + of[hit.id]) for of in ranks if hit.id in of))
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ({"owner": "ops"}, {"deploy", "rollback"}),
+        ({"owner": {"$eq": "shop"}}, {"refund"}),
+        ({"owner": {"$ne": "ops"}}, {"refund"}),
+        ({"year": {"$gt": 2021, "$lt": 2023}}, {"refund"}),
+        ({"year": {"$gte": 2022, "$lte": 2022}}, {"refund"}),
+        ({"owner": {"$in": ["ops"]}}, {"deploy", "rollback"}),
+        ({"owner": {"$nin": ["ops"]}}, {"refund"}),
+        ({"owner": {"$exists": False}}, set()),
+        ({"$and": [{"owner": "ops"}, {"year": 2023}]}, {"rollback"}),
+        ({"$or": [{"owner": "shop"}, {"year": 2023}]}, {"refund", "rollback"}),
+        ({"$not": {"owner": "ops"}}, {"refund"}),
+    ],
+    ids=str,
+)
+def test_e3_filters_are_hard_conditions_on_metadata(tools: Any, condition: dict[str, Any], expected: set[str]) -> None:
+    assert {hit.id for hit in search(tools, "app money", mode="dense", filter=condition)} == expected
+
+
+def test_e3_an_unknown_operator_is_an_error(tools: Any) -> None:
+    with pytest.raises(InputError, match=r"\$near"):
+        search(tools, "app", filter={"year": {"$near": 2020}})
+
+
+@pytest.mark.parametrize("corpus", [["deploy the app"], {"0": "deploy the app"}, [Document("0", "", "deploy the app")]])
+def test_e3_an_ephemeral_list_or_mapping_is_searched_like_a_corpus(corpus: Any) -> None:
+    (hit,) = search(corpus, "deploy", mode="lexical")
+    assert (hit.id, hit.text, hit.score > 0) == ("0", "deploy the app", True)
+    assert {"id", "name", "score", "text", "kind", "locator", "metadata"} <= set(hit.to_dict())
+
+
+# select
+
+
+@pytest.fixture
+def hits(tools: Any) -> Hits:
+    return search(tools, "deploy the app", mode="lexical")
+
+
+def test_e4_the_defaults_are_those_of_the_document(hits: Hits) -> None:
+    assert select(hits) == select(hits, strategy="conservative", max_k=3, rel=0.9, gap_ratio=0.5, min_score=None)
+
+
+@pytest.mark.parametrize("strategy", ["conservative", "top_k", "rel_threshold", "score_gap", lambda hits: hits[:1]])
+def test_e4_selection_is_relative_so_that_any_scale_gives_the_same_choice(hits: Hits, strategy: Any) -> None:
+    scaled = [shortlist.Hit(hit.passage, hit.score / 100) for hit in hits]
+    chosen = select(hits, strategy=strategy)
+    assert [hit.id for hit in chosen.selected] == [hit.id for hit in select(scaled, strategy=strategy).selected]
+    assert chosen.selected[0].id == "deploy"
+    assert chosen.reason
+    assert chosen.signals["top_score"] == hits[0].score
+
+
+def test_e4_abstention_is_opt_in(hits: Hits) -> None:
+    assert not select(hits).abstained
+    assert select(hits, min_score=hits[0].score * 2).abstained
+    assert select([]).abstained
+
+
+def test_e4_the_llm_selector_is_injectable_and_falls_back(hits: Hits) -> None:
+    second = select(hits, strategy=shortlist.make_llm_selector(lambda prompt: "[2]"))
+    assert second.selected == hits[1:2]
+    fallen = select(hits, strategy=shortlist.make_llm_selector(lambda prompt: "no idea"))
+    assert fallen.selected == select(hits).selected
+    assert "fallback" in fallen.reason
+
+
+# disclose
+
+
+@pytest.mark.usefixtures("project")
+def test_e5_disclosure_follows_the_pointer_at_each_level_and_changes_no_hit() -> None:
+    chosen = select(search(build(CorpusSource.from_skills(), embedder="none"), "deploy-to-production"))
+    before = json.dumps(chosen.to_dict())
+    (pointer,) = (hit.metadata["skill_path"] for hit in chosen.selected)
+    shown = {level: disclose(chosen, level=level)[0] for level in ("metadata", "body", "bundled")}
+    assert shown["metadata"].body is None
+    assert shown["body"].body == shown["bundled"].body == Path(pointer).read_text("utf-8")
+    assert shown["bundled"].files == ("checklist.md", "scripts/rollback.sh")
+    assert json.dumps(chosen.to_dict()) == before
+    Path(pointer).unlink()
+    (stale,) = disclose(chosen, level="body")
+    assert (bool(stale.body), stale.stale, bool(stale.note)) == (True, True, True)
+
+
+def test_e5_a_path_in_the_metadata_of_any_source_is_followed_or_the_note_says_why_not(project: Path) -> None:
+    file = project / "guide.md"
+    file.write_text("The whole guide.", "utf-8")
+    texts = {"a": {"text": "A summary.", "path": str(file)}}
+    (shown,) = discover(texts, "summary", mode="lexical", level="body").results
+    assert (shown.body, shown.note) == ("The whole guide.", "")
+    (shown,) = discover(
+        {"a": {"text": "A summary.", "path": "/etc/passwd"}}, "summary", mode="lexical", level="body"
+    ).results
+    assert (shown.body, "/etc/passwd" in shown.note) == ("A summary.", True)
+
+
+# discover
+
+
+def test_e6_discover_is_search_then_select_then_disclose(tools: Any) -> None:
+    found = discover(tools, "deploy the app", mode="lexical", level="body", max_k=2, rel=0.1)
+    chosen = select(search(tools, "deploy the app", mode="lexical"), max_k=2, rel=0.1)
+    assert found.results == disclose(chosen, level="body")
+    assert [(item.name, item.score) for item in found.results] == [(hit.name, hit.score) for hit in chosen.selected]
+    assert found.to_dict()["abstained"] is False
+
+
+@pytest.mark.parametrize("query", ["", "   ", "zxqv wvut"])
+@pytest.mark.parametrize("mode", ["dense", "lexical", "hybrid"])
+def test_e6_an_empty_or_unknown_query_never_commits(tools: Any, query: str, mode: Any) -> None:
+    assert discover(tools, query, mode=mode).abstained
+
+
+# directories
+
+
+def test_e9_directories_follow_xdg_and_each_has_an_override(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind in ("DATA", "CONFIG", "CACHE"):
+        monkeypatch.delenv(f"SHORTLIST_{kind}_DIR")
+        monkeypatch.setenv(f"XDG_{kind}_HOME", str(tmp_path / kind.lower()))
+    build({"a": "one"}, "texts", embedder="none").close()
+    shortlist.register("notes", "files", tmp_path)
+    assert [path.name for path in (tmp_path / "data" / "shortlist").rglob("corpus.db")] == ["corpus.db"]
+    assert (tmp_path / "config" / "shortlist" / "corpora.json").is_file()
+    monkeypatch.setenv("SHORTLIST_CONFIG_DIR", str(tmp_path / "other"))
+    assert shortlist.registered() == {}
