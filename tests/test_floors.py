@@ -13,6 +13,7 @@ FLOORS = {
     "errors": 0,
     "_files": 0,
     "_paths": 0,
+    "_text": 0,
     "sources": 1,
     "index": 1,
     "search": 2,

@@ -258,7 +258,6 @@ def test_a_setting_out_of_its_range_is_refused_by_name(name: str, value: Any, ra
     for refused in (
         lambda: BM25SSettings(**{name: value}),
         lambda: setattr(settings, name, value),
-        lambda: made.retrieve_documents("forecast", **{name: value}),
     ):
         with pytest.raises(InputError, match=f"{name} is .*{range}"):
             refused()

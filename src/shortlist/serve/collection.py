@@ -142,7 +142,7 @@ class Collection:
         if name == SKILLS and self._with_skills:
             return self.skills()
         if name not in self._shelf.names():
-            from shortlist.search.corpora import did_you_mean  # noqa: PLC0415
+            from shortlist._text import did_you_mean  # noqa: PLC0415
 
             names = self.names()
             near = did_you_mean(name, names) or f" There are {', '.join(names[:20])}."

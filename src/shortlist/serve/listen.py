@@ -22,6 +22,8 @@ from shortlist.serve.watch import log_to_stderr
 def serve(settings: Settings) -> None:
     """Answer until SIGTERM or Ctrl-C; then finish what is under way."""
     log_to_stderr(settings.server.log_level)
+    for sentence in settings.warnings:
+        log.warning("%s", sentence)
     listener = _listen(settings.server.host, settings.server.port)
     with contextlib.closing(listener):
         config = uvicorn.Config(

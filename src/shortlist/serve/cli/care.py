@@ -58,7 +58,7 @@ class Check(NamedTuple):
 
 def doctor(out: Output) -> int:
     """Look at the installation, the folders and every corpus; tell what is broken and how to mend it."""
-    checks = [*_installation(), *_extras(), *_folders(), *_models(), *_names(), *_corpora()]
+    checks = [*_installation(), *_extras(), *_folders(), *_settings(), *_models(), *_names(), *_corpora()]
     broken = [check for check in checks if check.state == "broken"]
     data = {"ok": not broken, "checks": [check._asdict() for check in checks]}
     out.show(data, lambda screen: screen.checks(checks), [f"{check.name}: {check.mend}" for check in broken])
@@ -99,6 +99,20 @@ def _folders() -> Iterator[Check]:
             yield Check(f"{name} folder", "note", f"{folder}: less than 1 GB is free", "Make room before you build.")
         else:
             yield Check(f"{name} folder", "ok", str(folder))
+
+
+def _settings() -> Iterator[Check]:
+    from shortlist.serve.settings import load_settings, unknown_variables
+
+    try:
+        loaded = load_settings()
+    except ShortlistError as error:
+        yield Check("settings", "broken", str(error), "Correct the value, or remove it to use the default.")
+        return
+    notes = [*loaded.warnings, *unknown_variables()]
+    yield from (Check("settings", "note", sentence) for sentence in notes)
+    if not notes:
+        yield Check("settings", "ok", str(loaded.file or "defaults"))
 
 
 def _models() -> Iterator[Check]:
@@ -151,16 +165,17 @@ def show(
     from shortlist.serve.settings import load_settings, unknown_variables
     from shortlist.serve.state import State
 
+    loaded = load_settings(settings)
     values = {name: os.environ.get(name) for name in VARIABLES}
     hidden = {name: "***" if name in SECRET and value else value for name, value in values.items()}
     data: dict[str, Any] = {
         "folders": {name: str(folder) for name, folder in _places().items()},
         "registry": str(registry_file()),
         "variables": hidden,
-        "settings": State(load_settings(settings)).rows(),
+        "settings": State(loaded).rows(),
     }
     out.show(data, lambda screen: screen.settings(data, VARIABLES), list(data["folders"].values()))
-    for sentence in unknown_variables():
+    for sentence in (*loaded.warnings, *unknown_variables()):
         out.note(f"shortlist: {sentence}")
     return OK
 

@@ -117,9 +117,10 @@ def entry_of_path(path: str) -> Registration | None:
 
 
 def _near(name: str) -> str:
-    from shortlist.search import corpora, registry
+    from shortlist._text import did_you_mean
+    from shortlist.search import registry
 
-    return corpora.did_you_mean(name, registry.names())
+    return did_you_mean(name, registry.names())
 
 
 def _options(pattern: str | None, exclude: str | None, others: list[str] | None) -> dict[str, Any]:

@@ -109,7 +109,7 @@ def _meant(names: Sequence[str], held: Sequence[Tool], gateway: Gateway) -> list
     for name in names:
         meant = [tool for tool in held if name in (tool.id, tool.server)]
         if not meant and name not in gateway.catalog.tools() and name not in gateway.catalog.servers:
-            from shortlist.search.corpora import did_you_mean
+            from shortlist._text import did_you_mean
 
             near = did_you_mean(name, [*(tool.id for tool in held), *gateway.catalog.servers])
             raise InputError(f"No tool and no server is called {name!r}.{near} shortlist mcp status lists them.")
