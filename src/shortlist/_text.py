@@ -14,6 +14,8 @@ def did_you_mean(word: str, known: Iterable[str], *, most: int = 2) -> str:
     return f" Did you mean {' or '.join(repr(names[each]) for each in close)}?" if close else ""
 
 
-def count_of(number: int, noun: str) -> str:
-    """`1 tool`, `2 tools`, `1,000 tools`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def count_of(number: int, noun: str, verb: str = "") -> str:
+    """`1 tool`, `2 tools`; with the verb "is indexed": `1 tool is indexed`, `2 tools are indexed`."""
+    if number != 1:
+        noun, verb = f"{noun}s", verb.replace("is ", "are ", 1)
+    return f"{number:,} {noun} {verb}".rstrip()

@@ -74,7 +74,7 @@ def test_a_response_has_the_documented_shape() -> None:
     }
     assert response == {
         "success": True,
-        "message": "Retrieved 1 of 1 documents",
+        "message": "Retrieved 1 of 1 document",
         "total_retrieved": 1,
         "cutoff_percentage": 10.0,
         "settings": {"temperature": 0.5, "ignore_zero": True, "llm_tools_cutoff": 10.0},

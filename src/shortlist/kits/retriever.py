@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from shortlist._text import count_of
 from shortlist.errors import InputError, SourceError
 from shortlist.index.corpus import Corpus, create_corpus
 from shortlist.index.formulas import Scoring
@@ -127,7 +128,7 @@ class BM25SRetriever:
             documents = snapshot.stored(kept)
         return {
             "success": True,
-            "message": f"Retrieved {len(kept)} of {total} documents",
+            "message": f"Retrieved {len(kept)} of {count_of(total, 'document')}",
             "documents": [
                 _found(document, score, share)
                 for document, score, share in zip(documents, scores[kept].tolist(), shares.tolist(), strict=True)

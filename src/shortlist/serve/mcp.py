@@ -17,6 +17,7 @@ from mcp import MCPError
 from mcp.server.lowlevel import Server
 
 import shortlist
+from shortlist._text import count_of
 from shortlist.errors import CorpusNotFound, InputError, ShortlistError, SourceError
 from shortlist.serve.collection import SKILLS, Collection
 from shortlist.serve.gateway.index import NAME as TOOLS
@@ -91,7 +92,7 @@ class Door:
 
         found = await _within(FIND_SECONDS, find)
         if held := len(self._gateway.catalog.held()):
-            notes.append(f"{held} tools are held back: see status.")
+            notes.append(f"{count_of(held, 'tool', 'is held back')}: see status.")
         return found | ({"note": " ".join(notes)} if notes else {})
 
     async def read(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from shortlist._files import locked, replace_text
+from shortlist._text import count_of
 from shortlist.errors import CorpusNotFound, InputError, SourceError
 from shortlist.index.corpus import Corpus, create_corpus
 from shortlist.index.places import DATABASE
@@ -184,7 +185,7 @@ class Served:
             changes = self._imported(self._catalog, keep_changes=keep_changes)
         except SourceError as error:
             count = len(self.corpus)
-            kept = f" The {count} documents that were indexed before are kept." if count else ""
+            kept = f" {count_of(count, 'document')} from before stay indexed." if count else ""
             self.problem = f"{error}{kept}"
             raise SourceError(self.problem) from None
         self.problem = ""

@@ -294,7 +294,7 @@ def test_a_tool_that_has_changed_is_held_back_until_it_is_approved(servers: Serv
         await until(lambda: "changing/write_invoice" in gateway.catalog.tools())
         answer = await agent("discover", query="forecast of rain for a city")
         assert "changing/get_forecast" not in [item["id"] for item in answer["results"] + answer["near"]]
-        assert "1 tools are held back" in answer["note"]
+        assert "1 tool is held back" in answer["note"]
         for act, arguments in (("call", {"tool": "get_forecast"}), ("read", {"id": "get_forecast"})):
             sentence = await agent.error(act, **arguments)
             assert "It has changed since it was approved: description." in sentence

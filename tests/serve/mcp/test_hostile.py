@@ -59,7 +59,7 @@ def test_a_description_that_speaks_to_the_model_is_held_back_and_never_shown(
     assert held["tool"] == "bad/get_forecast"
     assert held["reason"].startswith("Its description ")
     assert "gnore all" not in json.dumps([answer, status])
-    assert answer["note"] == "1 tools are held back: see status."
+    assert answer["note"] == "1 tool is held back: see status."
 
 
 def test_one_that_was_approved_by_the_user_is_shown_as_data(servers: Servers) -> None:

@@ -66,7 +66,7 @@ async def use_all(agent: Agent, listed: list[str]) -> None:
     changed = INVOICE | {"inputSchema": {"type": "object", "properties": {"account": {"type": "string"}}}}
     await agent.call("changing/become", tools=[changed])
     for _ in range(100):
-        if "1 tools are held back" in (await agent("discover", query="invoice")).get("note", ""):
+        if "1 tool is held back" in (await agent("discover", query="invoice")).get("note", ""):
             break
         await asyncio.sleep(0.1)
     sentence = await agent.error("call", tool="changing/write_invoice", arguments={"account": "7"})

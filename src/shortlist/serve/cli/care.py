@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import shortlist
+from shortlist._text import count_of
 from shortlist.errors import CorpusNotFound, EmbedderError, ShortlistError
 from shortlist.serve.cli.declare import Argument, option
 from shortlist.serve.cli.output import ERROR, OK, Output
@@ -129,7 +130,7 @@ def _names() -> Iterator[Check]:
     from shortlist.search import registry
 
     try:
-        yield Check("registry", "ok", f"{len(registry.registered())} names in {registry.registry_file()}")
+        yield Check("registry", "ok", f"{count_of(len(registry.registered()), 'name')} in {registry.registry_file()}")
     except ShortlistError as error:
         yield Check("registry", "broken", str(error), "Mend the file by hand, or move it away and register again.")
 
@@ -142,9 +143,9 @@ def _corpora() -> Iterator[Check]:
             with shortlist.open_corpus(folder) as corpus:
                 found = corpus.info()
                 shortlist.search(corpus, "one text", k=1)
-            yield Check(name, "ok", f"{found['documents']:,} documents, embedder {found['embedder']}")
+            yield Check(name, "ok", f"{count_of(found['documents'], 'document')}, embedder {found['embedder']}")
         except EmbedderError as error:
-            yield Check(name, "note", f"{found['documents']:,} documents, by words only", str(error))
+            yield Check(name, "note", f"{count_of(found['documents'], 'document')}, by words only", str(error))
         except (ShortlistError, OSError) as error:
             mend = f"Restore it from a backup; or shortlist rm {name} --data, then build it again from its source."
             yield Check(name, "broken", str(error), mend)
@@ -189,7 +190,9 @@ def warm(out: Output) -> int:
         compiled = compile_all(lambda step, done, total: progress(done, total) if progress else None)
     seconds = round(time.perf_counter() - began, 1)
     data = {"compiled": compiled, "seconds": seconds}
-    out.show(data, lambda screen: screen.say(f"{len(compiled)} loops are compiled, in {seconds} seconds."))
+    out.show(
+        data, lambda screen: screen.say(f"{count_of(len(compiled), 'loop', 'is compiled')}, in {seconds} seconds.")
+    )
     return OK
 
 

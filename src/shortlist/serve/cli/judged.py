@@ -9,6 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from shortlist._text import count_of
 from shortlist.eval.calibration import Calibration
 from shortlist.eval.certainty import Estimate
 from shortlist.eval.lint import LintReport
@@ -22,8 +23,10 @@ SHOWN_PROMPTS = 2
 
 
 def report(screen: Screen, found: DiscoveryReport, misses: int) -> None:
-    counts = f"{len(found.in_scope):,} cases, {len(found.out_of_scope):,} that nothing applies to"
-    screen.draw(Text.assemble((found.corpus, "bold"), f", {found.mode}, {found.documents:,} documents: {counts}"))
+    counts = f"{count_of(len(found.in_scope), 'case')}, {len(found.out_of_scope):,} that nothing applies to"
+    screen.draw(
+        Text.assemble((found.corpus, "bold"), f", {found.mode}, {count_of(found.documents, 'document')}: {counts}")
+    )
     if found.metrics:
         screen.draw(_by_k(found))
     table = _grid("", "cases")
@@ -57,7 +60,7 @@ def comparison(screen: Screen, found: Comparison) -> None:
     one, two = found.first, found.second
     same = one.corpus == two.corpus
     first, second = (one.mode, two.mode) if same else (one.corpus, two.corpus)
-    screen.draw(Text.assemble((f"{first} against {second}", "bold"), f", {len(one.in_scope):,} cases"))
+    screen.draw(Text.assemble((f"{first} against {second}", "bold"), f", {count_of(len(one.in_scope), 'case')}"))
     table = _grid("", first, second, "difference", "p", "better", "worse", "equal")
     for name, pair in found.metrics.items():
         if name.partition("@")[2] not in ("", str(two.k)) and name != "hit@1":
@@ -78,7 +81,7 @@ def comparison(screen: Screen, found: Comparison) -> None:
 
 
 def selection(screen: Screen, found: SelectionReport) -> None:
-    screen.draw(Text.assemble((found.strategy, "bold"), f", {found.cases:,} cases"))
+    screen.draw(Text.assemble((found.strategy, "bold"), f", {count_of(found.cases, 'case')}"))
     table = _grid("", "")
     for name, value in found.measures.items():
         if value is not None:
@@ -131,7 +134,9 @@ def _cell(value: Any) -> Text:
 
 def generated(screen: Screen, data: Mapping[str, Any]) -> None:
     if data["cases"]:
-        screen.say(f"{data['in_scope']} cases with an answer and {data['out_of_scope']} without are in {data['file']}.")
+        screen.say(
+            f"{count_of(data['in_scope'], 'case')} with an answer and {data['out_of_scope']} without: {data['file']}."
+        )
     else:
         screen.say("No case came of it, and none was written.", "yellow")
     for reason, count in data["reasons"].items():
@@ -156,8 +161,8 @@ def findings(screen: Screen, found: LintReport) -> None:
             rule = one.rule
         screen.draw(Padding(Text(one.says), (0, 0, 0, 2)))
     wrong = len(found.findings)
-    counts = f"{len(found.errors):,} errors, {wrong - len(found.errors):,} warnings"
-    screen.say(f"{found.documents:,} documents: {counts if wrong else 'nothing to mend'}.", "bold")
+    counts = f"{count_of(len(found.errors), 'error')}, {count_of(wrong - len(found.errors), 'warning')}"
+    screen.say(f"{count_of(found.documents, 'document')}: {counts if wrong else 'nothing to mend'}.", "bold")
 
 
 def _grid(*titles: str) -> Table:

@@ -14,6 +14,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from shortlist._text import count_of
 from shortlist.index.tokens import get_analyzer
 from shortlist.types import Answer, Disclosure, Discovery, Hit, Hits
 
@@ -189,7 +190,7 @@ class Screen:
 
     def built(self, data: Mapping[str, Any]) -> None:
         counts = [f"{data[what]:,} {what}" for what in ("added", "changed", "removed", "unchanged") if data[what]]
-        words = f": {data['documents']:,} documents ({', '.join(counts) or 'nothing to read'})"
+        words = f": {count_of(data['documents'], 'document')} ({', '.join(counts) or 'nothing to read'})"
         line = Text.assemble((str(data["corpus"]), "bold"), words)
         line.append(f" in {data['seconds']:.1f} s", "dim")
         self._print(line)
@@ -276,7 +277,9 @@ class Screen:
             table.add_row(Text(marks[check.state], _COLOURS[check.state]), Text(check.name, "bold"), words)
         self._print(table)
         broken = sum(check.state == "broken" for check in checks)
-        self.say("Everything is in order." if not broken else f"{broken} of {len(checks)} are broken.", "bold")
+        self.say(
+            "Everything is in order." if not broken else f"{broken} of {count_of(len(checks), 'check')} failed.", "bold"
+        )
 
     def _pairs(self, values: Mapping[str, Any]) -> None:
         table = Table.grid(padding=(0, 2))
