@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 
-def did_you_mean(word: str, known: Iterable[str], *, most: int = 2) -> str:
-    """A sentence that suggests the closest known words, or an empty string. Upper and lower case are the same."""
+def closest(word: str, known: Iterable[str], most: int) -> list[str]:
+    """The known words that look most like this one, case-insensitively."""
     import difflib  # noqa: PLC0415  # only for error messages
 
     names = {name.casefold(): name for name in known}
-    close = difflib.get_close_matches(word.casefold(), names, n=most)
-    return f" Did you mean {' or '.join(repr(names[each]) for each in close)}?" if close else ""
+    return [names[each] for each in difflib.get_close_matches(word.casefold(), names, n=most)]
+
+
+def did_you_mean(word: str, known: Iterable[str], *, most: int = 2) -> str:
+    """A sentence that suggests the closest known words, or an empty string."""
+    close = closest(word, known, most)
+    return f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 
 def count_of(number: int, noun: str, verb: str = "") -> str:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import errno
 import math
 import signal
 import socket
 from collections.abc import Iterator
+from typing import Any
 
 import uvicorn
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from shortlist.errors import InputError
 from shortlist.serve.http import create_app
@@ -28,6 +31,7 @@ def serve(settings: Settings) -> None:
     with contextlib.closing(listener):
         config = uvicorn.Config(
             create_app(settings),
+            http=_closing_after(settings.limits.request_seconds),
             log_config=None,
             access_log=False,
             server_header=False,
@@ -43,6 +47,39 @@ def serve(settings: Settings) -> None:
             server.run(sockets=[listener])
     if restart:
         restart.end()
+
+
+def _closing_after(seconds: float) -> type[asyncio.Protocol]:
+    """uvicorn's protocol, which by itself waits without end for a request to begin and for the end of its headers."""
+    base: Any = AutoHTTPProtocol
+
+    class Protocol(base):  # type: ignore[misc]
+        _timer: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            super().connection_made(transport)
+            self._start_timer()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self.cycle is not None and not self.cycle.response_complete:  # the headers are here
+                self._stop_timer()
+            elif self._timer is None:
+                self._start_timer()
+
+        def connection_lost(self, error: Exception | None) -> None:
+            self._stop_timer()
+            super().connection_lost(error)
+
+        def _start_timer(self) -> None:
+            self._timer = self.loop.call_later(seconds, self.transport.close)
+
+        def _stop_timer(self) -> None:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+
+    return Protocol
 
 
 def _listen(host: str, port: int) -> socket.socket:

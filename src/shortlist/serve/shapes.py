@@ -453,6 +453,26 @@ class Answered(BaseModel):
     steps: list[dict[str, Any]]
 
 
+class StepEvent(BaseModel):
+    """A tool call of an agent, as an event; it may have more fields."""
+
+    tool: str
+    arguments: Any
+
+
+class TextEvent(BaseModel):
+    """The next verified sentence of an answer, as an event."""
+
+    text: str
+
+
+class ProgressEvent(BaseModel):
+    """How far some work is, as an event: the share that is done, from 0 to 1."""
+
+    step: str
+    share: Share
+
+
 class Alive(BaseModel):
     """The process answers."""
 
