@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 from pydantic.fields import FieldInfo
 
 from shortlist._text import did_you_mean
@@ -78,7 +78,7 @@ class Section(BaseModel):
     paths: ClassVar[tuple[str, ...]] = ()
 
 
-def _limited(name: str) -> Any:
+def _limit(name: str) -> Any:
     least, most = RANGES[name]
     return Field(default=getattr(BM25SSettings, name), ge=least, le=most)
 
@@ -86,9 +86,9 @@ def _limited(name: str) -> Any:
 class Bm25s(Section):
     """How /retrieve cuts."""
 
-    temperature: float = _limited("temperature")
+    temperature: float = _limit("temperature")
     ignore_zero: bool = BM25SSettings.ignore_zero
-    llm_tools_cutoff: float = _limited("llm_tools_cutoff")
+    llm_tools_cutoff: float = _limit("llm_tools_cutoff")
 
 
 class Documents(Section):
@@ -243,7 +243,7 @@ def _sentence(section: str, detail: Any, sections: Sections, values: Mapping[str
     info = fields.get(key)
     if info is None:
         return f"{origin}: there is no key {key!r}.{did_you_mean(key, fields, most=1)}"
-    value = "that" if "SecretStr" in str(info.annotation) else repr(values[key])
+    value = "that" if info.annotation == SecretStr | None else repr(values[key])
     allowed = detail["ctx"]["error"] if detail["type"] == "value_error" else f"must be {_allowed(info)}"
     return f"{origin}: {key} {allowed}, not {value}."
 

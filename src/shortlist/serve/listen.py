@@ -31,7 +31,7 @@ def serve(settings: Settings) -> None:
     with contextlib.closing(listener):
         config = uvicorn.Config(
             create_app(settings),
-            http=_closing_after(settings.limits.request_seconds),
+            http=_make_protocol(settings.limits.request_seconds),
             log_config=None,
             access_log=False,
             server_header=False,
@@ -49,7 +49,7 @@ def serve(settings: Settings) -> None:
         restart.end()
 
 
-def _closing_after(seconds: float) -> type[asyncio.Protocol]:
+def _make_protocol(seconds: float) -> type[asyncio.Protocol]:
     """uvicorn's protocol, which by itself waits without end for a request to begin and for the end of its headers."""
     base: Any = AutoHTTPProtocol
 

@@ -166,7 +166,7 @@ def load_settings(
     """The settings in force. `given` are those of the command line, by dotted key; a named file must be there."""
     explicit = {key: Given(value, OPTIONS.get(key, PROGRAM)) for key, value in (given or {}).items()}
     found = kit.resolve(SECTIONS, VARIABLES, file=file, given=explicit, environment=environment)
-    server, warnings = _protected(found.sections["server"], found.origins)
+    server, warnings = _restrict_host(found.sections["server"], found.origins)
     sections = found.sections | {"server": server}
     return Settings(**sections, origins=found.origins, file=found.file, warnings=warnings)
 
@@ -190,7 +190,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _protected(server: Server, origins: dict[str, str]) -> tuple[Server, tuple[str, ...]]:
+def _restrict_host(server: Server, origins: dict[str, str]) -> tuple[Server, tuple[str, ...]]:
     """The server section with a host that is safe to listen on, and a warning if that is not the configured one.
 
     Without a token, a host that other machines can reach is an error on the command line. From a file or a variable it
