@@ -14,6 +14,7 @@ FLOORS = {
     "_files": 0,
     "_paths": 0,
     "_redact": 0,
+    "_text": 0,
     "sources": 1,
     "index": 1,
     "search": 2,

@@ -64,7 +64,8 @@ if TYPE_CHECKING:
     from shortlist.index.formulas import Scoring
     from shortlist.index.home import delete_corpus
     from shortlist.kits.in_memory_docs import InMemoryDocs
-    from shortlist.kits.retriever import BM25SRetriever, BM25SSettings, get_retriever, retrieve_documents
+    from shortlist.kits.retriever import BM25SRetriever, get_retriever, retrieve_documents
+    from shortlist.kits.settings import BM25SSettings
     from shortlist.kits.tool_index import (
         CosineSimilarity,
         SearchQuery,
@@ -98,7 +99,7 @@ _LAZY = {
     "ingest": "shortlist.search.ingest",
     "BM25SClient": "shortlist.serve.client",
     "BM25SRetriever": "shortlist.kits.retriever",
-    "BM25SSettings": "shortlist.kits.retriever",
+    "BM25SSettings": "shortlist.kits.settings",
     "Corpus": "shortlist.index.corpus",
     "CorpusSource": "shortlist.sources",
     "CosineSimilarity": "shortlist.kits.tool_index",

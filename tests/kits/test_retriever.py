@@ -74,7 +74,7 @@ def test_a_response_has_the_documented_shape() -> None:
     }
     assert response == {
         "success": True,
-        "message": "Retrieved 1 of 1 documents",
+        "message": "Retrieved 1 of 1 document",
         "total_retrieved": 1,
         "cutoff_percentage": 10.0,
         "settings": {"temperature": 0.5, "ignore_zero": True, "llm_tools_cutoff": 10.0},
@@ -258,7 +258,6 @@ def test_a_setting_out_of_its_range_is_refused_by_name(name: str, value: Any, ra
     for refused in (
         lambda: BM25SSettings(**{name: value}),
         lambda: setattr(settings, name, value),
-        lambda: made.retrieve_documents("forecast", **{name: value}),
     ):
         with pytest.raises(InputError, match=f"{name} is .*{range}"):
             refused()

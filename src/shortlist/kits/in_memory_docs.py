@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from shortlist.errors import InputError
@@ -27,22 +29,51 @@ def tokenize(text: str) -> list[str]:
     return get_analyzer("words-1").terms(text)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Index:
-    """Passages and the postings of their words. It never changes."""
+    """Passages and the postings of their words. It never changes.
 
-    docs: tuple[dict[str, Any], ...]
-    lexical: Lexical
+    Searches read the postings. The counts of words, `tf` by passage and `df` over all of them, are there to be looked
+    at, and computed when they first are.
+    """
+
+    docs: list[dict[str, Any]]
+    lexical: Lexical = field(repr=False)
 
     def __len__(self) -> int:
+        return self.n
+
+    @property
+    def n(self) -> int:
+        """The number of passages."""
         return len(self.docs)
+
+    @cached_property
+    def tf(self) -> list[dict[str, int]]:
+        """For each passage, how often it has each word."""
+        return [dict(Counter(tokenize(doc["text"]))) for doc in self.docs]
+
+    @cached_property
+    def df(self) -> dict[str, int]:
+        """For each word, how many passages have it."""
+        return dict(Counter(word for words in self.tf for word in words))
+
+    @cached_property
+    def dl(self) -> list[int]:
+        """For each passage, its number of words."""
+        return [sum(words.values()) for words in self.tf]
+
+    @property
+    def avgdl(self) -> float:
+        """The average number of words of a passage; 0 if there is none."""
+        return sum(self.dl) / self.n if self.n else 0.0
 
 
 def build_index(docs: Iterable[Doc]) -> Index:
     """An index over passages, each a string or {"text", "meta"}."""
     if isinstance(docs, str | Mapping) or not isinstance(docs, Iterable):
         raise InputError(f"docs is a list of passages, not {type(docs).__name__}.")
-    kept = tuple(_normalised(doc, number) for number, doc in enumerate(docs, 1))
+    kept = [_normalised(doc, number) for number, doc in enumerate(docs, 1)]
     analyzer = get_analyzer("words-1")
     postings = build((Fields(content=doc["text"]) for doc in kept), analyzer)
     return Index(kept, Lexical([Part(postings)], analyzer, SCORING))

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import logging
-import math
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
+from shortlist._text import count_of
 from shortlist.errors import InputError, SourceError
 from shortlist.index.corpus import Corpus, create_corpus
 from shortlist.index.formulas import Scoring
 from shortlist.index.records import clean, to_record
 from shortlist.index.snapshot import Snapshot
 from shortlist.index.split import CHUNKED_KINDS, LED_KINDS
+from shortlist.kits.settings import SOURCE, BM25SSettings, retriever_settings
 from shortlist.search.select import large_shares
 from shortlist.sources.tools import tools_in_catalog
 from shortlist.types import Document, Problem
@@ -26,46 +27,15 @@ log = logging.getLogger("shortlist")
 
 ANALYZER = "bm25s-names-1"
 SCORING = Scoring("lucene", k1=1.5, b=0.75, weights=(1.0, 1.0, 1.0))
-RANGES = {"temperature": (0.1, 10.0), "llm_tools_cutoff": (0.0, 100.0)}
 
 
 class _Unnamed(str):
-    """A file that is read if it is there; one that somebody named must be there."""
+    """The default of `document_file`, which tells a file that the caller named from one that may be missing."""
 
     __slots__ = ()
 
 
-DOCUMENT_FILE = _Unnamed("source_files/tools_list.yaml")
-
-
-@dataclass
-class BM25SSettings:
-    """How sharply the best are preferred (0.1 to 10), whether documents without a shared word are left out, and the
-    percentage of the softmax that a document must hold to be returned (0 to 100)."""
-
-    temperature: float = 0.5
-    ignore_zero: bool = True
-    llm_tools_cutoff: float = 10.0
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        super().__setattr__(name, _checked(name, value))
-
-    def to_dict(self) -> dict[str, Any]:
-        return dict(vars(self))
-
-
-def _checked(name: str, value: Any) -> float | bool:
-    if name == "ignore_zero":
-        if not isinstance(value, bool):
-            raise InputError(f"ignore_zero is True or False, not {value!r}.")
-        return value
-    if name not in RANGES:
-        raise InputError(f"There is no setting {name!r}; there are temperature, ignore_zero and llm_tools_cutoff.")
-    least, most = RANGES[name]
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if not is_number or not least <= value <= most:
-        raise InputError(f"{name} is a number from {least:g} to {most:g}, not {value!r}.")
-    return float(value)
+DOCUMENT_FILE = _Unnamed(SOURCE)
 
 
 def retriever_corpus(path: str | Path | None = None, analyzer: str = ANALYZER) -> Corpus:
@@ -78,6 +48,10 @@ class BM25SRetriever:
 
     A `document_file` that is named must be there and be in order. With a `corpus` (see `retriever_corpus`), what that
     holds is kept, and the file is read only by `reload_documents`. All methods may be called from any thread.
+
+    What is not given comes from the environment (BM25S_TEMPERATURE, BM25S_IGNORE_ZERO, BM25S_CUTOFF), then from
+    settings.yaml in the current folder, then from the defaults. The file's `documents.source` and `documents.encoding`
+    count if no `document_file` is given.
     """
 
     def __init__(
@@ -85,18 +59,25 @@ class BM25SRetriever:
         settings: BM25SSettings | None = None,
         document_file: str | Path | None = DOCUMENT_FILE,
         *,
-        encoding: str = "utf-8",
+        encoding: str | None = None,
         corpus: Corpus | None = None,
     ) -> None:
-        self.update_settings(settings or BM25SSettings())
+        is_named = not isinstance(document_file, _Unnamed)
+        if settings is None or not is_named:
+            configured = retriever_settings()
+            settings = configured.bm25s if settings is None else settings
+            if not is_named:
+                document_file, is_named = configured.source, configured.source_must_exist
+                encoding = encoding or configured.encoding
+        self.update_settings(settings)
         self.document_file = document_file
-        self.encoding = encoding
+        self.encoding = encoding or "utf-8"
         self.corpus = retriever_corpus() if corpus is None else corpus
         if corpus is not None:
             counts = corpus.info()
             if counts["passages"] != counts["documents"]:
                 raise InputError(f"The corpus {corpus.name!r} holds parts of documents; use retriever_corpus(path).")
-        elif _is_to_be_read(document_file):
+        elif document_file is not None and (is_named or Path(document_file).exists()):
             self.reload_documents()
 
     def retrieve_documents(
@@ -109,11 +90,15 @@ class BM25SRetriever:
     ) -> dict[str, Any]:
         """The documents that hold at least the cutoff of the softmax, best first; options are for this call alone.
 
-        What goes wrong is told in the same shape, with `success` False.
+        Errors come back in the same shape, with `success` False: option values out of range, too.
         """
         options = {"temperature": temperature, "ignore_zero": ignore_zero, "llm_tools_cutoff": llm_tools_cutoff}
         given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-        settings = replace(self._settings, **given) if given else self._settings
+        settings = self._settings
+        try:
+            settings = replace(settings, **given) if given else settings
+        except InputError as error:
+            return _failure(str(error), settings)
         try:
             return self._retrieve(query, settings)
         except Exception as error:  # whatever happens, the caller gets the shape that it reads
@@ -143,7 +128,7 @@ class BM25SRetriever:
             documents = snapshot.stored(kept)
         return {
             "success": True,
-            "message": f"Retrieved {len(kept)} of {total} documents",
+            "message": f"Retrieved {len(kept)} of {count_of(total, 'document')}",
             "documents": [
                 _found(document, score, share)
                 for document, score, share in zip(documents, scores[kept].tolist(), shares.tolist(), strict=True)
@@ -241,10 +226,6 @@ def retrieve_documents(query: str, documents: Iterable[Document] | None = None, 
     with retriever.corpus:
         retriever.add_documents(documents)
         return retriever.retrieve_documents(query, **options)
-
-
-def _is_to_be_read(file: str | Path | None) -> bool:
-    return file is not None and (not isinstance(file, _Unnamed) or Path(file).exists())
 
 
 def _taken(documents: Iterable[Document]) -> list[Document]:

@@ -80,15 +80,15 @@ class SimpleEmbedder:
     """TF-IDF vectors over the words of the texts that it was fitted to: [a-z0-9]+, in lower case."""
 
     def __init__(self) -> None:
-        self._vocab_index: dict[str, int] = {}
-        self._idf: list[float] = []
+        self.fit([])
 
     def fit(self, documents: list[str]) -> None:
         """Learn the words of these texts, in place of all that was learnt before."""
         df = Counter(token for text in documents for token in set(_tokens(text)))
-        vocabulary = sorted(df)
-        self._vocab_index = {token: at for at, token in enumerate(vocabulary)}
-        self._idf = [math.log((len(documents) + 1) / (df[token] + 1)) + 1 for token in vocabulary]
+        self._num_docs = len(documents)
+        self._vocab = sorted(df)
+        self._vocab_index = {token: at for at, token in enumerate(self._vocab)}
+        self._idf = [math.log((self._num_docs + 1) / (df[token] + 1)) + 1 for token in self._vocab]
 
     def embed(self, text: str) -> list[float]:
         """A unit vector; zeros where no word is known, nothing at all before `fit`."""
@@ -144,6 +144,13 @@ class ToolIndex:
         self._places: dict[str, int] = {}
         self._built: _Built | None = None
         self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=threading.Lock())
 
     def add_tool(self, tool: ToolRecord) -> None:
         """Register a copy of a tool; the same id replaces. It is searched for from the next `build_index` on."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from shortlist._redact import redact, secrets_in_words
+from shortlist._text import did_you_mean
 from shortlist.errors import CorpusError, CorpusNotFound, InputError, RegistryDamaged
 from shortlist.index import trained
 from shortlist.index.chosen import EmbedderSpec
@@ -189,11 +190,3 @@ def size_of(folder: Path | None) -> int:
         with contextlib.suppress(OSError):
             total += path.stat().st_size if path.is_file() else 0
     return total
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """A sentence with the nearest of what is known, or nothing."""
-    import difflib  # noqa: PLC0415  # only where something went wrong
-
-    near = difflib.get_close_matches(word.casefold(), known, n=2)
-    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""

@@ -67,7 +67,8 @@ def add_ask(app: FastAPI, shelf: Shelf, workers: Workers, llm: StreamingLLM | No
         ASK,
         response_model=shapes.Answered,
         tags=["corpora"],
-        responses=responses(404, 409, 502) | streamed("evidence, step, text"),
+        responses=responses(404, 409, 502)
+        | streamed(shapes.Answered, evidence=shapes.EvidenceRow, step=shapes.StepEvent, text=shapes.TextEvent),
     )
     async def ask_corpus(name: str, body: shapes.AskBody, request: Request) -> Response:
         """Answer a question from the documents alone: every claim cited, every citation verified, or the refusal."""

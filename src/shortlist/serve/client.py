@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote
@@ -12,6 +12,7 @@ import httpx2
 
 from shortlist.errors import InputError, ServiceError
 from shortlist.serve.settings import is_loopback
+from shortlist.types import Document
 
 URL = "http://localhost:9200"
 TIMEOUT = 30.0
@@ -53,13 +54,13 @@ class BM25SClient:
         body = {"query": query, **{key: value for key, value in options.items() if value is not None}}
         return self._ask("POST", "/retrieve", body, is_read=True)
 
-    def add_document(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        """Add a document with id, title and content, maybe keywords and metadata; the same id replaces."""
-        return self._ask("POST", "/documents", dict(document))
+    def add_document(self, document: Document | Mapping[str, Any]) -> dict[str, Any]:
+        """Add a Document, or a mapping with its fields; keywords and metadata are optional. The same id replaces."""
+        return self._ask("POST", "/documents", _to_dict(document))
 
-    def index_documents(self, documents: Sequence[Mapping[str, Any]] | None = None) -> dict[str, Any]:
+    def index_documents(self, documents: Iterable[Document | Mapping[str, Any]] | None = None) -> dict[str, Any]:
         """Replace all documents by these; without any, index the present ones again."""
-        body = {} if documents is None else {"documents": [dict(document) for document in documents]}
+        body = {} if documents is None else {"documents": [_to_dict(document) for document in documents]}
         return self._ask("POST", "/index", body)
 
     def get_documents(self) -> dict[str, Any]:
@@ -106,9 +107,19 @@ class BM25SClient:
                     reason = f"{self.base_url} cannot be reached ({error}). Start the service: shortlist serve."
                     raise ServiceError(reason) from error
                 time.sleep(wait)
+            except (TypeError, ValueError) as error:  # of the JSON encoder
+                raise InputError(f"The request to {path} cannot be sent as JSON: {error}.") from error
             except httpx2.HTTPError as error:
                 reason = f"{method} {self.base_url}{path} failed: {str(error) or type(error).__name__}."
                 raise ServiceError(reason) from error
+
+
+def _to_dict(document: Document | Mapping[str, Any]) -> dict[str, Any]:
+    if isinstance(document, Document):
+        return document.to_dict()
+    if not isinstance(document, Mapping):
+        raise InputError(f"A document is a Document or a mapping, not {type(document).__name__}.")
+    return dict(document)
 
 
 def _answer(response: httpx2.Response) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from shortlist._text import count_of, did_you_mean
 from shortlist.errors import CorpusError, CorpusNotFound, SourceError
 from shortlist.index.places import DATABASE, stored_corpora
 from shortlist.index.records import count_kinds
@@ -122,18 +123,20 @@ class Collection:
         servers = Counter(tool.server for tool in self.gateway.catalog.offered())
         parts = []
         if servers:
-            parts.append(f"{servers.total():,} tools of {len(servers)} servers ({_most(servers)})")
+            parts.append(
+                f"{count_of(servers.total(), 'tool')} of {count_of(len(servers), 'server')} ({_most(servers)})"
+            )
         others: Counter[str] = Counter()
         for name, kinds in self.counts():
             if name == TOOLS:
                 continue
             total = sum(kinds.values())
             if name == SKILLS and total:
-                parts.append(f"{total:,} skills")
+                parts.append(count_of(total, "skill"))
             elif total:
                 others[name] = total
         if others:
-            parts.append(f"{others.total():,} documents ({_most(others)})")
+            parts.append(f"{count_of(others.total(), 'document')} ({_most(others)})")
         return f"Here are {', '.join(parts)}." if parts else "Nothing is indexed yet."
 
     def _corpus(self, name: str) -> Corpus:
@@ -142,8 +145,6 @@ class Collection:
         if name == SKILLS and self._with_skills:
             return self.skills()
         if name not in self._shelf.names():
-            from shortlist.search.corpora import did_you_mean  # noqa: PLC0415
-
             names = self.names()
             near = did_you_mean(name, names) or f" There are {', '.join(names[:20])}."
             raise CorpusNotFound(f"There is no corpus {name!r}.{near}")

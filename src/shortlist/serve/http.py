@@ -11,8 +11,11 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.middleware import Middleware
+from fastapi.routing import APIRoute
 from starlette.responses import FileResponse, Response
+from starlette.routing import Match
 from starlette.staticfiles import StaticFiles
+from starlette.types import Receive, Scope, Send
 
 import shortlist
 from shortlist.errors import SourceError
@@ -50,13 +53,36 @@ POLICY = {
 }
 
 
+class Readable(APIRoute):
+    """A route that answers HEAD where it answers GET; the server leaves out the body."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        match, child_scope = super().matches(scope)
+        return Match.FULL if match is Match.PARTIAL and self._is_head(scope) else match, child_scope
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._is_head(scope):
+            await self.app(scope, receive, send)
+        else:
+            await super().handle(scope, receive, send)
+
+    def _is_head(self, scope: Scope) -> bool:
+        return scope["method"] == "HEAD" and "GET" in (self.methods or ())
+
+
 class Service(FastAPI):
-    """An application whose OpenAPI document has the model of problems, which no route names by its type."""
+    """An application whose OpenAPI document has the models of problems and events, which no route names by type."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.openapi_version = "3.2.0"  # the first that can describe event streams
+        self.router.route_class = Readable
 
     def openapi(self) -> dict[str, Any]:
         document = super().openapi()
-        schema = shapes.Problem.model_json_schema(ref_template="#/components/schemas/{model}")
-        document["components"]["schemas"] |= {**schema.pop("$defs", {}), "Problem": schema}
+        for model in (shapes.Problem, shapes.StepEvent, shapes.TextEvent, shapes.ProgressEvent):
+            schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+            document["components"]["schemas"] |= {**schema.pop("$defs", {}), model.__name__: schema}
         return document
 
 

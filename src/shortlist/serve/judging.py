@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI, Request
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
@@ -18,6 +19,7 @@ from shortlist.index.engines import Progress
 from shortlist.serve import judging_shapes as shapes
 from shortlist.serve.problems import Unfit, responses
 from shortlist.serve.settings import Limits
+from shortlist.serve.shapes import ProgressEvent
 from shortlist.serve.underway import Underway, answered, streamed
 from shortlist.serve.v1 import Shelf
 from shortlist.serve.workers import Workers
@@ -140,7 +142,10 @@ def linted(corpus: Corpus, body: shapes.LintBody, underway: Underway) -> dict[st
 
 def add_judging(app: FastAPI, shelf: Shelf, workers: Workers, limits: Limits) -> None:
     turns = Turns()
-    described: dict[str, Any] = {"tags": ["corpora"], "responses": responses(404, 409) | streamed("progress")}
+
+    def described(answer: type[BaseModel]) -> dict[str, Any]:
+        events = streamed(answer, progress=ProgressEvent)
+        return {"response_model": answer, "tags": ["corpora"], "responses": responses(404, 409) | events}
 
     async def judged(
         request: Request, name: str, stream: bool, judge: Callable[[Corpus, Underway], dict[str, Any]]
@@ -154,12 +159,12 @@ def add_judging(app: FastAPI, shelf: Shelf, workers: Workers, limits: Limits) ->
             request, workers.judge, work, stream=stream, seconds=seconds, limit_of="limits.eval_seconds"
         )
 
-    @app.post(EVAL, response_model=shapes.Evaluation, **described)
+    @app.post(EVAL, **described(shapes.Evaluation))
     async def evaluate_corpus(name: str, body: shapes.EvalBody, request: Request) -> Response:
         """Measure how well a corpus answers the questions of cases, and tell why it misses."""
         return await judged(request, name, body.stream, lambda corpus, it: evaluated(corpus, body, it))
 
-    @app.post(LINT, response_model=shapes.Linted, **described)
+    @app.post(LINT, **described(shapes.Linted))
     async def lint_corpus(name: str, request: Request, body: shapes.LintBody | None = None) -> Response:
         """Tell what of a corpus cannot be found or told apart, and which descriptions are empty or hostile."""
         wanted = body or shapes.LintBody()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import errno
 import math
 import signal
 import socket
 from collections.abc import Iterator
+from typing import Any
 
 import uvicorn
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from shortlist.errors import InputError
 from shortlist.serve.http import create_app
@@ -22,10 +25,13 @@ from shortlist.serve.watch import log_to_stderr
 def serve(settings: Settings) -> None:
     """Answer until SIGTERM or Ctrl-C; then finish what is under way."""
     log_to_stderr(settings.server.log_level)
+    for sentence in settings.warnings:
+        log.warning("%s", sentence)
     listener = _listen(settings.server.host, settings.server.port)
     with contextlib.closing(listener):
         config = uvicorn.Config(
             create_app(settings),
+            http=_make_protocol(settings.limits.request_seconds),
             log_config=None,
             access_log=False,
             server_header=False,
@@ -41,6 +47,39 @@ def serve(settings: Settings) -> None:
             server.run(sockets=[listener])
     if restart:
         restart.end()
+
+
+def _make_protocol(seconds: float) -> type[asyncio.Protocol]:
+    """uvicorn's protocol, which by itself waits without end for a request to begin and for the end of its headers."""
+    base: Any = AutoHTTPProtocol
+
+    class Protocol(base):  # type: ignore[misc]
+        _timer: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            super().connection_made(transport)
+            self._start_timer()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self.cycle is not None and not self.cycle.response_complete:  # the headers are here
+                self._stop_timer()
+            elif self._timer is None:
+                self._start_timer()
+
+        def connection_lost(self, error: Exception | None) -> None:
+            self._stop_timer()
+            super().connection_lost(error)
+
+        def _start_timer(self) -> None:
+            self._timer = self.loop.call_later(seconds, self.transport.close)
+
+        def _stop_timer(self) -> None:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+
+    return Protocol
 
 
 def _listen(host: str, port: int) -> socket.socket:

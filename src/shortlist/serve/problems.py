@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, TypeVar
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Match
 
+from shortlist._text import closest
 from shortlist.errors import CorpusBusy, CorpusError, CorpusNotFound, InputError, LLMError, ShortlistError, SourceError
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -102,24 +105,63 @@ def _of_http(request: Request, error: Exception) -> Response:
         404: f"There is nothing at {place}. GET /docs lists what there is.",
         405: f"{request.url.path} does not take {request.method}. GET /docs lists what it takes.",
     }
+    headers = dict(error.headers or {})
+    if error.status_code == 405:
+        headers["Allow"] = ", ".join(_methods_at(request, headers.get("Allow", "")))
     return problem(
-        request.scope, error.status_code, sentences.get(error.status_code, str(error.detail)), headers=error.headers
+        request.scope, error.status_code, sentences.get(error.status_code, str(error.detail)), headers=headers
     )
+
+
+def _methods_at(request: Request, of_route: str) -> list[str]:
+    """The methods of all routes at this path; the router knows only those of the first one."""
+    routes = [route for route in request.app.routes if isinstance(route, APIRoute)]
+    others = (route.methods or () for route in routes if route.matches(request.scope)[0] is not Match.NONE)
+    methods = set(filter(None, of_route.split(", "))).union(*others)
+    return sorted(methods | {"HEAD"} if "GET" in methods else methods)
 
 
 def _of_validation(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    errors = [{"where": ".".join(map(str, item["loc"])), "message": _message(item)} for item in error.errors()]
+    errors = [{"where": ".".join(map(str, item["loc"])), "message": _message(item, request)} for item in error.errors()]
     told = "; ".join(f"{item['where']}: {item['message']}" for item in errors[:5])
     return problem(request.scope, 422, f"The request does not fit. {told}.", errors=errors)
 
 
-def _message(item: Mapping[str, Any]) -> str:
+def _message(item: Mapping[str, Any], request: Request) -> str:
     if item["type"] == "json_invalid":
         return f"this is not JSON ({item['ctx']['error']})"
     if item["type"] in ("model_attributes_type", "dict_type") and item["loc"] == ("body",):
         return "a JSON object is wanted, sent with Content-Type: application/json"
+    if item["type"] == "extra_forbidden":
+        *place, name = item["loc"][1:]
+        known = sorted(_known_fields(request, place))
+        near = closest(str(name), known, most=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"the fields are {', '.join(known)}"
+        return f"unknown field ({hint})"
     return str(item["msg"])
+
+
+def _known_fields(request: Request, place: Sequence[str | int]) -> set[str]:
+    """The fields that an object at this place in the body may have, as the OpenAPI document has it."""
+    document = request.app.openapi()
+
+    def resolved(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+        if "$ref" in schema:
+            schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+        yield schema
+        for choice in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
+            yield from resolved(choice)
+
+    operation = document["paths"][request.scope["route"].path_format][request.method.lower()]
+    schemas = list(resolved(operation["requestBody"]["content"]["application/json"]["schema"]))
+    for step in place:
+        inner = (
+            schema.get("items") if isinstance(step, int) else schema.get("properties", {}).get(step)
+            for schema in schemas
+        )
+        schemas = [choice for schema in inner if schema for choice in resolved(schema)]
+    return {name for schema in schemas for name in schema.get("properties", {})}
 
 
 def _of_ours(request: Request, error: Exception) -> Response:

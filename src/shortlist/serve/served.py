@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from shortlist._files import locked, replace_text
+from shortlist._text import count_of
 from shortlist.errors import CorpusNotFound, InputError, SourceError
 from shortlist.index.corpus import Corpus, create_corpus
 from shortlist.index.places import DATABASE
 from shortlist.index.records import to_record
-from shortlist.kits.retriever import ANALYZER, SCORING, BM25SRetriever, BM25SSettings, read_catalog
+from shortlist.kits.retriever import ANALYZER, SCORING, BM25SRetriever, read_catalog
+from shortlist.kits.settings import BM25SSettings
 from shortlist.serve.settings import Settings
 from shortlist.serve.state import FORMAT, State, folder_of, read_json
 from shortlist.sources.parsed import SUFFIXES
@@ -71,10 +73,11 @@ class Served:
         return Catalog(file, folder, BM25SRetriever(settings, file, corpus=corpus))
 
     def _read_at_start(self) -> None:
-        """A file that nobody named need not be there; a broken one is an error unless there is something to keep."""
+        """The default file may be missing; a broken one is an error unless there is something to keep."""
         file = self._catalog.file
-        is_named = "documents.source" in self._configured.origins
-        if not is_named and not file.exists():
+        if not self._configured.source_must_exist and not file.exists():
+            if "documents.source" in self._configured.origins:
+                log.warning("%s does not exist: the service starts with the documents that it has.", file)
             return
         try:
             self.reload()
@@ -182,7 +185,7 @@ class Served:
             changes = self._imported(self._catalog, keep_changes=keep_changes)
         except SourceError as error:
             count = len(self.corpus)
-            kept = f" The {count} documents that were indexed before are kept." if count else ""
+            kept = f" {count_of(count, 'document')} from before stay indexed." if count else ""
             self.problem = f"{error}{kept}"
             raise SourceError(self.problem) from None
         self.problem = ""

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import difflib
 import ipaddress
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
-from pydantic.fields import FieldInfo
+from pydantic import Field, SecretStr, field_validator
 
+from shortlist._text import did_you_mean
 from shortlist.errors import InputError
+from shortlist.kits import settings as kit
+from shortlist.kits.settings import DEFAULT, Bm25s, Documents, Given, Section
 
-FILE = "settings.yaml"
-SOURCE = "source_files/tools_list.yaml"
-DEFAULT = "default"
+FILE = kit.FILE
 PROGRAM = "the program"
-VARIABLES = {
-    "BM25S_TEMPERATURE": "bm25s.temperature",
-    "BM25S_IGNORE_ZERO": "bm25s.ignore_zero",
-    "BM25S_CUTOFF": "bm25s.llm_tools_cutoff",
+LOOPBACK = "127.0.0.1"
+VARIABLES = kit.VARIABLES | {
     "BM25S_HOST": "server.host",
     "BM25S_PORT": "server.port",
     "BM25S_LOG_LEVEL": "server.log_level",
@@ -43,46 +40,12 @@ OPTIONS = {
     "server.corpora": "--corpus",
     "documents.source": "--documents",
 }
-PATHS = ("documents.source", "documents.folder", "engine.certificate")
-
-
-class Section(BaseModel):
-    """A part of the settings file. What it does not know is an error."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class Bm25s(Section):
-    """How /retrieve cuts."""
-
-    temperature: float = Field(default=0.5, ge=0.1, le=10)
-    ignore_zero: bool = True
-    llm_tools_cutoff: float = Field(default=10.0, ge=0, le=100)
-
-
-class Documents(Section):
-    """Where the catalog comes from."""
-
-    source: str = Field(default=SOURCE, min_length=1)
-    folder: str | None = Field(default=None, min_length=1)
-    auto_reload: bool = True
-    encoding: str = "utf-8"
-    embedder: str = Field(default="default", min_length=1)
-
-    @field_validator("encoding")
-    @classmethod
-    def _is_known(cls, value: str) -> str:
-        try:
-            "".encode(value)
-        except LookupError:
-            raise ValueError("must be the name of an encoding, such as utf-8 or latin-1") from None
-        return value
 
 
 class Server(Section):
     """Where the service listens, and to whom."""
 
-    host: str = Field(default="127.0.0.1", min_length=1)
+    host: str = Field(default=LOOPBACK, min_length=1)
     port: int = Field(default=9200, ge=0, le=65535)
     reload: bool = False
     log_level: Literal["critical", "error", "warning", "info", "debug"] = "info"
@@ -135,26 +98,26 @@ class Mcp(Section):
 class Engine(Section):
     """Who asks the clusters that keep corpora, and the file of the authority whose certificates they have."""
 
+    paths = ("certificate",)
+
     user: str = ""
     password: SecretStr | None = None
     certificate: str = ""
 
 
-SECTIONS: dict[str, type[Section]] = {
-    "bm25s": Bm25s,
-    "documents": Documents,
+SECTIONS: dict[str, type[Section]] = kit.SECTIONS | {
     "server": Server,
     "limits": Limits,
     "llm": Llm,
     "mcp": Mcp,
     "engine": Engine,
 }
-FIELDS = {f"{name}.{key}": info for name, kind in SECTIONS.items() for key, info in kind.model_fields.items()}
+FIELDS = kit.fields_of(SECTIONS)
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All sections, and for each value that is no default, who said it."""
+    """All sections, the origin of each value that is not a default, and warnings about values that are not in force."""
 
     bm25s: Bm25s = field(default_factory=Bm25s)
     documents: Documents = field(default_factory=Documents)
@@ -165,6 +128,7 @@ class Settings:
     engine: Engine = field(default_factory=Engine)
     origins: Mapping[str, str] = field(default_factory=dict)
     file: Path | None = None
+    warnings: tuple[str, ...] = ()
 
     def rows(self) -> list[dict[str, Any]]:
         """Each key with the value in force and where it came from; secrets hidden."""
@@ -179,6 +143,10 @@ class Settings:
     def folder(self) -> Path:
         """Where catalogs may be switched to."""
         return Path(self.documents.folder or Path(self.documents.source).parent)
+
+    @property
+    def source_must_exist(self) -> bool:
+        return kit.must_exist(self.documents.source, self.origins, self.file)
 
     def read_again(self) -> Settings:
         """What would be in force if the service began now."""
@@ -196,38 +164,23 @@ def load_settings(
     environment: Mapping[str, str] | None = None,
 ) -> Settings:
     """The settings in force. `given` are those of the command line, by dotted key; a named file must be there."""
-    environment = os.environ if environment is None else environment
-    path = Path(FILE) if file is None else Path(file).expanduser()
-    values: dict[str, Any] = {}
-    origins: dict[str, str] = {}
-    has_file = file is not None or path.is_file()
-    if has_file:
-        values |= read_file(path)
-        origins |= dict.fromkeys(values, str(path))
-    for variable, key in VARIABLES.items():
-        if environment.get(variable, "").strip():
-            values[key], origins[key] = environment[variable].strip(), variable
-    for key, value in (given or {}).items():
-        values[key], origins[key] = value, OPTIONS.get(key, PROGRAM)
-    sections, wrong = {}, []
-    for name, kind in SECTIONS.items():
-        own = {key.partition(".")[2]: value for key, value in values.items() if key.startswith(f"{name}.")}
-        try:
-            sections[name] = kind.model_validate(own)
-        except ValidationError as error:
-            wrong += [_sentence(name, detail, values, origins) for detail in error.errors(include_url=False)]
-    if wrong:
-        raise InputError(" ".join(wrong))
-    settings = Settings(**sections, origins=origins, file=path if has_file else None)  # type: ignore[arg-type]
-    _refuse_strangers(settings.server)
-    return settings
+    explicit = {key: Given(value, OPTIONS.get(key, PROGRAM)) for key, value in (given or {}).items()}
+    found = kit.resolve(SECTIONS, VARIABLES, file=file, given=explicit, environment=environment)
+    server, warnings = _restrict_host(found.sections["server"], found.origins)
+    sections = found.sections | {"server": server}
+    return Settings(**sections, origins=found.origins, file=found.file, warnings=warnings)
+
+
+def read_file(path: Path) -> dict[str, Any]:
+    """The values of a settings file by dotted key."""
+    return kit.read_sections(path, SECTIONS)
 
 
 def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]:
     """A sentence for each variable that looks like one of ours and means nothing."""
     environment = os.environ if environment is None else environment
     strange = sorted(name for name in environment if name.startswith("BM25S_") and name not in VARIABLES)
-    return [f"The variable {name} means nothing here.{_near(name, VARIABLES)}" for name in strange]
+    return [f"The variable {name} means nothing here.{did_you_mean(name, VARIABLES, most=1)}" for name in strange]
 
 
 def is_loopback(host: str) -> bool:
@@ -237,72 +190,24 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _refuse_strangers(server: Server) -> None:
-    if not is_loopback(server.host) and server.token is None and not server.allow_anonymous:
+def _restrict_host(server: Server, origins: dict[str, str]) -> tuple[Server, tuple[str, ...]]:
+    """The server section with a host that is safe to listen on, and a warning if that is not the configured one.
+
+    Without a token, a host that other machines can reach is an error on the command line. From a file or a variable it
+    is replaced by loopback, so that a shared settings file still starts.
+    """
+    if is_loopback(server.host) or server.token is not None or server.allow_anonymous:
+        return server, ()
+    origin = origins["server.host"]
+    problem = f"The address {server.host!r} can be reached from other machines, and no token is set."
+    if origin == OPTIONS["server.host"]:
         raise InputError(
-            f"The address {server.host!r} can be reached from other machines, and no token is set. Set SHORTLIST_TOKEN "
-            f"(or server.token), listen on 127.0.0.1, or let everybody in with --allow-anonymous."
+            f"{problem} Set SHORTLIST_TOKEN (or server.token), listen on {LOOPBACK}, or allow unauthenticated access "
+            "with --allow-anonymous."
         )
-
-
-def read_file(path: Path) -> dict[str, Any]:
-    """The values of a settings file by dotted key; relative paths in it are seen from its folder."""
-    import yaml  # noqa: PLC0415  # only where there is a file
-
-    try:
-        data = yaml.safe_load(path.read_bytes().decode("utf-8-sig"))
-    except FileNotFoundError:
-        raise InputError(f"There is no settings file {path}.") from None
-    except OSError as error:
-        raise InputError(f"The settings file {path} cannot be read: {error.strerror}.") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        from shortlist.sources.parsed import in_a_line  # noqa: PLC0415  # brings all sources
-
-        raise InputError(f"The settings file {path} is not valid YAML: {in_a_line(error)}.") from None
-    if data is None:
-        return {}
-    if not isinstance(data, dict):
-        raise InputError(f"The settings file {path} must hold sections ({', '.join(SECTIONS)}), not {data!r}.")
-    values: dict[str, Any] = {}
-    for section, content in data.items():
-        if section not in SECTIONS:
-            known = ", ".join(SECTIONS)
-            near = _near(str(section), SECTIONS)
-            raise InputError(f"{path}: there is no section {section!r}; the known ones are {known}.{near}")
-        if not isinstance(content, dict | None):
-            raise InputError(f"{path}: the section {section!r} must hold keys and values, not {content!r}.")
-        values |= {f"{section}.{key}": value for key, value in (content or {}).items()}
-    for key in PATHS:
-        if isinstance(values.get(key), str) and values[key]:
-            values[key] = str(path.parent / Path(values[key]).expanduser())
-    return values
-
-
-def _sentence(section: str, detail: Any, values: Mapping[str, Any], origins: Mapping[str, str]) -> str:
-    key = f"{section}.{detail['loc'][0]}"
-    origin = origins.get(key, DEFAULT)
-    info = FIELDS.get(key)
-    if info is None:
-        return f"{origin}: there is no key {key!r}.{_near(key, FIELDS)}"
-    value = "that" if info.annotation == SecretStr | None else repr(values[key])
-    allowed = detail["ctx"]["error"] if detail["type"] == "value_error" else f"must be {_allowed(info)}"
-    return f"{origin}: {key} {allowed}, not {value}."
-
-
-def _allowed(info: FieldInfo) -> str:
-    """What a field takes, in words."""
-    least = next((item.ge for item in info.metadata if hasattr(item, "ge")), None)
-    most = next((item.le for item in info.metadata if hasattr(item, "le")), None)
-    if least is not None:
-        return f"a {'whole ' if info.annotation is int else ''}number from {least:g} to {most:g}"
-    if info.annotation is bool:
-        return "true or false"
-    choices = getattr(info.annotation, "__args__", ())
-    if choices and all(isinstance(choice, str) for choice in choices):
-        return f"one of {', '.join(choices)}"
-    return "a list of texts" if "tuple" in str(info.annotation) else "a text that is not empty"
-
-
-def _near(word: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(word, known, n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
+    origins["server.host"] = f"{DEFAULT} ({origin} says {server.host}, which needs a token)"
+    warning = (
+        f"{origin}: server.host is {server.host!r}, but no token is set, so the service listens on {LOOPBACK} only. "
+        "To open it to other machines, set SHORTLIST_TOKEN or start it with --allow-anonymous."
+    )
+    return server.model_copy(update={"host": LOOPBACK}), (warning,)

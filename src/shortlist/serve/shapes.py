@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from shortlist.answer.citations import LONGEST_REPLY
 from shortlist.answer.evidence import K
@@ -56,18 +56,28 @@ class Body(BaseModel):
 
 
 class DocumentBody(Body):
-    """A document: title, content and keywords are searchable, id and metadata are not."""
+    """A document: title, content and keywords are searchable, id and metadata are not.
+
+    `Document.to_dict()` of the Python package fits. `kind`, `source` and `locator` are ignored: a document that is
+    sent becomes a tool, and can never point at a file of the service's machine.
+    """
 
     model_config = example(TOOL)
 
     id: Id
     title: str
     content: str
-    keywords: list[str] = []
-    metadata: dict[str, Any] = {}
+    keywords: list[str] | None = None
+    metadata: dict[str, Any] | None = None
+    payload: str | None = Field(default=None, description="What is disclosed instead of the content.")
+    kind: str = Field(default="tool", description="Ignored.")
+    source: str = Field(default="", description="Ignored.")
+    locator: str = Field(default="whole", description="Ignored.")
 
     def to_document(self) -> Document:
-        return Document(self.id, self.title, self.content, self.keywords, self.metadata, kind="tool")
+        return Document(
+            self.id, self.title, self.content, self.keywords, self.metadata, kind="tool", payload=self.payload
+        )
 
 
 class RetrieveBody(Body):
@@ -101,11 +111,11 @@ class SettingsBody(Body):
 
 
 class SwitchBody(Body):
-    """The name of a file that GET /document-files lists."""
+    """The name of a file that GET /document-files lists. `filename` is another name of `file`."""
 
     model_config = example({"file": "tools.yaml"})
 
-    file: str = Field(min_length=1)
+    file: str = Field(min_length=1, validation_alias=AliasChoices("file", "filename"))
 
 
 class SearchBody(Body):
@@ -482,6 +492,26 @@ class Answered(BaseModel):
     dropped: list[DroppedRow]
     usage: dict[str, int]
     steps: list[dict[str, Any]]
+
+
+class StepEvent(BaseModel):
+    """A tool call of an agent, as an event; it may have more fields."""
+
+    tool: str
+    arguments: Any
+
+
+class TextEvent(BaseModel):
+    """The next verified sentence of an answer, as an event."""
+
+    text: str
+
+
+class ProgressEvent(BaseModel):
+    """How far some work is, as an event: the share that is done, from 0 to 1."""
+
+    step: str
+    share: Share
 
 
 class Alive(BaseModel):

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fastapi import Request
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -162,7 +163,19 @@ def _failed(told: Response) -> bytes:
     return _event("error", as_json(json.loads(bytes(told.body))))
 
 
-def streamed(names: str) -> dict[int | str, dict[str, Any]]:
-    """What an operation answers that can tell events, for the OpenAPI document."""
-    description = f"The answer or, if events are asked for, what becomes of it: {names}, {LAST}, error."
-    return {200: {"description": description, "content": {EVENTS: {"schema": {"type": "string"}}}}}
+def streamed(answer: type[BaseModel], **events: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
+    """The 200 response of an operation that can stream events, for the OpenAPI document: each event and its data."""
+    data = {name: model.__name__ for name, model in events.items()} | {LAST: answer.__name__, "error": "Problem"}
+    schema = {"oneOf": [_event_schema(name, model) for name, model in data.items()]}
+    description = f"The answer or, if events are asked for, what becomes of it: {', '.join(data)}."
+    return {200: {"description": description, "content": {EVENTS: {"itemSchema": schema}}}}
+
+
+def _event_schema(name: str, model: str) -> dict[str, Any]:
+    content = {"$ref": f"#/components/schemas/{model}"}
+    data = {"type": "string", "contentMediaType": JSON, "contentSchema": content}
+    return {
+        "type": "object",
+        "properties": {"event": {"const": name}, "data": data},
+        "required": ["event", "data"],
+    }

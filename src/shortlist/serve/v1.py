@@ -8,12 +8,13 @@ from typing import Annotated, Any
 from fastapi import FastAPI, Query
 from starlette.responses import Response
 
+from shortlist._text import did_you_mean
 from shortlist.errors import CorpusNotFound, SourceError
 from shortlist.index.corpus import Corpus
 from shortlist.index.engines import EMBEDDED
 from shortlist.index.home import kept_at
 from shortlist.search import registry
-from shortlist.search.corpora import did_you_mean, opened, overview, size_of
+from shortlist.search.corpora import opened, overview, size_of
 from shortlist.search.disclose import disclose, pointed_at
 from shortlist.search.discover import discover
 from shortlist.search.retrieve import search

@@ -19,6 +19,7 @@ from typing import Any
 
 from shortlist._paths import config_dir
 from shortlist._redact import redact, redact_words, secrets_in_url, secrets_in_words
+from shortlist._text import count_of
 from shortlist.errors import SourceError
 from shortlist.sources.mcp_trust import is_trusted, key_of
 from shortlist.sources.places import project_folders
@@ -87,9 +88,8 @@ class Pending(Problem):
 
     @classmethod
     def of(cls, path: Path, servers: int) -> Pending:
-        are_pending = "1 MCP server is" if servers == 1 else f"{servers} MCP servers are"
-        place = _printable(str(path))
-        reason = f"{are_pending} pending approval in {place}. The user can review them: {review_command(path)}"
+        pending = count_of(servers, "MCP server", "is pending approval")
+        reason = f"{pending} in {_printable(str(path))}. The user can review them: {review_command(path)}"
         return cls(str(path), reason, str(path), servers)
 
 

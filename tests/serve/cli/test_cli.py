@@ -152,7 +152,7 @@ def test_the_doctor_does_not_call_a_corpus_broken_whose_embedder_only_a_program_
     shortlist.build({"a": "tea"}, name="mine", embedder=lambda texts: [[1.0, 0.0]] * len(texts)).close()
     done = shell("doctor", "--json")
     (check,) = [check for check in done.json["checks"] if check["name"] == "mine"]
-    assert (done.code, check["state"], check["says"]) == (0, "note", "1 documents, by words only")
+    assert (done.code, check["state"], check["says"]) == (0, "note", "1 document, by words only")
     assert "only your program has" in check["mend"]
 
 

@@ -71,3 +71,15 @@ def test_an_index_may_be_kept_elsewhere(shell: Shell) -> None:
     Path(shell.folder, "here", "index.json").write_text("{}")
     done = shell("tools", "search", "--query", "shop", "--index-file", "here/index.json")
     assert (done.code, "is damaged" in done.err) == (1, True)
+
+
+def test_c5_a_folder_may_be_named_by_an_option_and_one_tool_is_singular(shell: Shell) -> None:
+    folder = Path(shell.folder, "one")
+    folder.mkdir()
+    (folder / "a.json").write_text('{"tool_id": "a", "name": "A", "description": "Adds numbers"}', "utf-8")
+    done = shell("tools", "index", "--tools-dir", "one")
+    assert (done.code, done.out, done.err) == (0, "1 tool is indexed.\n", "")
+    assert shell("tools", "index", "registry", "--tools-dir=one").out == "4 tools are indexed.\n"
+    done = shell("tools", "index")
+    assert done.code == 2
+    assert "shortlist tools index PATH" in done.err

@@ -54,3 +54,23 @@ def test_every_reference_in_the_document_leads_somewhere(make: Make) -> None:
     for operations in document["paths"].values():
         for operation in operations.values():
             assert {"401", "403", "421", "503"} <= operation["responses"].keys()
+
+
+def test_a11_event_streams_are_described_event_by_event(make: Make) -> None:
+    document = make().get("/openapi.json").json()
+    found = {}
+    for path, operations in document["paths"].items():
+        stream = (
+            operations.get("post", {}).get("responses", {}).get("200", {}).get("content", {}).get("text/event-stream")
+        )
+        if stream:
+            events = [schema["properties"] for schema in stream["itemSchema"]["oneOf"]]
+            refs = {one["event"]["const"]: one["data"]["contentSchema"]["$ref"] for one in events}
+            found[path.rpartition("/")[2]] = {name: ref.rpartition("/")[2] for name, ref in refs.items()}
+    progress = {"progress": "ProgressEvent", "error": "Problem"}
+    asked = {"evidence": "EvidenceRow", "step": "StepEvent", "text": "TextEvent", "answer": "Answered"}
+    assert found == {
+        "ask": {**asked, "error": "Problem"},
+        "eval": {**progress, "answer": "Evaluation"},
+        "lint": {**progress, "answer": "Linted"},
+    }

@@ -148,6 +148,49 @@ def test_a_body_that_does_not_arrive_is_not_waited_for_without_end(start: Start,
     assert service.http.get("/health").status_code == 200
 
 
+def test_a11_connections_that_send_no_request_are_closed(start: Start, catalog: Path) -> None:
+    (catalog.parent.parent / "settings.yaml").write_text("limits: {request_seconds: 1}\n")
+    service = start("--documents", str(catalog))
+    port = int(service.url.rsplit(":", 1)[1])
+    whole = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    for begun in (b"", b"GET /health HTTP/1.1\r\nHost: loc"):
+        with socket.create_connection(("127.0.0.1", port), 60) as idle:
+            idle.sendall(begun)
+            assert idle.recv(10_000) == b""
+    with socket.create_connection(("127.0.0.1", port), 60) as slow:  # a whole request, then a part of the next one
+        slow.sendall(whole)
+        answer = b""
+        while not answer.endswith(b'{"status":"ok"}'):
+            answer += slow.recv(10_000)
+        slow.sendall(whole[:10])
+        assert slow.recv(10_000) == b""
+    with socket.create_connection(("127.0.0.1", port), 60) as trickling:  # headers that never end
+        trickling.sendall(whole[:-4] + b"\r\nX-Slow: ")
+        until(lambda: is_closed_after(trickling, b"x"))
+    assert service.http.get("/health").status_code == 200
+
+
+def is_closed_after(connection: socket.socket, more: bytes) -> bool:
+    try:
+        connection.sendall(more)
+        return connection.recv(1, socket.MSG_DONTWAIT) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionError:
+        return True
+
+
+def test_a11_head_has_no_body(start: Start, catalog: Path) -> None:
+    service = start("--documents", str(catalog))
+    port = int(service.url.rsplit(":", 1)[1])
+    with socket.create_connection(("127.0.0.1", port), 60) as connection:
+        connection.sendall(b"HEAD /documents HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        answer = b"".join(iter(lambda: connection.recv(10_000), b""))
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200 ")
+    assert body == b""
+
+
 def test_the_log_has_a_line_for_each_request_and_never_the_token(start: Start, catalog: Path) -> None:
     service = start("--documents", str(catalog), SHORTLIST_TOKEN="hidden-word")
     headers = {"Authorization": "Bearer hidden-word", "X-Request-ID": "mine"}

@@ -196,6 +196,67 @@ def test_what_is_not_there_is_a_problem_too(client: TestClient, method: str, pat
     assert ("allow" in answer.headers) == (status == 405)
 
 
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/docs", "/documents", "/settings", "/status", "/health", "/ready", "/metrics", "/document-files",
+     "/v1/corpora", "/v1/corpora/catalog/documents", "/v1/corpora/catalog/documents/refund"],
+)  # fmt: skip
+def test_a11_head_is_answered_like_get(client: TestClient, path: str) -> None:
+    got, head = client.get(path), client.head(path)
+    assert head.status_code == got.status_code == 200
+    assert head.headers["content-type"] == got.headers["content-type"]
+
+
+@pytest.mark.parametrize(
+    ("path", "methods"),
+    [
+        ("/documents", "GET, HEAD, POST"),
+        ("/documents/reload", "DELETE, POST"),
+        ("/documents/refund", "DELETE"),
+        ("/settings", "GET, HEAD, POST"),
+        ("/status", "GET, HEAD"),
+        ("/retrieve", "POST"),
+        ("/v1/corpora/catalog/documents", "GET, HEAD, POST"),
+        ("/v1/corpora/catalog/documents/refund", "DELETE, GET, HEAD"),
+        ("/", "GET, HEAD"),
+        ("/docs/docs.js", "GET, HEAD"),
+        ("/mcp", "POST"),
+    ],
+)
+def test_a11_allow_lists_every_method_of_a_path(client: TestClient, path: str, methods: str) -> None:
+    answer = client.put(path)
+    assert answer.status_code == 405
+    assert answer.headers["allow"] == methods
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "where", "hint"),
+    [
+        ("/retrieve", {"query": "x", "temprature": 1}, "body.temprature", "did you mean 'temperature'?"),
+        ("/retrieve", {"query": "x", "zzz": 1}, "body.zzz", "ignore_zero, llm_tools_cutoff, query, temperature"),
+        ("/settings", {"llm_tool_cutoff": 1}, "body.llm_tool_cutoff", "did you mean 'llm_tools_cutoff'?"),
+        ("/documents", TOOLS[0] | {"keyword": []}, "body.0.keyword", "did you mean 'keywords'?"),
+        ("/index", {"documents": [TOOLS[0] | {"Titel": ""}]}, "body.documents.0.Titel", "did you mean 'title'?"),
+        ("/v1/corpora/catalog/search", {"query": "x", "filters": {}}, "body.filters", "did you mean 'filter'?"),
+        (
+            "/v1/corpora/catalog/ask",
+            {"question": "x", "history": [{"question": "a", "answr": "b", "answer": "c"}]},
+            "body.history.0.answr",
+            "did you mean 'answer'?",
+        ),
+    ],
+)
+def test_a11_a_typo_in_a_body_gets_a_suggestion(
+    client: TestClient, path: str, body: Any, where: str, hint: str
+) -> None:
+    answer = client.post(path, json=body)
+    assert answer.status_code == 422
+    (error,) = answer.json()["errors"]
+    assert error["where"] == where
+    assert hint in error["message"]
+    assert error["message"] in answer.json()["detail"]
+
+
 def test_what_nobody_expected_is_told_without_its_traceback(
     client: TestClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -85,7 +85,7 @@ def test_the_instructions_sum_up_what_is_there_and_are_short(servers: Servers, h
     with_agent(servers.gateway(), lambda agent: agent("discover", query="anything"))
     instructions = with_agent(servers.gateway(), told)
     assert instructions.startswith(
-        "Here are 3 tools of 2 servers (weather 2, billing 1), 1 skills, 2 documents (handbook 2)."
+        "Here are 3 tools of 2 servers (weather 2, billing 1), 1 skill, 2 documents (handbook 2)."
     )
     assert count_tokens(instructions) < 150
 

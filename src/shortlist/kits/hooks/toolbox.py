@@ -13,10 +13,11 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NoReturn
 
+from shortlist._text import did_you_mean
 from shortlist.errors import InputError, ShortlistError
 from shortlist.index.corpus import Corpus, create_corpus
 from shortlist.index.snapshot import Snapshot
-from shortlist.search.corpora import did_you_mean, opened
+from shortlist.search.corpora import opened
 from shortlist.search.tool import as_tool
 from shortlist.sources.openapi import arguments_of
 from shortlist.sources.tools import SCHEMAS, tools_of

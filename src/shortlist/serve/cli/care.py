@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import shortlist
+from shortlist._text import count_of
 from shortlist.errors import CorpusNotFound, EmbedderError, ShortlistError
 from shortlist.serve.cli.declare import Argument, option
 from shortlist.serve.cli.output import ERROR, OK, Output
@@ -58,7 +59,8 @@ class Check(NamedTuple):
 
 def doctor(out: Output) -> int:
     """Look at the installation, the folders and every corpus; tell what is broken and how to mend it."""
-    checks = [*_installation(), *_extras(), *_folders(), *_models(), *_names(), *_servers(), *_corpora()]
+    checks = [*_installation(), *_extras(), *_folders(), *_settings(), *_models(), *_names()]
+    checks += [*_servers(), *_corpora()]
     broken = [check for check in checks if check.state == "broken"]
     data = {"ok": not broken, "checks": [check._asdict() for check in checks]}
     out.show(data, lambda screen: screen.checks(checks), [f"{check.name}: {check.mend}" for check in broken])
@@ -101,6 +103,20 @@ def _folders() -> Iterator[Check]:
             yield Check(f"{name} folder", "ok", str(folder))
 
 
+def _settings() -> Iterator[Check]:
+    from shortlist.serve.settings import load_settings, unknown_variables
+
+    try:
+        loaded = load_settings()
+    except ShortlistError as error:
+        yield Check("settings", "broken", str(error), "Correct the value, or remove it to use the default.")
+        return
+    notes = [*loaded.warnings, *unknown_variables()]
+    yield from (Check("settings", "note", sentence) for sentence in notes)
+    if not notes:
+        yield Check("settings", "ok", str(loaded.file or "defaults"))
+
+
 def _models() -> Iterator[Check]:
     try:
         began = time.perf_counter()
@@ -115,7 +131,7 @@ def _names() -> Iterator[Check]:
     from shortlist.search import registry
 
     try:
-        yield Check("registry", "ok", f"{len(registry.registered())} names in {registry.registry_file()}")
+        yield Check("registry", "ok", f"{count_of(len(registry.registered()), 'name')} in {registry.registry_file()}")
     except ShortlistError as error:
         yield Check("registry", "broken", str(error), "Mend the file by hand, or move it away and register again.")
 
@@ -127,18 +143,17 @@ def _servers() -> Iterator[Check]:
 
     gateway = Gateway.of()
     for pending in gateway.pending_files:
-        are_pending = "1 server is" if pending.servers == 1 else f"{pending.servers} servers are"
-        says = f"{are_pending} pending approval in {pending.id}"
+        says = f"{count_of(pending.servers, 'server', 'is pending approval')} in {pending.id}"
         yield Check("project servers", "note", says, f"Review with: {review_command(pending.id)}")
     if tools := gateway.catalog.pending():
-        are_pending = "1 tool is" if len(tools) == 1 else f"{len(tools)} tools are"
-        yield Check("MCP tools", "note", f"{are_pending} pending approval", "Review with: shortlist mcp approve")
+        says = count_of(len(tools), "tool", "is pending approval")
+        yield Check("MCP tools", "note", says, "Review with: shortlist mcp approve")
     for problem in gateway.problems:
         yield Check(
             "MCP servers", "note", problem.reason, "Fix the configuration; shortlist mcp status shows the result."
         )
     servers = len(gateway.catalog.servers)
-    yield Check("MCP servers", "ok", f"{servers} configured, {len(gateway.catalog.offered())} tools")
+    yield Check("MCP servers", "ok", f"{servers} configured, {count_of(len(gateway.catalog.offered()), 'tool')}")
 
 
 def _corpora() -> Iterator[Check]:
@@ -149,9 +164,9 @@ def _corpora() -> Iterator[Check]:
             with shortlist.open_corpus(folder) as corpus:
                 found = corpus.info()
                 shortlist.search(corpus, "one text", k=1)
-            yield Check(name, "ok", f"{found['documents']:,} documents, embedder {found['embedder']}")
+            yield Check(name, "ok", f"{count_of(found['documents'], 'document')}, embedder {found['embedder']}")
         except EmbedderError as error:
-            yield Check(name, "note", f"{found['documents']:,} documents, by words only", str(error))
+            yield Check(name, "note", f"{count_of(found['documents'], 'document')}, by words only", str(error))
         except (ShortlistError, OSError) as error:
             mend = f"Restore it from a backup; or shortlist rm {name} --data, then build it again from its source."
             yield Check(name, "broken", str(error), mend)
@@ -172,16 +187,17 @@ def show(
     from shortlist.serve.settings import load_settings, unknown_variables
     from shortlist.serve.state import State
 
+    loaded = load_settings(settings)
     values = {name: os.environ.get(name) for name in VARIABLES}
     hidden = {name: "***" if name in SECRET and value else value for name, value in values.items()}
     data: dict[str, Any] = {
         "folders": {name: str(folder) for name, folder in _places().items()},
         "registry": str(registry_file()),
         "variables": hidden,
-        "settings": State(load_settings(settings)).rows(),
+        "settings": State(loaded).rows(),
     }
     out.show(data, lambda screen: screen.settings(data, VARIABLES), list(data["folders"].values()))
-    for sentence in unknown_variables():
+    for sentence in (*loaded.warnings, *unknown_variables()):
         out.note(f"shortlist: {sentence}")
     return OK
 
@@ -195,7 +211,9 @@ def warm(out: Output) -> int:
         compiled = compile_all(lambda step, done, total: progress(done, total) if progress else None)
     seconds = round(time.perf_counter() - began, 1)
     data = {"compiled": compiled, "seconds": seconds}
-    out.show(data, lambda screen: screen.say(f"{len(compiled)} loops are compiled, in {seconds} seconds."))
+    out.show(
+        data, lambda screen: screen.say(f"{count_of(len(compiled), 'loop', 'is compiled')}, in {seconds} seconds.")
+    )
     return OK
 
 

@@ -9,22 +9,23 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from shortlist._text import count_of
 from shortlist.eval.calibration import Calibration
 from shortlist.eval.certainty import Estimate
 from shortlist.eval.lint import LintReport
 from shortlist.eval.retrieval import OUTCOMES, Comparison, DiscoveryReport
 from shortlist.eval.selection import Point, SelectionReport, Sweep
 from shortlist.eval.tables import Table as Rows
-from shortlist.serve.cli.screen import Screen, plural
+from shortlist.serve.cli.screen import Screen
 
 _GOOD = ("hit_rank_1", "abstention_ok")
 SHOWN_PROMPTS = 2
 
 
 def report(screen: Screen, found: DiscoveryReport, misses: int) -> None:
-    counts = f"{plural(len(found.in_scope), 'case')}, {len(found.out_of_scope):,} that nothing applies to"
+    counts = f"{count_of(len(found.in_scope), 'case')}, {len(found.out_of_scope):,} that nothing applies to"
     screen.draw(
-        Text.assemble((found.corpus, "bold"), f", {found.mode}, {plural(found.documents, 'document')}: {counts}")
+        Text.assemble((found.corpus, "bold"), f", {found.mode}, {count_of(found.documents, 'document')}: {counts}")
     )
     if found.metrics:
         screen.draw(_by_k(found))
@@ -59,7 +60,7 @@ def comparison(screen: Screen, found: Comparison) -> None:
     one, two = found.first, found.second
     same = one.corpus == two.corpus
     first, second = (one.mode, two.mode) if same else (one.corpus, two.corpus)
-    screen.draw(Text.assemble((f"{first} against {second}", "bold"), f", {plural(len(one.in_scope), 'case')}"))
+    screen.draw(Text.assemble((f"{first} against {second}", "bold"), f", {count_of(len(one.in_scope), 'case')}"))
     table = _grid("", first, second, "difference", "p", "better", "worse", "equal")
     for name, pair in found.metrics.items():
         if name.partition("@")[2] not in ("", str(two.k)) and name != "hit@1":
@@ -80,7 +81,7 @@ def comparison(screen: Screen, found: Comparison) -> None:
 
 
 def selection(screen: Screen, found: SelectionReport) -> None:
-    screen.draw(Text.assemble((found.strategy, "bold"), f", {plural(found.cases, 'case')}"))
+    screen.draw(Text.assemble((found.strategy, "bold"), f", {count_of(found.cases, 'case')}"))
     table = _grid("", "")
     for name, value in found.measures.items():
         if value is not None:
@@ -140,7 +141,7 @@ def _cell(value: Any) -> Text:
 
 def generated(screen: Screen, data: Mapping[str, Any]) -> None:
     if data["cases"]:
-        cases = f"{plural(data['in_scope'], 'case')} with an answer and {data['out_of_scope']} without"
+        cases = f"{count_of(data['in_scope'], 'case')} with an answer and {data['out_of_scope']} without"
         screen.say(f"Wrote {cases} to {data['file']}.")
     else:
         screen.say("No case came of it, and none was written.", "yellow")
@@ -167,8 +168,8 @@ def findings(screen: Screen, found: LintReport) -> None:
         screen.draw(Padding(Text(one.says), (0, 0, 0, 2)))
     wrong = len(found.findings)
     warnings = wrong - len(found.errors)
-    counts = f"{plural(len(found.errors), 'error')}, {plural(warnings, 'warning')}"
-    screen.say(f"{plural(found.documents, 'document')}: {counts if wrong else 'nothing to mend'}.", "bold")
+    counts = f"{count_of(len(found.errors), 'error')}, {count_of(warnings, 'warning')}"
+    screen.say(f"{count_of(found.documents, 'document')}: {counts if wrong else 'nothing to mend'}.", "bold")
 
 
 def _grid(*titles: str) -> Table:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import shortlist
+from shortlist._text import count_of, did_you_mean
 from shortlist.errors import CorpusError, CorpusNotFound, InputError
 from shortlist.serve.cli.declare import Argument, option
 from shortlist.serve.cli.names import complete, opened
@@ -117,9 +118,9 @@ def entry_of_path(path: str) -> Registration | None:
 
 
 def _near(name: str) -> str:
-    from shortlist.search import corpora, registry
+    from shortlist.search import registry
 
-    return corpora.did_you_mean(name, registry.names())
+    return did_you_mean(name, registry.names())
 
 
 def _options(pattern: str | None, exclude: str | None, others: list[str] | None) -> dict[str, Any]:
@@ -228,7 +229,8 @@ def migrate(
     if moved.source == moved.target:
         words = f"{name} is already kept there."
     else:
-        words = f"{name} is now kept by {moved.target}: {moved.documents:,} documents, {moved.passages:,} passages."
+        size = f"{count_of(moved.documents, 'document')}, {count_of(moved.passages, 'passage')}"
+        words = f"{name} is now kept by {moved.target}: {size}."
     out.show(data, lambda screen: screen.say(words), [moved.target])
     return OK
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from shortlist._text import did_you_mean
 from shortlist.errors import InputError, MissingExtra
 from shortlist.serve.cli.declare import Argument, option
 from shortlist.serve.cli.names import names_in
@@ -274,8 +275,6 @@ def _select(names: Iterable[str], pending: Sequence[Tool], gateway: Gateway) -> 
     for name in names:
         meant = [tool for tool in pending if name in (tool.id, tool.server)]
         if not meant and name not in gateway.catalog.tools() and name not in gateway.catalog.servers:
-            from shortlist.search.corpora import did_you_mean
-
             near = did_you_mean(name, [*(tool.id for tool in pending), *gateway.catalog.servers])
             raise InputError(f"{name!r} is not a known tool or server.{near} List them with: shortlist mcp status")
         found |= {tool.id: tool for tool in meant}

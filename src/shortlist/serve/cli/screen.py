@@ -15,6 +15,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from shortlist._text import count_of
 from shortlist.index.tokens import get_analyzer
 from shortlist.types import Answer, Disclosure, Discovery, Hit, Hits
 
@@ -190,7 +191,7 @@ class Screen:
 
     def built(self, data: Mapping[str, Any]) -> None:
         counts = [f"{data[what]:,} {what}" for what in ("added", "changed", "removed", "unchanged") if data[what]]
-        words = f": {plural(data['documents'], 'document')} ({', '.join(counts) or 'nothing to read'})"
+        words = f": {count_of(data['documents'], 'document')} ({', '.join(counts) or 'nothing to read'})"
         line = Text.assemble((str(data["corpus"]), "bold"), words)
         line.append(f" in {data['seconds']:.1f} s", "dim")
         self._print(line)
@@ -222,8 +223,8 @@ class Screen:
         else:
             self.say("No server is configured.", "yellow")
         for row in data["pending_files"]:
-            servers = "1 server is" if row["servers"] == 1 else f"{row['servers']} servers are"
-            self.say(f"{servers} pending approval in {_printable(_short(row['file']))}.", "yellow")
+            pending = count_of(row["servers"], "server", "is pending approval")
+            self.say(f"{pending} in {_printable(_short(row['file']))}.", "yellow")
         if data["pending_files"]:
             self.say("Review with: shortlist mcp trust", "dim")
         self.pending_tools(data["pending"])
@@ -323,7 +324,9 @@ class Screen:
             table.add_row(Text(marks[check.state], _COLOURS[check.state]), Text(check.name, "bold"), words)
         self._print(table)
         broken = sum(check.state == "broken" for check in checks)
-        self.say("Everything is in order." if not broken else f"{broken} of {len(checks)} are broken.", "bold")
+        self.say(
+            "Everything is in order." if not broken else f"{broken} of {count_of(len(checks), 'check')} failed.", "bold"
+        )
 
     def _pairs(self, values: Mapping[str, Any]) -> None:
         table = Table.grid(padding=(0, 2))
@@ -335,11 +338,6 @@ class Screen:
 def _printable(text: str) -> str:
     """A stranger's text without what could move the cursor or hide."""
     return "".join(letter if letter.isprintable() else "·" for letter in text)
-
-
-def plural(count: int, noun: str) -> str:
-    """A number and its noun: 1 tool, 2 tools."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _full_bar(hits: Sequence[Hit]) -> float:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from shortlist._text import count_of
 from shortlist.errors import SourceError
 from shortlist.serve.cli.declare import Argument, option
-from shortlist.serve.cli.output import ABSTAINED, OK, Output
+from shortlist.serve.cli.output import ABSTAINED, OK, Output, WrongUsage
 
 if TYPE_CHECKING:
     from shortlist.kits.tool_index import SearchResult
@@ -19,22 +20,31 @@ IndexFile = Annotated[
 
 def index(
     out: Output,
-    paths: Annotated[list[str], Argument(metavar="PATH...", help="Folders of JSON files with one tool each.")],
+    paths: Annotated[
+        list[str] | None, Argument(metavar="PATH...", help="Folders of JSON files with one tool each.")
+    ] = None,
+    tools_dir: Annotated[
+        list[str] | None, option("--tools-dir", help="Another way to name a folder; repeat it.", metavar="PATH")
+    ] = None,
     index_file: IndexFile = None,
 ) -> int:
     """Index the tools of folders, in place of those indexed before."""
     from shortlist.kits.tool_index import ToolIndex, read_tools
 
-    tools, wrong = read_tools(*paths)
+    folders = [*(paths or ()), *(tools_dir or ())]
+    if not folders:
+        raise WrongUsage("No folder is given. Run: shortlist tools index PATH.")
+    tools, wrong = read_tools(*folders)
     if not tools:
-        raise SourceError(" ".join([f"There is no tool in {', '.join(paths)}; the index is as it was.", *wrong]))
+        raise SourceError(" ".join([f"There is no tool in {', '.join(folders)}; the index is as it was.", *wrong]))
     made = ToolIndex()
     for tool in tools:
         made.add_tool(tool)
     file = _file(index_file)
     made.save(file)
     data = {"tools": len(tools), "index_file": str(file), "failed": wrong}
-    out.show(data, lambda screen: screen.say(f"{len(tools)} tools are indexed."), [tool.tool_id for tool in tools])
+    words = f"{count_of(len(tools), 'tool', 'is indexed')}."
+    out.show(data, lambda screen: screen.say(words), [tool.tool_id for tool in tools])
     for sentence in wrong:
         out.note(f"shortlist: {sentence}")
     return OK

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from shortlist._text import count_of
 from shortlist.errors import InputError, SourceError
 from shortlist.eval.hostile import instructions
 from shortlist.serve.gateway.arguments import check, parsed
@@ -194,8 +195,8 @@ class Gateway:
         """Sentences about what waits for the user, for an agent to pass on; it cannot approve anything itself."""
         notes = [pending.reason for pending in self.pending_files]
         if count := len(self.catalog.pending()):
-            are_pending = "1 tool is" if count == 1 else f"{count} tools are"
-            notes.append(f"{are_pending} pending approval. The user can review them: shortlist mcp approve")
+            pending = count_of(count, "tool", "is pending approval")
+            notes.append(f"{pending}. The user can review them: shortlist mcp approve")
         return notes
 
     async def close(self) -> None:

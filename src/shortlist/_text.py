@@ -1,0 +1,26 @@
+"""Small helpers for messages: suggestions for typos, counts with their noun."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def closest(word: str, known: Iterable[str], most: int) -> list[str]:
+    """The known words that look most like this one, case-insensitively."""
+    import difflib  # noqa: PLC0415  # only for error messages
+
+    names = {name.casefold(): name for name in known}
+    return [names[each] for each in difflib.get_close_matches(word.casefold(), names, n=most)]
+
+
+def did_you_mean(word: str, known: Iterable[str], *, most: int = 2) -> str:
+    """A sentence that suggests the closest known words, or an empty string."""
+    close = closest(word, known, most)
+    return f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+
+
+def count_of(number: int, noun: str, verb: str = "") -> str:
+    """`1 tool`, `2 tools`; with the verb "is indexed": `1 tool is indexed`, `2 tools are indexed`."""
+    if number != 1:
+        noun, verb = f"{noun}s", verb.replace("is ", "are ", 1)
+    return f"{number:,} {noun} {verb}".rstrip()
