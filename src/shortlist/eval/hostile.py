@@ -97,8 +97,8 @@ def _foreign() -> list[tuple[str, re.Pattern[str]]]:
 
 
 _IMITATIONS = [(needed, re.compile(mark, re.IGNORECASE)) for needed, mark in MARKS]
-_NEGATED = re.compile(_expand(r"(?<!\w)(?:<not>)(?: [\w'-]+){0,3} $"), re.IGNORECASE)
-_STARTS_NEGATED = re.compile(_expand(r"(?:<not>|not|no longer)\b"), re.IGNORECASE)
+_NEGATED = re.compile(_expand(r"(?<!\w)(?<!if you )(?<!if it )(?:<not>)(?: [\w'-]+){0,3} $"), re.IGNORECASE)
+_STARTS_NEGATED = re.compile(_expand(r"(?!without)(?:<not>|not|no longer)\b"), re.IGNORECASE)
 _SENTENCE_END = re.compile(
     r"[.!?。！？](?<!e\.g\.)(?<!i\.e\.)[\s\"')>]+|\n(?:\s*\n|(?=\s*(?:[-*•#]|\d+[.)])\s))|(?:[:;])\n"
 )
@@ -179,7 +179,7 @@ def _broken_rules(sentence: str) -> tuple[tuple[str, str], ...]:
 
 # The one attack that is known by its letters alone, whatever is between them or in their place.
 _CLASSIC = re.compile(
-    r"(?:ignore|disregard|forget)(?:all|any|the|your|of|my)*(?:previous|prior|earlier|above|preceding|system)"
+    r"(?<!not)(?<!never)(?:ignore|disregard|forget)(?:all|any|the|your|of|my){0,3}(?:previous|prior|earlier|above|preceding|system)"
     r"(?:system)?(?:instructions?|prompts?|rules|directives|guidelines)"
 )
 _LOOKALIKES = str.maketrans("аеорсухіјѕοαειІЕОАС", "aeopcyxijsoaeiIEOAC")

@@ -100,7 +100,7 @@ CONCEPTS = {
     r"|stop (?:obeying|following|respecting)|(?:do not|don't|never|no longer|need not) (?:obey|follow|comply with"
     r"|adhere to|listen to|respect|heed)|not (?:bound|limited|restricted) by",
     "undo": r"override|bypass|lift|drop|remove|disable|abandon|discard|circumvent|evade|violate|break|suspend"
-    r"|turn off|switch off|escape|erase|delete|deactivate",
+    r"|turn off|switch off|escape|erase|delete|deactivate|skip",
     "void": r"no longer (?:appl\w+|valid|in force|binding)|(?:do|does) not apply|(?:are|is) (?:now )?(?:void|null"
     r"|obsolete|outdated|superseded|cancell?ed|suspended|revoked|invalid|irrelevant|lifted)",
     "above_all": r"overrid\w+|supersed\w+|tak\w+ precedence over|outrank\w*|trump\w*|ha(?:s|ve) priority over"
@@ -153,6 +153,7 @@ class Rule(NamedTuple):
 _RETURNED = (
     r"\b(?:in|with|as part of|to) (?:the |its |this )?(?:\w+ )?(?:responses?|results?|outputs?|listing|export)\b"
 )
+_CHOICE = r"\b(?:whether|if true|if set|set to)\b"
 _LIMITED = r"\b(?:about|that|where|which|involving|related|regarding|concerning)\b"
 _EXAMPLE = r"\b(?:defaults?|e\.g\.|such as|fall(?:s|ing)? back|path (?:to|of))|(?<![\w.@-])examples?(?![\w.])"
 
@@ -192,7 +193,8 @@ RULES = {
         Rule(
             r"<not> ~1 <tell> <user> ~2 <deed>|that|about|anything|of|know|why|and|but|even|ever|$",
             r"\buser (?:to|until|unless|before|how|what|which|if|when)\b|\b(?:until|unless|before) (?:it|the"
-            r"|they|you|this)\b|\b(?:cannot|can't|unable|not able|don't have|do not have|no access|impossible"
+            r"|they|you|this)\b|\bnever without\b"
+            r"|\b(?:cannot|can't|unable|not able|don't have|do not have|no access|impossible"
             r"|not possible)\b",
         ),
         Rule(r"without ~1 telling|informing|mentioning|alerting|warning|disclosing|revealing|saying ~3 <user>"),
@@ -284,6 +286,7 @@ RULES = {
             r"you are now (?!able|ready|connected|logged|authenticated|signed|in\b|on\b|using|viewing|free"
             r"|subscribed|registered|at\b|done|required)\w+",
         ),
+        Rule(r"you are now in (?:\w+ )?mode"),
         Rule(r"you are no longer (?:an?|the|bound|restricted|limited|required)"),
         Rule(
             r"from (?:now|here|this point|this moment) (?:on|onwards?|forward)"
@@ -447,7 +450,7 @@ RULES = {
         Rule(
             r"<give>|<giving> ~4 contents?|everything|values?|text|data|lines|variables|secrets|copy|all"
             r"|files? ~6 <secret_file>",
-            _RETURNED,
+            _CHOICE,
         ),
         Rule(r"<give> ~2 <secret_file> ~3 <argument>", rf"{_RETURNED}|\b(?:path|location)\b"),
         Rule(
@@ -474,6 +477,10 @@ RULES = {
         Rule(
             r"(?:<private_file>|\.env) ~12 https?://\S+",
             r"\b(?:see|docs?|documentation|learn|guide|more|details)\b",
+        ),
+        Rule(
+            r"user's ~4 (?:(?:\w+ )?api keys?|tokens|cookies|secrets|(?-i:[A-Z]+_[A-Z_]+)|environment variables) ~3"
+            r" (?:must|should|has to|have to|needs? to|to) be ~1 <given>",
         ),
         Rule(
             r"(?:<secret_file>|<secrets> <found>) ~4 (?:must|should|has to|have to|needs? to|is to|are to) be"
@@ -620,6 +627,7 @@ MARKS = (
     ("assistant", r"(?:^|\n)\s?(?:#{1,6} ?)?assistant ?: \S"),
     ("user", r"(?:^|\n|\. )\s?(?:output|(?:tool )?result|response) ?:[^\n]{0,500}\n\s{0,9}(?:user|human) ?:"),
     ("result", r"(?:^|\n)\s?(?:tool|function)[ _]results? ?: ?[\[{<\"']"),
+    ("new instruction", r"#{2,6} ?new instructions?\b"),
     ("end of", r"\bend of (?:tool |the |system )?(?:description|prompt|instructions)\b"),
 )
 
