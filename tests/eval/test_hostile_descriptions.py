@@ -155,3 +155,15 @@ def test_real_tool_lists_are_read(tmp_path: Path) -> None:
     (shop, offered), (name, operations) = measured.catalogs([tmp_path, corpus])
     assert (shop, [bool(measured.is_held(tool)) for tool in offered]) == ("shop", [False, True])
     assert (name, operations) == ("operations", [{"name": "GET /a", "description": "Gets it."}])
+
+
+def test_the_page_shows_the_measured_figures() -> None:
+    root = Path(__file__).parents[2]
+    page = (root / "docs" / "tool-checks.md").read_text("utf-8")
+    figures = json.loads((root / "bench" / "results" / "hostile.json").read_text("utf-8"))["figures"]
+    for part, name in (("development", "development"), ("held_out", "held out")):
+        row = figures[part]
+        assert f"| {name} | {row['hostile']} | {row['held']} | {row['recall']:.3f} |" in page
+    assert (
+        f"| {figures['servers']['openapi_ops']['tools']:,} | {len(figures['servers']['openapi_ops']['held'])} |" in page
+    )

@@ -14,11 +14,11 @@ import re
 import string
 import unicodedata
 from collections.abc import Iterator
-from typing import NamedTuple
 
-from shortlist.eval.hostile_rules import CONCEPTS, FOREIGN_WORDS, MARKS, OTHER_LANGUAGES, RULES
+from shortlist.eval.hostile_rules import CONCEPTS, FOREIGN_WORDS, MARKS, OTHER_LANGUAGES, RULES, Rule
 
 
+@functools.cache
 def _expand(pattern: str) -> str:
     """A pattern with every `<concept>` replaced by its words."""
     while (expanded := re.sub(r"<(\w+)>", lambda found: f"(?:{CONCEPTS[found[1]]})", pattern)) != pattern:
@@ -26,8 +26,12 @@ def _expand(pattern: str) -> str:
     return pattern
 
 
+@functools.cache
 def _compile(pattern: str) -> re.Pattern[str]:
-    """A rule's pattern as a regular expression. Gaps count words, so a match never looks far ahead."""
+    """A rule's pattern as a regular expression. Gaps count words, so a match never looks far ahead.
+
+    Compiled on first use: all of them together take longer than the check of a server's tools.
+    """
     first, *rest = re.split(r" ~(\d+) ", pattern)
     parts = [_step(first)]
     for gap, step in zip(rest[::2], rest[1::2], strict=True):
@@ -69,26 +73,9 @@ def _hints(pattern: str) -> list[set[str]]:
     return sorted(({hint[:5] for hint in hints} for hints in steps if "" not in hints), key=len)
 
 
-class _Compiled(NamedTuple):
-    what: str
-    hints: list[set[str]]
-    pattern: re.Pattern[str]
-    unless: re.Pattern[str] | None
-
-
 @functools.cache
-def _rules() -> list[_Compiled]:
-    """The rules, compiled on first use: that takes longer than the import of everything else here."""
-    return [
-        _Compiled(
-            what,
-            _hints(rule.pattern),
-            _compile(rule.pattern),
-            re.compile(_expand(rule.unless), re.IGNORECASE) if rule.unless else None,
-        )
-        for what, rules in RULES.items()
-        for rule in rules
-    ]
+def _rules() -> list[tuple[str, list[set[str]], Rule]]:
+    return [(what, _hints(rule.pattern), rule) for what, rules in RULES.items() for rule in rules]
 
 
 @functools.cache
@@ -164,15 +151,15 @@ def _broken_rules(sentence: str) -> tuple[tuple[str, str], ...]:
     """What a sentence would make the model do, and the words that say so. Catalogs repeat many sentences."""
     broken = []
     beginnings = {word[:n] for word in re.findall(r"\w+", sentence.lower()) for n in (3, 4, 5)}
-    for rule in _rules():
-        if any(map(beginnings.isdisjoint, rule.hints)):
+    for what, hints, rule in _rules():
+        if any(map(beginnings.isdisjoint, hints)):
             continue
-        for found in rule.pattern.finditer(sentence):
+        for found in _compile(rule.pattern).finditer(sentence):
             start, end = found.span()
             negated = not _STARTS_NEGATED.match(found.group()) and _NEGATED.search(sentence[max(0, start - 60) : start])
-            honest = rule.unless and rule.unless.search(sentence[max(0, start - NEARBY) : end + NEARBY])
-            if not negated and not honest:
-                broken.append((rule.what, found.group()))
+            nearby = sentence[max(0, start - NEARBY) : end + NEARBY]
+            if not negated and not (rule.unless and re.search(_expand(rule.unless), nearby, re.IGNORECASE)):
+                broken.append((what, found.group()))
                 break
     return tuple(broken)
 
