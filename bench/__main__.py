@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from bench import answers, context, dense, distributed, encoding, hybrid, lexical, load, page, quality, update
+from bench import answers, context, dense, distributed, encoding, hostile, hybrid, lexical, load, page, quality, update
 
 BENCHMARKS = {
     "quality": quality,
@@ -18,6 +18,7 @@ BENCHMARKS = {
     "encoding": encoding,
     "load": load,
     "context": context,
+    "hostile": hostile,
     "page": page,
 }
 

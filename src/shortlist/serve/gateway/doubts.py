@@ -39,10 +39,10 @@ def doubt(entry: Mapping[str, Any], first: str) -> str:
         return f"Its name mixes letters that look alike: {' and '.join(scripts)}."
     if first != name:
         return f"Its name looks like that of {first!r}."
-    text = "\n".join(_texts(entry))
+    text = "\n\n".join(_texts(entry))
     if found := next(instructions(text), None):
         return f"Its description {found[0]}."
-    if hidden := invisible(text):
+    if hidden := invisible(text, strays=False):
         return f"Its description holds what cannot be seen: {', '.join(hidden[:3])}."
     return ""
 
