@@ -29,7 +29,7 @@ from shortlist.serve.served import NAME, log
 from shortlist.serve.settings import PROGRAM, Settings, is_loopback
 from shortlist.serve.v1 import Shelf
 from shortlist.serve.workers import Workers
-from shortlist.sources.mcp_config import review_command
+from shortlist.sources.mcp_config import approve_command, review_command
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -176,7 +176,10 @@ def add_mcp(app: FastAPI, shelf: Shelf, workers: Workers, llm: LLM | None, setti
         files = [
             {"file": one.id, "servers": one.servers, "command": review_command(one.id)} for one in gateway.pending_files
         ]
-        tools = [tool.review() | {"command": f"shortlist mcp approve {tool.id}"} for tool in gateway.catalog.pending()]
+        tools = [
+            tool.review() | {"command": approve_command(tool.id, gateway.catalog.servers[tool.server])}
+            for tool in gateway.catalog.pending()
+        ]
         return {"servers": gateway.status(), "pending_files": files, "pending": tools}
 
     @app.get("/v1/mcp", response_model=shapes.McpServers, tags=["care"])

@@ -98,6 +98,13 @@ def review_command(path: Path | str) -> str:
     return f"shortlist mcp trust {shlex.quote(_printable(str(path)))}"
 
 
+def approve_command(tool: str, server: Server) -> str:
+    """What the user runs, in any folder, to review and approve a tool. The server chose the name, so it is quoted."""
+    is_usual = server.file is None or server.file.resolve() in user_files()
+    named = () if is_usual else ("--config", str(server.file))
+    return shlex.join(_printable(word) for word in ("shortlist", "mcp", "approve", tool, *named))
+
+
 class ConfigurationFile:
     """A file that names servers, read once: what is checked is what is used."""
 

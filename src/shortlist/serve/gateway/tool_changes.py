@@ -50,7 +50,7 @@ class Change:
     def diff(self) -> list[str]:
         """The change in lines to read: - before, + after, and what surrounds it."""
         lines = difflib.unified_diff(_lines(self.before), _lines(self.after), lineterm="", n=1)
-        return [line for line in lines if not line.startswith(("---", "+++", "@@"))]
+        return [line for line in list(lines)[2:] if not line.startswith("@@")]  # two lines of heading
 
     def to_dict(self) -> dict[str, Any]:
         return {"part": self.part, "waits": self.waits, "diff": self.diff()}

@@ -45,6 +45,7 @@ const ICONS = {
   trash: "M5 7h14M10 7V4h4v3M7 7l1 13h8l1-13M10 11v5M14 11v5",
   reload: "M20 11a8 8 0 0 0-14.3-4L4 9M4 4v5h5M4 13a8 8 0 0 0 14.3 4L20 15M20 20v-5h-5",
   file: "M7 3h7l4 4v14H7zM14 3v4h4",
+  copy: "M9 9h11v11H9zM15 9V4H4v11h5",
   none: "M12 4a8 8 0 1 0 0 16 8 8 0 0 0 0-16M6.5 6.5l11 11",
 };
 
@@ -77,6 +78,36 @@ export function note(text, action = null, { wrong = false } = {}) {
   const notes = document.getElementById("notes");
   notes.replaceChildren(element);
   setTimeout(close, action ? 12_000 : 6_000);
+}
+
+/** A table: `head` names the columns, and each row starts with its own name. */
+export function table(caption, head, rows, attributes = {}) {
+  return h(
+    "table",
+    attributes,
+    h("caption", { class: "unseen" }, caption),
+    h(
+      "thead",
+      {},
+      h(
+        "tr",
+        {},
+        head.map((title) => h("th", { scope: "col" }, title)),
+      ),
+    ),
+    h(
+      "tbody",
+      {},
+      rows.map(([name, ...cells]) =>
+        h(
+          "tr",
+          {},
+          h("th", { scope: "row" }, name),
+          cells.map((cell) => h("td", {}, cell)),
+        ),
+      ),
+    ),
+  );
 }
 
 /** A placeholder where something could be: an icon, a sentence, what else there is to say. */

@@ -1,6 +1,6 @@
 // An evaluation as it is read: the few numbers that matter, all of them, the plots, and what went wrong.
 
-import { h, icon } from "./dom.js";
+import { h, icon, table } from "./dom.js";
 import { figure } from "./figure.js";
 import { missed, taxonomy } from "./misses.js";
 import { number } from "./outcome.js";
@@ -78,38 +78,12 @@ function tiles({ metrics, selection, k }) {
 const between = ({ low, high }) => `${low.toFixed(2)} to ${high.toFixed(2)}`;
 const signed = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(3)}`;
 
-function table(caption, head, rows) {
-  return h(
+const measureTable = (caption, head, rows) =>
+  h(
     "div",
     { class: "wide", tabindex: "0", role: "region", "aria-label": caption },
-    h(
-      "table",
-      { class: "measures" },
-      h("caption", { class: "unseen" }, caption),
-      h(
-        "thead",
-        {},
-        h(
-          "tr",
-          {},
-          head.map((title) => h("th", { scope: "col" }, title)),
-        ),
-      ),
-      h(
-        "tbody",
-        {},
-        rows.map(([name, ...cells]) =>
-          h(
-            "tr",
-            {},
-            h("th", { scope: "row" }, name),
-            cells.map((cell) => h("td", {}, cell)),
-          ),
-        ),
-      ),
-    ),
+    table(caption, head, rows, { class: "measures" }),
   );
-}
 
 const withInterval = (one) => one && [one.value.toFixed(3), " ", h("span", { class: "interval" }, between(one))];
 
@@ -131,7 +105,7 @@ function byK({ metrics, confidence }) {
       h("h2", {}, "Measures"),
       h("p", { class: "hint" }, `with ${number(confidence * 100)} % intervals (bootstrap over the cases)`),
     ),
-    table("Measures with their intervals", ["Measure", ...ks.map((k) => `@${k}`), "all"], rows),
+    measureTable("Measures with their intervals", ["Measure", ...ks.map((k) => `@${k}`), "all"], rows),
   );
 }
 
@@ -157,7 +131,7 @@ function selected(selection) {
     "section",
     { class: "card flush", "aria-label": "Selection" },
     h("div", { class: "card-head" }, h("h2", {}, "The choice"), h("p", { class: "hint" }, selection.strategy)),
-    table("The choice", ["Measure", "Mean"], rows),
+    measureTable("The choice", ["Measure", "Mean"], rows),
   );
 }
 
@@ -187,7 +161,7 @@ function compared({ first, second, metrics, better, worse }, k) {
       h("h2", {}, `${second.mode} against ${first.mode}`),
       h("p", { class: "hint" }, "coloured where chance is unlikely (p < 0.05)"),
     ),
-    table(
+    measureTable(
       `${second.mode} against ${first.mode}`,
       ["Measure", first.mode, second.mode, "Difference", "Interval", "p", "Better / worse / equal"],
       rows,

@@ -50,6 +50,17 @@ export const switchTo = (file) => post("/switch-document-file", { file });
 export const reload = () => post("/documents/reload");
 export const status = () => get("/status");
 
+/** The MCP servers and what is pending approval, or `problem` if they cannot be read; null if MCP is disabled. */
+export async function mcp({ configuration }) {
+  if (!configuration.find(({ key }) => key === "mcp.enabled").value) return null;
+  try {
+    return await get("/v1/mcp");
+  } catch (error) {
+    if (!error.status) throw error;
+    return { servers: [], pending: [], pending_files: [], problem: error.message };
+  }
+}
+
 /** The corpora to choose from: one that was never built is named, but cannot be taken. */
 export function choices(rows) {
   return rows.map((row) =>

@@ -1,6 +1,7 @@
 // How the service does: what it serves, since when, and how fast.
 
-import { empty, failure, h, icon, loading } from "./dom.js";
+import { empty, failure, h, icon, loading, table } from "./dom.js";
+import { mcpParts } from "./mcp.js";
 import { number, size } from "./outcome.js";
 import { asTable, legend, plot } from "./plot.js";
 import * as service from "./service.js";
@@ -19,10 +20,11 @@ export function mount(root) {
   const facts = h("dl", { class: "tiles" });
   const latency = h("section", { class: "card", "aria-label": "Latency" });
   const corpora = h("section", { class: "card flush", "aria-label": "Corpora" });
-  const parts = h("div", { class: "parts", hidden: true }, facts, latency, corpora);
+  const mcp = mcpParts();
+  const parts = h("div", { class: "parts", hidden: true }, facts, latency, corpora, mcp.servers, mcp.review);
   const said = h("div", {}, loading());
-  const table = h("details", { class: "as-table" }, h("summary", {}, "Show as a table"));
-  root.append(h("div", { class: "head" }, h("h1", {}, "Status")), said, parts);
+  const latencies = h("details", { class: "as-table" }, h("summary", {}, "Show as a table"));
+  root.append(h("div", { class: "head" }, h("h1", {}, "Status")), mcp.notice, said, parts);
   look();
   return () => {
     ended = true;
@@ -34,7 +36,9 @@ export function mount(root) {
     try {
       if (!document.hidden) {
         const [status, known] = await Promise.all([service.status(), service.corpora()]);
+        const servers = await service.mcp(status);
         if (ended) return;
+        mcp.show(servers);
         said.replaceChildren(...(status.problem ? [h("p", { class: "notice" }, icon("warn"), status.problem)] : []));
         show(status, known);
         parts.hidden = false;
@@ -58,8 +62,8 @@ export function mount(root) {
     facts.replaceChildren(...tiles.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
     const caption = `Percentiles of the last ten minutes, in steps of ${now.bucket_seconds} seconds`;
     const inWords = LINES.map(({ key, name }) => `${name} ${ms(now[key])}`).join(", ");
-    table.querySelector("table")?.remove();
-    table.append(asTable(now.series, LINES, { unit: "ms", caption }));
+    latencies.querySelector("table")?.remove();
+    latencies.append(asTable(now.series, LINES, { unit: "ms", caption }));
     latency.replaceChildren(
       h("div", { class: "card-head" }, h("h2", {}, "Latency"), legend(LINES)),
       now.series.length
@@ -70,47 +74,23 @@ export function mount(root) {
             label: `Latency over ten minutes. Last minute: ${inWords}.`,
           })
         : empty("status", "No requests yet", "Search for something, and its latency appears here."),
-      table,
+      latencies,
     );
     corpora.replaceChildren(
       h("div", { class: "card-head" }, h("h2", {}, "Corpora"), h("p", { class: "muted" }, `${known.length} known`)),
       h(
         "div",
         { class: "wide" },
-        h(
-          "table",
-          {},
-          h("caption", { class: "unseen" }, "Corpora"),
-          h(
-            "thead",
-            {},
-            h(
-              "tr",
-              {},
-              ["Name", "Documents", "Passages", "Size", "Model"].map((name) => h("th", { scope: "col" }, name)),
-            ),
-          ),
-          h(
-            "tbody",
-            {},
-            known.map((one) =>
-              h(
-                "tr",
-                {},
-                h("th", { scope: "row" }, one.name, one.served && h("span", { class: "badge" }, "Served")),
-                h("td", {}, sized(one.documents)),
-                h("td", {}, sized(one.passages)),
-                h("td", {}, size(one.bytes)),
-                h(
-                  "td",
-                  {},
-                  one.embedder
-                    ? h("code", {}, one.embedder)
-                    : h("span", { class: "muted" }, one.problem ?? "not built"),
-                ),
-              ),
-            ),
-          ),
+        table(
+          "Corpora",
+          ["Name", "Documents", "Passages", "Size", "Model"],
+          known.map((one) => [
+            [one.name, one.served && h("span", { class: "badge" }, "Served")],
+            sized(one.documents),
+            sized(one.passages),
+            size(one.bytes),
+            one.embedder ? h("code", {}, one.embedder) : h("span", { class: "muted" }, one.problem ?? "not built"),
+          ]),
         ),
       ),
     );

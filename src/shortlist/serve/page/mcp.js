@@ -1,0 +1,150 @@
+// The MCP servers behind the service, and what is pending approval. Only the command line approves anything.
+
+import { h, icon, note, table } from "./dom.js";
+import { counted, number } from "./outcome.js";
+
+const COLUMNS = ["Name", "Tools", "Read-only", "Pending", "Denied", "Problem"];
+const TAGS = { "-": "del", "+": "ins" };
+
+/** The elements of the Status tab that are about MCP; `show` fills them, and changes only what is not as it was. */
+export function mcpParts() {
+  const notice = h("div", { role: "status" });
+  const servers = h("section", { class: "card flush", "aria-label": "MCP servers" });
+  const heading = h("h2", { tabindex: "-1" }, "Pending approval");
+  const files = listOf(pendingFile);
+  const tools = listOf(pendingTool);
+  const review = h(
+    "section",
+    { class: "card flush review", "aria-label": "Pending approval", hidden: true },
+    h(
+      "div",
+      { class: "card-head" },
+      heading,
+      h("p", { class: "hint" }, "To approve an item, run its command in a terminal. This page approves nothing."),
+    ),
+    files.element,
+    tools.element,
+  );
+  let shown = "";
+  return { notice, servers, review, show };
+
+  /** `found` is null if MCP is disabled. */
+  function show(found) {
+    const text = JSON.stringify(found);
+    if (text === shown) return;
+    shown = text;
+    const { pending = [], pending_files = [] } = found ?? {};
+    const isWaiting = pending.length + pending_files.length > 0;
+    servers.hidden = !found;
+    review.hidden = !isWaiting;
+    notice.replaceChildren(...(isWaiting ? [summary(pending.length, pending_files.length, read)] : []));
+    if (found) servers.replaceChildren(...serverList(found));
+    files.set(pending_files);
+    tools.set(pending);
+  }
+
+  function read() {
+    review.scrollIntoView();
+    heading.focus({ preventScroll: true });
+  }
+}
+
+function summary(tools, files, read) {
+  const counts = [tools && counted(tools, "tool"), files && counted(files, "project file")].filter(Boolean);
+  return h(
+    "div",
+    { class: "notice" },
+    icon("warn"),
+    h("p", {}, `${counts.join(" and ")} ${tools + files === 1 ? "is" : "are"} pending approval.`),
+    h("button", { type: "button", onclick: read }, "Review"),
+  );
+}
+
+function serverList({ servers, problem }) {
+  const count = h("p", { class: "muted" }, `${number(servers.length)} configured`);
+  const rows = table("MCP servers", COLUMNS, servers.map(cells), { class: "servers" });
+  return [
+    h("div", { class: "card-head" }, h("h2", {}, "MCP servers"), count),
+    problem ? h("p", { class: "notice" }, icon("warn"), visible(problem)) : h("div", { class: "wide" }, rows),
+  ];
+}
+
+function cells({ name, tools, read_only, pending, denied, problem, refused = {} }) {
+  const problems = [problem, ...Object.entries(refused).map(([tool, reason]) => `${tool}: ${reason}`)];
+  const counts = [read_only, pending, denied].map((count) => (count ? number(count) : "–"));
+  const about = visible(problems.filter(Boolean).join(" ")) || "–";
+  return [h("span", {}, visible(name)), tools === null ? "–" : number(tools), ...counts, about];
+}
+
+/** A list whose items stay as they are, open or closed, while their rows do not change. */
+function listOf(make) {
+  const element = h("ul");
+  let items = new Map();
+  const set = (rows) => {
+    const old = items;
+    const item = (row, text) => [text, old.get(text) ?? h("li", {}, make(row))];
+    items = new Map(rows.map((row) => item(row, JSON.stringify(row))));
+    for (const [text, gone] of old) if (!items.has(text)) gone.remove();
+    [...items.values()].forEach((one, at) => {
+      if (element.children[at] !== one) element.insertBefore(one, element.children[at] ?? null);
+    });
+  };
+  return { element, set };
+}
+
+function pendingFile({ file, servers, command }) {
+  return [
+    h("p", {}, h("code", {}, visible(file)), " ", h("span", { class: "muted" }, counted(servers, "server"))),
+    commandLine(command),
+  ];
+}
+
+function pendingTool({ tool, reason, description, changes, command }) {
+  return h(
+    "details",
+    {},
+    h("summary", {}, h("code", {}, visible(tool)), " ", h("span", { class: "muted" }, visible(reason))),
+    changes.length
+      ? changes.map(changed)
+      : h("p", { class: "text", dir: "auto" }, visible(description) || "No description."),
+    commandLine(command),
+  );
+}
+
+function changed({ part, waits, diff }) {
+  return [
+    h(
+      "p",
+      {},
+      h("code", {}, visible(part)),
+      " ",
+      waits
+        ? h("span", { class: "badge warning" }, "Needs approval")
+        : h("span", { class: "muted" }, "Needs no approval"),
+    ),
+    h(
+      "pre",
+      { class: "diff" },
+      diff.map((line) => h(TAGS[line[0]] ?? "span", {}, visible(line))),
+    ),
+  ];
+}
+
+function commandLine(command) {
+  const code = h("code", {}, command);
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(command);
+      note("Command copied.");
+    } catch {
+      getSelection().selectAllChildren(code);
+      note("The browser does not allow copying. The command is selected: copy it with Ctrl+C or ⌘C.");
+    }
+  };
+  const button = h("button", { type: "button", "aria-label": `Copy: ${command}`, onclick: copy }, icon("copy"), "Copy");
+  return h("div", { class: "command" }, code, button);
+}
+
+/** A server's text with the code of each letter that cannot be seen, or that changes the direction of others. */
+const visible = (text) => text.replace(/(?![\n\t])[\p{C}\p{Zl}\p{Zp}]/gu, (letter) => `[U+${code(letter)}]`);
+const code = (letter) => letter.codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
