@@ -137,7 +137,7 @@ def _written(document: Document) -> Iterator[Finding]:
         yield Finding("short", ids, f"{document.name} is described in {count} words: {text!r}.")
     elif document.kind in DESCRIBED and len(description) > MOST_CHARACTERS:
         yield Finding("long", ids, f"The description of {document.name} has {len(description):,} characters.")
-    everything = "\n".join((document.title, *document.keywords, document.content, *_texts(document.metadata)))
+    everything = "\n\n".join((document.title, *document.keywords, document.content, *_texts(document.metadata)))
     for what, words in instructions(everything):
         yield Finding("hostile", ids, f"{visible(document.name)} {what}: {words[:160]!r}.")
     if hidden := invisible(f"{document.id}\n{everything}"):

@@ -180,7 +180,7 @@ class Catalog:
 
 
 def _review(tools: Mapping[str, Entry], known: Mapping[str, Entry]) -> Iterator[tuple[str, str, list[Change]]]:
-    """Each tool, why it waits for approval, if it does, and what changed since it was approved."""
+    """Each tool, why it waits for approval, if it does, and what changed since it was approved: all of a new one."""
     firsts = _firsts(known, tools) if any(known.get(name) != entry for name, entry in tools.items()) else {}
     for name, entry in list(tools.items()):
         approved = known.get(name)
@@ -188,7 +188,7 @@ def _review(tools: Mapping[str, Entry], known: Mapping[str, Entry]) -> Iterator[
             yield name, "", []
             continue
         first = firsts[looks(name)]
-        reason, changes = doubt(entry, first), changes_between(approved, entry) if approved else []
+        reason, changes = doubt(entry, first), changes_between(approved or {"name": name}, entry)
         if approved and (not reason or reason == doubt(approved, first)):  # which the user has seen
             parts = dict.fromkeys(change.top for change in changes if change.waits)
             reason = f"Changed since it was approved: {', '.join(parts)}." if parts else ""

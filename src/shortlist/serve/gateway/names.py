@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections.abc import Mapping
 
 from shortlist.errors import InputError
@@ -21,13 +22,20 @@ def find_tool(name: str, tools: Mapping[str, Tool]) -> Tool:
     if named is None:
         raise InputError(f"There is no tool {name[:80]!r}.{_did_you_mean(name, tools)} discover finds tools.")
     if named.access == "never":
-        raise InputError(f"{named.id} is denied by the user, who alone can permit it: shortlist mcp allow {named.id}")
+        raise InputError(
+            f"{named.id} is denied by the user, who alone can permit it: shortlist mcp allow {_quoted(named)}"
+        )
     if named.pending:
         raise InputError(
             f"{named.id} is pending approval. {named.pending} Only the user can approve it: "
-            f"shortlist mcp approve {named.id}"
+            f"shortlist mcp approve {_quoted(named)}"
         )
     return named
+
+
+def _quoted(tool: Tool) -> str:
+    """The id for a command line: its server chose it, so it may hold anything."""
+    return shlex.quote("".join(letter for letter in tool.id if letter.isprintable()))
 
 
 def _spellings(tool: Tool) -> tuple[str, ...]:
