@@ -47,8 +47,7 @@ TOOLS = [
     ),
     _tool(
         "keyword_search",
-        "Find passages that hold a text, whatever the case of its letters. * stands for anything on a line, | stands "
-        "between alternatives.",
+        "Find passages that contain a text, character for character, ignoring case.",
         ["pattern"],
         pattern=_TEXT,
         source=_TEXT,

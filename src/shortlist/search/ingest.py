@@ -138,9 +138,9 @@ class _File:
 
     @property
     def id(self) -> str:
+        for document in self.documents[:1]:
+            return file_of(document.id, document.locator)
         item = self.items[-1]
-        if isinstance(item, Document):
-            return file_of(item.id, item.locator)
         return item.id if item.source else item.id.rpartition("#")[0]
 
     @property

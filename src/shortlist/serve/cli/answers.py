@@ -61,8 +61,7 @@ def ingest(
     data |= {key: corpus.info()[key] for key in ("documents", "passages")}
     corpus.close()
     out.show(data, lambda screen: screen.ingested(data), [str(data["index"])])
-    for problem in done.failed:
-        out.note(f"shortlist: {problem.id} was left out. {problem.reason}")
+    out.problems(done.failed)
     return ERROR if done.failed and not data["documents"] else OK
 
 

@@ -92,8 +92,7 @@ def _sync(
     corpus.close()
     if not only_news or changes.added or changes.changed or changes.removed:
         out.show(data, lambda screen: screen.built(data))
-    for problem in changes.failed:
-        out.note(f"shortlist: {problem.id} was left out. {problem.reason}")
+    out.problems(changes.failed)
     return changes
 
 
