@@ -441,6 +441,7 @@ class Answered(BaseModel):
     dropped: list[DroppedRow]
     usage: dict[str, int]
     steps: list[dict[str, Any]]
+    broke_off: str
 
 
 class Alive(BaseModel):

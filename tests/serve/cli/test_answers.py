@@ -142,6 +142,20 @@ def test_a_chat_from_a_pipe_answers_line_by_line(lamp: Shell) -> None:
     assert "There is no /what here" in done.stderr
 
 
+def test_b11_a_chat_shows_waits_and_keeps_what_was_verified_when_the_model_breaks_off(lamp: Shell) -> None:
+    script = [failure(429, "busy", Retry_After="1"), streamed("It is green [hall.txt:whole]. It was m", done=False)]
+    with serving(*script) as server:
+        done = subprocess.run(
+            [*COMMAND, "chat", *INDEX],
+            cwd=lamp.folder,
+            env=lamp.environment | {"SHORTLIST_LLM_URL": server.url, "SHORTLIST_LLM_MODEL": "small"},
+            input="What colour is the lamp in the hall?\n", capture_output=True, encoding="utf-8", timeout=120,
+        )  # fmt: skip
+    assert done.stdout.splitlines()[0] == "It is green [hall.txt:whole]."
+    assert "Trying again in 1 s" in done.stderr
+    assert "The answer broke off: The language model small" in done.stderr
+
+
 class Terminal:
     """A chat in a pseudo-terminal."""
 

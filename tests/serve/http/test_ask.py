@@ -114,6 +114,14 @@ def test_a_model_is_heard_sentence_by_sentence_and_only_what_holds_is_told(make:
     assert (model.asked[0]["model"], model.asked[0]["temperature"]) == ("small", 0.0)
 
 
+def test_b11_an_answer_that_breaks_off_ends_with_what_was_verified(make: Make) -> None:
+    with serving(streamed(TRUE, "They were", done=False)) as server:
+        events = told(with_model(make, server.url).post(ASK, json={**MOONS, "stream": True}).text)
+    assert events[-1][0] == "answer"
+    assert events[-1][1]["text"] == TRUE.strip()
+    assert "broke off in the middle" in events[-1][1]["broke_off"]
+
+
 def test_an_agent_tells_its_steps_and_what_they_show(make: Make) -> None:
     script = calls(("keyword_search", {"pattern": "longer than"})), streamed("Its day is longer [venus.txt:whole].")
     with serving(*script) as model:

@@ -136,6 +136,8 @@ def _turn(out: Output, talk: Chat, question: str) -> None:
         out.note(f"shortlist: {error}")
         return
     write("\n")
+    if answer.broke_off:
+        out.warn(f"The answer broke off: {answer.broke_off}")
     if not out.quiet:
         _sources(out, answer)
 
@@ -213,6 +215,8 @@ def _model(out: Output, agent: bool, extractive: bool) -> OpenAIChat | None:
         )
     if llm is None and (variable := unnamed_model(settings)):
         out.note(f"No model is asked: {variable} is set, but SHORTLIST_LLM_MODEL (or OPENAI_MODEL) does not name one.")
+    if llm is not None:
+        llm.on_wait = lambda message: out.note(f"shortlist: {message}")
     return llm
 
 
