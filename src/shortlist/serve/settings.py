@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import ipaddress
+import logging
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +16,10 @@ from pydantic.fields import FieldInfo
 
 from shortlist.errors import InputError
 
+log = logging.getLogger("shortlist.serve")
+
 FILE = "settings.yaml"
+OPENAI = "https://api.openai.com/v1"  # where a model is that has a key and no address
 SOURCE = "source_files/tools_list.yaml"
 DEFAULT = "default"
 PROGRAM = "the program"
@@ -204,11 +208,13 @@ def load_settings(
     if has_file:
         values |= read_file(path)
         origins |= dict.fromkeys(values, str(path))
+    in_file = dict(values)
     for variable, key in VARIABLES.items():
         if environment.get(variable, "").strip():
             values[key], origins[key] = environment[variable].strip(), variable
     for key, value in (given or {}).items():
         values[key], origins[key] = value, OPTIONS.get(key, PROGRAM)
+    _withhold_key(values, origins, in_file, str(path))
     sections, wrong = {}, []
     for name, kind in SECTIONS.items():
         own = {key.partition(".")[2]: value for key, value in values.items() if key.startswith(f"{name}.")}
@@ -221,6 +227,24 @@ def load_settings(
     settings = Settings(**sections, origins=origins, file=path if has_file else None)  # type: ignore[arg-type]
     _refuse_strangers(settings.server)
     return settings
+
+
+def _withhold_key(values: dict[str, Any], origins: dict[str, str], in_file: Mapping[str, Any], file: str) -> None:
+    """Keep a key of the environment from an address of the file, which may have come with a cloned repository."""
+    url, origin = values.get("llm.url"), origins.get("llm.key")
+    if not url or url == OPENAI or origins["llm.url"] != file or origin in (None, file):
+        return
+    values["llm.key"], origins["llm.key"] = in_file.get("llm.key"), file
+    if not values["llm.key"]:
+        log.warning("%s", key_withheld(f"{origin} in the environment", url, f"llm.url in {file}"))
+
+
+def key_withheld(key: str, address: str, origin: str) -> str:
+    """Why a key is not sent to an address, and how to have it sent."""
+    return (
+        f"The key {key} is not sent to {address}: that address is set by {origin}, which may come from someone else. Set "
+        f"SHORTLIST_LLM_URL in the environment, or put the key beside the address."
+    )
 
 
 def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]:
