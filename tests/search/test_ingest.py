@@ -16,6 +16,7 @@ import shortlist
 from shortlist import Corpus, SourceError, ask, ingest
 from shortlist.search import acts
 from shortlist.search import ingest as ingest_module
+from shortlist.sources.places import is_of_another_project, project_index
 from tests.sources.samples import IMAGE, docx, pdf, write, xlsx
 
 PAGES = ["The ship Aurora was built in 1911.", "The captain of the Aurora was Ann Lee."]
@@ -275,3 +276,19 @@ def test_b4_broken_json_is_searchable_and_reported_every_time(tmp_path: Path) ->
         assert len(corpus) == 2
     (folder / "broken.json").write_text('{"lamp": "green"}')
     assert ingest(folder, path=tmp_path / "index")[1].failed == []
+
+
+def test_b1_without_a_name_the_index_is_that_of_the_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = []
+    for folder in ("one/docs", "two/docs", "two/docs/a, b"):
+        (tmp_path / folder).mkdir(parents=True)
+        monkeypatch.chdir(tmp_path / folder)
+        names.append(ingest(write(tmp_path / "data", {"a.txt": "A red door."}))[0].name)
+    assert len(set(names)) == 3
+    assert names[2].startswith("documents@a-b-")
+    (tmp_path / "two" / ".git").mkdir()
+    monkeypatch.chdir(tmp_path / "two")
+    root = project_index()
+    monkeypatch.chdir(tmp_path / "two" / "docs")
+    assert project_index() == root
+    assert [is_of_another_project(name) for name in (root, names[0], "documents")] == [False, True, False]

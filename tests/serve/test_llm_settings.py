@@ -77,8 +77,8 @@ EVIL = "https://evil.example/v1"
 FIXES = ("SHORTLIST_LLM_URL in the environment", "key beside the address")
 
 
-def key_sent(**given: bool) -> str | None:
-    key = llm_settings(**given).key
+def key_sent(*, files: bool = True) -> str | None:
+    key = llm_settings(files=files).key
     return key.get_secret_value() if key else None
 
 

@@ -21,9 +21,8 @@ from shortlist.index.home import kept_at
 from shortlist.index.records import clean
 from shortlist.index.split import split
 from shortlist.sources import CorpusSource
+from shortlist.sources.places import GLOBAL_INDEX, project_index
 from shortlist.types import Document, Problem, Stamp, Stamps
-
-DEFAULT_NAME = "documents"
 
 # A portion ends after so many files or characters, whichever comes first.
 PORTION_FILES = 200
@@ -61,7 +60,7 @@ OnProgress = Callable[[Ingested], None]
 
 def ingest(
     paths: str | Path | Iterable[str | Path],
-    name: str = DEFAULT_NAME,
+    name: str | None = None,
     *,
     path: str | Path | None = None,
     embedder: EmbedderSpec = None,
@@ -71,9 +70,11 @@ def ingest(
 ) -> tuple[Corpus, Ingested]:
     """Bring the files at these paths into a corpus; the corpus, and what was done.
 
-    `path` is the folder of the corpus instead of the one that its name stands for; `engine` and options are those of
-    `create_corpus`. `progress` is called after each file.
+    Without a name it is the default index of this project: of the repository of the current folder, or of the folder
+    itself. `path` is the folder of the corpus instead of the one that its name stands for; `engine` and options are
+    those of `create_corpus`. `progress` is called after each file.
     """
+    name = name or (GLOBAL_INDEX if path else project_index())
     places = [Path(place).expanduser() for place in ([paths] if isinstance(paths, str | Path) else paths)]
     gone = [place for place in places if not place.exists()]
     if gone and kept_at(name, path) is None:

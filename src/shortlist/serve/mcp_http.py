@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 from shortlist.errors import MissingExtra, ShortlistError
 from shortlist.index.corpus import Corpus
 from shortlist.index.places import stored_corpora
-from shortlist.serve.collection import LEFT_OUT, SKILLS, Collection
+from shortlist.serve.collection import SKILLS, Collection, is_served
 from shortlist.serve.gateway.config import Configured, configured
 from shortlist.serve.gateway.gateway import Gateway
 from shortlist.serve.guard import EXTEND
@@ -50,7 +50,7 @@ class Shelved:
         if not self._all_stored:
             return names
         stored = stored_corpora()
-        return [name for name in names if name == NAME or (name in stored and name not in LEFT_OUT)]
+        return [name for name in names if name == NAME or (name in stored and is_served(name))]
 
     def corpus(self, name: str) -> Corpus:
         return self._shelf.corpus(name)

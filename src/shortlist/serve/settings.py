@@ -242,8 +242,8 @@ def _withhold_key(values: dict[str, Any], origins: dict[str, str], in_file: Mapp
 def key_withheld(key: str, address: str, origin: str) -> str:
     """Why a key is not sent to an address, and how to have it sent."""
     return (
-        f"The key {key} is not sent to {address}: that address is set by {origin}, which may come from someone else. Set "
-        f"SHORTLIST_LLM_URL in the environment, or put the key beside the address."
+        f"The key {key} is not sent to {address}: that address is set by {origin}, which may come from someone else. "
+        f"Set SHORTLIST_LLM_URL in the environment, or put the key beside the address."
     )
 
 

@@ -6,7 +6,6 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,13 +24,6 @@ SETTLED_NS = 2_000_000_000  # a file may change once more in the tick of the clo
 ALWAYS_IGNORED = (".git/", ".hg/", ".svn/", "__pycache__/", "node_modules/", ".venv/", ".DS_Store")
 
 _HEADING = re.compile(r"^#[ \t]+(\S.*)$", re.MULTILINE)
-
-
-def folder_name(folder: Path) -> str:
-    """A corpus name for a folder: its own name and a few letters that tell folders of one name apart."""
-    full = folder.resolve()
-    name = os.fsencode(full.name).decode(errors="replace")
-    return f"{name or 'root'}-{blake2b(os.fsencode(full), digest_size=3).hexdigest()}"
 
 
 def documents_in_folder(

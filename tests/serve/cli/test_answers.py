@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import shortlist
 from shortlist import REFUSAL
 from tests.answer.server import completion, failure, serving, streamed
 from tests.serve.cli.conftest import COMMAND, Shell
@@ -69,16 +70,51 @@ def test_a_refusal_is_the_refusal_and_ends_with_3(lamp: Shell) -> None:
 def test_an_index_that_is_not_there_says_how_to_make_it(lamp: Shell) -> None:
     done = lamp("query", "What?", "--index-dir", "other")
     assert done.code == 1
-    assert "Nothing was ingested in other yet: shortlist ingest PATH... --index-dir other" in done.err
-    assert "Nothing was ingested yet" in lamp("chat").err
+    assert "Nothing was ingested in other yet. Run: shortlist ingest PATH... --index-dir other" in done.err
+    assert f"Nothing was ingested in the project {lamp.folder} yet" in lamp("chat").err
 
 
-def test_without_an_index_folder_the_usual_one_is_taken(lamp: Shell) -> None:
+def test_b1_the_default_index_belongs_to_the_project(lamp: Shell) -> None:
+    question = "What colour is the lamp in the hall?"
     assert lamp("ingest", "lamps").code == 0
-    assert lamp("query", "What colour is the lamp in the hall?").code == 0
-    assert "documents" in lamp("ls").out
-    assert lamp("query", "-c", "documents", "What colour is the lamp in the hall?").code == 0
-    assert lamp("query", "-c", "documents", *INDEX, "What?").code == 2
+    assert lamp("query", question).code == 0
+    index = lamp("status", "--json").json["index"]
+    assert (index["project"], index["ingested"]) == (str(lamp.folder), True)
+    assert f"Index of {lamp.folder}: {index['path']}" in lamp("status", index["name"]).out
+    assert index["name"] in lamp("ls", "--quiet").out.splitlines()
+    assert lamp("query", "-c", index["name"], question).code == 0
+
+    other = Shell(lamp.folder.parent / "other")
+    (other.folder / "deep" / "down").mkdir(parents=True)
+    (other.folder / ".git").mkdir()
+    (other.folder / "hall.txt").write_text("The lamp in the hall is blue.")
+    other.environment = lamp.environment
+    done = other("query", question)
+    assert (done.code, done.out) == (1, "")
+    assert f"Nothing was ingested in the project {other.folder} yet" in done.err
+    assert other("ingest", "hall.txt").code == 0
+    other.folder = other.folder / "deep" / "down"
+    assert other("query", question).out.startswith("The lamp in the hall is blue.")
+    assert lamp("query", question).out.startswith("The lamp in the hall is green.")
+    assert other("status", "--json").json["index"]["name"] != index["name"]
+
+
+def test_b1_one_index_for_all_projects_is_an_option(lamp: Shell) -> None:
+    question = "What colour is the lamp in the hall?"
+    assert "PATH... --global" in lamp("query", "--global", question).err
+    assert lamp("ingest", "--global", "lamps").code == 0
+    other = Shell(lamp.folder / "lamps")
+    other.environment = lamp.environment
+    assert "--global uses it" in other("query", question).err
+    assert other("query", "--global", question).code == 0
+    assert other("query", "-c", "documents", question).code == 0
+    assert other("ingest", "--global", *INDEX, "hall.txt").code == 2
+    assert other("query", "-c", "documents", *INDEX, "What?").code == 2
+
+
+def test_b1_an_index_of_an_earlier_version_is_reached_with_global(lamp: Shell) -> None:
+    shortlist.ingest(lamp.folder / "lamps", "documents")[0].close()  # where every ingest went before
+    assert lamp("query", "--global", "What colour is the lamp in the hall?").code == 0
 
 
 def test_the_model_of_the_environment_is_asked_and_checked(lamp: Shell) -> None:

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from shortlist.types import Answer
 
 IndexDir = Annotated[
-    str | None, option("--index-dir", help="The folder of the index, instead of the usual one.", metavar="PATH")
+    str | None, option("--index-dir", help="Folder of the index, instead of that of this project.", metavar="PATH")
 ]
+Shared = Annotated[bool, option("--global", help="Use the index that all projects share, not that of this project.")]
 Agent = Annotated[bool, option("--agent", help="Let the model look further with tools before it answers.")]
 Extractive = Annotated[bool, option("--extractive", help="Answer with sentences of the documents; ask no model.")]
 Corpora = Annotated[
@@ -42,6 +43,7 @@ def ingest(
     out: Output,
     paths: Annotated[list[str], Argument(metavar="PATH...")],
     index_dir: IndexDir = None,
+    shared: Shared = False,
     embedder: Annotated[
         str | None, option("--embedder", help="The model of a new index, as build takes it.", metavar="MODEL")
     ] = None,
@@ -50,12 +52,15 @@ def ingest(
     ] = None,
 ) -> int:
     """Take files and folders into the index: what is new or changed is read, what is gone is removed."""
-    from shortlist.search.ingest import DEFAULT_NAME
     from shortlist.search.ingest import ingest as take_in
+    from shortlist.sources.places import GLOBAL_INDEX
 
+    if shared and index_dir:
+        raise WrongUsage("--global cannot be combined with --index-dir.")
+    name = GLOBAL_INDEX if shared else None
     began = time.perf_counter()
     with out.rates("ingesting", paths) as progress:
-        corpus, done = take_in(paths, DEFAULT_NAME, path=index_dir, embedder=embedder, engine=engine, progress=progress)
+        corpus, done = take_in(paths, name, path=index_dir, embedder=embedder, engine=engine, progress=progress)
     seconds = round(time.perf_counter() - began, 3)
     data = {"corpus": corpus.name, "index": str(corpus.path), "seconds": seconds, **done.to_dict()}
     data |= {key: corpus.info()[key] for key in ("documents", "passages")}
@@ -71,6 +76,7 @@ def query(
     agent: Agent = False,
     extractive: Extractive = False,
     index_dir: IndexDir = None,
+    shared: Shared = False,
     corpus: Corpora = None,
     k: TopK = 4,
 ) -> int:
@@ -79,7 +85,7 @@ def query(
     from shortlist.answer.ask import ask
 
     llm = _model(out, agent, extractive)
-    corpora = _corpora(out, index_dir, corpus)
+    corpora = _corpora(out, index_dir, shared, corpus)
     asked = " ".join(question)
     answer = agent_ask(corpora, asked, llm, k=k) if agent and llm else ask(corpora, asked, llm, k=k)
     out.show(answer.to_dict(), lambda screen: screen.answer(answer), [answer.text])
@@ -91,6 +97,7 @@ def chat(
     agent: Agent = False,
     extractive: Extractive = False,
     index_dir: IndexDir = None,
+    shared: Shared = False,
     corpus: Corpora = None,
     k: TopK = 4,
 ) -> int:
@@ -100,7 +107,7 @@ def chat(
     if out.as_json:
         raise WrongUsage("A chat has no end, and --json prints one document: ask with query --json instead.")
     llm = _model(out, agent, extractive)
-    talk = Chat(_corpora(out, index_dir, corpus), llm, agent=agent, k=k)
+    talk = Chat(_corpora(out, index_dir, shared, corpus), llm, agent=agent, k=k)
     if not sys.stdin.isatty():
         return _converse(out, talk)
     who = f"{llm.model} at {llm.url}" if llm else "sentences of the documents, since no language model is set up"
@@ -220,18 +227,22 @@ def _model(out: Output, agent: bool, extractive: bool) -> OpenAIChat | None:
     return llm
 
 
-def _corpora(out: Output, index_dir: str | None, names: list[str] | None) -> list[Corpus]:
-    """The corpora that are asked: those named, the one in a folder, or what was ingested."""
+def _corpora(out: Output, index_dir: str | None, shared: bool, names: list[str] | None) -> list[Corpus]:
+    """The corpora to ask: those named, the index in a folder, the shared one, or that of this project."""
     import shortlist
-    from shortlist.search.ingest import DEFAULT_NAME
+    from shortlist.index.home import kept_at
+    from shortlist.sources.places import GLOBAL_INDEX, project_index, project_root
 
-    if names and index_dir:
-        raise WrongUsage("Name either corpora or an index folder, not both.")
+    if sum(map(bool, (names, index_dir, shared))) > 1:
+        raise WrongUsage("Give only one of --corpus, --index-dir and --global.")
     if names:
         return opened(out, names_in(names))
     try:
-        return [shortlist.open_corpus(Path(index_dir).expanduser() if index_dir else DEFAULT_NAME)]
+        name = GLOBAL_INDEX if shared else project_index()
+        return [shortlist.open_corpus(Path(index_dir).expanduser() if index_dir else name)]
     except CorpusNotFound:
-        where = f" in {index_dir}" if index_dir else ""
-        again = f" --index-dir {index_dir}" if index_dir else ""
-        raise CorpusNotFound(f"Nothing was ingested{where} yet: shortlist ingest PATH...{again}") from None
+        where = index_dir or ("the shared index" if shared else f"the project {project_root()}")
+        how = f" --index-dir {index_dir}" if index_dir else " --global" * shared
+        has_shared = not index_dir and not shared and kept_at(GLOBAL_INDEX)
+        hint = " There is an index that all projects share: --global uses it." if has_shared else ""
+        raise CorpusNotFound(f"Nothing was ingested in {where} yet. Run: shortlist ingest PATH...{how}{hint}") from None

@@ -236,9 +236,9 @@ class Screen:
         if rows:
             self.say("To let one be used as it is now: shortlist mcp approve SERVER/TOOL", "dim")
 
-    def states(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    def states(self, data: Mapping[str, Any]) -> None:
         table = _table("name", "state", "a build would")
-        for row in rows:
+        for row in data["corpora"]:
             changes = row["changes"] or {}
             parts = [
                 f"{verb} {changes[what]:,}"
@@ -248,6 +248,9 @@ class Screen:
             state = Text(row["state"], _COLOURS.get(row["state"], "dim"))
             table.add_row(Text(row["name"], "bold"), state, row["problem"] or ", ".join(parts))
         self._print(table)
+        index = data["index"]
+        missing = "" if index["ingested"] else " (nothing was ingested yet)"
+        self._print(Text(f"Index of {index['project']}: {index['path']}{missing}"), soft_wrap=True)
 
     def facts(self, title: str, data: Mapping[str, Any]) -> None:
         self.say(title, "bold")
