@@ -65,6 +65,8 @@ def ingest(
     path: str | Path | None = None,
     embedder: EmbedderSpec = None,
     engine: str | None = None,
+    chunk_size: int | None = None,
+    chunk_overlap: int | None = None,
     progress: OnProgress | None = None,
     **options: Any,
 ) -> tuple[Corpus, Ingested]:
@@ -72,14 +74,20 @@ def ingest(
 
     Without a name it is the default index of this project: of the repository of the current folder, or of the folder
     itself. `path` is the folder of the corpus instead of the one that its name stands for; `engine` and options are
-    those of `create_corpus`. `progress` is called after each file.
+    those of `create_corpus`. With another chunk size or overlap than before, all that is stored is chunked again.
+    `progress` is called after each file.
     """
     name = name or (GLOBAL_INDEX if path else project_index())
     places = [Path(place).expanduser() for place in ([paths] if isinstance(paths, str | Path) else paths)]
     gone = [place for place in places if not place.exists()]
     if gone and kept_at(name, path) is None:
         raise SourceError(f"There is nothing at {gone[0]}.")
-    corpus = create_corpus(name, path=path, embedder=embedder, engine=engine, **options)
+    chunks = {"chunk_size": chunk_size, "chunk_overlap": chunk_overlap}
+    wanted: dict[str, Any] = {option: value for option, value in chunks.items() if value is not None}
+    is_new = kept_at(name, path) is None
+    corpus = create_corpus(name, path=path, embedder=embedder, engine=engine, **options, **(wanted if is_new else {}))
+    if any(getattr(corpus.config, option) != value for option, value in wanted.items()):
+        corpus.reindex(**wanted)
     done = Ingested()
     known = corpus.stamps()
     for place in places:

@@ -40,7 +40,7 @@ def llm_settings(folder: Path | None = None, *, files: bool = True) -> Llm:
     place = folder or Path.cwd()
     in_file: dict[str, Any] = {}
     if files and (place / FILE).is_file():
-        values = read_file(place / FILE)
+        values = read_file(place / FILE, only_ours=True)
         in_file = {key.removeprefix("llm."): value for key, value in values.items() if key.startswith("llm.")}
     environments = [("the environment", 2, os.environ), *([(".env", 1, _dotenv(place / ".env"))] if files else [])]
     ours, usual = _values(environments, OURS), _values(environments, USUAL)

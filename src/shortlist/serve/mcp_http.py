@@ -142,7 +142,7 @@ class Agents:
 
 def add_mcp(app: FastAPI, shelf: Shelf, llm: LLM | None, settings: Settings) -> Agents:
     """Add the route; its `life` belongs into that of the application."""
-    only, server = settings.server.corpora, settings.server
+    only, server, answers = settings.server.corpora, settings.server, settings.answers
     knows_callers = is_loopback(server.host) or server.token is not None
 
     def make() -> StreamableHTTPSessionManager:
@@ -159,7 +159,7 @@ def add_mcp(app: FastAPI, shelf: Shelf, llm: LLM | None, settings: Settings) -> 
         shelved = Shelved(shelf, all_stored=only is None)
         collection = Collection(gateway, shelved, with_skills=only is None or SKILLS in only)
         return StreamableHTTPSessionManager(
-            make_server(Door(collection, lambda: llm)),
+            make_server(Door(collection, lambda: llm, k=answers.top_k, threshold=answers.threshold)),
             json_response=True,
             stateless=True,
             security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the guard's work

@@ -35,6 +35,12 @@ VARIABLES = {
     "SHORTLIST_LLM_MODEL": "llm.model",
     "SHORTLIST_LLM_KEY": "llm.key",
     "SHORTLIST_LLM_FALLBACK": "llm.fallback",
+    "SHORTLIST_CHUNK_SIZE": "answers.chunk_size",
+    "SHORTLIST_CHUNK_OVERLAP": "answers.chunk_overlap",
+    "SHORTLIST_TOP_K": "answers.top_k",
+    "SHORTLIST_THRESHOLD": "answers.threshold",
+    "SHORTLIST_MEMORY_WINDOW_TURNS": "answers.memory_window_turns",
+    "SHORTLIST_AGENT_MAX_STEPS": "answers.agent_max_steps",
     "SHORTLIST_ENGINE_USER": "engine.user",
     "SHORTLIST_ENGINE_PASSWORD": "engine.password",
     "SHORTLIST_ENGINE_CERTIFICATE": "engine.certificate",
@@ -128,6 +134,17 @@ class Llm(Section):
     fallback: str = ""
 
 
+class Answers(Section):
+    """How files are chunked and questions answered. Without a threshold the calibrated one or 0.30 counts."""
+
+    chunk_size: int = Field(default=800, ge=50, le=100_000)
+    chunk_overlap: int = Field(default=120, ge=0, le=50_000)
+    top_k: int = Field(default=4, ge=1, le=20)
+    threshold: float | None = Field(default=None, ge=0, le=1)
+    memory_window_turns: int = Field(default=5, ge=0, le=50)
+    agent_max_steps: int = Field(default=5, ge=1, le=50)
+
+
 class Mcp(Section):
     """What agents get at /mcp, and which servers are upstream of it: those of the files, or the usual ones."""
 
@@ -150,6 +167,7 @@ SECTIONS: dict[str, type[Section]] = {
     "server": Server,
     "limits": Limits,
     "llm": Llm,
+    "answers": Answers,
     "mcp": Mcp,
     "engine": Engine,
 }
@@ -165,6 +183,7 @@ class Settings:
     server: Server = field(default_factory=Server)
     limits: Limits = field(default_factory=Limits)
     llm: Llm = field(default_factory=Llm)
+    answers: Answers = field(default_factory=Answers)
     mcp: Mcp = field(default_factory=Mcp)
     engine: Engine = field(default_factory=Engine)
     origins: Mapping[str, str] = field(default_factory=dict)
@@ -229,6 +248,21 @@ def load_settings(
     return settings
 
 
+def answer_settings(given: Mapping[str, Any] | None = None) -> Answers:
+    """The section `answers` for a command in this folder; `given` are its options, by key, None for those not given."""
+    in_file = read_file(Path(FILE), only_ours=True) if Path(FILE).is_file() else {}
+    said = [(key, value, FILE) for key, value in in_file.items()]
+    said += [(key, os.environ.get(variable, "").strip() or None, variable) for variable, key in VARIABLES.items()]
+    said += [(f"answers.{key}", value, f"--{key.replace('_', '-')}") for key, value in (given or {}).items()]
+    found = {key: (value, origin) for key, value, origin in said if key.startswith("answers.") and value is not None}
+    try:
+        return Answers.model_validate({key.partition(".")[2]: value for key, (value, _) in found.items()})
+    except ValidationError as error:
+        values, origins = ({key: pair[at] for key, pair in found.items()} for at in (0, 1))
+        wrong = [_sentence("answers", detail, values, origins) for detail in error.errors(include_url=False)]
+        raise InputError(" ".join(wrong)) from None
+
+
 def _withhold_key(values: dict[str, Any], origins: dict[str, str], in_file: Mapping[str, Any], file: str) -> None:
     """Keep a key of the environment from an address of the file, which may have come with a cloned repository."""
     url, origin = values.get("llm.url"), origins.get("llm.key")
@@ -269,8 +303,11 @@ def _refuse_strangers(server: Server) -> None:
         )
 
 
-def read_file(path: Path) -> dict[str, Any]:
-    """The values of a settings file by dotted key; relative paths in it are seen from its folder."""
+def read_file(path: Path, *, only_ours: bool = False) -> dict[str, Any]:
+    """The values of a settings file by dotted key; relative paths in it are seen from its folder.
+
+    With `only_ours` a file without any of our sections belongs to another program and has no values for us.
+    """
     import yaml  # noqa: PLC0415  # only where there is a file
 
     try:
@@ -283,7 +320,7 @@ def read_file(path: Path) -> dict[str, Any]:
         from shortlist.sources.parsed import in_a_line  # noqa: PLC0415  # brings all sources
 
         raise InputError(f"The settings file {path} is not valid YAML: {in_a_line(error)}.") from None
-    if data is None:
+    if data is None or (only_ours and not (isinstance(data, dict) and SECTIONS.keys() & data.keys())):
         return {}
     if not isinstance(data, dict):
         raise InputError(f"The settings file {path} must hold sections ({', '.join(SECTIONS)}), not {data!r}.")

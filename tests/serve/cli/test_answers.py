@@ -16,7 +16,7 @@ import pytest
 
 import shortlist
 from shortlist import REFUSAL
-from tests.answer.server import completion, failure, serving, streamed
+from tests.answer.server import Scripted, completion, event, failure, serving, streamed
 from tests.serve.cli.conftest import COMMAND, Shell
 
 INDEX = ("--index-dir", "index")
@@ -115,6 +115,44 @@ def test_b1_one_index_for_all_projects_is_an_option(lamp: Shell) -> None:
 def test_b1_an_index_of_an_earlier_version_is_reached_with_global(lamp: Shell) -> None:
     shortlist.ingest(lamp.folder / "lamps", "documents")[0].close()  # where every ingest went before
     assert lamp("query", "--global", "What colour is the lamp in the hall?").code == 0
+
+
+@pytest.mark.parametrize("how", ["option", "variable", "file"])
+def test_b9_what_is_shown_and_remembered_can_be_set(lamp: Shell, how: str) -> None:
+    given = {"top_k": "1", "threshold": "0", "memory_window_turns": "1", "agent_max_steps": "1"}
+    options = {"option": [f"--{key.replace('_', '-')}={value}" for key, value in given.items()]}.get(how, [])
+    if how == "variable":
+        lamp.environment |= {f"SHORTLIST_{key.upper()}": value for key, value in given.items()}
+    if how == "file":
+        text = "".join(f"  {key}: {value}\n" for key, value in given.items())
+        (lamp.folder / "settings.yaml").write_text(f"answers:\n{text}")
+    call = {"index": 0, "id": "1", "type": "function", "function": {"name": "list_sources", "arguments": "{}"}}
+    look = Scripted(body=[event({"choices": [{"delta": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]})])
+    with serving(*[look, streamed("It is green [hall.txt:whole].")] * 3) as server:
+        done = subprocess.run(
+            [*COMMAND, "chat", "--agent", *INDEX, *options],
+            cwd=lamp.folder,
+            env=lamp.environment | {"SHORTLIST_LLM_URL": server.url, "SHORTLIST_LLM_MODEL": "small"},
+            input="Zebra lamp?\nAnd the hall?\nAnd the attic?\n", capture_output=True, encoding="utf-8", timeout=120,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert ["tools" in asked for asked in server.asked] == [True, False] * 3  # one step, then the forced answer
+    first, *_, last = (server.asked[at]["messages"] for at in (0, 2, 4))
+    assert first[1]["content"].count("<passage ") == 1
+    assert [message["content"] for message in last[1:3]] == ["And the hall?", "It is green [hall.txt:whole]."]
+    assert len(last) == 4
+
+
+def test_b9_chunk_size_and_overlap_can_be_set_and_changed(lamp: Shell) -> None:
+    (lamp.folder / "lamps" / "long.txt").write_text("One more sentence. " * 100)
+    ingest = ("ingest", "lamps", *INDEX, "--json")
+    assert lamp(*ingest).json["passages"] == 6
+    assert lamp(*ingest, "--chunk-size", "200", "--chunk-overlap", "0").json["passages"] > 10
+    assert lamp(*ingest, SHORTLIST_CHUNK_SIZE="2000").json["passages"] == 4
+    assert lamp(*ingest).json["passages"] == 4  # it keeps what it was made with
+    wrong = lamp("ingest", "lamps", "--index-dir", "new", "--chunk-size", "100")
+    assert (wrong.code, "chunk_overlap (120)" in wrong.err) == (1, True)
+    assert lamp("query", "What lamp?", "--threshold", "7", *INDEX).code == 2
 
 
 def test_the_model_of_the_environment_is_asked_and_checked(lamp: Shell) -> None:

@@ -133,6 +133,23 @@ def test_an_agent_tells_its_steps_and_what_they_show(make: Make) -> None:
     assert (events[-1][1]["by"], events[-1][1]["steps"]) == ("agent", [events[1][1]])
 
 
+def test_b9_the_service_answers_by_its_settings(make: Make) -> None:
+    given = {"answers__top_k": 1, "answers__memory_window_turns": 1, "answers__agent_max_steps": 2}
+    turns = [{"question": f"Question {at}?", "answer": "Yes."} for at in range(8)]
+    looks = [calls(("list_sources", {}))] * 2
+    with serving(*looks, streamed(TRUE)) as server:
+        client = with_model(make, server.url, **given)
+        answer = client.post(ASK, json={**MOONS, "agent": True, "history": turns}).json()
+    assert len(server.asked) == 3
+    assert [asked.get("tools") is None for asked in server.asked] == [False, False, True]
+    said = [message["content"] for message in server.asked[0]["messages"][1:-1]]
+    assert said == ["Question 7?", "Yes."]
+    assert [item["label"] for item in answer["evidence"]] == ["mars.txt", "list_sources"]
+    strict = make(answers__threshold=1.0)
+    assert strict.post(ASK, json={"question": "Is a day on the planet long?"}).json()["by"] == "gate"
+    assert strict.post(ASK, json={"question": "Is a day on the planet long?", "threshold": 0}).json()["by"] == "extract"
+
+
 def test_an_agent_needs_a_model_and_says_so(client: TestClient) -> None:
     answer = client.post(ASK, json=MOONS | {"agent": True})
     assert (answer.status_code, "llm.url" in answer.json()["detail"]) == (422, True)
@@ -165,7 +182,7 @@ def test_what_fails_before_the_first_event_has_its_status(client: TestClient) ->
         {"k": 21},
         {"threshold": 2},
         {"llm": "mine"},
-        {"history": [{"question": "a", "answer": "b"}] * 6},
+        {"history": [{"question": "a", "answer": "b"}] * 51},
         {"history": [{"question": "a", "answer": "x" * 50_001}]},
     ],
 )

@@ -9,9 +9,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-from shortlist.errors import CorpusNotFound, ShortlistError
+from shortlist.errors import CorpusNotFound, InputError, ShortlistError
 from shortlist.serve.cli.declare import Argument, option
 from shortlist.serve.cli.names import names_in, opened
 from shortlist.serve.cli.output import ABSTAINED, ERROR, OK, Output, WrongUsage, write
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from shortlist.answer.chat import Chat
     from shortlist.answer.llm import OpenAIChat
     from shortlist.index.corpus import Corpus
+    from shortlist.serve.settings import Answers
     from shortlist.types import Answer
 
 IndexDir = Annotated[
@@ -32,7 +33,13 @@ Corpora = Annotated[
     list[str] | None,
     option("--corpus", "-c", help="A corpus to ask instead of what was ingested; repeat it.", metavar="NAME"),
 ]
-TopK = Annotated[int, option("-k", help="How many passages to show to the model.", least=1)]
+TopK = Annotated[int | None, option("-k", "--top-k", help="Maximum number of passages to show to the model.", least=1)]
+Threshold = Annotated[
+    float | None, option("--threshold", help="Least similarity of a passage to the question, 0 to 1.", metavar="X")
+]
+Steps = Annotated[
+    int | None, option("--agent-max-steps", help="Maximum number of replies before an agent must answer.", least=1)
+]
 
 PROMPT = "> "
 EXITS = ("/exit", "/quit")
@@ -50,6 +57,12 @@ def ingest(
     engine: Annotated[
         str | None, option("--engine", help="The cluster to keep a new index in, as build takes it.", metavar="URL")
     ] = None,
+    chunk_size: Annotated[
+        int | None, option("--chunk-size", help="Characters of a chunk; another one chunks the whole index again.")
+    ] = None,
+    chunk_overlap: Annotated[
+        int | None, option("--chunk-overlap", help="Characters that a chunk shares with the one before it.")
+    ] = None,
 ) -> int:
     """Take files and folders into the index: what is new or changed is read, what is gone is removed."""
     from shortlist.search.ingest import ingest as take_in
@@ -58,9 +71,14 @@ def ingest(
     if shared and index_dir:
         raise WrongUsage("--global cannot be combined with --index-dir.")
     name = GLOBAL_INDEX if shared else None
+    chunks = _settings({"chunk_size": chunk_size, "chunk_overlap": chunk_overlap}).model_dump(
+        include={"chunk_size", "chunk_overlap"}, exclude_unset=True
+    )
     began = time.perf_counter()
     with out.rates("ingesting", paths) as progress:
-        corpus, done = take_in(paths, name, path=index_dir, embedder=embedder, engine=engine, progress=progress)
+        corpus, done = take_in(
+            paths, name, path=index_dir, embedder=embedder, engine=engine, progress=progress, **chunks
+        )
     seconds = round(time.perf_counter() - began, 3)
     data = {"corpus": corpus.name, "index": str(corpus.path), "seconds": seconds, **done.to_dict()}
     data |= {key: corpus.info()[key] for key in ("documents", "passages")}
@@ -78,16 +96,23 @@ def query(
     index_dir: IndexDir = None,
     shared: Shared = False,
     corpus: Corpora = None,
-    k: TopK = 4,
+    k: TopK = None,
+    threshold: Threshold = None,
+    agent_max_steps: Steps = None,
 ) -> int:
     """Answer one question from the documents alone, with citations, or say that they do not tell."""
     from shortlist.answer.agent import agent_ask
     from shortlist.answer.ask import ask
 
+    options = _settings({"top_k": k, "threshold": threshold, "agent_max_steps": agent_max_steps})
     llm = _model(out, agent, extractive)
     corpora = _corpora(out, index_dir, shared, corpus)
     asked = " ".join(question)
-    answer = agent_ask(corpora, asked, llm, k=k) if agent and llm else ask(corpora, asked, llm, k=k)
+    shown: dict[str, Any] = {"k": options.top_k, "threshold": options.threshold}
+    if agent and llm:
+        answer = agent_ask(corpora, asked, llm, **shown, max_steps=options.agent_max_steps)
+    else:
+        answer = ask(corpora, asked, llm, **shown)
     out.show(answer.to_dict(), lambda screen: screen.answer(answer), [answer.text])
     return ABSTAINED if answer.refused else OK
 
@@ -99,15 +124,33 @@ def chat(
     index_dir: IndexDir = None,
     shared: Shared = False,
     corpus: Corpora = None,
-    k: TopK = 4,
+    k: TopK = None,
+    threshold: Threshold = None,
+    memory_window_turns: Annotated[
+        int | None, option("--memory-window-turns", help="Number of turns that are remembered.", least=0)
+    ] = None,
+    agent_max_steps: Steps = None,
 ) -> int:
     """Ask one question after another; /reset forgets what was said, /exit or Ctrl-D ends it."""
     from shortlist.answer.chat import Chat
 
     if out.as_json:
         raise WrongUsage("A chat has no end, and --json prints one document: ask with query --json instead.")
+    options = _settings({
+        "top_k": k, "threshold": threshold, "memory_window_turns": memory_window_turns,
+        "agent_max_steps": agent_max_steps,
+    })  # fmt: skip
     llm = _model(out, agent, extractive)
-    talk = Chat(_corpora(out, index_dir, shared, corpus), llm, agent=agent, k=k)
+    more = {"max_steps": options.agent_max_steps} if agent else {}
+    talk = Chat(
+        _corpora(out, index_dir, shared, corpus),
+        llm,
+        agent=agent,
+        window_turns=options.memory_window_turns,
+        k=options.top_k,
+        threshold=options.threshold,
+        **more,
+    )
     if not sys.stdin.isatty():
         return _converse(out, talk)
     who = f"{llm.model} at {llm.url}" if llm else "sentences of the documents, since no language model is set up"
@@ -205,6 +248,16 @@ def _line_editing() -> Iterator[None]:
         with suppress(OSError):
             file.parent.mkdir(parents=True, exist_ok=True)
             readline.write_history_file(file)
+
+
+def _settings(given: dict[str, Any]) -> Answers:
+    """The settings of answers in force, these options first."""
+    from shortlist.serve.settings import answer_settings
+
+    try:
+        return answer_settings(given)
+    except InputError as error:
+        raise (WrongUsage(str(error)) if str(error).startswith("--") else error) from None
 
 
 def _model(out: Output, agent: bool, extractive: bool) -> OpenAIChat | None:
