@@ -387,6 +387,7 @@ class Answer:
     """What the documents say: claims that are all cited, or the refusal; with what was shown, dropped and spent.
 
     `by` tells who answered: "extract", "llm", "agent", or "gate" where nothing came near and nobody was asked.
+    `broke_off` is why a model's reply ended early; the answer then holds what was verified until there.
     """
 
     question: str
@@ -400,6 +401,7 @@ class Answer:
     usage: Mapping[str, int] = field(default_factory=dict)
     steps: list[Mapping[str, Any]] = field(default_factory=list)
     """The tool calls of an agent: name, arguments, and the error if there was one."""
+    broke_off: str = ""
 
     def __str__(self) -> str:
         return self.text
@@ -416,17 +418,22 @@ class Answer:
             "dropped": [asdict(item) for item in self.dropped],
             "usage": dict(self.usage),
             "steps": [dict(step) for step in self.steps],
+            "broke_off": self.broke_off,
         }
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a language model answered; `tool_calls` as in the chat-completions format, `model` the one that answered."""
+    """What a language model answered; `tool_calls` as in the chat-completions format, `model` the one that answered.
+
+    `broke_off` is why it ended early, or empty.
+    """
 
     text: str
     tool_calls: Sequence[Mapping[str, Any]] = ()
     usage: Mapping[str, int] = field(default_factory=dict)
     model: str = ""
+    broke_off: str = ""
 
 
 @dataclass(frozen=True, eq=False)

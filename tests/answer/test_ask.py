@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from shortlist import (
     REFUSAL,
     Chat,
     Corpus,
+    CorpusSource,
     Document,
     InputError,
     LLMError,
@@ -23,9 +25,13 @@ from shortlist import (
     ScriptedLLM,
     agent_ask,
     ask,
+    build,
 )
 from shortlist.answer.agent import LONGEST_RESULT, MAX_CALLS
+from shortlist.answer.evidence import gather
 from shortlist.answer.prompts import SYSTEM, passages
+from shortlist.search.retrieve import search_passages
+from shortlist.types import Messages
 from tests.answer.test_citations import shown
 
 MOONS = {
@@ -159,6 +165,37 @@ def test_what_goes_wrong_with_the_model_is_raised() -> None:
         ask(MOONS, "How many moons does Mars have?", ScriptedLLM(LLMError("down")))
 
 
+class BreakingLLM(ScriptedLLM):
+    """Streams the text of its reply, then fails."""
+
+    def stream(self, messages: Messages, on_text: Callable[[str], None], tools: Messages = ()) -> Reply:
+        super().stream(messages, on_text, tools)
+        raise LLMError("The connection was lost.")
+
+
+@pytest.mark.parametrize("asking", [ask, agent_ask])
+@pytest.mark.parametrize(
+    ("heard", "kept"),
+    [
+        ("Mars has two moons [mars.txt:whole]. They were found", "Mars has two moons [mars.txt:whole]."),
+        ("Mars has two moons [mars.txt:whole].", "Mars has two moons [mars.txt:whole]."),
+        ("Mars has two moons [mars.txt:whole]. They are [mars.txt:whole]", "Mars has two moons [mars.txt:whole]."),
+    ],
+)
+def test_b11_of_an_answer_that_breaks_off_the_verified_sentences_are_kept(asking: Any, heard: str, kept: str) -> None:
+    told: list[str] = []
+    answer = asking(MOONS, "How many moons does Mars have?", BreakingLLM(heard), on_text=told.append)
+    assert answer.text == kept == "".join(told)
+    assert (answer.refused, answer.broke_off) == (False, "The connection was lost.")
+    assert answer.to_dict()["broke_off"] == answer.broke_off
+
+
+@pytest.mark.parametrize("heard", ["", "Mars has two", "Galileo saw them. "])
+def test_b11_an_answer_that_breaks_off_with_nothing_verified_is_an_error(heard: str) -> None:
+    with pytest.raises(LLMError, match="connection was lost"):
+        ask(MOONS, "How many moons does Mars have?", BreakingLLM(heard), on_text=lambda text: None)
+
+
 def test_a_long_text_is_shown_where_the_words_of_the_question_stand() -> None:
     text = "Filler about nothing at all. " * 400 + "The keeper of the lighthouse was Mrs Dunn. " + "More filler. " * 400
     answer = ask([text], "Who was the keeper of the lighthouse?", threshold=0.0)
@@ -265,7 +302,7 @@ def test_an_agent_looks_further_and_cites_what_its_tools_have_shown() -> None:
         (("retrieve", {}), "needs 'query'"),
         (("retrieve", {"query": "x", "top": 5}), "does not take 'top'"),
         (("retrieve", {"query": "x", "source": "gone.txt"}), "There is no source 'gone.txt'"),
-        (("keyword_search", {"pattern": "***"}), "needs a text"),
+        (("keyword_search", {"pattern": "  "}), "needs a text"),
         (("keyword_search", {"pattern": 7}), "needs a text"),
         (("get_neighbors", {"source": "mars.txt", "locator": "page=2"}), "There is no passage 'page=2'"),
         (("get_neighbors", {"source": "mars.txt", "locator": "whole", "before": -1}), "before is how many"),
@@ -332,6 +369,23 @@ def test_the_tools_of_an_agent_heed_its_filter() -> None:
     answer = agent_ask(corpus, "What is the secret code?", llm, filter={"who": "open"})
     assert "secret" not in "".join(message["content"] for message in llm.heard[1] if message["role"] == "tool")
     assert answer.text == "It is 7 [open.txt:whole]."
+
+
+def test_b8_neighbours_are_shown_with_their_own_nearness_to_the_question(tmp_path: Path) -> None:
+    parts = ["The lamp in the hall is green. " * 24, "The lamp in the attic was made in 1950. " * 18, "Doors. " * 60]
+    (tmp_path / "house.txt").write_text("".join(parts))
+    corpus = build(CorpusSource.from_files(tmp_path), in_memory=True)
+    offsets = [one.locator for one in search_passages(corpus, "lamp doors", k=9)]
+    question = "When was the lamp in the attic made?"
+    llm = ScriptedLLM(
+        [("get_neighbors", {"source": "house.txt", "locator": "whole", "after": 3})],
+        "In 1950 [house.txt:whole;offset=0].",
+    )
+    shown = agent_ask(corpus, question, llm, k=1, threshold=2.0).evidence
+    assert sorted(item.locator for item in shown) == sorted(offsets)
+    expected = {hit.locator: near for hit, near in gather(corpus, question, k=9, threshold=-1.0).hits}
+    assert {item.locator: item.score for item in shown} == expected
+    assert max(expected.values()) > 0.3
 
 
 def test_an_agent_needs_a_model() -> None:

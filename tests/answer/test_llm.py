@@ -58,7 +58,42 @@ def test_the_server_may_say_how_long_to_wait() -> None:
     script = [failure(429, Retry_After="7"), failure(503, Retry_After="999"), completion("Now.")]
     with serving(*script) as server:
         assert model(server.url, waits).complete(ASKED).text == "Now."
-    assert waits == [7.0, 60.0]
+    assert waits == [7.0, 20.0]
+
+
+def test_b11_a_wait_is_reported_before_it_begins() -> None:
+    happened: list[str] = []
+    with serving(failure(429, "busy", Retry_After="300"), failure(429, Retry_After="0"), completion("Now.")) as server:
+        OpenAIChat(
+            server.url, "small", pause=lambda seconds: happened.append(f"{seconds:g}"), on_wait=happened.append
+        ).complete(ASKED)
+    reported, *waits = happened
+    assert waits == ["20", "0"]
+    assert "answered 429: busy. Trying again in 20 s (try 2 of 4)." in reported
+
+
+def test_b11_a_wait_is_logged_unless_the_caller_listens(caplog: pytest.LogCaptureFixture) -> None:
+    with serving(failure(429, Retry_After="5"), completion("Now.")) as server:
+        model(server.url).complete(ASKED)
+    assert ["Trying again in 5 s" in message for message in caplog.messages] == [True]
+
+
+def test_b11_the_fallback_is_asked_at_once_when_the_server_demands_a_long_wait() -> None:
+    waits = Waits()
+    with serving(failure(429, Retry_After="300"), completion("From the other.")) as server:
+        assert model(server.url, waits, fallback="other").complete(ASKED).text == "From the other."
+    assert waits == []
+
+
+@pytest.mark.parametrize("script", [failure(500), failure(504), Scripted(waits=0.6)], ids=["500", "504", "timeout"])
+@pytest.mark.parametrize("stream", [False, True])
+def test_b11_a_failing_model_is_not_tried_again_but_the_fallback_is_asked(script: Scripted, stream: bool) -> None:
+    answers = streamed("From the other.") if stream else completion("From the other.")
+    with serving(script, answers) as server:
+        llm = model(server.url, fallback="other", read_seconds=0.3)
+        reply = llm.stream(ASKED, lambda text: None) if stream else llm.complete(ASKED)
+    assert reply.text == "From the other."
+    assert [asked["model"] for asked in server.asked] == ["small", "other"]
 
 
 def test_a_date_to_wait_for_that_has_passed_is_no_wait() -> None:

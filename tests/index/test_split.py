@@ -11,7 +11,7 @@ from shortlist.types import Document
 
 
 def test_tools_and_texts_stay_whole() -> None:
-    for kind in ("text", "tool", "row"):
+    for kind in ("text", "tool"):
         assert split(Document("a", "", "word " * 1000, kind=kind)) == [Piece("whole")]
 
 
@@ -33,6 +33,13 @@ def test_a_long_file_falls_into_windows_with_offsets() -> None:
 def test_a_page_keeps_its_own_locator() -> None:
     pieces = split(Document("a", "", "word " * 300, kind="page", locator="page=3"))
     assert pieces[0].locator == "page=3;offset=0"
+
+
+def test_b3_a_long_row_is_chunked_and_a_short_one_keeps_its_locator() -> None:
+    pieces = split(Document("a", "", "word " * 300, kind="row", locator="row=3"))
+    assert pieces[0].locator == "row=3;offset=0"
+    assert len(pieces) == 3
+    assert split(Document("a", "", "name: Ada", kind="row", locator="row=3")) == [Piece("row=3")]
 
 
 def test_a_skill_shows_its_description_first() -> None:

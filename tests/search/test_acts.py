@@ -57,15 +57,17 @@ def test_retrieval_can_be_kept_to_a_source_named_by_the_end_of_its_path(corpus: 
     [
         ("euro", ["notes.txt whole"]),
         ("STRASSE", ["notes.txt whole"]),
-        ("the*euro", ["notes.txt whole"]),
-        ("the total*this", []),
-        ("ada|bob", ["rows.csv row=1", "rows.csv row=2"]),
+        ("the*euro", []),
+        ("ada|bob", []),
+        ("name: ada | CITY", ["rows.csv row=1"]),
         ("city: gera", ["rows.csv row=2"]),
         ("(a+)+$", []),
         ("nowhere", []),
     ],
 )
-def test_words_are_looked_for_whatever_their_case(corpus: Corpus, pattern: str, found: list[str]) -> None:
+def test_b10_keyword_search_is_a_substring_scan_that_ignores_case(
+    corpus: Corpus, pattern: str, found: list[str]
+) -> None:
     result = acts.keyword_search(corpus, pattern)
     assert names(result) == found
     assert result["complete"] is True
@@ -78,7 +80,7 @@ def test_looking_for_words_has_limits(corpus: Corpus, monkeypatch: pytest.Monkey
     monkeypatch.setattr(acts, "MOST_SECONDS", -1.0)
     monkeypatch.setattr(acts, "_MEASURED_EVERY", 1)
     assert acts.keyword_search(corpus, "bob") == {"pattern": "bob", "passages": [], "complete": False}
-    for pattern in ("", " * | ", "x" * 501):
+    for pattern in ("", "  ", "x" * 501):
         with pytest.raises(InputError):
             acts.keyword_search(corpus, pattern)
 
@@ -88,10 +90,6 @@ def test_a_match_in_a_long_text_is_shown_with_what_stands_around_it() -> None:
     (found,) = acts.keyword_search([text], "NEEDLE")["passages"]
     assert "needle" in found["text"]
     assert len(found["text"]) == acts.SNIPPET
-
-
-def test_a_pattern_of_many_stars_ends_soon() -> None:
-    assert acts.keyword_search(["ab" * 200_000], "a*" * 200 + "c")["passages"] == []
 
 
 def test_neighbours_are_those_of_the_same_record_three_each_way_at_most(corpus: Corpus) -> None:

@@ -29,6 +29,8 @@ from shortlist import (
     open_corpus,
     search,
 )
+from shortlist.index.home import kept_at
+from shortlist.index.places import stored_corpora
 
 FRUIT = {"apple": "A red apple.", "pear": "A green pear.", "plum": "A blue plum."}
 
@@ -146,6 +148,21 @@ def test_a_source_that_fails_in_the_middle_changes_nothing() -> None:
     with pytest.raises(SourceError, match="the line is dead"):
         built(CorpusSource("fruit", "mine", failing))
     assert built(FRUIT) == Changes(unchanged=3)
+
+
+@pytest.mark.parametrize("name", ["docs:nowhere", "tools:nowhere.yaml"])
+def test_a_source_that_cannot_be_read_leaves_no_corpus_behind(name: str) -> None:
+    with pytest.raises(SourceError, match="nowhere"):
+        search(name, "lamp")
+    assert stored_corpora() == {}
+    assert kept_at(name) is None
+
+
+def test_a_source_that_cannot_be_read_leaves_an_empty_corpus_that_was_there(tmp_path: Path) -> None:
+    build([], "empty", embedder="none").close()
+    with pytest.raises(SourceError):
+        build(CorpusSource.from_files(tmp_path / "nowhere"), "empty")
+    assert list(stored_corpora()) == ["empty"]
 
 
 def test_a_list_a_mapping_and_a_source_build_the_same_texts() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -12,8 +14,10 @@ import pytest
 
 import shortlist
 from shortlist import Corpus, SourceError, ask, ingest
+from shortlist.search import acts
 from shortlist.search import ingest as ingest_module
-from tests.sources.samples import docx, pdf
+from shortlist.sources.places import is_of_another_project, project_index
+from tests.sources.samples import IMAGE, docx, pdf, write, xlsx
 
 PAGES = ["The ship Aurora was built in 1911.", "The captain of the Aurora was Ann Lee."]
 LOG = f"The voyage of the Aurora began in Bergen. {'Nothing happened that day. ' * 60}It ended in Oslo."
@@ -229,3 +233,62 @@ def test_a_file_that_holds_no_text_any_more_is_no_longer_found(tmp_path: Path) -
     corpus, done = ingest(file, path=index)
     assert (done.read, done.skipped, corpus.ids()) == (0, 1, [])
     corpus.close()
+
+
+FACT = "The vault code is kept by Admiral Ngata."
+LONG = "Nothing much happened on that day. " * 177 + FACT  # 6,235 characters
+
+
+@pytest.mark.parametrize("name", ["log.csv", "log.json", "log.jsonl", "log.xlsx"])
+def test_b3_a_fact_at_the_end_of_a_long_row_is_found_cited_and_read_by_its_locator(name: str, tmp_path: Path) -> None:
+    row = json.dumps({"day": "1", "entry": LONG})
+    data: dict[str, str | bytes] = {
+        "log.csv": f'day,entry\n1,"{LONG}"\n2,quiet\n',
+        "log.json": f'[{row}, {{"day": "2"}}]',
+        "log.jsonl": f'{row}\n{{"day": "2"}}\n',
+        "log.xlsx": xlsx({"Log": [["day", "entry"], ["1", LONG], ["2", "quiet"]]}),
+    }
+    corpus, done = ingest(write(tmp_path / "data", {name: data[name]}), path=tmp_path / "index")
+    assert (done.pages, done.chunks) == (2, 11)
+    answer = ask(corpus, "Who keeps the vault code?")
+    cited = answer.sentences[0].citations[0].locator
+    assert re.fullmatch(r"(sheet=Log;)?row=1;offset=\d+", cited)
+    assert FACT in answer.text
+    assert acts.read(corpus, answer.evidence[0].id, cited)["text"].endswith(FACT)
+    short = acts.keyword_search(corpus, "day: 2")["passages"][0]["locator"]
+    assert short.removeprefix("sheet=Log;") == "row=2"
+    near = acts.get_neighbors(corpus, name, cited, 3, 3)["passages"]
+    assert {one["locator"].partition(";offset")[0].removeprefix("sheet=Log;") for one in near} == {"row=1"}
+
+
+def test_b4_a_pdf_with_a_scanned_page_keeps_its_other_pages(tmp_path: Path) -> None:
+    write(tmp_path / "data", {"scan.pdf": pdf(["The lamp is green.", IMAGE])})
+    corpus, done = ingest(tmp_path / "data", path=tmp_path / "index")
+    assert (len(corpus), done.removed, len(done.failed)) == (1, 0, 1)
+
+
+def test_b4_broken_json_is_searchable_and_reported_every_time(tmp_path: Path) -> None:
+    folder = write(tmp_path / "data", {"broken.json": '{"lamp": "green"', "fine.txt": "A red door."})
+    for _ in range(2):
+        corpus, done = ingest(folder, path=tmp_path / "index")
+        (problem,) = done.failed
+        assert problem.id.endswith("broken.json#whole")
+        assert len(corpus) == 2
+    (folder / "broken.json").write_text('{"lamp": "green"}')
+    assert ingest(folder, path=tmp_path / "index")[1].failed == []
+
+
+def test_b1_without_a_name_the_index_is_that_of_the_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = []
+    for folder in ("one/docs", "two/docs", "two/docs/a, b"):
+        (tmp_path / folder).mkdir(parents=True)
+        monkeypatch.chdir(tmp_path / folder)
+        names.append(ingest(write(tmp_path / "data", {"a.txt": "A red door."}))[0].name)
+    assert len(set(names)) == 3
+    assert names[2].startswith("documents@a-b-")
+    (tmp_path / "two" / ".git").mkdir()
+    monkeypatch.chdir(tmp_path / "two")
+    root = project_index()
+    monkeypatch.chdir(tmp_path / "two" / "docs")
+    assert project_index() == root
+    assert [is_of_another_project(name) for name in (root, names[0], "documents")] == [False, True, False]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from shortlist import Changes, CorpusSource, Document, InputError, Problem, SourceError, build, search
+from shortlist import Changes, CorpusSource, Document, InputError, Problem, SourceError, build, ingest, search
 from shortlist.sources import files as files_module
 from shortlist.sources import reading
 from tests.sources.samples import docx, pdf, write, xlsx
@@ -53,7 +53,6 @@ def test_files_come_in_a_stable_order(tmp_path: Path) -> None:
         ("a.md", "#no-space is a tag\n", "a.md"),
         ("a.md", "No heading at all.", "a.md"),
         ("a.md", "#\nA line after an empty heading.\n", "a.md"),
-        ("a.md", "", "a.md"),
         ("a.txt", "# Not a heading here\n", "a.txt"),
         ("a.py", "# A comment\n", "a.py"),
         ("a.md", "\ufeff# After a byte order mark\n", "After a byte order mark"),
@@ -74,10 +73,11 @@ def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
     assert document.content == "apple"
 
 
-def test_an_empty_file_is_an_empty_document(tmp_path: Path) -> None:
-    (document,) = read(write(tmp_path, {"a.txt": ""})).values()
-    assert isinstance(document, Document)
-    assert document.content == ""
+def test_b2_an_empty_file_is_no_document(tmp_path: Path) -> None:
+    files = {"a.txt": "", "b.md": " \n\t\n", "c.json": "\n", "d.html": "<html></html>", "e.txt": "text"}
+    assert names(write(tmp_path, files)) == ["e.txt"]
+    _, done = ingest(tmp_path, path=tmp_path.parent / "index")
+    assert (done.read, done.skipped, done.failed) == (1, 4, [])
 
 
 def test_files_without_text_are_left_out(tmp_path: Path) -> None:

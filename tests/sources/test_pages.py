@@ -61,9 +61,9 @@ def test_a_scanned_pdf_is_a_problem_that_says_what_to_do(tmp_path: Path) -> None
 
 def test_scanned_pages_among_others_are_named_and_the_others_go_in(tmp_path: Path) -> None:
     found = read(tmp_path, "a.pdf", pdf([IMAGE, "Text.", "", IMAGE]))
-    assert [item.id for item in found] == ["a.pdf#page=2", "a.pdf"]
+    assert [item.id for item in found] == ["a.pdf#page=2", "a.pdf#page=1"]
     problem = "These pages hold images but no text layer: 1, 4. Run OCR on it first."
-    assert found[1] == Problem("a.pdf", problem)
+    assert found[1] == Problem("a.pdf#page=1", problem)
 
 
 def test_a_pdf_with_a_password_is_a_problem_and_one_with_an_empty_password_opens(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_what_pdfium_cannot_open_is_read_by_pypdf(
 
     monkeypatch.setattr(pypdfium2, "PdfDocument", refuse)
     found = read(tmp_path, "a.pdf", pdf(["One.", IMAGE, "Three."]))
-    assert [item.id for item in found] == ["a.pdf#page=1", "a.pdf#page=3", "a.pdf"]
+    assert [item.id for item in found] == ["a.pdf#page=1", "a.pdf#page=3", "a.pdf#page=2"]
     assert reason(tmp_path, "b.pdf", encrypted_pdf(pdf(["Text."]), "secret")).startswith("It is encrypted")
     assert document(tmp_path, "c.pdf", encrypted_pdf(pdf(["Text."]), "")).content == "Text."
 
@@ -187,7 +187,7 @@ def test_a_docx_is_titled_by_its_properties_its_first_heading_or_its_name(tmp_pa
     assert document(tmp_path, "a.docx", docx(["# Heading"], title="Property")).title == "Property"
     assert document(tmp_path, "a.docx", docx(["## Section", "# Heading"])).title == "Heading"
     assert document(tmp_path, "a.docx", docx(["Text."])).title == "a.docx"
-    assert document(tmp_path, "a.docx", docx([])).content == ""
+    assert read(tmp_path, "a.docx", docx([])) == []
 
 
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
@@ -275,8 +275,6 @@ def test_html_is_its_title_and_what_a_reader_sees(tmp_path: Path) -> None:
         ("<div><p>unclosed <div attr='x", "a.html", "unclosed"),
         ("&lt;p&gt; &#8364; &eacute; &nosuch;", "a.html", "<p> € é &nosuch;"),
         ("no markup at all", "a.html", "no markup at all"),
-        ("<script>only()</script>", "a.html", ""),
-        ("", "a.html", ""),
         ("<svg><title>icon</title></svg><p>x", "a.html", "x"),
         ("<p>a</p>" + "<!--" * 5, "a.html", "a"),
     ],

@@ -65,7 +65,6 @@ def test_each_row_of_a_csv_is_a_document(tmp_path: Path) -> None:
         ("a,b\n, \n1,\n", ["a: 1"]),
         ("a\nx\ny\n", ["a: x", "a: y"]),
         ("a,b\n1\0,2\n", ["a: 1 | b: 2"]),
-        ('a,b\n1,"never closed\n2,3\n', ["a: 1 | b: never closed\n2,3"]),
         ("a,b\n1,2\n".encode("utf-16"), ["a: 1 | b: 2"]),
         ("naïve;ça\nété;où\n".encode("latin-1"), ["naïve: été | ça: où"]),
         ("имя,город\nИван,Москва\n".encode("cp1251"), ["имя: Иван | город: Москва"]),
@@ -91,6 +90,22 @@ def test_a_quote_that_swallows_the_rest_is_named_and_the_rows_before_go_in(tmp_p
     assert isinstance(found[1], Problem)
     assert found[1].reason.startswith("From line ")
     assert found[1].reason.endswith("Is a quote left open?")
+
+
+@pytest.mark.parametrize(
+    ("rows", "lines", "ids"),
+    [
+        ('1,"never closed\n2,3\n', "2 to 3", ["a.csv#row=1", "a.csv#row=1"]),
+        ('1,2\n\n3,"open\n4,5\n6,"7"\n8,9\n', "4 to 6", ["a.csv#row=1", "a.csv#row=2", "a.csv#row=2", "a.csv#row=3"]),
+    ],
+)
+def test_b4_an_open_quote_in_a_csv_is_reported_with_the_lines_it_merged(
+    tmp_path: Path, rows: str, lines: str, ids: list[str]
+) -> None:
+    found = read(tmp_path, "a.csv", f"a,b\n{rows}")
+    assert [item.id for item in found] == ids
+    (problem,) = [item for item in found if isinstance(item, Problem)]
+    assert f"lines {lines} were indexed as one row" in problem.reason
 
 
 @pytest.mark.parametrize(("name", "line"), [("a.csv", "1,2,3\n"), ("a.jsonl", '{"a": 1}\n')])
@@ -169,18 +184,20 @@ def test_a_list_of_objects_is_rows(tmp_path: Path) -> None:
         assert (item.id, item.locator, item.content) == (f"a.json#row={number}", f"row={number}", f"n: {number}")
 
 
-@pytest.mark.parametrize(
-    "data", ['{"name": "x"}', "[]", "[1, 2]", '[{"a": 1}, 2]', "true", "// a comment\n{}", '{"cut": ', ""]
-)
+@pytest.mark.parametrize("data", ['{"name": "x"}', "[]", "[1, 2]", '[{"a": 1}, 2]', "true"])
 def test_any_other_json_is_one_document_as_it_stands(tmp_path: Path, data: str) -> None:
     (found,) = read(tmp_path, "a.json", data)
     assert isinstance(found, Document)
     assert (found.id, found.content, found.kind, found.locator) == ("a.json", data, "file", "whole")
 
 
-def test_a_broken_list_is_a_problem(tmp_path: Path) -> None:
-    assert reason(tmp_path, "a.json", '[{"a": 1},\n{"a": ').startswith("It is not valid JSON: Expecting value: line 2")
-    assert reason(tmp_path, "a.json", "[" * 100_000).startswith("It is not valid JSON: ")
+@pytest.mark.parametrize("data", ['[{"a": 1},\n{"a": ', '{"cut": ', "// a comment\n{}", "[" * 100_000], ids=len)
+def test_b4_json_that_is_not_valid_is_indexed_as_text_and_reported(tmp_path: Path, data: str) -> None:
+    document, problem = read(tmp_path, "a.json", data)
+    assert isinstance(document, Document)
+    assert isinstance(problem, Problem)
+    assert (document.id, document.content, problem.id) == ("a.json", data, "a.json#whole")
+    assert problem.reason.startswith("It is not valid JSON (")
 
 
 # Spreadsheets

@@ -164,7 +164,7 @@ def test_a_file_with_a_document_that_could_not_be_stored_is_tried_again(tmp_path
 def test_a_new_version_of_the_loaders_reads_everything_again(
     folder: Path, corpus: Corpus, opened: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files_module, "VERSION", 2)
+    monkeypatch.setattr(files_module, "VERSION", files_module.VERSION + 1)
     assert corpus.sync(CorpusSource.from_files(folder)) == Changes(unchanged=3, skipped=1)
     assert opened == ["a.txt", "b.csv", "c.bin"]
 

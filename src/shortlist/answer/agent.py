@@ -9,7 +9,7 @@ from typing import Any
 
 from shortlist.answer.ask import OnEvidence, OnText, answered, hint_of, opened, refusal, say, tell
 from shortlist.answer.citations import Stream
-from shortlist.answer.evidence import LONGEST_PASSAGE, K, Shown, as_shown, gather
+from shortlist.answer.evidence import LONGEST_PASSAGE, K, Shown, as_shown, gather, nearness_in
 from shortlist.answer.llm import add_usage
 from shortlist.answer.memory import Memory
 from shortlist.answer.prompts import FORCED, messages, passages
@@ -47,8 +47,7 @@ TOOLS = [
     ),
     _tool(
         "keyword_search",
-        "Find passages that hold a text, whatever the case of its letters. * stands for anything on a line, | stands "
-        "between alternatives.",
+        "Find passages that contain a text, character for character, ignoring case.",
         ["pattern"],
         pattern=_TEXT,
         source=_TEXT,
@@ -87,7 +86,7 @@ def agent_ask(
     if llm is None:
         raise InputError("An agent needs a language model: pass llm=..., or use ask without one.")
     corpora = opened(corpus, question)
-    toolbox = _Toolbox(corpora, k, threshold, filter, Shown(on_evidence), on_step)
+    toolbox = _Toolbox(corpora, question, k, threshold, filter, Shown(on_evidence), on_step)
     if question.strip():
         gathered = gather(corpora, question, k, threshold, filter, hint_of(memory))
         toolbox.shown.add_hits(gathered.hits)
@@ -122,13 +121,14 @@ class _Toolbox:
     def __init__(
         self,
         corpora: list[Corpus],
+        question: str,
         k: int,
         threshold: float | None,
         filter: Filter | None,
         shown: Shown,
         on_step: OnStep | None,
     ) -> None:
-        self._corpora = corpora
+        self._corpora, self._question = corpora, question
         self._k, self._threshold, self._filter = k, threshold, filter
         self.shown = shown
         self._on_step = on_step
@@ -203,7 +203,8 @@ class _Toolbox:
         known = next((one for one in self.shown.items if source in (one.label, one.source)), None)
         name = known.source if known else source
         found = acts.get_neighbors(self._corpora, name, locator, before, after, self._filter)
-        near = [{"score": known.score if known else 0.0, **one} for one in found["passages"]]
+        scores = nearness_in(self._corpora, self._question, found["passages"][0]["id"])
+        near = [one | {"score": scores.get(one["locator"], 0.0)} for one in found["passages"]]
         return self._show(near, "It has no neighbours.")
 
     def _show(self, found: Sequence[Mapping[str, Any]], otherwise: str) -> str:

@@ -11,7 +11,7 @@ from shortlist.answer.extract import ANSWER_FROM, Candidate, Extract, extract
 from shortlist.answer.llm import add_usage
 from shortlist.answer.memory import Memory
 from shortlist.answer.prompts import REFUSAL, messages
-from shortlist.errors import InputError
+from shortlist.errors import InputError, LLMError
 from shortlist.index.corpus import Corpus
 from shortlist.search.corpora import Searchable, resolve
 from shortlist.search.filter import Filter
@@ -71,9 +71,18 @@ def hint_of(memory: Memory | None) -> str:
 
 
 def say(llm: LLM, talk: Messages, tools: Messages, stream: Stream) -> Reply:
-    """Ask a model, and listen while it speaks where somebody wants to hear it."""
+    """Ask a model, and listen while it speaks where somebody wants to hear it.
+
+    Of a reply that breaks off, the sentences that are complete and verified are kept; without any it is an error.
+    """
     if stream.on_text and isinstance(llm, StreamingLLM):
-        return llm.stream(talk, stream.hear, tools)
+        try:
+            return llm.stream(talk, stream.hear, tools)
+        except LLMError as error:
+            text = stream.complete_sentences()
+            if not text:
+                raise
+            return Reply(text, broke_off=str(error))
     return llm.complete(talk, tools) if tools else llm.complete(talk)
 
 
@@ -90,6 +99,7 @@ def answered(question: str, reply: Reply, shown: Shown, by: str, usage: dict[str
         by=by,
         dropped=checked.dropped,
         usage=usage,
+        broke_off=reply.broke_off,
     )
 
 

@@ -37,6 +37,7 @@ _OPENER = re.compile(
     r"files?))(?: (?:provided|given|above|shown))?,\s*",
     re.IGNORECASE,
 )
+_REPLY_END = re.compile(r"[.!?。！？][\"'”’)]*\s*\Z")
 _QUOTES = re.compile(r"“([^“”]+)”|„([^„“”]+)[“”]|«([^«»]+)»|\"([^\"]+)\"")
 _ELLIPSIS = re.compile(r"\s*(?:\[?\(?(?:\.\.\.|…)\)?\]?)\s*")
 _NUMBER = re.compile(r"\d+(?:[.,\u00a0\u202f]\d+)*")
@@ -272,6 +273,13 @@ class Stream:
             checked = verify(reply[:last], self.evidence, self.question)
             if checked.claims:
                 self._tell(checked.text)
+
+    def complete_sentences(self) -> str:
+        """What was heard up to the end of its last complete sentence, or nothing if none of it can be verified."""
+        reply = "".join(self._heard)
+        end = _REPLY_END.search(reply)
+        text = reply if end else reply[: self._looked_at]
+        return text if verify(text, self.evidence, self.question).claims else ""
 
     def forget(self) -> None:
         """What was said so far was no answer yet."""

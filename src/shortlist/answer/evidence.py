@@ -32,6 +32,7 @@ WORDS_SCALE = 0.75
 LONGEST_PASSAGE, OVERLAP = 4_000, 400  # characters that are shown of one, and that its windows share
 
 LONGEST_NAME = 200
+MOST_PASSAGES = 1_000  # of one document whose nearness is looked at
 
 _BRACKETS = str.maketrans("[]<>", "()‹›")
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f\u2028\u2029\ue000-\uf8ff]+")
@@ -66,6 +67,12 @@ def gather(
         return Gathered([], "Nothing was found.")
     hit, nearness, _ = max(kept, key=lambda one: one[1])
     return Gathered([], f"Nothing is near enough: the nearest is {name_of(hit)} with {nearness:.3f}.")
+
+
+def nearness_in(corpus: Searchable, question: str, id: str) -> dict[str, float]:
+    """How near the passages of one document are to the question, by locator."""
+    found = retrieve(corpus, question, "auto", MOST_PASSAGES, {"id": id}, whole=False)
+    return {hit.locator: nearness for one in found for hit, nearness, _ in _judged(one, {question}, None)}
 
 
 def _judged(found: Found, asked: Set[str], threshold: float | None) -> Iterable[tuple[Hit, float, bool]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import json
+import logging
 import random
 import time
 import weakref
@@ -18,24 +19,29 @@ from shortlist.types import Messages, Reply
 TEMPERATURE = 0.0
 CONNECT_SECONDS, READ_SECONDS = 10.0, 120.0
 TRIES = 4
-FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0  # seconds
+FIRST_WAIT, LONGEST_WAIT = 0.5, 20.0  # seconds
+REPORTED_WAIT = 1.0  # seconds from which a wait is worth a line
 AGAIN = frozenset({429, 502, 503})
 COUNTED = ("prompt_tokens", "completion_tokens", "total_tokens")
 
+log = logging.getLogger("shortlist.answer")
+
 
 class _Unavailable(LLMError):
-    """Worth another try, after a while."""
+    """Another model may answer and, if `again`, the same one after a while."""
 
-    def __init__(self, message: str, wait: float | None = None) -> None:
+    def __init__(self, message: str, wait: float | None = None, *, again: bool = True) -> None:
         super().__init__(message)
-        self.wait = wait
+        self.wait, self.again = wait, again
 
 
 class OpenAIChat:
     """A model behind an OpenAI-compatible /chat/completions endpoint.
 
     `url` is what stands before /chat/completions, such as http://localhost:11434/v1. A request that meets 429, 502, 503
-    or no connection is made again, `tries` times in all, each time after a longer wait; then `fallback` is asked.
+    or no connection is made again, `tries` times in all, each time after a longer wait of at most 20 seconds; then
+    `fallback` is asked. It is asked at once after any other 5xx status, after a timeout, or if the server demands a
+    longer wait. `on_wait` is called with a message before a wait of a second or more; by default it is logged.
     """
 
     def __init__(
@@ -49,6 +55,7 @@ class OpenAIChat:
         read_seconds: float = READ_SECONDS,
         tries: int = TRIES,
         pause: Callable[[float], None] = time.sleep,
+        on_wait: Callable[[str], None] = log.warning,
     ) -> None:
         if not url.startswith(("http://", "https://")):
             raise InputError(
@@ -62,6 +69,7 @@ class OpenAIChat:
         self._key = key.strip()
         self._tries = max(1, tries)
         self._pause = pause
+        self.on_wait = on_wait
         self._http = importlib.import_module("httpx2")  # 0.1 s: only where a model is asked
         timeout = self._http.Timeout(read_seconds, connect=connect_seconds)
         try:
@@ -86,22 +94,34 @@ class OpenAIChat:
         models = [self.model, *([self.fallback] if self.fallback and self.fallback != self.model else [])]
         for model in models:
             try:
-                return self._persist(model, messages, tools, on_text)
+                return self._persist(model, messages, tools, on_text, is_last=model == models[-1])
             except _Unavailable as error:
                 failure = error
         raise LLMError(str(failure)) from failure
 
-    def _persist(self, model: str, messages: Messages, tools: Messages, on_text: Callable[[str], None] | None) -> Reply:
+    def _persist(
+        self,
+        model: str,
+        messages: Messages,
+        tools: Messages,
+        on_text: Callable[[str], None] | None,
+        *,
+        is_last: bool,
+    ) -> Reply:
         for attempt in range(1, self._tries + 1):
             try:
                 if on_text is None:
                     return self._complete(model, messages, tools)
                 return self._stream(model, messages, tools, on_text)
             except _Unavailable as error:
-                if attempt == self._tries:
-                    raise
                 wait = FIRST_WAIT * 2 ** (attempt - 1) * random.uniform(0.75, 1.25)  # jitter
-                self._pause(min(wait if error.wait is None else error.wait, LONGEST_WAIT))
+                wait = wait if error.wait is None else error.wait
+                if attempt == self._tries or not error.again or (wait > LONGEST_WAIT and not is_last):
+                    raise
+                wait = min(wait, LONGEST_WAIT)
+                if wait >= REPORTED_WAIT:
+                    self.on_wait(f"{error} Trying again in {wait:.0f} s (try {attempt + 1} of {self._tries}).")
+                self._pause(wait)
         raise AssertionError("unreachable")
 
     def _complete(self, model: str, messages: Messages, tools: Messages) -> Reply:
@@ -153,7 +173,8 @@ class OpenAIChat:
         try:
             yield
         except http.ReadTimeout:
-            raise self._error("did not answer in time. Ask for less, or allow more seconds", model) from None
+            message = str(self._error("did not answer in time. Ask for less, or allow more seconds", model))
+            raise _Unavailable(message, again=False) from None
         except http.RequestError as error:
             reason = str(error) or type(error).__name__
             raise _Unavailable(
@@ -165,9 +186,9 @@ class OpenAIChat:
         if status == 200:
             return
         said = _message(text)[:300]
-        if status in AGAIN:
+        if status in AGAIN or status >= 500:
             message = str(self._error(f"answered {status}: {said}", model))
-            raise _Unavailable(message, _retry_after(headers.get("retry-after")))
+            raise _Unavailable(message, _retry_after(headers.get("retry-after")), again=status in AGAIN)
         if status in (401, 403):
             raise self._error(f"refuses the key ({status}: {said}). Set SHORTLIST_LLM_KEY or OPENAI_API_KEY", model)
         if status == 404:

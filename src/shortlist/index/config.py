@@ -7,6 +7,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from shortlist.errors import InputError
 from shortlist.index import split
 from shortlist.index.formulas import Scoring
 from shortlist.index.tokens import DEFAULT as DEFAULT_ANALYZER
@@ -29,6 +30,15 @@ class Config:
     chunk_overlap: int = split.CHUNK_OVERLAP
     floors: dict[str, float] = field(default_factory=dict)
     calibrations: dict[str, dict[str, Any]] = field(default_factory=dict)  # what each floor was set for
+
+    def checked(self) -> Config:
+        """Itself, or an error if no text can be cut into such chunks."""
+        if not 0 <= self.chunk_overlap < self.chunk_size:
+            raise InputError(
+                f"chunk_overlap ({self.chunk_overlap}) must be at least 0 and smaller than chunk_size "
+                f"({self.chunk_size})."
+            )
+        return self
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

@@ -89,7 +89,7 @@ class Corpus:
         name, dim = (loaded.name, loaded.dim) if loaded else ("none", 0)
         # floors were calibrated for the old scores
         fresh = options | chosen | {"embedder_name": name, "dim": dim, "floors": {}, "calibrations": {}}
-        self._engine.reindex(lambda config: replace(config, **fresh), loaded, progress)
+        self._engine.reindex(lambda config: replace(config, **fresh).checked(), loaded, progress)
         self._chosen.take(loaded)
 
     def set_floor(self, mode: str, floor: float | None, **facts: Any) -> None:
@@ -222,7 +222,7 @@ def create_corpus(
         if not make.exists():
             wanted = default_embedder if embedder is None else embedder
             loaded = load_embedder(wanted)
-            config = Config(**options)
+            config = Config(**options).checked()
             if loaded is not None:
                 config = replace(config, embedder=spec_of(wanted, loaded), embedder_name=loaded.name, dim=loaded.dim)
             make.create(config)

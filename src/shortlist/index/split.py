@@ -1,6 +1,6 @@
 """Into which passages does a document fall?
 
-Tools, rows and plain texts are indexed whole. Files and pages are cut into overlapping windows. Skills and packages
+Tools and plain texts are indexed whole. Files, pages and rows are cut into overlapping windows. Skills and packages
 show two surfaces: what they say of themselves in their first paragraph, and the windows of the rest. A window of a text
 with headings carries those that it stands under.
 """
@@ -17,7 +17,7 @@ from shortlist.types import Document
 CHUNK_SIZE = 800
 CHUNK_OVERLAP = 120
 
-CHUNKED_KINDS = frozenset({"file", "page"})
+CHUNKED_KINDS = frozenset({"file", "page", "row"})
 LED_KINDS = frozenset({"skill", "package"})
 
 # Their headings are marked as in Markdown: they are so written, or were so read.

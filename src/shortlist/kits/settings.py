@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -116,6 +116,7 @@ SECTIONS: dict[str, type[Section]] = {"bm25s": Bm25s, "documents": Documents}
 
 Sections = Mapping[str, type[Section]]
 Origins = Mapping[str, str]
+Adjust = Callable[[dict[str, Any], dict[str, str], Mapping[str, Any], str], None]
 
 
 class Resolved(NamedTuple):
@@ -161,8 +162,12 @@ def resolve(
     given: Mapping[str, Given] | None = None,
     environment: Mapping[str, str] | None = None,
     ignore_other_sections: bool = False,
+    adjust: Adjust | None = None,
 ) -> Resolved:
-    """Read and validate these sections. A file that is named must exist; without one, settings.yaml is optional."""
+    """Read and validate these sections. A file that is named must exist; without one, settings.yaml is optional.
+
+    `adjust(values, origins, values of the file, file)` may change the values before they are validated.
+    """
     environment = os.environ if environment is None else environment
     path = Path(FILE) if file is None else Path(file).expanduser()
     values: dict[str, Any] = {}
@@ -171,11 +176,14 @@ def resolve(
     if has_file:
         values |= read_sections(path, sections, ignore_others=ignore_other_sections)
         origins |= dict.fromkeys(values, str(path))
+    in_file = dict(values)
     for variable, key in variables.items():
         if environment.get(variable, "").strip():
             values[key], origins[key] = environment[variable].strip(), variable
     for key, (value, origin) in (given or {}).items():
         values[key], origins[key] = value, origin
+    if adjust:
+        adjust(values, origins, in_file, str(path))
     validated, wrong = {}, []
     for name, kind in sections.items():
         own = {key.partition(".")[2]: value for key, value in values.items() if key.startswith(f"{name}.")}

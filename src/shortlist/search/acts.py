@@ -100,16 +100,15 @@ def keyword_search(
     limit: int = MOST_MATCHES,
     filter: Filter | None = None,
 ) -> dict[str, Any]:
-    """The passages that hold a text, whatever the case of its letters, in the order of the corpus.
+    """The passages that contain a substring, ignoring case, in the order of the corpus.
 
-    `*` stands for anything on a line and `|` separates alternatives; there is nothing else to a pattern, so no pattern
-    takes long. `complete` is false if there may be more than was found within the limits.
+    Every character of `pattern` is literal. `complete` is false if there may be more matches beyond the limits.
     """
-    if not isinstance(pattern, str) or not pattern.strip(" *|"):
+    if not isinstance(pattern, str) or not pattern.strip():
         raise InputError("keyword_search needs a text to look for.")
     if len(pattern) > LONGEST_PATTERN:
         raise InputError(f"A pattern has at most {LONGEST_PATTERN} characters.")
-    alternatives = [_parts(one) for one in pattern.split("|") if one.strip(" *")]
+    wanted_text = fold(pattern)
     corpora = resolve(corpus, needs_vectors=False)
     wanted = None if source is None else _resolved(corpora, source, filter)
     ends = time.monotonic() + MOST_SECONDS
@@ -118,7 +117,7 @@ def keyword_search(
         with one.snapshot() as snapshot:
             for count, passage in enumerate(snapshot.walk(_permitted(snapshot, filter)), 1):
                 if wanted in (None, name_of(passage)):
-                    at = _find(fold(passage.text), alternatives)
+                    at = fold(passage.text).find(wanted_text)
                     if at >= 0:
                         found.append(_of_passage(passage, one.name, at) | {"score": 1.0})
                 if len(found) >= limit or (count % _MEASURED_EVERY == 0 and time.monotonic() > ends):
@@ -184,35 +183,6 @@ def _resolved(corpora: Sequence[Corpus], source: str, condition: Filter | None) 
 def name_of(passage: Passage | Hit) -> str:
     """Where a passage comes from: its source or, for a text that has none, its id."""
     return passage.source or (passage.id if isinstance(passage, Hit) else passage.document_id)
-
-
-def _parts(pattern: str) -> list[str]:
-    return [part for part in fold(" ".join(pattern.split())).split("*") if part]
-
-
-def _find(text: str, alternatives: Sequence[Sequence[str]]) -> int:
-    """Where the first of the alternatives that the text holds begins, or -1."""
-    return next((at for parts in alternatives if (at := _find_parts(text, parts)) >= 0), -1)
-
-
-def _find_parts(text: str, parts: Sequence[str]) -> int:
-    """Where a line begins to hold all parts in order; the first part is looked for once a line, so this is linear."""
-    if not parts:
-        return -1
-    at = text.find(parts[0])
-    while at >= 0:
-        line_end = text.find("\n", at)
-        line_end = len(text) if line_end < 0 else line_end
-        place = at + len(parts[0])
-        for part in parts[1:]:
-            place = text.find(part, place, line_end)
-            if place < 0:
-                break
-            place += len(part)
-        if place >= 0:
-            return at
-        at = text.find(parts[0], line_end)
-    return -1
 
 
 def _glance(hit: Hit) -> dict[str, Any]:

@@ -9,12 +9,12 @@ from typing import Any, TypeGuard
 
 from shortlist._redact import redact, secrets_in_words
 from shortlist._text import did_you_mean
-from shortlist.errors import CorpusError, CorpusNotFound, InputError, RegistryDamaged
+from shortlist.errors import CorpusError, CorpusNotFound, InputError, RegistryDamaged, ShortlistError
 from shortlist.index import trained
 from shortlist.index.chosen import EmbedderSpec
 from shortlist.index.corpus import Corpus, create_corpus, open_corpus
 from shortlist.index.engines import EMBEDDED, Progress, pointers
-from shortlist.index.home import kept_at
+from shortlist.index.home import delete_corpus, kept_at
 from shortlist.index.places import OF_A_PATH, full_name, stored_corpora
 from shortlist.search import registry
 from shortlist.sources import OF_TOOLS, CorpusSource, documents_of
@@ -66,6 +66,7 @@ def build(
         )
     if not isinstance(source, CorpusSource):
         source = CorpusSource.from_mapping(source) if isinstance(source, Mapping) else CorpusSource.from_list(source)
+    is_new = not in_memory and kept_at(name or source.name, path) is None
     corpus = create_corpus(
         name or source.name,
         path=path,
@@ -77,8 +78,21 @@ def build(
         default_embedder=trained.default_for_tools() if source.kind in OF_TOOLS and not in_memory else "default",
         **options,
     )
-    corpus.sync(source, prune=prune, progress=progress)
+    try:
+        corpus.sync(source, prune=prune, progress=progress)
+    except BaseException:
+        if is_new:
+            _discard_empty(corpus)
+        raise
     return corpus
+
+
+def _discard_empty(corpus: Corpus) -> None:
+    """Delete a corpus that was created for a source that could not be read."""
+    with contextlib.suppress(ShortlistError, OSError):
+        if corpus.is_empty and corpus.path is not None:
+            corpus.close()
+            delete_corpus(corpus.path)
 
 
 def resolve(corpus: Searchable, *, needs_vectors: bool, progress: Progress | None = None) -> list[Corpus]:

@@ -21,9 +21,8 @@ from shortlist.index.home import kept_at
 from shortlist.index.records import clean
 from shortlist.index.split import split
 from shortlist.sources import CorpusSource
+from shortlist.sources.places import GLOBAL_INDEX, project_index
 from shortlist.types import Document, Problem, Stamp, Stamps
-
-DEFAULT_NAME = "documents"
 
 # A portion ends after so many files or characters, whichever comes first.
 PORTION_FILES = 200
@@ -61,24 +60,34 @@ OnProgress = Callable[[Ingested], None]
 
 def ingest(
     paths: str | Path | Iterable[str | Path],
-    name: str = DEFAULT_NAME,
+    name: str | None = None,
     *,
     path: str | Path | None = None,
     embedder: EmbedderSpec = None,
     engine: str | None = None,
+    chunk_size: int | None = None,
+    chunk_overlap: int | None = None,
     progress: OnProgress | None = None,
     **options: Any,
 ) -> tuple[Corpus, Ingested]:
     """Bring the files at these paths into a corpus; the corpus, and what was done.
 
-    `path` is the folder of the corpus instead of the one that its name stands for; `engine` and options are those of
-    `create_corpus`. `progress` is called after each file.
+    Without a name it is the default index of this project: of the repository of the current folder, or of the folder
+    itself. `path` is the folder of the corpus instead of the one that its name stands for; `engine` and options are
+    those of `create_corpus`. With another chunk size or overlap than before, all that is stored is chunked again.
+    `progress` is called after each file.
     """
+    name = name or (GLOBAL_INDEX if path else project_index())
     places = [Path(place).expanduser() for place in ([paths] if isinstance(paths, str | Path) else paths)]
     gone = [place for place in places if not place.exists()]
     if gone and kept_at(name, path) is None:
         raise SourceError(f"There is nothing at {gone[0]}.")
-    corpus = create_corpus(name, path=path, embedder=embedder, engine=engine, **options)
+    chunks = {"chunk_size": chunk_size, "chunk_overlap": chunk_overlap}
+    wanted: dict[str, Any] = {option: value for option, value in chunks.items() if value is not None}
+    is_new = kept_at(name, path) is None
+    corpus = create_corpus(name, path=path, embedder=embedder, engine=engine, **options, **(wanted if is_new else {}))
+    if any(getattr(corpus.config, option) != value for option, value in wanted.items()):
+        corpus.reindex(**wanted)
     done = Ingested()
     known = corpus.stamps()
     for place in places:
@@ -138,9 +147,9 @@ class _File:
 
     @property
     def id(self) -> str:
+        for document in self.documents[:1]:
+            return file_of(document.id, document.locator)
         item = self.items[-1]
-        if isinstance(item, Document):
-            return file_of(item.id, item.locator)
         return item.id if item.source else item.id.rpartition("#")[0]
 
     @property

@@ -15,7 +15,7 @@ from shortlist.errors import InputError
 from shortlist.index.corpus import Corpus
 from shortlist.serve import shapes
 from shortlist.serve.problems import responses
-from shortlist.serve.settings import Limits
+from shortlist.serve.settings import Answers, Settings
 from shortlist.serve.underway import Underway, answered, streamed
 from shortlist.serve.v1 import Shelf
 from shortlist.serve.workers import Workers
@@ -43,13 +43,17 @@ class Interruptible:
         return self._llm.stream(messages, heard, tools)
 
 
-def asked(corpus: Corpus, body: shapes.AskBody, llm: StreamingLLM | None, underway: Underway) -> Answer:
+def asked(
+    corpus: Corpus, body: shapes.AskBody, llm: StreamingLLM | None, underway: Underway, answers: Answers
+) -> Answer:
     """The answer of the library, told as it comes."""
-    memory = Memory()
+    memory = Memory(answers.memory_window_turns)
     for turn in body.history:
         memory.add(turn.question, turn.answer)
     options: dict[str, Any] = {
-        **body.model_dump(include={"k", "threshold", "filter"}),
+        "k": body.k or answers.top_k,
+        "threshold": answers.threshold if body.threshold is None else body.threshold,
+        "filter": body.filter,
         "memory": memory,
         "on_evidence": lambda item: underway.tell("evidence", item.to_dict()),
         "on_text": lambda text: underway.tell("text", {"text": text}),
@@ -59,10 +63,17 @@ def asked(corpus: Corpus, body: shapes.AskBody, llm: StreamingLLM | None, underw
         return ask(corpus, body.question, model, **options)
     if model is None:
         raise InputError("This service has no language model, which an agent needs: set llm.url and llm.model for it.")
-    return agent_ask(corpus, body.question, model, **options, on_step=lambda step: underway.tell("step", dict(step)))
+    return agent_ask(
+        corpus,
+        body.question,
+        model,
+        **options,
+        on_step=lambda step: underway.tell("step", dict(step)),
+        max_steps=answers.agent_max_steps,
+    )
 
 
-def add_ask(app: FastAPI, shelf: Shelf, workers: Workers, llm: StreamingLLM | None, limits: Limits) -> None:
+def add_ask(app: FastAPI, shelf: Shelf, workers: Workers, llm: StreamingLLM | None, settings: Settings) -> None:
     @app.post(
         ASK,
         response_model=shapes.Answered,
@@ -75,8 +86,8 @@ def add_ask(app: FastAPI, shelf: Shelf, workers: Workers, llm: StreamingLLM | No
         return await answered(
             request,
             workers.answer,
-            lambda underway: asked(shelf.corpus(name), body, llm, underway).to_dict(),
+            lambda underway: asked(shelf.corpus(name), body, llm, underway, settings.answers).to_dict(),
             stream=body.stream,
-            seconds=limits.answer_seconds,
+            seconds=settings.limits.answer_seconds,
             limit_of="limits.answer_seconds",
         )

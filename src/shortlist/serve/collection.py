@@ -17,6 +17,7 @@ from shortlist.index.places import DATABASE, stored_corpora
 from shortlist.index.records import count_kinds
 from shortlist.serve.gateway.gateway import Gateway
 from shortlist.serve.gateway.index import NAME as TOOLS
+from shortlist.sources.places import is_of_another_project
 
 if TYPE_CHECKING:
     from shortlist.index.corpus import Corpus
@@ -25,6 +26,11 @@ SKILLS = "skills"
 LEFT_OUT = (TOOLS, SKILLS, "packages")  # unless they are asked for: what is upstream and skills are here anyway
 LOOK_AGAIN = 60.0  # seconds after which skills are compared with their files again
 MOST_NAMED = 8
+
+
+def is_served(name: str) -> bool:
+    """Whether a stored corpus is served to agents unless others are named: not the default index of another project."""
+    return name not in LEFT_OUT and not is_of_another_project(name)
 
 
 class Shelf(Protocol):
@@ -40,13 +46,13 @@ class Shelf(Protocol):
 
 
 class Stored:
-    """The corpora of this user: those that were named, or all that are built."""
+    """The corpora of this user: those that were named, or all that are built and belong here."""
 
     def __init__(self, only: Sequence[str] = ()) -> None:
         self._only = list(only)
 
     def names(self) -> list[str]:
-        return self._only or [name for name in stored_corpora() if name not in LEFT_OUT]
+        return self._only or [name for name in stored_corpora() if is_served(name)]
 
     def corpus(self, name: str) -> Corpus:
         from shortlist.search.corpora import opened  # noqa: PLC0415  # brings numpy

@@ -127,7 +127,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     _add_care(app, served, workers, metrics, llm.model if llm else "")
     shelf = Shelf(served, settings.server.corpora)
     add_corpora(app, shelf, workers)
-    add_ask(app, shelf, workers, llm, settings.limits)
+    add_ask(app, shelf, workers, llm, settings)
     add_judging(app, shelf, workers, settings.limits)
     agents = add_mcp(app, shelf, workers, llm, settings) if settings.mcp.enabled else None
     _add_pages(app)

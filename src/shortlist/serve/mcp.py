@@ -53,9 +53,10 @@ Connect = Callable[[], "LLM | None"]
 class Door:
     """The acts of an agent over what is collected, as coroutines that return plain data."""
 
-    def __init__(self, collection: Collection, connect: Connect) -> None:
+    def __init__(self, collection: Collection, connect: Connect, *, k: int = 4, threshold: float | None = None) -> None:
         self._collection = collection
         self._gateway = collection.gateway
+        self._asking: dict[str, Any] = {"k": k, "threshold": threshold}
         self._connect = connect
         self._warming: asyncio.Task[None] | None = None
 
@@ -155,7 +156,7 @@ class Door:
             corpora = [one for one in self._collection.documents(corpus) if not one.is_empty]
             if not corpora:
                 raise CorpusNotFound("No documents are indexed. The user can do that: shortlist ingest PATH.")
-            given = shortlist.ask(corpora, question, self._connect(), filter={"kind": {"$ne": "tool"}})
+            given = shortlist.ask(corpora, question, self._connect(), filter={"kind": {"$ne": "tool"}}, **self._asking)
             sources = {(item.source, item.locator): item.marker for item in given.evidence}
             return {
                 "answer": given.text,

@@ -20,7 +20,7 @@ from shortlist.errors import MissingExtra, ShortlistError
 from shortlist.index.corpus import Corpus
 from shortlist.index.places import stored_corpora
 from shortlist.serve import shapes
-from shortlist.serve.collection import LEFT_OUT, SKILLS, Collection
+from shortlist.serve.collection import SKILLS, Collection, is_served
 from shortlist.serve.gateway.config import Configuration
 from shortlist.serve.gateway.gateway import Gateway
 from shortlist.serve.guard import EXTEND
@@ -54,7 +54,7 @@ class Shelved:
         if not self._all_stored:
             return names
         stored = stored_corpora()
-        return [name for name in names if name == NAME or (name in stored and name not in LEFT_OUT)]
+        return [name for name in names if name == NAME or (name in stored and is_served(name))]
 
     def corpus(self, name: str) -> Corpus:
         return self._shelf.corpus(name)
@@ -146,7 +146,7 @@ class Agents:
 
 def add_mcp(app: FastAPI, shelf: Shelf, workers: Workers, llm: LLM | None, settings: Settings) -> Agents:
     """Add the route; its `life` belongs into that of the application."""
-    only, server = settings.server.corpora, settings.server
+    only, server, answers = settings.server.corpora, settings.server, settings.answers
     is_gateway = settings.mcp.upstream and (is_loopback(server.host) or server.token is not None)
     # A settings file comes with a folder, so the files that it names wait for approval like those of a project.
     named_by_file = settings.origins.get("mcp.config") not in (None, PROGRAM)
@@ -164,7 +164,7 @@ def add_mcp(app: FastAPI, shelf: Shelf, workers: Workers, llm: LLM | None, setti
         shelved = Shelved(shelf, all_stored=only is None)
         collection = Collection(gateway, shelved, with_skills=only is None or SKILLS in only)
         return StreamableHTTPSessionManager(
-            make_server(Door(collection, lambda: llm)),
+            make_server(Door(collection, lambda: llm, k=answers.top_k, threshold=answers.threshold)),
             json_response=True,
             stateless=True,
             security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the guard's work

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +17,10 @@ from shortlist.errors import InputError
 from shortlist.kits import settings as kit
 from shortlist.kits.settings import DEFAULT, Bm25s, Documents, Given, Section
 
+log = logging.getLogger("shortlist.serve")
+
 FILE = kit.FILE
+OPENAI = "https://api.openai.com/v1"  # where a model is that has a key and no address
 PROGRAM = "the program"
 LOOPBACK = "127.0.0.1"
 VARIABLES = kit.VARIABLES | {
@@ -28,6 +32,12 @@ VARIABLES = kit.VARIABLES | {
     "SHORTLIST_LLM_MODEL": "llm.model",
     "SHORTLIST_LLM_KEY": "llm.key",
     "SHORTLIST_LLM_FALLBACK": "llm.fallback",
+    "SHORTLIST_CHUNK_SIZE": "answers.chunk_size",
+    "SHORTLIST_CHUNK_OVERLAP": "answers.chunk_overlap",
+    "SHORTLIST_TOP_K": "answers.top_k",
+    "SHORTLIST_THRESHOLD": "answers.threshold",
+    "SHORTLIST_MEMORY_WINDOW_TURNS": "answers.memory_window_turns",
+    "SHORTLIST_AGENT_MAX_STEPS": "answers.agent_max_steps",
     "SHORTLIST_ENGINE_USER": "engine.user",
     "SHORTLIST_ENGINE_PASSWORD": "engine.password",
     "SHORTLIST_ENGINE_CERTIFICATE": "engine.certificate",
@@ -87,6 +97,17 @@ class Llm(Section):
     fallback: str = ""
 
 
+class Answers(Section):
+    """How files are chunked and questions answered. Without a threshold the calibrated one or 0.30 counts."""
+
+    chunk_size: int = Field(default=800, ge=50, le=100_000)
+    chunk_overlap: int = Field(default=120, ge=0, le=50_000)
+    top_k: int = Field(default=4, ge=1, le=20)
+    threshold: float | None = Field(default=None, ge=0, le=1)
+    memory_window_turns: int = Field(default=5, ge=0, le=50)
+    agent_max_steps: int = Field(default=5, ge=1, le=50)
+
+
 class Mcp(Section):
     """What agents get at /mcp, and which servers are upstream of it: those of the files, or the usual ones."""
 
@@ -109,6 +130,7 @@ SECTIONS: dict[str, type[Section]] = kit.SECTIONS | {
     "server": Server,
     "limits": Limits,
     "llm": Llm,
+    "answers": Answers,
     "mcp": Mcp,
     "engine": Engine,
 }
@@ -124,6 +146,7 @@ class Settings:
     server: Server = field(default_factory=Server)
     limits: Limits = field(default_factory=Limits)
     llm: Llm = field(default_factory=Llm)
+    answers: Answers = field(default_factory=Answers)
     mcp: Mcp = field(default_factory=Mcp)
     engine: Engine = field(default_factory=Engine)
     origins: Mapping[str, str] = field(default_factory=dict)
@@ -165,15 +188,48 @@ def load_settings(
 ) -> Settings:
     """The settings in force. `given` are those of the command line, by dotted key; a named file must be there."""
     explicit = {key: Given(value, OPTIONS.get(key, PROGRAM)) for key, value in (given or {}).items()}
-    found = kit.resolve(SECTIONS, VARIABLES, file=file, given=explicit, environment=environment)
+    found = kit.resolve(SECTIONS, VARIABLES, file=file, given=explicit, environment=environment, adjust=_protect_keys)
     server, warnings = _restrict_host(found.sections["server"], found.origins)
     sections = found.sections | {"server": server}
     return Settings(**sections, origins=found.origins, file=found.file, warnings=warnings)
 
 
-def read_file(path: Path) -> dict[str, Any]:
-    """The values of a settings file by dotted key."""
-    return kit.read_sections(path, SECTIONS)
+def answer_settings(given: Mapping[str, Any] | None = None) -> Answers:
+    """The section `answers` for a command in this folder; `given` are its options, by key, None for those not given."""
+    explicit = {
+        f"answers.{key}": Given(value, f"--{key.replace('_', '-')}")
+        for key, value in (given or {}).items()
+        if value is not None
+    }
+    variables = {name: key for name, key in VARIABLES.items() if key.startswith("answers.")}
+    found = kit.resolve({"answers": Answers}, variables, given=explicit, ignore_other_sections=True)
+    answers: Answers = found.sections["answers"]
+    return answers
+
+
+def _protect_keys(values: dict[str, Any], origins: dict[str, str], in_file: Mapping[str, Any], file: str) -> None:
+    """Keep a key of the environment from an address of the file, which may have come with a cloned repository."""
+    url, origin = values.get("llm.url"), origins.get("llm.key")
+    if url and url != OPENAI and origins["llm.url"] == file and origin not in (None, file):
+        values["llm.key"], origins["llm.key"] = in_file.get("llm.key"), file
+        if not values["llm.key"]:
+            log.warning("%s", key_withheld(f"{origin} in the environment", url, f"llm.url in {file}"))
+    model, _, address = str(in_file.get("documents.embedder") or "").partition("@")
+    confirmed = os.environ.get("OPENAI_BASE_URL", "").strip()
+    is_strange = model.startswith("openai:") and address and address.rstrip("/") != confirmed.rstrip("/")
+    if is_strange and os.environ.get("OPENAI_API_KEY"):
+        raise InputError(
+            f"{file}: documents.embedder would send OPENAI_API_KEY of the environment to {address}, which you did not "
+            f"name. Set OPENAI_BASE_URL to that address to confirm it, or unset OPENAI_API_KEY."
+        )
+
+
+def key_withheld(key: str, address: str, origin: str) -> str:
+    """Why a key is not sent to an address, and how to have it sent."""
+    return (
+        f"The key {key} is not sent to {address}: that address is set by {origin}, which may come from someone else. "
+        f"Set SHORTLIST_LLM_URL in the environment, or put the key beside the address."
+    )
 
 
 def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]:

@@ -7,14 +7,13 @@ from typing import Annotated, Any, Literal
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from shortlist.answer.citations import LONGEST_REPLY
-from shortlist.answer.evidence import K
-from shortlist.answer.memory import WINDOW_TURNS
 from shortlist.search.select import CUTOFF, GAP_RATIO, MAX_K, REL, TEMPERATURE
 from shortlist.types import Document, Level, Mode
 
 MOST_HITS = 1_000
 MOST_LISTED = 10_000
 MOST_SHOWN = 20  # passages for one answer
+MOST_TURNS = 50  # of a conversation in one request
 LONGEST_QUESTION = 4_000  # characters
 
 Id = Annotated[str, Field(min_length=1, pattern=r"\S")]
@@ -167,10 +166,10 @@ class AskBody(Body):
 
     question: str = Field(max_length=LONGEST_QUESTION)
     agent: bool = False
-    k: int = Field(default=K, ge=1, le=MOST_SHOWN)
+    k: int | None = Field(default=None, ge=1, le=MOST_SHOWN)
     threshold: Share | None = None
     filter: dict[str, Any] | None = None
-    history: list[Turn] = Field(default=[], max_length=WINDOW_TURNS)
+    history: list[Turn] = Field(default=[], max_length=MOST_TURNS)
     stream: bool = False
 
 
@@ -492,6 +491,7 @@ class Answered(BaseModel):
     dropped: list[DroppedRow]
     usage: dict[str, int]
     steps: list[dict[str, Any]]
+    broke_off: str
 
 
 class StepEvent(BaseModel):

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from shortlist.errors import InputError
-from shortlist.sources.files import documents_in_folder, folder_name, without_stamps
+from shortlist.sources.files import documents_in_folder, without_stamps
 from shortlist.sources.mcp import TIMEOUT, read_servers, servers_at
 from shortlist.sources.openapi import operations_in_file
 from shortlist.sources.packages import packages_in
+from shortlist.sources.places import folder_name
 from shortlist.sources.records import records_at
 from shortlist.sources.reports import reports_in_folder
 from shortlist.sources.skills import skills_in

@@ -6,7 +6,6 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,19 +18,12 @@ from shortlist.types import Document, Problem, Stamp, Stamps
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-VERSION = 1  # of the loaders: a change of what they make of a file has every file read again
+VERSION = 2  # of the loaders: a change of what they make of a file has every file read again
 SETTLED_NS = 2_000_000_000  # a file may change once more in the tick of the clock in which it was read
 
 ALWAYS_IGNORED = (".git/", ".hg/", ".svn/", "__pycache__/", "node_modules/", ".venv/", ".DS_Store")
 
 _HEADING = re.compile(r"^#[ \t]+(\S.*)$", re.MULTILINE)
-
-
-def folder_name(folder: Path) -> str:
-    """A corpus name for a folder: its own name and a few letters that tell folders of one name apart."""
-    full = folder.resolve()
-    name = os.fsencode(full.name).decode(errors="replace")
-    return f"{name or 'root'}-{blake2b(os.fsencode(full), digest_size=3).hexdigest()}"
 
 
 def documents_in_folder(
@@ -151,9 +143,11 @@ def _read_if_changed(file: File, known: Stamps, reader: str) -> Iterator[Documen
 
 
 def _read(file: File) -> Iterator[Document | Problem]:
-    """Whatever goes wrong with one file is a Problem, and never the end of the others."""
+    """Whatever goes wrong with one file is a Problem, and never the end of the others. Empty documents are left out."""
     try:
-        yield from LOADERS.get(file.path.suffix.lower(), read_plain)(file)
+        for item in LOADERS.get(file.path.suffix.lower(), read_plain)(file):
+            if not isinstance(item, Document) or item.content.strip():
+                yield item
     except Exception as error:
         yield _unreadable(file, error)
 

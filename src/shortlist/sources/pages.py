@@ -44,7 +44,9 @@ def read_pdf(file: File) -> Iterator[Document | Problem]:
         raise SourceError(f"None of its {count} pages has a text layer: it may be scanned. Run OCR on it first.")
     if images:
         numbers = ", ".join(map(str, images))
-        yield Problem(file.id, f"These pages hold images but no text layer: {numbers}. Run OCR on it first.")
+        yield Problem(
+            f"{file.id}#page={images[0]}", f"These pages hold images but no text layer: {numbers}. Run OCR on it first."
+        )
 
 
 def _open_pdf(file: File) -> tuple[str, Iterator[_Page]]:

@@ -47,16 +47,44 @@ def read_csv(file: File) -> Iterator[Document | Problem]:
         said = _SEPARATOR_LINE.match(sample)
         delimiter = said.group(1) if said else _delimiter(sample)
         lines.seek(0)
-        reader = csv.reader((line.replace("\0", "") for line in lines), delimiter=delimiter)
+        read: list[str] = []  # the lines of the current row
+        reader = csv.reader(_recorded(lines, read), delimiter=delimiter)
         rows = itertools.islice(filter(None, reader), 1 if said else 0, None)
         try:
             names = _names(next(rows, []))
+            read.clear()
             for number, cells in enumerate(rows, 1):
                 yield from _row(file, f"row={number}", names, cells, row=number)
+                if len(read) > 1 and not _is_quoted_well(read, delimiter):
+                    last = reader.line_num
+                    yield Problem(
+                        f"{file.id}#row={number}",
+                        f"A quote is left open: lines {last - len(read) + 1} to {last} were indexed as one row. Close "
+                        f"the quote, or double it if it is part of a value.",
+                    )
+                read.clear()
         except csv.Error as error:
             raise SourceError(
                 f"From line {reader.line_num} on it cannot be read as CSV: {error}. Is a quote left open?"
             ) from None
+
+
+def _recorded(lines: Iterable[str], read: list[str]) -> Iterator[str]:
+    """The lines without NULs, each also appended to `read`, except empty ones before a row."""
+    for line in lines:
+        clean = line.replace("\0", "")
+        if read or clean.strip():
+            read.append(clean)
+        yield clean
+
+
+def _is_quoted_well(lines: Sequence[str], delimiter: str) -> bool:
+    """Whether a row of several lines is quoted as CSV demands."""
+    try:
+        list(csv.reader(lines, delimiter=delimiter, strict=True))
+    except csv.Error:
+        return False
+    return True
 
 
 def _is_binary(sample: str) -> bool:
@@ -96,22 +124,24 @@ def read_json_lines(file: File) -> Iterator[Document | Problem]:
 
 
 def read_json(file: File) -> Iterator[Document | Problem]:
-    """The rows of a list of objects; anything else is one text, be it JSON or nearly so."""
+    """The rows of a list of objects; anything else is one text. What is not valid JSON is reported, too."""
     data = read_bytes(file.path, MAX_JSON_BYTES)
     if is_binary(data):
         return
-    text = decode(data)
-    if text.lstrip()[:1] == "[":
+    text, wrong, values = decode(data), "", None
+    if text.strip():
         try:
             values = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise SourceError(f"It is not valid JSON: {error}.") from None
-        if values and all(isinstance(value, dict) for value in values):
-            for number, value in enumerate(values, 1):
-                yield from _object(file, number, value)
-            return
+            wrong = f"It is not valid JSON ({error}), so it was indexed as plain text."
+    if isinstance(values, list) and values and all(isinstance(value, dict) for value in values):
+        for number, value in enumerate(values, 1):
+            yield from _object(file, number, value)
+        return
     check_size(len(data))
     yield file.document(text, file.path.name, "file")
+    if wrong:
+        yield Problem(f"{file.id}#whole", wrong)
 
 
 def read_workbook(file: File) -> Iterator[Document | Problem]:

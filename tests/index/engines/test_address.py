@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from shortlist import InputError
+from shortlist._paths import data_dir
+from shortlist.index.engines import pointers
 from shortlist.index.engines.address import Address, Credentials, sign_in
 from shortlist.index.engines.schema import Names
 
@@ -83,3 +87,40 @@ def test_names_that_differ_have_indices_that_differ() -> None:
         assert base == base.lower()
         assert len(base) < 200
         assert not set(base) & set('\\/*?"<>| ,#:')
+
+
+# A pointer in a folder of someone else
+
+
+def test_credentials_are_not_sent_to_a_cluster_that_only_a_foreign_file_names(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "cloned" / "index"
+    folder.mkdir(parents=True)
+    (folder / "engine.json").write_text('{"engine": "opensearch+https://evil.example:9200/p", "name": "x"}')
+    sign_in("ann", "secret")
+    try:
+        pointer = pointers.read(folder)
+        assert pointer
+        assert pointer.address.signed_in().credentials == Credentials()
+        assert "evil.example" in caplog.text
+        assert "secret" not in caplog.text
+        pointers.write(folder, pointer.address, "x")  # as it is opened, which is not to be trusted
+        again = pointers.read(folder)
+        assert again
+        assert not again.address.trusted
+        pointers.write(folder, Address.parse(str(pointer.address)), "x")  # as the user names it
+        named = pointers.read(folder)
+        assert named
+        assert named.address.signed_in().credentials.user == "ann"
+    finally:
+        sign_in()
+
+
+def test_a_pointer_in_the_data_folder_is_trusted() -> None:
+    folder = data_dir() / "corpora" / "x"
+    pointers.write(folder, Address.parse("opensearch+https://mine.example:9200/p"), "x")
+    found = pointers.read(folder)
+    assert found
+    assert found.address.trusted
+    assert not (data_dir() / pointers.NAMED).exists()

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
+import shortlist
 from shortlist import REFUSAL
-from tests.answer.server import completion, failure, serving, streamed
+from tests.answer.server import Scripted, completion, event, failure, serving, streamed
 from tests.serve.cli.conftest import COMMAND, Shell
 
 INDEX = ("--index-dir", "index")
@@ -69,16 +70,89 @@ def test_a_refusal_is_the_refusal_and_ends_with_3(lamp: Shell) -> None:
 def test_an_index_that_is_not_there_says_how_to_make_it(lamp: Shell) -> None:
     done = lamp("query", "What?", "--index-dir", "other")
     assert done.code == 1
-    assert "Nothing was ingested in other yet: shortlist ingest PATH... --index-dir other" in done.err
-    assert "Nothing was ingested yet" in lamp("chat").err
+    assert "Nothing was ingested in other yet. Run: shortlist ingest PATH... --index-dir other" in done.err
+    assert f"Nothing was ingested in the project {lamp.folder} yet" in lamp("chat").err
 
 
-def test_without_an_index_folder_the_usual_one_is_taken(lamp: Shell) -> None:
+def test_b1_the_default_index_belongs_to_the_project(lamp: Shell) -> None:
+    question = "What colour is the lamp in the hall?"
     assert lamp("ingest", "lamps").code == 0
-    assert lamp("query", "What colour is the lamp in the hall?").code == 0
-    assert "documents" in lamp("ls").out
-    assert lamp("query", "-c", "documents", "What colour is the lamp in the hall?").code == 0
-    assert lamp("query", "-c", "documents", *INDEX, "What?").code == 2
+    assert lamp("query", question).code == 0
+    index = lamp("status", "--json").json["index"]
+    assert (index["project"], index["ingested"]) == (str(lamp.folder), True)
+    assert f"Index of {lamp.folder}: {index['path']}" in lamp("status", index["name"]).out
+    assert index["name"] in lamp("ls", "--quiet").out.splitlines()
+    assert lamp("query", "-c", index["name"], question).code == 0
+
+    other = Shell(lamp.folder.parent / "other")
+    (other.folder / "deep" / "down").mkdir(parents=True)
+    (other.folder / ".git").mkdir()
+    (other.folder / "hall.txt").write_text("The lamp in the hall is blue.")
+    other.environment = lamp.environment
+    done = other("query", question)
+    assert (done.code, done.out) == (1, "")
+    assert f"Nothing was ingested in the project {other.folder} yet" in done.err
+    assert other("ingest", "hall.txt").code == 0
+    other.folder = other.folder / "deep" / "down"
+    assert other("query", question).out.startswith("The lamp in the hall is blue.")
+    assert lamp("query", question).out.startswith("The lamp in the hall is green.")
+    assert other("status", "--json").json["index"]["name"] != index["name"]
+
+
+def test_b1_one_index_for_all_projects_is_an_option(lamp: Shell) -> None:
+    question = "What colour is the lamp in the hall?"
+    assert "PATH... --global" in lamp("query", "--global", question).err
+    assert lamp("ingest", "--global", "lamps").code == 0
+    other = Shell(lamp.folder / "lamps")
+    other.environment = lamp.environment
+    assert "--global uses it" in other("query", question).err
+    assert other("query", "--global", question).code == 0
+    assert other("query", "-c", "documents", question).code == 0
+    assert other("ingest", "--global", *INDEX, "hall.txt").code == 2
+    assert other("query", "-c", "documents", *INDEX, "What?").code == 2
+
+
+def test_b1_an_index_of_an_earlier_version_is_reached_with_global(lamp: Shell) -> None:
+    shortlist.ingest(lamp.folder / "lamps", "documents")[0].close()  # where every ingest went before
+    assert lamp("query", "--global", "What colour is the lamp in the hall?").code == 0
+
+
+@pytest.mark.parametrize("how", ["option", "variable", "file"])
+def test_b9_what_is_shown_and_remembered_can_be_set(lamp: Shell, how: str) -> None:
+    given = {"top_k": "1", "threshold": "0", "memory_window_turns": "1", "agent_max_steps": "1"}
+    options = {"option": [f"--{key.replace('_', '-')}={value}" for key, value in given.items()]}.get(how, [])
+    if how == "variable":
+        lamp.environment |= {f"SHORTLIST_{key.upper()}": value for key, value in given.items()}
+    if how == "file":
+        text = "".join(f"  {key}: {value}\n" for key, value in given.items())
+        (lamp.folder / "settings.yaml").write_text(f"answers:\n{text}")
+    call = {"index": 0, "id": "1", "type": "function", "function": {"name": "list_sources", "arguments": "{}"}}
+    look = Scripted(body=[event({"choices": [{"delta": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]})])
+    with serving(*[look, streamed("It is green [hall.txt:whole].")] * 3) as server:
+        done = subprocess.run(
+            [*COMMAND, "chat", "--agent", *INDEX, *options],
+            cwd=lamp.folder,
+            env=lamp.environment | {"SHORTLIST_LLM_URL": server.url, "SHORTLIST_LLM_MODEL": "small"},
+            input="Zebra lamp?\nAnd the hall?\nAnd the attic?\n", capture_output=True, encoding="utf-8", timeout=120,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert ["tools" in asked for asked in server.asked] == [True, False] * 3  # one step, then the forced answer
+    first, *_, last = (server.asked[at]["messages"] for at in (0, 2, 4))
+    assert first[1]["content"].count("<passage ") == 1
+    assert [message["content"] for message in last[1:3]] == ["And the hall?", "It is green [hall.txt:whole]."]
+    assert len(last) == 4
+
+
+def test_b9_chunk_size_and_overlap_can_be_set_and_changed(lamp: Shell) -> None:
+    (lamp.folder / "lamps" / "long.txt").write_text("One more sentence. " * 100)
+    ingest = ("ingest", "lamps", *INDEX, "--json")
+    assert lamp(*ingest).json["passages"] == 6
+    assert lamp(*ingest, "--chunk-size", "200", "--chunk-overlap", "0").json["passages"] > 10
+    assert lamp(*ingest, SHORTLIST_CHUNK_SIZE="2000").json["passages"] == 4
+    assert lamp(*ingest).json["passages"] == 4  # it keeps what it was made with
+    wrong = lamp("ingest", "lamps", "--index-dir", "new", "--chunk-size", "100")
+    assert (wrong.code, "chunk_overlap (120)" in wrong.err) == (1, True)
+    assert lamp("query", "What lamp?", "--threshold", "7", *INDEX).code == 2
 
 
 def test_the_model_of_the_environment_is_asked_and_checked(lamp: Shell) -> None:
@@ -140,6 +214,20 @@ def test_a_chat_from_a_pipe_answers_line_by_line(lamp: Shell) -> None:
     assert "It was made in 1950. [hall.txt:whole]" in answers[1]
     assert "Forgotten." in done.stderr
     assert "There is no /what here" in done.stderr
+
+
+def test_b11_a_chat_shows_waits_and_keeps_what_was_verified_when_the_model_breaks_off(lamp: Shell) -> None:
+    script = [failure(429, "busy", Retry_After="1"), streamed("It is green [hall.txt:whole]. It was m", done=False)]
+    with serving(*script) as server:
+        done = subprocess.run(
+            [*COMMAND, "chat", *INDEX],
+            cwd=lamp.folder,
+            env=lamp.environment | {"SHORTLIST_LLM_URL": server.url, "SHORTLIST_LLM_MODEL": "small"},
+            input="What colour is the lamp in the hall?\n", capture_output=True, encoding="utf-8", timeout=120,
+        )  # fmt: skip
+    assert done.stdout.splitlines()[0] == "It is green [hall.txt:whole]."
+    assert "Trying again in 1 s" in done.stderr
+    assert "The answer broke off: The language model small" in done.stderr
 
 
 class Terminal:

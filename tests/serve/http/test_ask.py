@@ -114,6 +114,14 @@ def test_a_model_is_heard_sentence_by_sentence_and_only_what_holds_is_told(make:
     assert (model.asked[0]["model"], model.asked[0]["temperature"]) == ("small", 0.0)
 
 
+def test_b11_an_answer_that_breaks_off_ends_with_what_was_verified(make: Make) -> None:
+    with serving(streamed(TRUE, "They were", done=False)) as server:
+        events = told(with_model(make, server.url).post(ASK, json={**MOONS, "stream": True}).text)
+    assert events[-1][0] == "answer"
+    assert events[-1][1]["text"] == TRUE.strip()
+    assert "broke off in the middle" in events[-1][1]["broke_off"]
+
+
 def test_an_agent_tells_its_steps_and_what_they_show(make: Make) -> None:
     script = calls(("keyword_search", {"pattern": "longer than"})), streamed("Its day is longer [venus.txt:whole].")
     with serving(*script) as model:
@@ -123,6 +131,23 @@ def test_an_agent_tells_its_steps_and_what_they_show(make: Make) -> None:
     assert events[0][1]["text"] == VENUS
     assert events[1][1] == {"tool": "keyword_search", "arguments": {"pattern": "longer than"}}
     assert (events[-1][1]["by"], events[-1][1]["steps"]) == ("agent", [events[1][1]])
+
+
+def test_b9_the_service_answers_by_its_settings(make: Make) -> None:
+    given = {"answers__top_k": 1, "answers__memory_window_turns": 1, "answers__agent_max_steps": 2}
+    turns = [{"question": f"Question {at}?", "answer": "Yes."} for at in range(8)]
+    looks = [calls(("list_sources", {}))] * 2
+    with serving(*looks, streamed(TRUE)) as server:
+        client = with_model(make, server.url, **given)
+        answer = client.post(ASK, json={**MOONS, "agent": True, "history": turns}).json()
+    assert len(server.asked) == 3
+    assert [asked.get("tools") is None for asked in server.asked] == [False, False, True]
+    said = [message["content"] for message in server.asked[0]["messages"][1:-1]]
+    assert said == ["Question 7?", "Yes."]
+    assert [item["label"] for item in answer["evidence"]] == ["mars.txt", "list_sources"]
+    strict = make(answers__threshold=1.0)
+    assert strict.post(ASK, json={"question": "Is a day on the planet long?"}).json()["by"] == "gate"
+    assert strict.post(ASK, json={"question": "Is a day on the planet long?", "threshold": 0}).json()["by"] == "extract"
 
 
 def test_an_agent_needs_a_model_and_says_so(client: TestClient) -> None:
@@ -157,7 +182,7 @@ def test_what_fails_before_the_first_event_has_its_status(client: TestClient) ->
         {"k": 21},
         {"threshold": 2},
         {"llm": "mine"},
-        {"history": [{"question": "a", "answer": "b"}] * 6},
+        {"history": [{"question": "a", "answer": "b"}] * 51},
         {"history": [{"question": "a", "answer": "x" * 50_001}]},
     ],
 )

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from shortlist import InputError
+from shortlist.answer.agent import MAX_STEPS
+from shortlist.answer.evidence import K
+from shortlist.answer.memory import WINDOW_TURNS
+from shortlist.index.split import CHUNK_OVERLAP, CHUNK_SIZE
 from shortlist.serve.cli import run
-from shortlist.serve.settings import FIELDS, VARIABLES, is_loopback, load_settings, unknown_variables
+from shortlist.serve.settings import (
+    FIELDS,
+    VARIABLES,
+    Answers,
+    answer_settings,
+    is_loopback,
+    load_settings,
+    unknown_variables,
+)
 
 
 @pytest.fixture
@@ -46,10 +59,12 @@ def test_the_command_line_comes_before_the_environment_the_environment_before_th
 
 def test_every_variable_means_a_key(file: Path) -> None:
     assert set(VARIABLES.values()) <= set(FIELDS)
-    said = ("3", "no", "4", "localhost", "5", "debug", "word", "u", "m", "k", "f", "ann", "p", "ca.pem")
+    said = ("3", "no", "4", "localhost", "5", "debug", "word", "u", "m", "k", "f",
+            "400", "40", "6", "0.2", "3", "7", "ann", "p", "ca.pem")  # fmt: skip
     given = dict(zip(VARIABLES, said, strict=True))
     rows = {row["key"]: (row["value"], row["origin"]) for row in load_settings(file, environment=given).rows()}
-    values = [3.0, False, 4.0, "localhost", 5, "debug", "***", "u", "m", "***", "f", "ann", "***", "ca.pem"]
+    values = [3.0, False, 4.0, "localhost", 5, "debug", "***", "u", "m", "***", "f",
+              400, 40, 6, 0.2, 3, 7, "ann", "***", "ca.pem"]  # fmt: skip
     assert [rows[key] for key in VARIABLES.values()] == list(zip(values, VARIABLES, strict=True))
 
 
@@ -77,7 +92,7 @@ def test_paths_in_the_file_are_seen_from_its_folder(file: Path) -> None:
         ("limits: {max_body_bytes: 1}", "limits.max_body_bytes must be a whole number from 1024 to"),
         (
             "sever: {port: 1}",
-            "there is no section 'sever'; the known ones are bm25s, documents, server, limits, llm, mcp, engine.",
+            "there is no section 'sever'; the known ones are bm25s, documents, server, limits, llm, answers, ",
         ),
         ("server: 9200", "the section 'server' must hold keys and values, not 9200."),
         ("[1]", "must hold sections"),
@@ -146,3 +161,64 @@ def test_config_show_tells_what_is_in_force(
     assert lines["bm25s.llm_tools_cutoff"] == ["33.0", "BM25S_CUTOFF"]
     assert lines["bm25s.temperature"][0] == "2.5"
     assert lines["server.host"] == ["127.0.0.1", "default"]
+
+
+# Answers
+
+
+def test_b9_the_defaults_of_answers_are_those_of_the_library() -> None:
+    assert Answers().model_dump() == {
+        "chunk_size": CHUNK_SIZE, "chunk_overlap": CHUNK_OVERLAP, "top_k": K, "threshold": None,
+        "memory_window_turns": WINDOW_TURNS, "agent_max_steps": MAX_STEPS,
+    }  # fmt: skip
+
+
+def test_b9_options_come_before_variables_and_these_before_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "settings.yaml").write_text("answers:\n  top_k: 2\n  threshold: 0.1\n  chunk_size: 300\n")
+    assert answer_settings().model_dump(exclude_unset=True) == {"top_k": 2, "threshold": 0.1, "chunk_size": 300}
+    monkeypatch.setenv("SHORTLIST_TOP_K", "3")
+    monkeypatch.setenv("SHORTLIST_THRESHOLD", "0.2")
+    found = answer_settings({"threshold": 0.4, "top_k": None})
+    assert (found.top_k, found.threshold, found.chunk_size) == (3, 0.4, 300)
+    assert load_settings().answers == answer_settings()
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"top_k": 21}, r"--top-k: answers.top_k must be a whole number from 1 to 20, not 21"),
+        ({"threshold": 2.0}, r"--threshold: answers.threshold must be a number from 0 to 1, not 2.0"),
+        ({"agent_max_steps": 0}, r"--agent-max-steps: .* from 1 to 50, not 0"),
+    ],
+)
+def test_b9_a_value_out_of_range_is_an_error_that_names_it(given: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        answer_settings(given)
+
+
+def test_b9_the_settings_file_of_another_program_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "settings.yaml").write_text("default:\n  DEBUG: true\n")
+    assert answer_settings() == Answers()
+    (tmp_path / "settings.yaml").write_text("answers:\n  topk: 3\n")
+    with pytest.raises(InputError, match=r"answers\.topk.*Did you mean 'answers.top_k'"):
+        answer_settings()
+
+
+def test_a_settings_file_cannot_send_the_key_of_the_environment_to_an_embedder_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text("documents:\n  embedder: openai:small@https://evil.example/v1\n")
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-user")
+    with pytest.raises(InputError, match=r"would send OPENAI_API_KEY of the environment to https://evil.example/v1"):
+        load_settings(file)
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://evil.example/v1/")
+    assert load_settings(file).documents.embedder.endswith("evil.example/v1")
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    monkeypatch.delenv("OPENAI_API_KEY")
+    assert load_settings(file).documents.embedder.endswith("evil.example/v1")

@@ -109,7 +109,9 @@ def test_hostile_text_stays_text_and_nothing_overflows_a_phone(pending: Service,
     for summary in review(page).locator("summary").all():
         summary.click()
     hostile = item(page, "touch y")
-    expect(hostile.locator(".text")).to_have_text(HOSTILE.replace("\u202e", "[U+202E]"))
+    shown = "".join(hostile.locator("pre").first.locator("ins").all_text_contents())
+    assert "[U+202E]" in shown
+    assert "<img src=x onerror=alert(1)>" in shown
     assert page.locator("img").count() == 0
     assert shlex.split(hostile.locator(".command code").inner_text()) == [
         "shortlist", "mcp", "approve", "weather/x; touch y",

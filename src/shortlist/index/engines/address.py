@@ -1,17 +1,21 @@
 """Which engine is meant, and who asks? opensearch+http://host:9200,other:9200/prefix?shards=3&replicas=1
 
 User and password may stand before the hosts; what is kept or shown of an address never has them. Those that a program
-signed in with are sent where nobody else can read them: over https, or to this machine.
+signed in with are sent where nobody else can read them: over https, or to this machine; and only to clusters that the
+user named.
 """
 
 from __future__ import annotations
 
+import logging
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode
 
 from shortlist.errors import InputError
+
+log = logging.getLogger("shortlist")
 
 DIALECTS = ("opensearch", "elasticsearch")
 SCHEMES = tuple(f"{dialect}+{scheme}://" for dialect in DIALECTS for scheme in ("http", "https"))
@@ -57,6 +61,7 @@ class Address:
     replicas: int | None = None  # as many as there are nodes for, up to one
     timeout: float = TIMEOUT
     credentials: Credentials = Credentials()
+    trusted: bool = field(default=True, compare=False)  # whether the user named it, not a file from somewhere
 
     @classmethod
     def parse(cls, url: str) -> Address:
@@ -111,6 +116,13 @@ class Address:
         """With the credentials of this process, where it names no user and nobody else could read them."""
         if self.credentials.user:
             return replace(self, credentials=replace(self.credentials, certificate=_signed_in.certificate))
+        if not self.trusted:
+            if _signed_in.user:
+                log.warning(
+                    "The user %r and the password are not sent to %s: only a file outside the data folder names this "
+                    "cluster. To trust it, name it once yourself, with --engine or engine=.", _signed_in.user, self
+                )  # fmt: skip
+            return replace(self, credentials=Credentials(certificate=_signed_in.certificate))
         private = self.scheme == "https" or all(_LOOPBACK.fullmatch(host.rpartition(":")[0]) for host in self.hosts)
         return replace(self, credentials=_signed_in) if private else self
 

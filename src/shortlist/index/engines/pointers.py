@@ -1,16 +1,24 @@
-"""Which cluster keeps the corpus of a folder? A small file says so, without secrets."""
+"""Which cluster keeps the corpus of a folder? A small file says so, without secrets.
+
+Such a file may come with a folder from someone else, so a cluster that it names is trusted only if the folder is in the
+data directory, or if the user has named the same cluster on this machine before: these are remembered.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from shortlist._files import replace_text
+from shortlist._files import locked, replace_text
+from shortlist._paths import data_dir
 from shortlist.errors import CorpusDamaged, InputError
 from shortlist.index.engines.address import Address
 
 FILE = "engine.json"
+NAMED = "engines.json"  # in the data directory: the clusters that the user named for folders outside of it
 
 
 class Pointer(NamedTuple):
@@ -28,7 +36,8 @@ def read(folder: Path) -> Pointer | None:
         return None
     try:
         said = json.loads(text)
-        return Pointer(Address.parse(said["engine"]), str(said["name"]))
+        address = Address.parse(said["engine"])
+        return Pointer(replace(address, trusted=_is_ours(folder) or _key(address) in _named()), str(said["name"]))
     except (ValueError, KeyError, TypeError, InputError) as error:
         raise CorpusDamaged(
             f"{folder / FILE} is damaged ({error}). Nothing was overwritten. Delete it, and open the corpus once with "
@@ -37,6 +46,8 @@ def read(folder: Path) -> Pointer | None:
 
 
 def write(folder: Path, address: Address, name: str) -> None:
+    if address.trusted and not _is_ours(folder):
+        _remember(address)
     said = {"engine": str(address), "name": name}
     known = read(folder)
     if known is None or {"engine": str(known.address), "name": known.name} != said:
@@ -46,3 +57,24 @@ def write(folder: Path, address: Address, name: str) -> None:
 
 def forget(folder: Path) -> None:
     (folder / FILE).unlink(missing_ok=True)
+
+
+def _is_ours(folder: Path) -> bool:
+    return folder.resolve().is_relative_to(data_dir().resolve())
+
+
+def _key(address: Address) -> str:
+    return ",".join(address.urls)
+
+
+def _named() -> list[str]:
+    with contextlib.suppress(OSError, ValueError):
+        return [str(key) for key in json.loads((data_dir() / NAMED).read_bytes())]
+    return []
+
+
+def _remember(address: Address) -> None:
+    if _key(address) not in _named():
+        file = data_dir() / NAMED
+        with locked(file.with_suffix(".lock")):
+            replace_text(file, json.dumps(sorted({*_named(), _key(address)})))

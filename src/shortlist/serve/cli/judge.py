@@ -239,6 +239,5 @@ def _corpus_or_path(out: Output, name: str) -> Corpus:
         return opened(out, [name])[0]
     with out.progress(f"indexing {name}") as progress:
         corpus = shortlist.build(entry.source(), in_memory=True, progress=progress)
-    for problem in corpus.changes.failed:
-        out.note(f"shortlist: {problem.id} was left out. {problem.reason}")
+    out.problems(corpus.changes.failed)
     return corpus

@@ -93,8 +93,7 @@ def _sync(
     corpus.close()
     if not only_news or changes.added or changes.changed or changes.removed:
         out.show(data, lambda screen: screen.built(data))
-    for problem in changes.failed:
-        out.note(f"shortlist: {problem.id} was left out. {problem.reason}")
+    out.problems(changes.failed)
     return changes
 
 
@@ -159,7 +158,7 @@ def status(
     out: Output,
     names: Annotated[list[str] | None, Argument(metavar="[NAME]...", complete=complete)] = None,
 ) -> int:
-    """Compare corpora with their sources and tell what a build would change; nothing is changed."""
+    """Compare corpora with their sources, show what a build would change, and where the index of this project is."""
     from shortlist.search import registry
     from shortlist.search.corpora import is_known
 
@@ -167,8 +166,19 @@ def status(
         if not is_known(name):
             raise CorpusNotFound(f"There is no corpus {name!r}.{_near(name)}")
     rows = [_state(out, name) for name in names or registry.names()]
-    out.show({"corpora": rows}, lambda screen: screen.states(rows), [f"{row['name']}\t{row['state']}" for row in rows])
+    data = {"corpora": rows, "index": _project_index()}
+    out.show(data, lambda screen: screen.states(data), [f"{row['name']}\t{row['state']}" for row in rows])
     return OK
+
+
+def _project_index() -> dict[str, Any]:
+    """The index that ingest, query and chat use here, and where it is stored."""
+    from shortlist.index.home import corpus_folder, kept_at
+    from shortlist.sources.places import project_index, project_root
+
+    name = project_index()
+    stored = kept_at(name) is not None
+    return {"name": name, "project": str(project_root()), "path": str(corpus_folder(name)), "ingested": stored}
 
 
 def _state(out: Output, name: str) -> dict[str, Any]:

@@ -52,10 +52,10 @@ def run(
 
 @functools.cache
 def _model() -> Any:
-    """The language model, connected once."""
+    """The language model of the environment, connected once. The files of the folder may come with a repository."""
     from shortlist.serve.llm_settings import connect, llm_settings
 
-    return connect(llm_settings())
+    return connect(llm_settings(files=False))
 
 
 def status(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from shortlist.index.engines import Progress
     from shortlist.search.ingest import Ingested
     from shortlist.serve.cli.screen import Screen
+    from shortlist.types import Problem
 
 OK, ERROR, USAGE, ABSTAINED, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -49,6 +50,12 @@ class Output:
         """A line beside the answer."""
         if not self.quiet:
             print(text, file=sys.stderr, flush=True)
+
+    def problems(self, problems: Iterable[Problem]) -> None:
+        """A line for each file that was left out, and for each part of one that could not be read as it should."""
+        for problem in problems:
+            left_out = " was left out." if problem.source else ":"
+            self.note(f"shortlist: {problem.id}{left_out} {problem.reason}")
 
     def warn(self, sentence: str) -> None:
         """Why the command ends with a code that says so, although it has an answer."""

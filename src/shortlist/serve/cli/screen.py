@@ -246,8 +246,6 @@ class Screen:
                 note = "" if change["waits"] else " (needs no approval)"
                 self._print(Padding(Text(f"{_printable(change['part'])}{note}", "dim"), (0, 0, 0, 4)))
                 self._diff(change["diff"], 6)
-            if not row["changes"]:
-                self._print(Padding(Text(_printable(row["description"]), "dim"), (0, 0, 0, 4)))
         if rows:
             self.say("To approve one as it is now: shortlist mcp approve SERVER/TOOL", "dim")
 
@@ -284,9 +282,9 @@ class Screen:
         for line in lines:
             self._print(Padding(Text(_printable(line), colors.get(line[:1], "dim")), (0, 0, 0, indent)))
 
-    def states(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    def states(self, data: Mapping[str, Any]) -> None:
         table = _table("name", "state", "a build would")
-        for row in rows:
+        for row in data["corpora"]:
             changes = row["changes"] or {}
             parts = [
                 f"{verb} {changes[what]:,}"
@@ -296,6 +294,9 @@ class Screen:
             state = Text(row["state"], _COLOURS.get(row["state"], "dim"))
             table.add_row(Text(row["name"], "bold"), state, row["problem"] or ", ".join(parts))
         self._print(table)
+        index = data["index"]
+        missing = "" if index["ingested"] else " (nothing was ingested yet)"
+        self._print(Text(f"Index of {index['project']}: {index['path']}{missing}"), soft_wrap=True)
 
     def facts(self, title: str, data: Mapping[str, Any]) -> None:
         self.say(title, "bold")

@@ -99,14 +99,12 @@ function pendingFile({ file, servers, command }) {
   ];
 }
 
-function pendingTool({ tool, reason, description, changes, command }) {
+function pendingTool({ tool, reason, changes, command }) {
   return h(
     "details",
     {},
     h("summary", {}, h("code", {}, visible(tool)), " ", h("span", { class: "muted" }, visible(reason))),
-    changes.length
-      ? changes.map(changed)
-      : h("p", { class: "text", dir: "auto" }, visible(description) || "No description."),
+    changes.map(changed),
     commandLine(command),
   );
 }

@@ -57,7 +57,7 @@ export class Turn {
     const summary = answer.refused
       ? "Not answered"
       : `${counted(answer.sentences.length, "sentence")} from ${used} of ${counted(answer.evidence.length, "passage")}`;
-    const said = [summary, BY[answer.by], spent(answer.usage)].filter(Boolean);
+    const said = [summary, answer.broke_off && "the model broke off", BY[answer.by], spent(answer.usage)].filter(Boolean);
     this.#say(answer.refused ? "none" : "check", said.join(" · "));
     this.element.removeAttribute("aria-busy");
     this.more.replaceChildren(
