@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import re
 import shlex
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from shortlist.serve import cli
+from shortlist.sources.mcp_config import runs_shortlist
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -35,6 +37,9 @@ def test_every_block_of_the_readme_runs_and_prints_what_it_shows(
                 else:
                     run_commands(block)
             printed, ran = output.getvalue(), ran + 1
+        elif language == "json":
+            entry = json.loads(block)["mcpServers"]["shortlist"]
+            assert runs_shortlist([entry["command"], *entry["args"]])
         else:
             assert language == "text"
             assert printed == block

@@ -8,7 +8,6 @@ import os
 import re
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -23,6 +22,7 @@ from shortlist.serve.gateway.config import Configuration
 from shortlist.serve.gateway.gateway import Gateway
 from shortlist.sources import mcp_trust
 from shortlist.sources.mcp_config import Pending, project_of
+from tests.index.engines.conftest import listening
 from tests.serve.http.conftest import Service
 from tests.serve.mcp.conftest import PATIENCE, WEATHER, Agent, Upstream, tool, until, with_agent
 from tests.serve.mcp.test_process import environment, over_http
@@ -79,12 +79,8 @@ def address(heard: list[str]) -> Iterator[str]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with listening(server) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 @pytest.fixture
