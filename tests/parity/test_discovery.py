@@ -298,7 +298,7 @@ def test_e3_hybrid_is_the_sum_of_reciprocal_ranks(tools: Any) -> None:
         ({"$or": [{"owner": "shop"}, {"year": 2023}]}, {"refund", "rollback"}),
         ({"$not": {"owner": "ops"}}, {"refund"}),
     ],
-    ids=str,
+    ids=lambda value: str(sorted(value)),
 )
 def test_e3_filters_are_hard_conditions_on_metadata(tools: Any, condition: dict[str, Any], expected: set[str]) -> None:
     assert {hit.id for hit in search(tools, "app money", mode="dense", filter=condition)} == expected
