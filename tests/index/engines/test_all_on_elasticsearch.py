@@ -1,4 +1,4 @@
-"""The tests of discover, select, disclose and ask, with everything that they keep in memory kept on Elasticsearch."""
+"""The tests of discover, disclose, agent actions and ask, with everything that they keep in memory kept on Elasticsearch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from tests.index.engines.instead import of_memory
 from tests.search.test_acts import *  # noqa: F403
 from tests.search.test_disclose import *  # noqa: F403
 from tests.search.test_discover import *  # noqa: F403
-from tests.search.test_select import *  # noqa: F403
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
