@@ -8,6 +8,7 @@ import importlib.util
 import json
 import math
 import os
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -25,7 +26,15 @@ import pytest
 
 from shortlist.errors import EmbedderError, InputError, MissingExtra
 from shortlist.index import models
-from shortlist.index.embed import CallableEmbedder, OpenAIEmbedder, _bundled, lasting_name, load_embedder
+from shortlist.index.corpus import create_corpus, open_corpus
+from shortlist.index.embed import (
+    CallableEmbedder,
+    OpenAIEmbedder,
+    _bundled,
+    lasting_name,
+    load_embedder,
+    unconfirmed_address,
+)
 from shortlist.types import Embedder
 
 if TYPE_CHECKING:
@@ -737,3 +746,29 @@ def test_a_folder_in_a_name_is_written_out(tmp_path: Path, monkeypatch: pytest.M
     assert lasting_name("onnx:model") == f"onnx:{tmp_path / 'model'}"
     assert lasting_name("org/name") == "org/name"
     assert lasting_name("openai:model@http://localhost:1/v1") == "openai:model@http://localhost:1/v1"
+
+
+def test_a_folder_from_somewhere_does_not_get_the_key_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = "openai:small@https://evil.example/v1"
+    folder = tmp_path / "index"
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    create_corpus("theirs", path=folder, embedder="light").close()
+    with sqlite3.connect(folder / "corpus.db") as database:
+        ((key, text),) = database.execute("SELECT key, value FROM meta WHERE value LIKE '%\"embedder\"%'").fetchall()
+        config = json.loads(text) | {"embedder": spec, "embedder_name": spec}
+        database.execute("UPDATE meta SET value = ? WHERE key = ?", (json.dumps(config), key))
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-user")
+    with (
+        open_corpus(folder) as corpus,
+        pytest.raises(EmbedderError, match=r"send OPENAI_API_KEY to https://evil\.example"),
+    ):
+        _ = corpus.embedder
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://evil.example/v1")
+    with open_corpus(folder) as corpus:
+        assert corpus.embedder
+        assert corpus.embedder.name == spec
+    assert unconfirmed_address("openai:small@http://localhost:8080/v1") == ""
+    assert unconfirmed_address("openai:small") == ""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from shortlist._paths import data_dir
 from shortlist.errors import CorpusMismatch, EmbedderError
-from shortlist.index.embed import lasting_name, load_embedder
+from shortlist.index.embed import lasting_name, load_embedder, unconfirmed_address
 from shortlist.types import Embedder
 
 if TYPE_CHECKING:
@@ -38,8 +40,9 @@ class Unavailable:
 class Chosen:
     """The embedder of one corpus."""
 
-    def __init__(self, corpus: str) -> None:
+    def __init__(self, corpus: str, folder: Path | None = None) -> None:
         self._corpus = corpus
+        self._is_foreign = folder is not None and not folder.resolve().is_relative_to(data_dir().resolve())
         self._lock = threading.Lock()
         self._loaded: Embedder | None = None
 
@@ -63,8 +66,17 @@ class Chosen:
             if self._loaded is None or self._loaded.name != config.embedder_name:
                 if config.embedder.startswith(ONLY_IN_A_PROGRAM):
                     return Unavailable(config.embedder_name, config.dim, self._corpus)
+                self._check_address(config.embedder)
                 self._loaded = _matching(load_embedder(config.embedder), config, self._corpus)
             return self._loaded
+
+    def _check_address(self, spec: str) -> None:
+        """Refuse to send a key to an address that only a folder from somewhere names."""
+        if self._is_foreign and (address := unconfirmed_address(spec)):
+            raise EmbedderError(
+                f"The corpus {self._corpus!r} is outside the data folder; its embedder would send OPENAI_API_KEY to "
+                f"{address}. If you trust it, set OPENAI_BASE_URL to that address, or pass embedder={spec!r}."
+            )
 
 
 def spec_of(embedder: EmbedderSpec, loaded: Embedder | None) -> str:

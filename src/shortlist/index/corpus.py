@@ -32,7 +32,7 @@ class Corpus:
     ) -> None:
         self.name = name
         self.path = path
-        self._chosen = Chosen(name)
+        self._chosen = Chosen(name, path)
         self._engine = engine(name, self._chosen)
         self.changes = Changes()  # what the last sync did
         self._finalizer = weakref.finalize(self, self._engine.release)

@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -318,9 +319,23 @@ class OpenAIEmbedder(models.BaseEmbedder):
         return EmbedderError(f"{self.name} {(what.replace(key, '***') if key else what)[:500]}")
 
 
+_AT_ADDRESS = re.compile(r"(.+?)@(https?://.+)")
+
+
 def _openai(rest: str) -> OpenAIEmbedder:
-    address = re.fullmatch(r"(.+?)@(https?://.+)", rest)
+    address = _AT_ADDRESS.fullmatch(rest)
     return OpenAIEmbedder(*address.groups()) if address else OpenAIEmbedder(rest)
+
+
+def unconfirmed_address(spec: str) -> str:
+    """The address to which an embedder that only a file names would send OPENAI_API_KEY; empty if it is none, is on
+    this machine, or is confirmed by OPENAI_BASE_URL."""
+    address = _AT_ADDRESS.fullmatch(spec.removeprefix("openai:")) if spec.startswith("openai:") else None
+    if address is None or not os.environ.get("OPENAI_API_KEY"):
+        return ""
+    is_local = urlsplit(address[2]).hostname in ("localhost", "127.0.0.1", "::1")
+    is_confirmed = address[2].rstrip("/") == os.environ.get("OPENAI_BASE_URL", "").strip().rstrip("/")
+    return "" if is_local or is_confirmed else address[2]
 
 
 def _message(body: str) -> str:

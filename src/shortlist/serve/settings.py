@@ -214,14 +214,15 @@ def _protect_keys(values: dict[str, Any], origins: dict[str, str], in_file: Mapp
         values["llm.key"], origins["llm.key"] = in_file.get("llm.key"), file
         if not values["llm.key"]:
             log.warning("%s", key_withheld(f"{origin} in the environment", url, f"llm.url in {file}"))
-    model, _, address = str(in_file.get("documents.embedder") or "").partition("@")
-    confirmed = os.environ.get("OPENAI_BASE_URL", "").strip()
-    is_strange = model.startswith("openai:") and address and address.rstrip("/") != confirmed.rstrip("/")
-    if is_strange and os.environ.get("OPENAI_API_KEY"):
-        raise InputError(
-            f"{file}: documents.embedder would send OPENAI_API_KEY of the environment to {address}, which you did not "
-            f"name. Set OPENAI_BASE_URL to that address to confirm it, or unset OPENAI_API_KEY."
-        )
+    embedder = str(in_file.get("documents.embedder") or "")
+    if embedder.startswith("openai:"):
+        from shortlist.index.embed import unconfirmed_address  # noqa: PLC0415  # brings numpy
+
+        if address := unconfirmed_address(embedder):
+            raise InputError(
+                f"{file}: documents.embedder would send OPENAI_API_KEY of the environment to {address}, which you did "
+                f"not name. Set OPENAI_BASE_URL to that address to confirm it, or unset OPENAI_API_KEY."
+            )
 
 
 def key_withheld(key: str, address: str, origin: str) -> str:

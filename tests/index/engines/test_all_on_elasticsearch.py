@@ -1,4 +1,4 @@
-"""The tests of discover, disclose, agent actions and ask, with everything that they keep in memory kept on Elasticsearch."""
+"""The tests of discover, disclose, agent actions and ask, with what they keep in memory kept on Elasticsearch."""
 
 from __future__ import annotations
 

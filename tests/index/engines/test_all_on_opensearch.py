@@ -1,4 +1,4 @@
-"""The tests of discover, disclose, agent actions and ask, with everything that they keep in memory kept on OpenSearch."""
+"""The tests of discover, disclose, agent actions and ask, with what they keep in memory kept on OpenSearch."""
 
 from __future__ import annotations
 
