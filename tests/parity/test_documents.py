@@ -57,12 +57,11 @@ def uses(server: ScriptedServer) -> dict[str, str]:
 
 
 def chat(shell: Shell, server: ScriptedServer | None, lines: Sequence[str], *options: str) -> Done:
-    return Done(
-        subprocess.run(
-            [*COMMAND, "chat", *options], cwd=shell.folder, env=shell.environment | (uses(server) if server else {}),
-            input="".join(f"{line}\n" for line in lines), capture_output=True, encoding="utf-8", timeout=120,
-        )
+    done = subprocess.run(
+        [*COMMAND, "chat", *options], cwd=shell.folder, env=shell.environment | (uses(server) if server else {}),
+        input="".join(f"{line}\n" for line in lines), capture_output=True, encoding="utf-8", timeout=120,
     )  # fmt: skip
+    return Done(done.returncode, done.stdout, done.stderr)
 
 
 def source_lines(done: Done) -> list[str]:

@@ -56,6 +56,7 @@ def test_a_real_elasticsearch_finds_what_was_indexed(elasticsearch_url: str) -> 
 
 
 @pytest.mark.engine
+@pytest.mark.slow
 def test_a_server_does_not_outlive_the_process_that_started_it() -> None:
     need("opensearch")
     program = (

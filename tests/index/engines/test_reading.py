@@ -83,9 +83,7 @@ def test_a_query_takes_one_request_and_the_texts_another(
 
 
 @on_servers
-@pytest.mark.parametrize("mode", get_args(Mode))
-@pytest.mark.parametrize("query", ["a cup of oolong in the garden", "sencha tea 7", "tax and trade"])
-def test_the_hits_are_those_of_the_embedded_engine(mode: Mode, query: str, make: Make) -> None:
+def test_the_hits_are_those_of_the_embedded_engine(make: Make) -> None:
     there, here = (
         make("teas", embedder="light", chunk_size=200, chunk_overlap=0),
         shortlist.create_corpus("here", embedder="light", chunk_size=200, chunk_overlap=0),
@@ -94,9 +92,11 @@ def test_the_hits_are_those_of_the_embedded_engine(mode: Mode, query: str, make:
     there.sync(documents)
     here.sync(documents)
     assert there.info()["passages"] == here.info()["passages"] > 600
-    expected = {hit.id: hit for hit in shortlist.search(here, query, mode, k=5)}
-    found = {hit.id: hit for hit in shortlist.search(there, query, mode, k=5)}
-    assert list(found) == list(expected)
-    for id, hit in found.items():
-        assert hit.score == pytest.approx(expected[id].score, abs=1e-6)
-        assert hit.signals == pytest.approx(expected[id].signals, abs=1e-6)
+    for query in ("a cup of oolong in the garden", "sencha tea 7", "tax and trade"):
+        for mode in get_args(Mode):
+            expected = {hit.id: hit for hit in shortlist.search(here, query, mode, k=5)}
+            found = {hit.id: hit for hit in shortlist.search(there, query, mode, k=5)}
+            assert list(found) == list(expected), (query, mode)
+            for id, hit in found.items():
+                assert hit.score == pytest.approx(expected[id].score, abs=1e-6)
+                assert hit.signals == pytest.approx(expected[id].signals, abs=1e-6)

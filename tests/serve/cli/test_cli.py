@@ -269,7 +269,8 @@ def test_nothing_found_is_a_document_too(shop: Shell) -> None:
 
 
 def test_debug_shows_where_an_error_comes_from(shell: Shell) -> None:
-    for done in (shell("search", "nowhere", "x", "--debug"), shell("search", "nowhere", "x", SHORTLIST_DEBUG="1")):
+    for options, environment in ((["--debug"], {}), ([], {"SHORTLIST_DEBUG": "1"})):
+        done = shell.process("search", "nowhere", "x", *options, **environment)
         assert done.code == 1
         assert "Traceback" in done.err
 
@@ -371,9 +372,10 @@ def test_an_answer_that_nobody_reads_is_no_error(shop: Shell) -> None:
 
 def test_text_that_the_terminal_cannot_show_is_no_error(shell: Shell) -> None:
     (shell.folder / "docs" / "tee.md").write_text("# Grüner Tee 茶\nEin grüner Tee.")
-    done = shell("search", "docs:docs", "grüner", PYTHONIOENCODING="ascii")
+    done = shell.process("search", "docs:docs", "grüner", PYTHONIOENCODING="ascii")
     assert (done.code, done.err) == (0, "")
-    assert shell("search", "docs:docs", "grüner", "--json", PYTHONIOENCODING="ascii").json["hits"][0]["id"] == "tee.md"
+    done = shell.process("search", "docs:docs", "grüner", "--json", PYTHONIOENCODING="ascii")
+    assert done.json["hits"][0]["id"] == "tee.md"
 
 
 # Signals

@@ -17,7 +17,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from tests.serve.http.conftest import Make
 
-EXAMPLES = 30
+EXAMPLES = 20
 
 
 @pytest.mark.parametrize("mode", GenerationMode)
