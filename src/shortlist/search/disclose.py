@@ -188,7 +188,7 @@ def _text_of(file: Path) -> str:
 def _registered_folders(corpus: str) -> Iterator[Path]:
     """The folders that a corpus is registered with, and those of such files.
 
-    Not the folder of a document's own source: whoever writes a document may write that, too.
+    Not the folder of a document's own source: the author of a document can write anything there.
     """
     try:
         entry = registry.find(corpus)

@@ -36,7 +36,7 @@ BLENDED_DEPTH = 100
 # In a corpus of fewer passages it is quicker to score all of them than to look for the best.
 ALL_SCORES_BELOW = 50_000
 
-# How many candidates a reranker sees: so many times k, and never fewer than the second number.
+# Number of candidates that a reranker sees: this many times k, but at least the second number.
 RERANKED_TIMES_K = 5
 RERANKED_AT_LEAST = 50
 
