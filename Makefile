@@ -13,10 +13,10 @@ test: $(READY) chromium servers
 	$(BIN)/ruff check $(PATHS)
 	$(BIN)/ruff format --check $(PATHS)
 	$(BIN)/mypy
-	$(BIN)/pytest -n 2 -m "not slow"
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
 
 fuzz: $(READY) chromium servers
-	HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest -n 2 -m "not slow"
+	HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest -n 2 --dist worksteal -m "not slow"
 
 fix: $(READY)
 	$(BIN)/ruff check --fix $(PATHS)
