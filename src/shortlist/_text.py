@@ -1,4 +1,4 @@
-"""Small helpers for messages: suggestions for typos, counts with their noun."""
+"""Small helpers for messages: suggestions for typos, counts with their noun, untrusted text made printable."""
 
 from __future__ import annotations
 
@@ -24,3 +24,8 @@ def count_of(number: int, noun: str, verb: str = "") -> str:
     if number != 1:
         noun, verb = f"{noun}s", verb.replace("is ", "are ", 1)
     return f"{number:,} {noun} {verb}".rstrip()
+
+
+def printable(text: str, instead: str = "·") -> str:
+    """Untrusted text without characters that could move the cursor or hide something."""
+    return "".join(letter if letter.isprintable() else instead for letter in text)

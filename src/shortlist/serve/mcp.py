@@ -17,6 +17,7 @@ from mcp import MCPError
 from mcp.server.lowlevel import Server
 
 import shortlist
+from shortlist._text import printable
 from shortlist.errors import CorpusNotFound, InputError, ShortlistError, SourceError
 from shortlist.serve.collection import SKILLS, Collection
 from shortlist.serve.gateway.index import NAME as TOOLS
@@ -177,7 +178,7 @@ class Door:
                 for name, kinds in counts.items()
             ]
             tools = self._gateway.catalog.pending()
-            pending = [{"tool": _printable(tool.id), "reason": tool.pending} for tool in tools]
+            pending = [{"tool": printable(tool.id), "reason": tool.pending} for tool in tools]
             return {"servers": self._gateway.status(), "pending": pending, "corpora": corpora}
 
         await self._gateway.follow()
@@ -237,10 +238,6 @@ async def _within(seconds: float, work: Callable[[], Result]) -> Result:
             return await asyncio.to_thread(work)
     except TimeoutError:
         raise SourceError(f"This took longer than {seconds:g} seconds.") from None
-
-
-def _printable(name: str) -> str:
-    return "".join(letter if letter.isprintable() else "·" for letter in name)
 
 
 def _cut(text: str, most: int = LONGEST_RESULT) -> str:

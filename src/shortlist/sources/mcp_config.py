@@ -19,7 +19,7 @@ from typing import Any
 
 from shortlist._paths import config_dir
 from shortlist._redact import redact, redact_words, secrets_in_url, secrets_in_words
-from shortlist._text import count_of
+from shortlist._text import count_of, printable
 from shortlist.errors import SourceError
 from shortlist.sources.mcp_trust import is_trusted, key_of
 from shortlist.sources.places import project_folders
@@ -89,20 +89,20 @@ class Pending(Problem):
     @classmethod
     def of(cls, path: Path, servers: int) -> Pending:
         pending = count_of(servers, "MCP server", "is pending approval")
-        reason = f"{pending} in {_printable(str(path))}. The user can review them: {review_command(path)}"
+        reason = f"{pending} in {printable(str(path), '?')}. The user can review them: {review_command(path)}"
         return cls(str(path), reason, str(path), servers)
 
 
 def review_command(path: Path | str) -> str:
     """What the user runs to review a project's file."""
-    return f"shortlist mcp trust {shlex.quote(_printable(str(path)))}"
+    return f"shortlist mcp trust {shlex.quote(printable(str(path), '?'))}"
 
 
 def approve_command(tool: str, server: Server) -> str:
     """What the user runs, in any folder, to review and approve a tool. The server chose the name, so it is quoted."""
     is_usual = server.file is None or server.file.resolve() in user_files()
     named = () if is_usual else ("--config", str(server.file))
-    return shlex.join(_printable(word) for word in ("shortlist", "mcp", "approve", tool, *named))
+    return shlex.join(printable(word, "?") for word in ("shortlist", "mcp", "approve", tool, *named))
 
 
 class ConfigurationFile:
@@ -137,7 +137,7 @@ class ConfigurationFile:
         entries = _entries(self.data, str(self.path)).items()
         return {str(name): entry for name, entry in entries if not _is_off(entry) and not _is_ourselves(entry)}
 
-    @property
+    @cached_property
     def is_trusted(self) -> bool:
         return not self._needs_trust or is_trusted(self.path, self.content)
 
@@ -272,10 +272,6 @@ def runs_shortlist(words: Sequence[Any]) -> bool:
     """Whether a command line runs `shortlist mcp`, as that of an agent's own configuration does."""
     stems = [Path(word).stem if isinstance(word, str) else "" for word in words]
     return "shortlist" in stems and "mcp" in stems[stems.index("shortlist") :]
-
-
-def _printable(text: str) -> str:
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def _without_comments(text: str) -> str:

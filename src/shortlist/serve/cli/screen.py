@@ -15,7 +15,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from shortlist._text import count_of
+from shortlist._text import count_of, printable
 from shortlist.index.tokens import get_analyzer
 from shortlist.types import Answer, Disclosure, Discovery, Hit, Hits
 
@@ -215,23 +215,23 @@ class Screen:
             tools = "-" if row["tools"] is None else f"{row['tools']:,}"
             notes = [row.get("problem", ""), *(f"{name}: {why}" for name, why in row.get("refused", {}).items())]
             notes += [f"{row['denied']:,} denied"] if row.get("denied") else []
-            about = Text(_printable(" ".join(filter(None, notes))), "dim")
+            about = Text(printable(" ".join(filter(None, notes))), "dim")
             counts = (str(row.get(key) or "-") for key in ("read_only", "pending"))
-            table.add_row(Text(_printable(row["name"]), "bold"), row["state"], tools, *counts, about)
+            table.add_row(Text(printable(row["name"]), "bold"), row["state"], tools, *counts, about)
         if data["servers"]:
             self._print(table)
         else:
             self.say("No server is configured.", "yellow")
         for row in data["pending_files"]:
             pending = count_of(row["servers"], "server", "is pending approval")
-            self.say(f"{pending} in {_printable(_short(row['file']))}.", "yellow")
+            self.say(f"{pending} in {printable(_short(row['file']))}.", "yellow")
         if data["pending_files"]:
             self.say("Review with: shortlist mcp trust", "dim")
         self.pending_tools(data["pending"])
 
     def approved(self, data: Mapping[str, Any]) -> None:
         for name in data["approved"]:
-            self.say(f"{_printable(name)} is approved.")
+            self.say(f"{printable(name)} is approved.")
         if data["pending"] or not data["approved"]:
             self.pending_tools(data["pending"])
             if not data["pending"]:
@@ -240,11 +240,11 @@ class Screen:
     def pending_tools(self, rows: Sequence[Mapping[str, Any]]) -> None:
         for row in rows:
             self._print(
-                Text.assemble("Pending approval: ", (_printable(row["tool"]), "bold"), f". {_printable(row['reason'])}")
+                Text.assemble("Pending approval: ", (printable(row["tool"]), "bold"), f". {printable(row['reason'])}")
             )
             for change in row["changes"]:
                 note = "" if change["waits"] else " (needs no approval)"
-                self._print(Padding(Text(f"{_printable(change['part'])}{note}", "dim"), (0, 0, 0, 4)))
+                self._print(Padding(Text(f"{printable(change['part'])}{note}", "dim"), (0, 0, 0, 4)))
                 self._diff(change["diff"], 6)
         if rows:
             self.say("To approve one as it is now: shortlist mcp approve SERVER/TOOL", "dim")
@@ -252,15 +252,15 @@ class Screen:
     def project_files(self, rows: Sequence[Mapping[str, Any]]) -> None:
         for row in rows:
             state = "trusted" if row["state"] == "trusted" else "changed since it was trusted" if row["diff"] else "new"
-            self._print(Text.assemble((_printable(_short(row["file"])), "bold"), f" ({state})"))
+            self._print(Text.assemble((printable(_short(row["file"])), "bold"), f" ({state})"))
             for server in row["servers"]:
-                self._print(Text(f"  {_printable(server['name'])}", "cyan"))
+                self._print(Text(f"  {printable(server['name'])}", "cyan"))
                 runs = " ".join(shlex.quote(word) for word in (server["command"], *server["args"]) if word)
                 facts = {"runs": runs, "connects to": server["url"], "in": server["cwd"]}
                 facts |= {"with variables": ", ".join(server["env"]), "with headers": ", ".join(server["headers"])}
                 for name, value in facts.items():
                     if value:
-                        self._print(Text(f"    {name}: {_printable(value)}"), soft_wrap=True)
+                        self._print(Text(f"    {name}: {printable(value)}"), soft_wrap=True)
             if row["diff"]:
                 self.say("  Changes since it was trusted:")
                 self._diff(row["diff"], 4)
@@ -269,18 +269,18 @@ class Screen:
         if not rows:
             self.say("No project file is trusted.")
         for row in rows:
-            self._print(Text(f"{row['state']:8} {_printable(row['file'])}"), soft_wrap=True)
+            self._print(Text(f"{row['state']:8} {printable(row['file'])}"), soft_wrap=True)
 
     def permissions(self, rules: Mapping[str, str]) -> None:
         if not rules:
             self.say("No rules. Tools are read or write as their servers mark them.")
         for name, access in rules.items():
-            self.say(f"{access:5} {_printable(name)}")
+            self.say(f"{access:5} {printable(name)}")
 
     def _diff(self, lines: Iterable[str], indent: int) -> None:
         colors = {"+": "green", "-": "red"}
         for line in lines:
-            self._print(Padding(Text(_printable(line), colors.get(line[:1], "dim")), (0, 0, 0, indent)))
+            self._print(Padding(Text(printable(line), colors.get(line[:1], "dim")), (0, 0, 0, indent)))
 
     def states(self, data: Mapping[str, Any]) -> None:
         table = _table("name", "state", "a build would")
@@ -334,11 +334,6 @@ class Screen:
         for name, value in values.items():
             table.add_row(Text(name, "dim"), Text(f"{value:.4g}" if isinstance(value, float) else str(value)))
         self._print(Padding(table, (0, 0, 0, 2)))
-
-
-def _printable(text: str) -> str:
-    """A stranger's text without what could move the cursor or hide."""
-    return "".join(letter if letter.isprintable() else "·" for letter in text)
 
 
 def _full_bar(hits: Sequence[Hit]) -> float:

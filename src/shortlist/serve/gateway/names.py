@@ -6,6 +6,7 @@ import difflib
 import shlex
 from collections.abc import Mapping
 
+from shortlist._text import printable
 from shortlist.errors import InputError
 from shortlist.serve.gateway.catalog import Tool
 from shortlist.serve.gateway.doubts import looks
@@ -35,7 +36,7 @@ def find_tool(name: str, tools: Mapping[str, Tool]) -> Tool:
 
 def _quoted(tool: Tool) -> str:
     """The id for a command line: its server chose it, so it may hold anything."""
-    return shlex.quote("".join(letter for letter in tool.id if letter.isprintable()))
+    return shlex.quote(printable(tool.id, ""))
 
 
 def _spellings(tool: Tool) -> tuple[str, ...]:
