@@ -25,7 +25,7 @@ NOUNS = ("order", "invoice", "customer", "ticket", "page", "file", "branch", "me
 
 @functools.cache
 def _tokenizer() -> Any:
-    from shortlist.index import models
+    from shortlist.index.embedders import models
 
     folder = models.package_folder("wordllama")
     assert folder
@@ -70,7 +70,7 @@ def _tool(rng: random.Random, number: int) -> dict[str, Any]:
 
 def fill_catalog(config: Path, offers: dict[str, list[dict[str, Any]]]) -> None:
     """Let the catalog and its index be those of a day on which all servers could be asked."""
-    from shortlist.serve.gateway.gateway import Gateway
+    from shortlist.mcp.gateway.dispatch import Gateway
 
     gateway = Gateway.of([config])
     for name, tools in offers.items():
@@ -92,7 +92,7 @@ def run(folders: list[Path]) -> None:
 
 
 def _tokens(offers: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
-    from shortlist.serve.mcp_tools import DEFINITIONS
+    from shortlist.mcp.tool_definitions import DEFINITIONS
 
     ours = count_tokens(json.dumps(list(DEFINITIONS)))
     theirs = sum(count_tokens(json.dumps(tools)) for tools in offers.values())

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from bench import beir, report
-from shortlist.index.dense import Dense, VectorPart
-from shortlist.index.embed import load_embedder
-from shortlist.index.rounded import Rounded
+from shortlist.index.dense.dense_ranker import Dense, VectorPart
+from shortlist.index.dense.quantized import Rounded
+from shortlist.index.embedders.named import load_embedder
 
 K, QUERIES, DIM, CLUSTERS = 10, 200, 384, 2_000
 GRAPHS, MOST_FOR_GRAPHS = (

@@ -22,9 +22,9 @@ import numpy as np
 import shortlist
 from bench import beir, report
 from shortlist import Corpus
-from shortlist.index import dense
-from shortlist.search.corpora import size_of
-from shortlist.types import Mode
+from shortlist.index.dense import dense_ranker
+from shortlist.library.opening import size_of
+from shortlist.results import Mode
 from tests import servers
 
 MOST_DOCUMENTS = 100_000
@@ -132,11 +132,11 @@ def measure(kind: str, data: beir.Set, expected: Answers) -> dict[str, Any]:
 
 def exactly(corpus: Corpus, data: beir.Set, mode: Mode) -> list[list[str]]:
     """The answers of the embedded engine when it compares every vector."""
-    for_each, dense.ROUNDED_FOR_EACH = dense.ROUNDED_FOR_EACH, 1 << 60
+    for_each, dense_ranker.ROUNDED_FOR_EACH = dense_ranker.ROUNDED_FOR_EACH, 1 << 60
     try:
         return ask(corpus, data, mode)[1]
     finally:
-        dense.ROUNDED_FOR_EACH = for_each
+        dense_ranker.ROUNDED_FOR_EACH = for_each
 
 
 @contextmanager

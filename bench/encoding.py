@@ -19,7 +19,7 @@ import numpy as np
 import shortlist
 from bench import beir, report
 from shortlist import Document
-from shortlist.index.embed import load_embedder
+from shortlist.index.embedders.named import load_embedder
 
 EMBEDDERS = ("tools", "minilm", "default")
 SHORT, TOOLS, QUERIES = 500, 2_000, 100

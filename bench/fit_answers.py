@@ -11,8 +11,8 @@ import shortlist
 from bench import logistic
 from bench.answers import Asked, questions
 from shortlist.answer.evidence import Shown, gather
-from shortlist.answer.extract import LEAST_COVERED, WEIGHTS, ranked
-from shortlist.answer.signals import coverage, read_question, signals
+from shortlist.answer.extractive.extract import LEAST_COVERED, WEIGHTS, ranked
+from shortlist.answer.extractive.signals import coverage, read_question, signals
 from shortlist.index.corpus import Corpus
 
 

@@ -13,12 +13,12 @@ import shortlist
 from bench import beir, logistic
 from bench.scope import MOST_QUERIES, Scope, scopes
 from shortlist.eval.calibration import auroc
-from shortlist.index.asked import asked
 from shortlist.index.corpus import Corpus
-from shortlist.index.lexical import top
+from shortlist.index.lexical.lexical_ranker import top
 from shortlist.index.snapshot import Snapshot
-from shortlist.search.fuse import blend
-from shortlist.types import Mode
+from shortlist.index.text.query_terms import asked
+from shortlist.results import Mode
+from shortlist.search.fusion import blend
 
 SHARES = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9)
 TOP = 1  # hits of each question that the regression sees: what is far down would only blur what a best one is worth

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bench.scope import Scope
-from shortlist.index.embed import load_embedder
-from shortlist.types import Embedder
+from shortlist.index.embedders.named import load_embedder
+from shortlist.protocols import Embedder
 from training import measure
 
 if TYPE_CHECKING:
-    from shortlist.types import Vectors
+    from shortlist.results import Vectors
 
 
 class Kept:

@@ -10,7 +10,7 @@ from typing import Any
 
 from bench import report
 
-WRITTEN = Path(__file__).parent.parent / "tests" / "eval" / "hostile_descriptions.jsonl"
+WRITTEN = Path(__file__).parent.parent / "tests" / "sources" / "hostile_descriptions.jsonl"
 
 
 def written() -> list[dict[str, Any]]:
@@ -20,7 +20,7 @@ def written() -> list[dict[str, Any]]:
 
 def is_held(tool: dict[str, Any]) -> str:
     """Why the gateway would hold a tool for approval; empty if it would not."""
-    from shortlist.serve.gateway.doubts import doubt
+    from shortlist.mcp.gateway.tool_checks import doubt
 
     return doubt(tool, tool["name"])
 

@@ -19,7 +19,7 @@ import numpy as np
 
 import shortlist
 from bench import beir, report
-from shortlist.index.embed import load_embedder
+from shortlist.index.embedders.named import load_embedder
 
 K, QUERIES = 10, 200
 

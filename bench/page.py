@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from bench.report import RESULTS
-from shortlist.eval import plots
+from shortlist.eval.reporting import plots
 
 DOCS = Path(__file__).parent.parent / "docs"
 OURS = ("shortlist", "shortlist-disk", "shortlist auto")

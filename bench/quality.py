@@ -24,10 +24,10 @@ from bench.folds import Folds, Kept
 from bench.scope import MOST_QUERIES, Scope, scopes
 from shortlist import Document
 from shortlist.eval.calibration import auroc
-from shortlist.index.chosen import EmbedderSpec
 from shortlist.index.corpus import Corpus
-from shortlist.search.trust import FLOOR
-from shortlist.types import Mode
+from shortlist.index.embedders.embedder_binding import EmbedderSpec
+from shortlist.results import Mode
+from shortlist.search.relevance import FLOOR
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 WITH_TOOLS: tuple[Mode, ...] = ("auto", "dense")

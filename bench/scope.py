@@ -9,7 +9,7 @@ from typing import Any
 from bench import beir
 from shortlist import Document, Hits, search
 from shortlist.index.corpus import Corpus
-from shortlist.types import Mode
+from shortlist.results import Mode
 
 MOST_QUERIES = 1500
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from shortlist.kits.hooks.anthropic import ToolSearch
+from shortlist.integrations.anthropic import ToolSearch
 
 TOOLS = Path(__file__).parent / "data" / "tools.yaml"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from langchain_core.tools import tool
 
-from shortlist.kits.hooks.langchain import ShortlistRetriever, ShortlistTool, ToolChooser
+from shortlist.integrations.langchain import ShortlistRetriever, ShortlistTool, ToolChooser
 
 DOCS = Path(__file__).parent / "data" / "docs"
 

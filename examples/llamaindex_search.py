@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from shortlist.kits.hooks.llamaindex import ShortlistRetriever
+from shortlist.integrations.llamaindex import ShortlistRetriever
 
 DOCS = Path(__file__).parent / "data" / "docs"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shortlist.kits.hooks.openai import ToolSearch
+from shortlist.integrations.openai import ToolSearch
 
 
 def refund_payment(payment_id: str, amount: float) -> str:

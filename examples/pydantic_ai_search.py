@@ -10,7 +10,7 @@ from pydantic_ai import Agent
 from pydantic_ai.capabilities import ToolSearch
 
 from shortlist import Document
-from shortlist.kits.hooks.pydantic_ai import tool_search, toolset
+from shortlist.integrations.pydantic_ai import tool_search, toolset
 
 TOOLS = f"tools:{Path(__file__).parent / 'data' / 'tools.yaml'}"
 

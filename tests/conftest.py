@@ -10,7 +10,7 @@ import os
 import pytest
 from hypothesis import settings
 
-from shortlist.index import trained
+from shortlist.index.embedders import tools_model
 from tests.servers.fixtures import (  # noqa: F401
     elasticsearch_url,
     opensearch_url,
@@ -35,4 +35,4 @@ def own_places(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
 def plain_install(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tools are found as without extras, by the same scores on every machine, unless a test is about our own model."""
     if request.node.get_closest_marker("extras") is None:
-        monkeypatch.setattr(trained, "default_for_tools", lambda: "default")
+        monkeypatch.setattr(tools_model, "default_for_tools", lambda: "default")

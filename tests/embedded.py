@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from shortlist import Corpus
-from shortlist.index.engines import State
-from shortlist.index.engines.embedded import Embedded
+from shortlist.index.engine import State
+from shortlist.index.local_engine import Embedded
 from shortlist.index.snapshot import Snapshot
-from shortlist.index.store import Store
+from shortlist.index.storage.database import Store
 
 
 def store_of(corpus: Corpus) -> Store:

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from shortlist.serve import cli
-from shortlist.sources.mcp_config import runs_shortlist
+from shortlist import cli
+from shortlist.sources.mcp_servers.mcp_config import runs_shortlist
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -28,7 +28,7 @@ from torch.nn import functional
 from training import export, measure, model
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-VOCABULARY = Path(__file__).parents[1] / "src/shortlist/index/data/bert-vocab.txt"
+VOCABULARY = Path(__file__).parents[1] / "src/shortlist/index/embedders/data/bert-vocab.txt"
 BLOCK = 64  # neighbours in a batch that come from one set or are siblings of few APIs
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from shortlist.documents import Changes, Document, Passage, Problem
 from shortlist.errors import (
     CorpusBusy,
     CorpusDamaged,
@@ -33,26 +34,11 @@ from shortlist.errors import (
     ShortlistError,
     SourceError,
 )
-from shortlist.types import (
-    LLM,
-    AgentTool,
-    Answer,
-    Changes,
-    Disclosure,
-    Discovery,
-    Document,
-    Embedder,
-    Evidence,
-    Hit,
-    Hits,
-    Passage,
-    Problem,
-    Ranking,
-    Reply,
-    Selection,
-)
+from shortlist.protocols import LLM, AgentTool, Embedder, Reply
+from shortlist.results import Answer, Disclosure, Discovery, Evidence, Hit, Hits, Ranking, Selection
 
 if TYPE_CHECKING:
+    from shortlist._settings import BM25SSettings
     from shortlist.answer.agent import agent_ask
     from shortlist.answer.ask import ask
     from shortlist.answer.chat import Chat
@@ -60,12 +46,11 @@ if TYPE_CHECKING:
     from shortlist.answer.memory import Memory
     from shortlist.answer.prompts import REFUSAL
     from shortlist.index.corpus import Corpus, create_corpus, open_corpus
-    from shortlist.index.embed import load_embedder
-    from shortlist.index.formulas import Scoring
-    from shortlist.index.home import delete_corpus
+    from shortlist.index.embedders.named import load_embedder
+    from shortlist.index.lexical.bm25 import Scoring
+    from shortlist.index.location import delete_corpus
     from shortlist.kits.in_memory_docs import InMemoryDocs
     from shortlist.kits.retriever import BM25SRetriever, get_retriever, retrieve_documents
-    from shortlist.kits.settings import BM25SSettings
     from shortlist.kits.tool_index import (
         CosineSimilarity,
         SearchQuery,
@@ -74,15 +59,15 @@ if TYPE_CHECKING:
         ToolIndex,
         ToolRecord,
     )
-    from shortlist.search.corpora import build
+    from shortlist.library.ingest import ingest
+    from shortlist.library.opening import build
+    from shortlist.library.registry import register, registered, unregister
+    from shortlist.search.corpus_tool import as_tool
     from shortlist.search.disclose import disclose
     from shortlist.search.discover import discover
-    from shortlist.search.ingest import ingest
-    from shortlist.search.registry import register, registered, unregister
     from shortlist.search.retrieve import search
     from shortlist.search.select import make_llm_selector, register_strategy, select
-    from shortlist.search.tool import as_tool
-    from shortlist.serve.client import BM25SClient
+    from shortlist.server.client import BM25SClient
     from shortlist.sources import CorpusSource
 
 __version__ = "0.1.0"
@@ -96,37 +81,37 @@ _LAZY = {
     "ScriptedLLM": "shortlist.answer.llm",
     "agent_ask": "shortlist.answer.agent",
     "ask": "shortlist.answer.ask",
-    "ingest": "shortlist.search.ingest",
-    "BM25SClient": "shortlist.serve.client",
+    "ingest": "shortlist.library.ingest",
+    "BM25SClient": "shortlist.server.client",
     "BM25SRetriever": "shortlist.kits.retriever",
-    "BM25SSettings": "shortlist.kits.settings",
+    "BM25SSettings": "shortlist._settings",
     "Corpus": "shortlist.index.corpus",
     "CorpusSource": "shortlist.sources",
     "CosineSimilarity": "shortlist.kits.tool_index",
     "InMemoryDocs": "shortlist.kits.in_memory_docs",
-    "Scoring": "shortlist.index.formulas",
+    "Scoring": "shortlist.index.lexical.bm25",
     "SearchQuery": "shortlist.kits.tool_index",
     "SearchResult": "shortlist.kits.tool_index",
     "SimpleEmbedder": "shortlist.kits.tool_index",
     "ToolIndex": "shortlist.kits.tool_index",
     "ToolRecord": "shortlist.kits.tool_index",
-    "as_tool": "shortlist.search.tool",
-    "build": "shortlist.search.corpora",
+    "as_tool": "shortlist.search.corpus_tool",
+    "build": "shortlist.library.opening",
     "create_corpus": "shortlist.index.corpus",
-    "delete_corpus": "shortlist.index.home",
+    "delete_corpus": "shortlist.index.location",
     "disclose": "shortlist.search.disclose",
     "discover": "shortlist.search.discover",
     "get_retriever": "shortlist.kits.retriever",
-    "load_embedder": "shortlist.index.embed",
+    "load_embedder": "shortlist.index.embedders.named",
     "make_llm_selector": "shortlist.search.select",
     "open_corpus": "shortlist.index.corpus",
-    "register": "shortlist.search.registry",
+    "register": "shortlist.library.registry",
     "register_strategy": "shortlist.search.select",
-    "registered": "shortlist.search.registry",
+    "registered": "shortlist.library.registry",
     "retrieve_documents": "shortlist.kits.retriever",
     "search": "shortlist.search.retrieve",
     "select": "shortlist.search.select",
-    "unregister": "shortlist.search.registry",
+    "unregister": "shortlist.library.registry",
 }
 # `search` is a function here and a house below. Loaded once, the house does not take the function's place again.
 importlib.import_module("shortlist.search")

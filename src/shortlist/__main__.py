@@ -1,5 +1,5 @@
 """`python -m shortlist` is the command line."""
 
-from shortlist.serve.cli import main
+from shortlist.cli import main
 
 main()

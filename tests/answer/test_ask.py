@@ -30,8 +30,8 @@ from shortlist import (
 from shortlist.answer.agent import LONGEST_RESULT, MAX_CALLS
 from shortlist.answer.evidence import gather
 from shortlist.answer.prompts import SYSTEM, passages
+from shortlist.protocols import Messages
 from shortlist.search.retrieve import search_passages
-from shortlist.types import Messages
 from tests.answer.test_citations import shown
 
 MOONS = {

@@ -13,7 +13,7 @@ import pytest
 from shortlist import REFUSAL
 from shortlist.answer.agent import MAX_STEPS, TOOLS
 from shortlist.answer.evidence import THRESHOLD, K
-from shortlist.answer.extract import WEIGHTS
+from shortlist.answer.extractive.extract import WEIGHTS
 from shortlist.answer.memory import WINDOW_TURNS
 
 ROOT = Path(__file__).parents[2]

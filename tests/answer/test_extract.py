@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shortlist import REFUSAL, Document, ask, build
-from shortlist.answer.extract import BIAS, WEIGHTS, likelihood
-from shortlist.answer.sentences import LONGEST, spans
+from shortlist.answer.extractive.extract import BIAS, WEIGHTS, likelihood
+from shortlist.answer.extractive.sentences import LONGEST, spans
 
 HANDBOOK = {
     "founding.md": "# Founding\n\nInes Halloran and Tobias Okafor founded the company in 2014 in Otley. "

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from shortlist import InputError, LLMError, OpenAIChat, Reply, ScriptedLLM
 from shortlist.answer.events import events
 from shortlist.answer.llm import add_usage
-from shortlist.types import StreamingLLM
+from shortlist.protocols import StreamingLLM
 from tests.answer.server import Scripted, completion, event, failure, serving, streamed
 
 ASKED = [{"role": "user", "content": "What is up?"}]

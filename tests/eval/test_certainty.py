@@ -9,7 +9,7 @@ import pytest
 
 from shortlist import InputError
 from shortlist.eval import Estimate, paired
-from shortlist.eval.certainty import estimates, randomisation_p
+from shortlist.eval.statistics import estimates, randomisation_p
 
 
 def test_an_estimate_is_a_number_that_knows_its_interval() -> None:

@@ -12,7 +12,7 @@ import shortlist
 from shortlist import Corpus, Document, InputError, ShortlistError
 from shortlist.eval import build_eval_set, generate_abstention_cases, generate_cases
 from shortlist.eval.generate import CHECK_PROMPT, MASK, copied_run, leaked_name, masked, plan
-from shortlist.types import Reply
+from shortlist.protocols import Reply
 from tests.test_import import modules_after
 
 

@@ -5,8 +5,8 @@ import pytest
 import shortlist
 from shortlist import Document, InputError
 from shortlist.eval import lint_corpus
-from shortlist.eval.hostile import instructions, invisible, mixed_scripts
 from shortlist.eval.lint import RULES, Finding
+from shortlist.sources.tools.prompt_injection import instructions, invisible, mixed_scripts
 from tests.eval.conftest import SHOP
 
 GOOD = "Tell the weather of a town for the next seven days, hour by hour."

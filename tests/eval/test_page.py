@@ -17,9 +17,9 @@ from shortlist.eval import (
     evaluate_discovery,
     evaluate_selection,
     html_page,
-    plots,
     sweep_selector,
 )
+from shortlist.eval.reporting import plots
 from tests.eval.conftest import CASES
 
 NASTY = '<script>alert("x")</script> & warehouse'

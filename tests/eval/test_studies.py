@@ -14,7 +14,7 @@ from shortlist.eval import (
     evaluate_selection,
     sweep_selector,
 )
-from shortlist.eval.studies import Step, study
+from shortlist.eval.reporting.study import Step, study
 from tests.eval.conftest import CASES
 
 

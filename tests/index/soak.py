@@ -22,8 +22,8 @@ from typing import IO, Any, NamedTuple
 
 import shortlist
 from shortlist import Corpus, Document
-from shortlist.index import change
-from shortlist.types import Mode
+from shortlist.index.storage import writer
+from shortlist.results import Mode
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 120  # seconds after which a process that should have ended is given up
@@ -115,7 +115,7 @@ def _serve() -> None:
 
 def _make_small_segments() -> None:
     for name, value in SMALL.items():
-        setattr(change, name, value)
+        setattr(writer, name, value)
 
 
 def _obey(act: str, path: Path, name: str, step: int, writer: int) -> None:

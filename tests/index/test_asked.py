@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shortlist.index.asked import asked, weight_of
-from shortlist.index.tokens import get_analyzer
+from shortlist.index.text.analyzers import get_analyzer
+from shortlist.index.text.query_terms import asked, weight_of
 
 
 def test_a_word_that_is_said_twice_counts_once() -> None:

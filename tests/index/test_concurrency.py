@@ -15,7 +15,7 @@ import pytest
 
 import shortlist
 from shortlist import Changes, Corpus, CorpusBusy, CorpusMismatch, Document
-from shortlist.index import change, store, tables
+from shortlist.index.storage import database, sql_tables, writer
 from tests.embedded import store_of
 from tests.index import soak
 from tests.index.soak import PATIENCE, WRITERS, anchors, found, item, rebuilt, run_together, scores, version
@@ -64,8 +64,8 @@ def test_a_writer_thread_and_four_reader_threads_share_a_corpus(
     in_memory: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in soak.SMALL.items():
-        monkeypatch.setattr(change, name, value)
-    monkeypatch.setattr(store, "RECENT_SEGMENTS", 2)
+        monkeypatch.setattr(writer, name, value)
+    monkeypatch.setattr(database, "RECENT_SEGMENTS", 2)
     place: dict[str, Any] = {"in_memory": True} if in_memory else {"path": tmp_path}
     corpus = shortlist.build(anchors(), embedder="none", **place)
     written: list[dict[str, int]] = []
@@ -141,7 +141,7 @@ def test_a_search_amid_a_sync_that_fails_leaves_no_trace(
     in_memory: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in soak.SMALL.items():
-        monkeypatch.setattr(change, name, value)
+        monkeypatch.setattr(writer, name, value)
     place: dict[str, Any] = {"in_memory": True} if in_memory else {"path": tmp_path}
     with shortlist.build([Document("a", "", "apple")], embedder="none", **place) as corpus:
 
@@ -172,14 +172,14 @@ def test_processes_that_create_the_same_corpus_at_once_share_it(tmp_path: Path) 
 def test_a_creator_that_is_overtaken_shares_the_corpus_of_the_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    initialise = tables.initialise
+    initialise = sql_tables.initialise
 
     def be_overtaken(*arguments: Any) -> None:
-        monkeypatch.setattr(store, "initialise", initialise)
+        monkeypatch.setattr(database, "initialise", initialise)
         shortlist.build([Document("a", "", "apple")], path=tmp_path, embedder="none").close()
         initialise(*arguments)
 
-    monkeypatch.setattr(store, "initialise", be_overtaken)
+    monkeypatch.setattr(database, "initialise", be_overtaken)
     with shortlist.build([Document("b", "", "pear")], path=tmp_path, embedder="none", prune=False) as corpus:
         assert corpus.ids() == ["a", "b"]
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import shortlist
 from shortlist import Changes, Corpus, CorpusMismatch, CorpusNotFound, Document, InputError, Problem, Scoring
 from shortlist.errors import EmbedderError, SourceError
-from shortlist.index import change
+from shortlist.index.storage import writer
 from tests.embedded import inside
 
 WORDS = [f"word{number}" for number in range(10)]
@@ -148,7 +148,7 @@ def test_a_dear_embedder_works_while_progress_is_told_and_not_after(tmp_path: Pa
         documents = [doc(str(at), f"text {at}") for at in range(1000)]
         corpus.sync(documents, progress=lambda done, _: told.append((done, encoded)))
         assert [done for done, _ in told] == list(range(100, 1001, 100))
-        assert all(done - change.ENCODED_AT_ONCE < ready <= done for done, ready in told)
+        assert all(done - writer.ENCODED_AT_ONCE < ready <= done for done, ready in told)
         assert encoded == 1000
         assert [id for id, _ in results(corpus, "999")] == ["999"]
 
@@ -187,8 +187,8 @@ operations = st.lists(
 @settings(max_examples=60, deadline=None)
 @given(operations, some_words, st.integers(1, 6))
 def test_any_history_ends_in_what_one_build_gives(history: Any, query: str, budget: int) -> None:
-    before = change.MERGE_BUDGET, change.FLUSH_PASSAGES
-    change.MERGE_BUDGET, change.FLUSH_PASSAGES = budget, 2
+    before = writer.MERGE_BUDGET, writer.FLUSH_PASSAGES
+    writer.MERGE_BUDGET, writer.FLUSH_PASSAGES = budget, 2
     try:
         corpus, truth = memory(embedder="light"), dict[str, Document]()
         for verb, items in history:
@@ -201,7 +201,7 @@ def test_any_history_ends_in_what_one_build_gives(history: Any, query: str, budg
                 truth = {id: document for id, document in truth.items() if id not in items}
             else:
                 corpus.compact()
-        change.MERGE_BUDGET, change.FLUSH_PASSAGES = before
+        writer.MERGE_BUDGET, writer.FLUSH_PASSAGES = before
         rebuilt = memory(embedder="light")
         rebuilt.sync(sorted(truth.values(), key=lambda document: document.id))
         assert sorted(corpus.ids()) == sorted(truth)
@@ -209,7 +209,7 @@ def test_any_history_ends_in_what_one_build_gives(history: Any, query: str, budg
         for mode in ("dense", "hybrid", "auto"):
             assert dict(results(corpus, query, mode)) == pytest.approx(dict(results(rebuilt, query, mode)), abs=1e-6)
     finally:
-        change.MERGE_BUDGET, change.FLUSH_PASSAGES = before
+        writer.MERGE_BUDGET, writer.FLUSH_PASSAGES = before
 
 
 def test_nothing_changes_by_saving_and_loading(tmp_path: Path) -> None:
@@ -253,13 +253,13 @@ def test_segments_stay_few_and_the_dead_are_dropped(tmp_path: Path) -> None:
 
 
 def test_merging_keeps_to_its_budget() -> None:
-    assert change.merge_from([100, 20, 5], budget=1000) == 0
-    assert change.merge_from([100, 20, 5], budget=30) == 1
-    assert change.merge_from([100, 20, 4], budget=1000) == 2
-    assert change.merge_from([1000, 100, 1, 1, 1, 1], budget=1000) == 2
-    assert change.merge_from([1000, 100, 1, 1, 1], budget=1000) == 4
-    assert change.merge_from([1000, 16, 1, 1, 1, 1], budget=1000) == 1
-    assert change.merge_from([], budget=10) == 0
+    assert writer.merge_from([100, 20, 5], budget=1000) == 0
+    assert writer.merge_from([100, 20, 5], budget=30) == 1
+    assert writer.merge_from([100, 20, 4], budget=1000) == 2
+    assert writer.merge_from([1000, 100, 1, 1, 1, 1], budget=1000) == 2
+    assert writer.merge_from([1000, 100, 1, 1, 1], budget=1000) == 4
+    assert writer.merge_from([1000, 16, 1, 1, 1, 1], budget=1000) == 1
+    assert writer.merge_from([], budget=10) == 0
 
 
 # What a corpus was built with

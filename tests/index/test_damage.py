@@ -20,7 +20,7 @@ import pytest
 
 import shortlist
 from shortlist import Changes, Corpus, CorpusDamaged, CorpusMismatch, CorpusNotFound, Document, ShortlistError
-from shortlist.index import change, segment
+from shortlist.index.storage import segment, writer
 from tests.index import soak
 from tests.index.soak import found, rebuilt, scores, version
 
@@ -30,7 +30,7 @@ PATIENCE = 30  # seconds: less than a writer waits for another one
 @pytest.fixture(autouse=True)
 def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in soak.SMALL.items():
-        monkeypatch.setattr(change, name, value)
+        monkeypatch.setattr(writer, name, value)
 
 
 def make(path: Path, embedder: Any = "none") -> None:
@@ -298,7 +298,7 @@ def test_a_segment_that_the_second_thread_cannot_save_ends_the_sync_and_changes_
     make(tmp_path)
     files = files_of(tmp_path)
     with shortlist.open_corpus(tmp_path) as corpus, monkeypatch.context() as full:
-        full.setattr(change, "FLUSH_PASSAGES", 8)
+        full.setattr(writer, "FLUSH_PASSAGES", 8)
         full.setattr(segment, "write", _fail_for_want_of_space)
         with pytest.raises(OSError, match="No space left"):
             corpus.sync([Document(f"new{number}", "", f"text {number}") for number in range(40)])

@@ -16,7 +16,7 @@ import pytest
 
 import shortlist
 from shortlist import Corpus, CorpusNotFound
-from shortlist.index import change
+from shortlist.index.storage import writer
 from tests.index import soak
 from tests.index.soak import Killer, found, rebuilt, version
 
@@ -34,7 +34,7 @@ def killer() -> Iterator[Killer]:
 @pytest.fixture(autouse=True)
 def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in soak.SMALL.items():
-        monkeypatch.setattr(change, name, value)
+        monkeypatch.setattr(writer, name, value)
 
 
 @cache

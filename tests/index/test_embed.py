@@ -25,9 +25,9 @@ import numpy as np
 import pytest
 
 from shortlist.errors import EmbedderError, InputError, MissingExtra
-from shortlist.index import models
 from shortlist.index.corpus import create_corpus, open_corpus
-from shortlist.index.embed import (
+from shortlist.index.embedders import models
+from shortlist.index.embedders.named import (
     CallableEmbedder,
     OpenAIEmbedder,
     _bundled,
@@ -35,10 +35,10 @@ from shortlist.index.embed import (
     load_embedder,
     unconfirmed_address,
 )
-from shortlist.types import Embedder
+from shortlist.protocols import Embedder
 
 if TYPE_CHECKING:
-    from shortlist.types import Vectors
+    from shortlist.results import Vectors
 
 TEXTS = ["deploy a web service", "send an email", "what is the weather in Paris", "日本語のテキスト"]
 
@@ -161,7 +161,7 @@ class TestLight:
     @pytest.mark.parametrize("seed", ["1", "2"])
     def test_gives_the_same_bytes_in_another_process(self, seed: str) -> None:
         program = (
-            "import sys; from shortlist.index.embed import load_embedder; "
+            "import sys; from shortlist.index.embedders.named import load_embedder; "
             f"sys.stdout.buffer.write(load_embedder('light').encode_documents({TEXTS!r}).tobytes())"
         )
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONIOENCODING": "utf-8"}

@@ -19,14 +19,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shortlist.errors import InputError
-from shortlist.index import bulk, lexical, postings
-from shortlist.index import part as part_room
-from shortlist.index import postings as postings_room
-from shortlist.index.formulas import FORMULAS, Scoring
-from shortlist.index.lexical import Lexical
-from shortlist.index.part import Part
-from shortlist.index.postings import Fields, Postings, build, merge
-from shortlist.index.tokens import get_analyzer
+from shortlist.index.lexical import bulk_postings, lexical_ranker, postings
+from shortlist.index.lexical import live_postings as part_room
+from shortlist.index.lexical import postings as postings_room
+from shortlist.index.lexical.bm25 import FORMULAS, Scoring
+from shortlist.index.lexical.lexical_ranker import Lexical
+from shortlist.index.lexical.live_postings import Part
+from shortlist.index.lexical.postings import Fields, Postings, build, merge
+from shortlist.index.text.analyzers import get_analyzer
 
 plain = get_analyzer("alphanumeric-1")
 WORDS = [f"w{number}" for number in range(12)]
@@ -40,7 +40,7 @@ def index(passages: Sequence[Fields], scoring: Scoring | None = None) -> Lexical
 
 def forget_loops(patch: pytest.MonkeyPatch) -> None:
     """Do by numpy what compiled loops would do if they were loaded."""
-    for module in (lexical, part_room):
+    for module in (lexical_ranker, part_room):
         patch.setattr(module, "compiled", lambda loops="ranking": None)
 
 
@@ -125,10 +125,10 @@ def test_compiled_loops_give_the_very_scores_of_numpy(formula: str, passages: li
     ours = index(passages, Scoring(formula, weights=(2.0, 1.5, 1.0)))
     with pytest.MonkeyPatch.context() as patch:
         forget_loops(patch)
-        patch.setattr(lexical, "COMPILED_FROM", 1 << 60)
+        patch.setattr(lexical_ranker, "COMPILED_FROM", 1 << 60)
         by_numpy = ours.scores(plain.terms(query))
         assert ours.scores(plain.terms(query)).tolist() == by_numpy.tolist()
-        patch.setattr(lexical, "COMPILED_FROM", 0)
+        patch.setattr(lexical_ranker, "COMPILED_FROM", 0)
         assert ours.scores(plain.terms(query)).tolist() == by_numpy.tolist()
 
 
@@ -144,19 +144,19 @@ def test_compiled_loops_give_the_very_scores_of_numpy(formula: str, passages: li
 def test_compiled_loops_look_at_some_passages_as_numpy_does(
     formula: str, passages: list[Fields], query: str, weights: list[float], gone: set[int], chance: random.Random
 ) -> None:
-    from shortlist.index import kernel  # loaded, so that it is compiled
+    from shortlist.index import kernels  # loaded, so that it is compiled
 
-    assert kernel.ranking.BLOCK == 16
+    assert kernels.ranking_loops.BLOCK == 16
     first, second = build(passages[1:], plain), build(passages[:1], plain)
     dead = np.array([at for at in gone if at < first.size], dtype=np.int64)
     parts = [Part(first).without(dead), Part(second, first.size)]
     ours = Lexical(parts, plain, Scoring(formula, weights=(2.0, 0.0, 1.0)))
     terms = dict(zip(plain.terms(query), weights, strict=False))
     some = np.array(chance.choices(range(ours.size), k=6), dtype=np.int64)
-    found = ours.scores_at(terms, some), ours.held_at(terms, some), lexical.asked_names(query)
+    found = ours.scores_at(terms, some), ours.held_at(terms, some), lexical_ranker.asked_names(query)
     with pytest.MonkeyPatch.context() as patch:
         forget_loops(patch)
-        by_numpy = ours.scores_at(terms, some), ours.held_at(terms, some), lexical.asked_names(query)
+        by_numpy = ours.scores_at(terms, some), ours.held_at(terms, some), lexical_ranker.asked_names(query)
     assert found[0].tolist() == by_numpy[0].tolist()
     assert found[1].tolist() == by_numpy[1].tolist()
     assert found[2] == by_numpy[2]
@@ -166,19 +166,19 @@ def test_compiled_loops_look_at_some_passages_as_numpy_does(
     "query", ["", "it", "Größe prüfen", "北京 烤鸭 \ud800 x", " ".join(f"w{at}" for at in range(40))]
 )
 def test_names_are_the_same_however_they_are_hashed(query: str) -> None:
-    from shortlist.index import kernel  # loaded, so that it is compiled
+    from shortlist.index import kernels  # loaded, so that it is compiled
 
-    assert kernel.texts
-    compiled = lexical.asked_names(query)
+    assert kernels.text_loops
+    compiled = lexical_ranker.asked_names(query)
     with pytest.MonkeyPatch.context() as patch:
         forget_loops(patch)
-        assert lexical.asked_names(query) == compiled
+        assert lexical_ranker.asked_names(query) == compiled
 
 
 def test_loops_that_another_thread_still_loads_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """Such a module is listed already, and empty."""
     ours = index(contents("a lamp", "a door"))
-    monkeypatch.setitem(sys.modules, "shortlist.index.kernel", ModuleType("shortlist.index.kernel"))
+    monkeypatch.setitem(sys.modules, "shortlist.index.kernels", ModuleType("shortlist.index.kernels"))
     assert len(ours.rank("lamp", 2).positions) == 1
 
 
@@ -186,7 +186,7 @@ def test_loops_that_another_thread_still_loads_are_not_used(monkeypatch: pytest.
 def test_what_earlier_queries_left_behind_changes_no_score(passages: list[Fields], queries: list[str]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         forget_loops(patch)
-        patch.setattr(lexical, "REMEMBERED_GAINS", 8)
+        patch.setattr(lexical_ranker, "REMEMBERED_GAINS", 8)
         asked_before = index(passages, Scoring(weights=(2.0, 0.0, 1.0)))
         for query in [*queries, *queries]:
             fresh = index(passages, Scoring(weights=(2.0, 0.0, 1.0)))
@@ -336,7 +336,7 @@ def test_the_compiled_way_from_text_to_postings_gives_the_same_arrays(passages: 
     by_python = build(passages, english)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(postings, "COMPILED_TEXT", 0)
-        patch.setattr(bulk, "FIRST_WORDS", 2)
+        patch.setattr(bulk_postings, "FIRST_WORDS", 2)
         compiled = build(passages, english)
     for name, array in by_python.arrays().items():
         assert array.tolist() == compiled.arrays()[name].tolist(), name
@@ -359,7 +359,7 @@ def test_ranking_at_the_cost_of_the_postings_gives_the_very_same(
     size = len(passages)
     allowed = data.draw(st.none() | st.lists(st.booleans(), min_size=size, max_size=size).map(np.array))
     scores = ours.scores(plain.terms(query), allowed)
-    best = lexical.top(np.where(scores > 0, scores, -np.inf), k)
+    best = lexical_ranker.top(np.where(scores > 0, scores, -np.inf), k)
     ranking = ours._rank_sparsely(ours._find_keys(plain.keys(query)), k, allowed)
     assert ranking.positions.tolist() == best.tolist()
     assert ranking.scores.tolist() == scores[best].tolist()
@@ -395,9 +395,9 @@ def cut_in_two(passages: list[Fields], cut: int, dead: set[int]) -> list[Part]:
 def assert_ranks_as_if_exhaustive(ours: Lexical, query: str, k: int, allowed: Any) -> None:
     """The compiled ranking is the best of all scores, with all that tie with the last, to the bit."""
     scores = ours.scores(plain.terms(query), allowed)
-    best = lexical.top(np.where(scores > 0, scores, -np.inf), k)
+    best = lexical_ranker.top(np.where(scores > 0, scores, -np.inf), k)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lexical, "COMPILED_FROM", 0)
+        patch.setattr(lexical_ranker, "COMPILED_FROM", 0)
         coarse = ours.rank(query, k, allowed)
     assert coarse.positions.tolist() == best.tolist()
     assert coarse.scores.tolist() == scores[best].tolist()
@@ -406,9 +406,9 @@ def assert_ranks_as_if_exhaustive(ours: Lexical, query: str, k: int, allowed: An
 @pytest.mark.parametrize("seed", range(6))
 def test_blocks_that_stay_shut_hold_none_of_the_best(seed: int) -> None:
     """Thousands of passages with words as frequent as words are, in parts, with some of them dead or not allowed."""
-    from shortlist.index import kernel  # loaded, so that ranking is compiled
+    from shortlist.index import kernels  # loaded, so that ranking is compiled
 
-    assert kernel.ranking.BLOCK == 16
+    assert kernels.ranking_loops.BLOCK == 16
     random = np.random.default_rng(seed)
     vocabulary = np.array([f"w{rank}" for rank in range(3000)])
     chances = 1.0 / (np.arange(3000) + 2.0)
@@ -437,7 +437,7 @@ def test_impacts_made_at_another_average_length_still_lead_to_the_exact_ranking(
     part = Part(first)
     Lexical([part], plain).rank("w1 w2", 5)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lexical, "COMPILED_FROM", 0)
+        patch.setattr(lexical_ranker, "COMPILED_FROM", 0)
         made = part.impacts(Scoring(), Lexical([part], plain).average)
     both = Lexical([part, Part(later, 600)], plain)
     assert part.impacts(Scoring(), both.average) is made  # within what is allowed to drift

@@ -12,9 +12,9 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 import shortlist
-from shortlist.index import segment
-from shortlist.index.dense import Dense, VectorPart
-from shortlist.index.rounded import Rounded
+from shortlist.index.dense.dense_ranker import Dense, VectorPart
+from shortlist.index.dense.quantized import Rounded
+from shortlist.index.storage import segment
 from shortlist.search import retrieve
 from tests.embedded import inside
 

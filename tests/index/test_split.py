@@ -6,8 +6,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shortlist import create_corpus, search
-from shortlist.index.split import Piece, heading_paths, split, windows
-from shortlist.types import Document
+from shortlist.documents import Document
+from shortlist.index.text.chunking import Piece, heading_paths, split, windows
 
 
 def test_tools_and_texts_stay_whole() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shortlist.errors import InputError
-from shortlist.index.tokens import ANALYZERS, get_analyzer, name_words, span_keys, subwords, term_key
+from shortlist.index.text.analyzers import ANALYZERS, get_analyzer, name_words, span_keys, subwords, term_key
 
 english = get_analyzer("english-1").terms
 

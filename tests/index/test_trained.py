@@ -11,8 +11,8 @@ import pytest
 
 import shortlist
 from shortlist.errors import MissingExtra
-from shortlist.index import models, trained
-from shortlist.index.embed import load_embedder
+from shortlist.index.embedders import models, tools_model
+from shortlist.index.embedders.named import load_embedder
 
 WEATHER = "getWeatherForecast\nThe weather of the next days at a place"
 MAIL = "sendEmail\nSend a message to an address"
@@ -45,7 +45,7 @@ def tools() -> Any:
     ],
 )
 def test_only_a_first_line_of_one_word_is_read_as_a_name(written: str, read: str) -> None:
-    assert trained.as_read(written) == read
+    assert tools_model.as_read(written) == read
 
 
 def test_the_packed_model_keeps_the_cosines_of_its_weights(tools: Any) -> None:
@@ -81,7 +81,7 @@ def test_a_tool_is_found_by_what_it_is_for() -> None:
 
 
 def test_the_file_ships_with_its_license_and_stays_below_25_megabytes() -> None:
-    folder = trained.MODEL.parent
+    folder = tools_model.MODEL.parent
     assert sum(path.stat().st_size for path in [models.VOCABULARY, *folder.iterdir()]) < 25_000_000
     assert "Apache License" in (folder / "LICENSE").read_text("utf-8")
     assert "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db" in (folder / "README.md").read_text(
@@ -93,12 +93,12 @@ def test_the_name_tells_which_file_made_the_vectors(
     tools: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = tmp_path / "model.onnx"
-    other.write_bytes(trained.MODEL.read_bytes() + b"\x00")
-    assert tools.name == f"tools#{models.fingerprint([trained.MODEL])}"
-    assert models.fingerprint([other]) != models.fingerprint([trained.MODEL])
+    other.write_bytes(tools_model.MODEL.read_bytes() + b"\x00")
+    assert tools.name == f"tools#{models.fingerprint([tools_model.MODEL])}"
+    assert models.fingerprint([other]) != models.fingerprint([tools_model.MODEL])
 
 
 def test_without_onnxruntime_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(MissingExtra, match=r'onnxruntime: pip install "shortlist\[tools\]"'):
-        trained.ToolsEmbedder()
+        tools_model.ToolsEmbedder()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 import shortlist
-from shortlist.index import lexical, postings, segment
-from shortlist.index.warm import STEPS, loops, warm
+from shortlist.index.lexical import lexical_ranker, postings
+from shortlist.index.storage import segment
+from shortlist.index.warm_up import STEPS, loops, warm
 from shortlist.search import retrieve
 
 
@@ -18,7 +19,7 @@ def test_every_loop_is_compiled_and_real_work_needs_no_other_version(monkeypatch
     assert {"scan", "count", "best", "best_of_keys", "accumulate"} <= set(compiled)
 
     monkeypatch.setattr(postings, "COMPILED_TEXT", 0)
-    monkeypatch.setattr(lexical, "COMPILED_FROM", 0)
+    monkeypatch.setattr(lexical_ranker, "COMPILED_FROM", 0)
     monkeypatch.setattr(segment, "MAPPED_FROM", 0)
     monkeypatch.setattr(segment, "ROUNDED_FROM", 0)
     monkeypatch.setattr(retrieve, "ALL_SCORES_BELOW", 0)
@@ -34,6 +35,6 @@ def test_every_loop_is_compiled_and_real_work_needs_no_other_version(monkeypatch
 
 
 def test_warming_up_leaves_the_thresholds_as_they_were() -> None:
-    before = postings.COMPILED_TEXT, lexical.COMPILED_FROM
+    before = postings.COMPILED_TEXT, lexical_ranker.COMPILED_FROM
     warm()
-    assert before == (postings.COMPILED_TEXT, lexical.COMPILED_FROM)
+    assert before == (postings.COMPILED_TEXT, lexical_ranker.COMPILED_FROM)

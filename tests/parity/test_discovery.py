@@ -28,7 +28,7 @@ from shortlist import (
     select,
 )
 from shortlist import eval as ev
-from shortlist.serve.cli import run
+from shortlist.cli import run
 from tests.answer.server import completion, serving
 
 ROOT = Path(__file__).parents[2]

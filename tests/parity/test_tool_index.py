@@ -11,7 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from shortlist import CosineSimilarity, SearchQuery, SearchResult, SimpleEmbedder, ToolIndex, ToolRecord
-from shortlist.serve.cli import run as run_cli
+from shortlist.cli import run as run_cli
 from tests.parity.seed_modules import run, seed_modules  # noqa: F401
 
 TOOLS = [

@@ -23,7 +23,7 @@ from shortlist import (
     search,
     select,
 )
-from shortlist.types import Mode
+from shortlist.results import Mode
 
 MODES = get_args(Mode)
 EXAMPLES = Path(__file__).parents[2] / "examples" / "data"

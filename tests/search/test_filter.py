@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shortlist import Corpus, Document, InputError, create_corpus, search
-from shortlist.search.filter import allowed
-from shortlist.types import Mode
+from shortlist.results import Mode
+from shortlist.search.filters import allowed
 
 MODES = get_args(Mode)
 

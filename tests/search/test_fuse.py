@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shortlist.search.fuse import RRF_K, blend, ranks, reciprocal_rank
+from shortlist.search.fusion import RRF_K, blend, ranks, reciprocal_rank
 
 NOTHING = -math.inf
 

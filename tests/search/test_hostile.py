@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from shortlist import Changes, Corpus, CorpusError, Document, Problem, create_corpus, disclose, discover, search, select
-from shortlist.types import Mode
+from shortlist.results import Mode
 
 MODES = get_args(Mode)
 Make = Callable[..., Corpus]

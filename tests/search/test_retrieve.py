@@ -30,9 +30,9 @@ from shortlist import (
     search,
     select,
 )
-from shortlist.index import lexical
+from shortlist.index.lexical import lexical_ranker
+from shortlist.results import Mode
 from shortlist.search import retrieve
-from shortlist.types import Mode
 
 MODES = get_args(Mode)
 PLAIN = Scoring(k1=1.2)  # every field weighs 1
@@ -609,7 +609,7 @@ def test_a_large_corpus_is_ranked_by_words_as_a_small_one(
     small = found()
     monkeypatch.setattr(retrieve, "ALL_SCORES_BELOW", 0)
     assert found() == small
-    monkeypatch.setattr(lexical, "COMPILED_FROM", 0)
+    monkeypatch.setattr(lexical_ranker, "COMPILED_FROM", 0)
     assert found() == small
 
 

@@ -22,9 +22,9 @@ from shortlist import (
     register_strategy,
     select,
 )
+from shortlist.protocols import Reply
 from shortlist.search import select as selecting
 from shortlist.search.select import STRATEGIES, softmax
-from shortlist.types import Reply
 
 
 def hits_of(*scores: float, query: str = "") -> Hits:

@@ -10,7 +10,7 @@ import pytest
 
 import shortlist
 from shortlist import AgentTool, Corpus, CorpusNotFound, Document, InputError, as_tool, build, create_corpus
-from shortlist.search.tool import MOST
+from shortlist.search.corpus_tool import MOST
 
 TOOLS = [
     Document("refund", "refund_payment", "Give a customer the money back", kind="tool"),

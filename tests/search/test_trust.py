@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from shortlist import Document, build, discover, search
+from shortlist.documents import Passage
+from shortlist.results import Hit, Mode
+from shortlist.search.relevance import BY_WORDS, FLOOR, TRUSTED, Relevance, probability, trust_in
 from shortlist.search.select import is_duplicate, select
-from shortlist.search.trust import BY_WORDS, FLOOR, TRUSTED, Relevance, probability, trust_in
-from shortlist.types import Hit, Mode, Passage
 
 TOOLS = [
     Document("refund_payment", "refund_payment", "Send money back to the customer's card after a charge.", kind="tool"),

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from shortlist import Changes, CorpusSource, Document, InputError, Problem, SourceError, build, ingest, search
-from shortlist.sources import files as files_module
-from shortlist.sources import reading
+from shortlist.sources import decoding
+from shortlist.sources import folder as files_module
 from tests.sources.samples import docx, pdf, write, xlsx
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "data"
@@ -215,7 +215,7 @@ def test_what_every_project_ignores_is_left_out(tmp_path: Path) -> None:
 def test_a_file_that_is_too_large_is_a_problem_and_the_others_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "MAX_BYTES", 10)
+    monkeypatch.setattr(decoding, "MAX_BYTES", 10)
     found = read(write(tmp_path, {"a.txt": "x" * 11, "b.txt": "x" * 10}))
     assert isinstance(found["a.txt"], Problem)
     assert found["a.txt"].reason.startswith("It is larger than ")
@@ -349,7 +349,7 @@ def test_what_needs_a_package_that_is_missing_says_what_to_install(
 
 
 def test_whatever_a_loader_raises_is_a_problem_of_that_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(file: reading.File) -> Iterator[Document | Problem]:
+    def fail(file: decoding.File) -> Iterator[Document | Problem]:
         yield file.part("row=1", "before", "", "row")
         raise RecursionError("too deep")
 

@@ -19,8 +19,8 @@ import pydantic
 import pytest
 
 from shortlist import CorpusSource, Document, InputError, Problem, build, search
-from shortlist.sources.callables import describe_function
-from shortlist.sources.docstrings import read_docstring
+from shortlist.sources.tools.docstrings import read_docstring
+from shortlist.sources.tools.functions import describe_function
 
 if TYPE_CHECKING:
     from decimal import Decimal

@@ -29,7 +29,7 @@ from shortlist import (
     disclose,
     search,
 )
-from shortlist.sources.mcp_trust import trust
+from shortlist.sources.mcp_servers.mcp_trust import trust
 
 SERVER = str(Path(__file__).with_name("mcp_server.py"))
 PATIENCE = 120.0  # seconds for a server that will answer, on a machine that is busy with other things
@@ -518,7 +518,7 @@ def test_lists_and_limits_that_mean_nothing_are_a_problem(wrong: dict[str, Any])
 
 
 def test_a_list_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shortlist.sources.mcp.MOST_ENTRIES", 10)
+    monkeypatch.setattr("shortlist.sources.mcp_servers.mcp_client.MOST_ENTRIES", 10)
     pages = """
         number = int(cursor or 0)
         tools = [{"name": f"tool_{number}", "inputSchema": {"type": "object"}}]

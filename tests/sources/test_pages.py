@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from shortlist import Changes, CorpusSource, Document, Problem, build, search
-from shortlist.sources import pages, reading
+from shortlist.sources import decoding, document_formats
 from tests.sources.samples import IMAGE, docx, encrypted_pdf, pdf, read, reason, write
 
 
@@ -123,7 +123,10 @@ def test_broken_files_print_nothing(tmp_path: Path, capfd: pytest.CaptureFixture
 
 
 def test_words_that_are_cut_at_the_end_of_a_line_are_joined() -> None:
-    assert pages._tidy("A hy\ufffe\r\nphen and an\x02other.\r\nNew line.\0") == "A hyphen and another.\nNew line."
+    assert (
+        document_formats._tidy("A hy\ufffe\r\nphen and an\x02other.\r\nNew line.\0")
+        == "A hyphen and another.\nNew line."
+    )
 
 
 def test_pdfs_can_be_read_by_many_threads(tmp_path: Path) -> None:
@@ -243,7 +246,7 @@ def test_a_damaged_docx_is_a_problem(tmp_path: Path, data: bytes, said: str) -> 
 def test_an_archive_that_unpacks_into_more_than_memory_holds_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "MAX_UNPACKED", 1 << 10)
+    monkeypatch.setattr(decoding, "MAX_UNPACKED", 1 << 10)
     assert reason(tmp_path, "a.docx", docx(["x"])) == "It holds more than 0 MB when unpacked."
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shortlist.sources.reading import decode, encoding_of, is_binary
+from shortlist.sources.decoding import decode, encoding_of, is_binary
 
 POLISH = "Zażółć gęślą jaźń i wszystkie inne słowa po polsku"
 RUSSIAN = "Привет, мир. Это русский текст."

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from shortlist import Changes, CorpusSource, Document, InputError, Problem, SourceError, build, disclose, search
-from shortlist.sources.schemas import find_reference, in_words
+from shortlist.sources.tools.json_schema import find_reference, in_words
 
 PARAMETERS: dict[str, Any] = {
     "type": "object",

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from shortlist import Changes, Corpus, CorpusSource, Document, Problem, build, open_corpus, search
-from shortlist.index.places import DATABASE
-from shortlist.sources import files as files_module
-from shortlist.sources.reading import File
+from shortlist.index.corpus_paths import DATABASE
+from shortlist.sources import folder as files_module
+from shortlist.sources.decoding import File
 from tests.sources.samples import docx, pdf, write, xlsx
 
 LONG_AGO = 1_600_000_000

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bench import beir
-from shortlist.index import trained
+from shortlist.index.embedders import tools_model
 from training import data, measure
 
 
@@ -53,4 +53,4 @@ def test_a_weak_positive_has_its_name_on_a_line_of_its_own(source: str, positive
 def test_training_reads_names_as_the_embedder_does() -> None:
     train = pytest.importorskip("training.train", exc_type=ImportError)
     for text in ("getUserToken\nGives a token", "Ask GitHub\nfor theIssue", "HTTPServerStart", ""):
-        assert train.FORMS["name"](text) == trained.as_read(text)
+        assert train.FORMS["name"](text) == tools_model.as_read(text)

@@ -15,10 +15,11 @@ from shortlist.answer.memory import Memory
 from shortlist.answer.prompts import FORCED, messages, passages
 from shortlist.errors import InputError
 from shortlist.index.corpus import Corpus
-from shortlist.search import acts
-from shortlist.search.corpora import Searchable
-from shortlist.search.filter import Filter
-from shortlist.types import LLM, Answer, Reply
+from shortlist.library.opening import Searchable
+from shortlist.protocols import LLM, Reply
+from shortlist.results import Answer
+from shortlist.search import agent_actions
+from shortlist.search.filters import Filter
 
 MAX_STEPS = 5
 MAX_CALLS = 4  # tools in one step; further ones are answered with an error
@@ -28,7 +29,7 @@ LONGEST_RESULT = 8_000  # characters that a tool may return
 OnStep = Callable[[Mapping[str, Any]], None]
 
 _TEXT = {"type": "string"}
-_COUNT = {"type": "integer", "minimum": 0, "maximum": acts.MOST_NEIGHBORS, "default": 1}
+_COUNT = {"type": "integer", "minimum": 0, "maximum": agent_actions.MOST_NEIGHBORS, "default": 1}
 
 
 def _tool(name: str, description: str, required: Sequence[str] = (), **parameters: Any) -> dict[str, Any]:
@@ -180,7 +181,7 @@ class _Toolbox:
         return tool(**{key: value for key, value in arguments.items() if value is not None})
 
     def _list_sources(self) -> str:
-        found = acts.list_sources(self._corpora, filter=self._filter)
+        found = agent_actions.list_sources(self._corpora, filter=self._filter)
         lines: list[str] = []
         for source in found["sources"]:
             if sum(map(len, lines)) + len(lines) + len(source) > LONGEST_LIST:
@@ -191,18 +192,18 @@ class _Toolbox:
         return self._show([{"source": "list_sources", "locator": "whole", "text": "\n".join(lines), "score": 1.0}], "")
 
     def _retrieve(self, query: str, source: str | None = None) -> str:
-        chosen = acts.only(source, self._filter, self._corpora)
+        chosen = agent_actions.only(source, self._filter, self._corpora)
         gathered = gather(self._corpora, str(query), self._k, self._threshold, chosen)
         return self._show([as_shown(hit, score) for hit, score in gathered.hits], gathered.reason)
 
     def _keyword_search(self, pattern: str, source: str | None = None) -> str:
-        found = acts.keyword_search(self._corpora, pattern, source, filter=self._filter)
+        found = agent_actions.keyword_search(self._corpora, pattern, source, filter=self._filter)
         return self._show(found["passages"], "No passage holds it.")
 
     def _get_neighbors(self, source: str, locator: str, before: int = 1, after: int = 1) -> str:
         known = next((one for one in self.shown.items if source in (one.label, one.source)), None)
         name = known.source if known else source
-        found = acts.get_neighbors(self._corpora, name, locator, before, after, self._filter)
+        found = agent_actions.get_neighbors(self._corpora, name, locator, before, after, self._filter)
         scores = nearness_in(self._corpora, self._question, found["passages"][0]["id"])
         near = [one | {"score": scores.get(one["locator"], 0.0)} for one in found["passages"]]
         return self._show(near, "It has no neighbours.")

@@ -7,15 +7,16 @@ from contextlib import ExitStack
 
 from shortlist.answer.citations import Stream, in_round_brackets, verify
 from shortlist.answer.evidence import K, Shown, gather
-from shortlist.answer.extract import ANSWER_FROM, Candidate, Extract, extract
+from shortlist.answer.extractive.extract import ANSWER_FROM, Candidate, Extract, extract
 from shortlist.answer.llm import add_usage
 from shortlist.answer.memory import Memory
 from shortlist.answer.prompts import REFUSAL, messages
 from shortlist.errors import InputError, LLMError
 from shortlist.index.corpus import Corpus
-from shortlist.search.corpora import Searchable, resolve
-from shortlist.search.filter import Filter
-from shortlist.types import LLM, Answer, Citation, Claim, Evidence, Messages, Reply, StreamingLLM
+from shortlist.library.opening import Searchable, resolve
+from shortlist.protocols import LLM, Messages, Reply, StreamingLLM
+from shortlist.results import Answer, Citation, Claim, Evidence
+from shortlist.search.filters import Filter
 
 OnText = Callable[[str], None]
 OnEvidence = Callable[[Evidence], None]

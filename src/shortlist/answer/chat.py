@@ -8,8 +8,9 @@ from shortlist.answer.agent import agent_ask
 from shortlist.answer.ask import OnText, ask
 from shortlist.answer.memory import WINDOW_TURNS, Memory
 from shortlist.errors import InputError
-from shortlist.search.corpora import Searchable, resolve
-from shortlist.types import LLM, Answer
+from shortlist.library.opening import Searchable, resolve
+from shortlist.protocols import LLM
+from shortlist.results import Answer
 
 
 class Chat:

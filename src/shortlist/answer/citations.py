@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
+from shortlist.answer.extractive.sentences import is_abbreviated
 from shortlist.answer.markers import Catalog, Marker
 from shortlist.answer.prompts import REFUSAL
-from shortlist.answer.sentences import is_abbreviated
-from shortlist.types import Citation, Claim, Dropped, Evidence
+from shortlist.results import Citation, Claim, Dropped, Evidence
 
 LONGEST_REPLY = 50_000  # characters that are looked at
 SHARED_WORDS = 4  # in a row, which count as taken from a passage

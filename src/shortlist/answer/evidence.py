@@ -14,14 +14,14 @@ from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shortlist.answer.signals import coverage, other_forms, read_question
-from shortlist.index.split import windows
-from shortlist.index.tokens import fold, words
-from shortlist.search.acts import name_of
-from shortlist.search.corpora import Searchable
-from shortlist.search.filter import Filter
+from shortlist.answer.extractive.signals import coverage, other_forms, read_question
+from shortlist.index.text.analyzers import fold, words
+from shortlist.index.text.chunking import windows
+from shortlist.library.opening import Searchable
+from shortlist.results import Evidence, Hit
+from shortlist.search.agent_actions import name_of
+from shortlist.search.filters import Filter
 from shortlist.search.retrieve import Found, merge, retrieve
-from shortlist.types import Evidence, Hit
 
 K = 4
 THRESHOLD = 0.30

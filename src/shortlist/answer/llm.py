@@ -14,7 +14,7 @@ from typing import Any
 
 from shortlist.answer.events import events
 from shortlist.errors import InputError, LLMError
-from shortlist.types import Messages, Reply
+from shortlist.protocols import Messages, Reply
 
 TEMPERATURE = 0.0
 CONNECT_SECONDS, READ_SECONDS = 10.0, 120.0

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from shortlist.types import Evidence
+from shortlist.results import Evidence
 
 LONGEST_MARKER = 500  # characters
 ENDS_TRIED = 6  # closing brackets after an opening one, since names may hold some

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from shortlist.types import Evidence
+from shortlist.results import Evidence
 
 REFUSAL = "I don't know based on the provided documents."
 

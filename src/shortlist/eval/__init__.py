@@ -17,20 +17,20 @@ if TYPE_CHECKING:
     from shortlist.eval.cases import parse_cases as parse_cases
     from shortlist.eval.cases import save_cases as save_cases
     from shortlist.eval.cases import validate_cases as validate_cases
-    from shortlist.eval.certainty import Estimate as Estimate
-    from shortlist.eval.certainty import paired as paired
     from shortlist.eval.distractors import distractor_robustness_curve as distractor_robustness_curve
     from shortlist.eval.generate import build_eval_set as build_eval_set
     from shortlist.eval.generate import generate_abstention_cases as generate_abstention_cases
     from shortlist.eval.generate import generate_cases as generate_cases
     from shortlist.eval.lint import lint_corpus as lint_corpus
     from shortlist.eval.metrics import metric as metric
-    from shortlist.eval.page import html_page as html_page
+    from shortlist.eval.reporting.html_report import html_page as html_page
+    from shortlist.eval.reporting.study import study as study
     from shortlist.eval.retrieval import compare as compare
     from shortlist.eval.retrieval import evaluate_discovery as evaluate_discovery
     from shortlist.eval.selection import evaluate_selection as evaluate_selection
     from shortlist.eval.selection import sweep_selector as sweep_selector
-    from shortlist.eval.studies import study as study
+    from shortlist.eval.statistics import Estimate as Estimate
+    from shortlist.eval.statistics import paired as paired
 
 _LAZY = {
     "cases": ("Case", "load_beir", "load_cases", "load_trec", "parse_cases", "save_cases", "validate_cases"),

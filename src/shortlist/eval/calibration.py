@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shortlist.errors import InputError
-from shortlist.eval.asking import reading, told
 from shortlist.eval.cases import Case, validate_cases
-from shortlist.eval.certainty import SEED
-from shortlist.eval.tables import Table
-from shortlist.index.engines import Progress
-from shortlist.search.corpora import Searchable, resolve
+from shortlist.eval.reader import reading, told
+from shortlist.eval.reporting.text_table import Table
+from shortlist.eval.statistics import SEED
+from shortlist.index.engine import Progress
+from shortlist.library.opening import Searchable, resolve
+from shortlist.results import Mode
 from shortlist.search.discover import nothing_known
-from shortlist.search.filter import Filter
-from shortlist.search.trust import UNCHANGED, calibration_of, probability
-from shortlist.types import Mode
+from shortlist.search.filters import Filter
+from shortlist.search.relevance import UNCHANGED, calibration_of, probability
 
 if TYPE_CHECKING:
-    from shortlist.types import Floats
+    from shortlist.results import Floats
 
 FOLDS = 5
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import unescape
 
+from shortlist.documents import Document
 from shortlist.errors import InputError
-from shortlist.search.corpora import Searchable, resolve
-from shortlist.types import Document
+from shortlist.library.opening import Searchable, resolve
 
 META = "__meta__"
 GOLD = ("gold", "gold_id", "gold_ids", "artifact_id", "artifact_ids")

@@ -7,19 +7,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from shortlist.documents import Document
 from shortlist.errors import InputError
-from shortlist.eval.asking import reading
 from shortlist.eval.cases import Case
-from shortlist.eval.certainty import SEED, Estimate, estimates
-from shortlist.eval.tables import Table
-from shortlist.index.chosen import EmbedderSpec
+from shortlist.eval.reader import reading
+from shortlist.eval.reporting.text_table import Table
+from shortlist.eval.statistics import SEED, Estimate, estimates
 from shortlist.index.corpus import Corpus, create_corpus
-from shortlist.index.engines import Progress
-from shortlist.search.corpora import Searchable, resolve
+from shortlist.index.embedders.embedder_binding import EmbedderSpec
+from shortlist.index.engine import Progress
+from shortlist.library.opening import Searchable, resolve
+from shortlist.results import Mode, Selector
 from shortlist.search.discover import choose
 from shortlist.search.retrieve import merge
 from shortlist.sources import CorpusSource, documents_of
-from shortlist.types import Document, Mode, Selector
 
 SMALLEST = 10
 REPEATS = 5

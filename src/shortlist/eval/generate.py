@@ -10,16 +10,17 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from shortlist.documents import Document
 from shortlist.errors import InputError, ShortlistError
 from shortlist.eval.cases import Case
-from shortlist.eval.certainty import SEED
+from shortlist.eval.statistics import SEED
 from shortlist.index.corpus import Corpus
-from shortlist.index.engines import Progress
-from shortlist.index.tokens import STOP_WORDS, get_analyzer, name_words, subwords, words
-from shortlist.search.corpora import Searchable, resolve
+from shortlist.index.engine import Progress
+from shortlist.index.text.analyzers import STOP_WORDS, get_analyzer, name_words, subwords, words
+from shortlist.library.opening import Searchable, resolve
+from shortlist.protocols import LLM
 from shortlist.search.retrieve import search
 from shortlist.search.select import prompt_function
-from shortlist.types import LLM, Document
 
 MASK = "[THIS]"
 OUT_OF_SCOPE = 0.25

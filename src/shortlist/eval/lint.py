@@ -6,14 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from shortlist.documents import Document
 from shortlist.errors import InputError
-from shortlist.eval.asking import Reader, reading, told
-from shortlist.eval.hostile import instructions, invisible, mixed_scripts, visible
-from shortlist.index.engines import Progress
-from shortlist.index.tokens import get_analyzer, name_words
-from shortlist.search.corpora import Searchable, resolve
+from shortlist.eval.reader import Reader, reading, told
+from shortlist.index.engine import Progress
+from shortlist.index.text.analyzers import get_analyzer, name_words
+from shortlist.library.opening import Searchable, resolve
+from shortlist.results import Hit
 from shortlist.search.retrieve import merge
-from shortlist.types import Document, Hit
+from shortlist.sources.tools.prompt_injection import instructions, invisible, mixed_scripts, visible
 
 # Fewer words than this say too little to tell a thing from its neighbours.
 FEW_WORDS = 4

@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from shortlist.errors import InputError
-from shortlist.eval.asking import Reader, reading, told
 from shortlist.eval.cases import Case
-from shortlist.eval.certainty import CONFIDENCE, PERMUTATIONS, RESAMPLES, SEED, Estimate, Paired, estimates, paired
+from shortlist.eval.explain import Explainer, Why
 from shortlist.eval.metrics import Metric, depth_of, first_rank, metric
-from shortlist.eval.why import Explainer, Why
-from shortlist.index.engines import Progress
-from shortlist.search.corpora import Searchable, resolve
+from shortlist.eval.reader import Reader, reading, told
+from shortlist.eval.statistics import CONFIDENCE, PERMUTATIONS, RESAMPLES, SEED, Estimate, Paired, estimates, paired
+from shortlist.index.engine import Progress
+from shortlist.library.opening import Searchable, resolve
+from shortlist.results import Hit, Hits, Mode, Selection, Selector
 from shortlist.search.discover import choose
-from shortlist.search.filter import Filter
+from shortlist.search.filters import Filter
 from shortlist.search.retrieve import merge
-from shortlist.types import Hit, Hits, Mode, Selection, Selector
 
 # How far down a gold is looked for that is not among the first; as deep as the runs that trec_eval is given.
 DEPTH = 1000

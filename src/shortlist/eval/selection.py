@@ -8,17 +8,17 @@ from itertools import product
 from typing import Any, Literal
 
 from shortlist.errors import InputError
-from shortlist.eval.asking import reading, told
 from shortlist.eval.cases import Case
-from shortlist.eval.certainty import CONFIDENCE, RESAMPLES, SEED, Estimate, estimates
-from shortlist.eval.tables import Table
-from shortlist.index.engines import Progress
-from shortlist.search.corpora import Searchable, resolve
+from shortlist.eval.reader import reading, told
+from shortlist.eval.reporting.text_table import Table
+from shortlist.eval.statistics import CONFIDENCE, RESAMPLES, SEED, Estimate, estimates
+from shortlist.index.engine import Progress
+from shortlist.library.opening import Searchable, resolve
+from shortlist.results import Hit, Hits, Mode, Selector
 from shortlist.search.discover import choose, nothing_known
-from shortlist.search.filter import Filter
+from shortlist.search.filters import Filter
 from shortlist.search.retrieve import merge
 from shortlist.search.select import select
-from shortlist.types import Hit, Hits, Mode, Selector
 
 MAX_KS = (1, 2, 3, 5, 10)
 RELS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0)

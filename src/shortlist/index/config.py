@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from shortlist.errors import InputError
-from shortlist.index import split
-from shortlist.index.formulas import Scoring
-from shortlist.index.tokens import DEFAULT as DEFAULT_ANALYZER
+from shortlist.index.lexical.bm25 import Scoring
+from shortlist.index.text import chunking
+from shortlist.index.text.analyzers import DEFAULT as DEFAULT_ANALYZER
 
 # A tool's name says more than its prose: nDCG@10 rises on 7 of 10 sets and falls on one against weights of 1. With a k1
 # of 1.2 instead of 1.5 long questions over many passages gain .007, tools lose .003 at most.
@@ -26,8 +26,8 @@ class Config:
     embedder_name: str = "none"  # what it called itself when the corpus was made
     dim: int = 0
     scoring: Scoring = CORPUS_SCORING
-    chunk_size: int = split.CHUNK_SIZE
-    chunk_overlap: int = split.CHUNK_OVERLAP
+    chunk_size: int = chunking.CHUNK_SIZE
+    chunk_overlap: int = chunking.CHUNK_OVERLAP
     floors: dict[str, float] = field(default_factory=dict)
     calibrations: dict[str, dict[str, Any]] = field(default_factory=dict)  # what each floor was set for
 

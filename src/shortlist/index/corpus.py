@@ -9,15 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from shortlist.documents import Changes, Document, Problem, Stamps
 from shortlist.errors import CorpusMismatch, CorpusNotFound, InputError
-from shortlist.index.chosen import Chosen, EmbedderSpec, spec_of
 from shortlist.index.config import Config
-from shortlist.index.embed import load_embedder
-from shortlist.index.engines import EMBEDDED, Engine, Progress, State
-from shortlist.index.floors import Floor, floor_of, origin
-from shortlist.index.home import Here, closed_on_error, corpus_folder, place_of
-from shortlist.index.records import clean
-from shortlist.types import AgentTool, Changes, Document, Embedder, Problem, Stamps
+from shortlist.index.embedders.embedder_binding import Chosen, EmbedderSpec, spec_of
+from shortlist.index.embedders.named import load_embedder
+from shortlist.index.engine import EMBEDDED, Engine, Progress, State
+from shortlist.index.location import Here, closed_on_error, corpus_folder, place_of
+from shortlist.index.storage.records import clean
+from shortlist.index.stored_threshold import Floor, floor_of, origin
+from shortlist.protocols import AgentTool, Embedder
 
 
 class Corpus:
@@ -176,7 +177,7 @@ class Corpus:
 
     def as_tool(self, **options: Any) -> AgentTool:
         """The corpus as a tool that an agent can call: `shortlist.as_tool` with its options."""
-        from shortlist.search.tool import as_tool  # noqa: PLC0415  # from the floor above: see tests/test_floors.py
+        from shortlist.search.corpus_tool import as_tool  # noqa: PLC0415  # from the floor above: see tests/test_floors.py
 
         return as_tool(self, **options)
 

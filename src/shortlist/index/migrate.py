@@ -7,14 +7,15 @@ from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from typing import Any
 
+from shortlist.documents import Document, Problem, Stamp, Stamps
 from shortlist.errors import CorpusError, CorpusMismatch
 from shortlist.index.config import Config
 from shortlist.index.corpus import Corpus, open_corpus
-from shortlist.index.engines import EMBEDDED, Progress, pointers
+from shortlist.index.engine import EMBEDDED, Progress
+from shortlist.index.engines import pointers
 from shortlist.index.engines.address import Address
-from shortlist.index.home import Elsewhere, Here, closed_on_error, corpus_folder
-from shortlist.index.records import to_record
-from shortlist.types import Document, Problem, Stamp, Stamps
+from shortlist.index.location import Elsewhere, Here, closed_on_error, corpus_folder
+from shortlist.index.storage.records import to_record
 
 # What an engine itself writes down with a floor.
 _OF_THE_ENGINE = ("embedder", "analyzer", "scoring", "documents", "passages", "last_passage", "when")

@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from shortlist.documents import Document, Passage, Stamp
 from shortlist.errors import InputError
 from shortlist.index.config import Config
-from shortlist.index.dense import Dense, VectorPart
-from shortlist.index.records import DOCUMENT_COLUMNS, batched, find_stamped, passage_checksum, to_document
-from shortlist.index.view import Column, Loaded, View
-from shortlist.types import Document, Embedder, Passage, Stamp
+from shortlist.index.dense.dense_ranker import Dense, VectorPart
+from shortlist.index.storage.records import DOCUMENT_COLUMNS, batched, find_stamped, passage_checksum, to_document
+from shortlist.index.storage.segment_set import Column, Loaded, View
+from shortlist.protocols import Embedder
 
 if TYPE_CHECKING:
-    from shortlist.types import Mask, Positions
+    from shortlist.results import Mask, Positions
 
 Found = TypeVar("Found")
 

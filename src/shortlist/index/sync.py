@@ -9,11 +9,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
+from shortlist.documents import Changes, Document, Problem, Stamp, Stamps
 from shortlist.errors import CorpusBusy, InputError
-from shortlist.index.engines import Documents, Progress
-from shortlist.index.records import Record, batched, clean, find_stamped, find_stored, to_record
-from shortlist.index.tables import read_generation, read_stamps
-from shortlist.types import Changes, Document, Problem, Stamp, Stamps
+from shortlist.index.engine import Documents, Progress
+from shortlist.index.storage.records import Record, batched, clean, find_stamped, find_stored, to_record
+from shortlist.index.storage.sql_tables import read_generation, read_stamps
 
 T = TypeVar("T")
 

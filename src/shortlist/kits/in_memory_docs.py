@@ -10,13 +10,13 @@ from functools import cached_property
 from typing import Any
 
 from shortlist.errors import InputError
-from shortlist.index.formulas import Scoring
-from shortlist.index.lexical import Lexical
-from shortlist.index.part import Part
-from shortlist.index.postings import Fields, build
-from shortlist.index.tokens import get_analyzer
-from shortlist.search.tool import how_many
-from shortlist.types import AgentTool
+from shortlist.index.lexical.bm25 import Scoring
+from shortlist.index.lexical.lexical_ranker import Lexical
+from shortlist.index.lexical.live_postings import Part
+from shortlist.index.lexical.postings import Fields, build
+from shortlist.index.text.analyzers import get_analyzer
+from shortlist.protocols import AgentTool
+from shortlist.search.corpus_tool import how_many
 
 SCORING = Scoring("okapi", k1=1.2, b=0.75)
 TOP_K = 4

@@ -11,17 +11,17 @@ from typing import Any, cast
 
 import numpy as np
 
+from shortlist._settings import SOURCE, BM25SSettings, retriever_settings
 from shortlist._text import count_of
+from shortlist.documents import Document, Problem
 from shortlist.errors import InputError, SourceError
 from shortlist.index.corpus import Corpus, create_corpus
-from shortlist.index.formulas import Scoring
-from shortlist.index.records import clean, to_record
+from shortlist.index.lexical.bm25 import Scoring
 from shortlist.index.snapshot import Snapshot
-from shortlist.index.split import CHUNKED_KINDS, LED_KINDS
-from shortlist.kits.settings import SOURCE, BM25SSettings, retriever_settings
+from shortlist.index.storage.records import clean, to_record
+from shortlist.index.text.chunking import CHUNKED_KINDS, LED_KINDS
 from shortlist.search.select import large_shares
-from shortlist.sources.tools import tools_in_catalog
-from shortlist.types import Document, Problem
+from shortlist.sources.tools.tool_catalogs import tools_in_catalog
 
 log = logging.getLogger("shortlist")
 
@@ -168,7 +168,7 @@ class BM25SRetriever:
 
     def warm_up(self) -> None:
         """Load the compiled loops, as a service does at its start: a query right after a change is quicker then."""
-        from shortlist.index import kernel  # noqa: F401, PLC0415  # numba: only when asked for
+        from shortlist.index import kernels  # noqa: F401, PLC0415  # numba: only when asked for
 
         self.retrieve_documents("ready")
 

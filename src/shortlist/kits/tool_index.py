@@ -21,15 +21,15 @@ import numpy as np
 from pydantic import BaseModel, Field, ValidationError
 
 from shortlist.errors import SourceError
-from shortlist.index.formulas import Scoring
-from shortlist.index.lexical import Lexical
-from shortlist.index.part import Part
-from shortlist.index.postings import Fields, build
-from shortlist.index.tokens import get_analyzer
-from shortlist.sources.files import walk
+from shortlist.index.lexical.bm25 import Scoring
+from shortlist.index.lexical.lexical_ranker import Lexical
+from shortlist.index.lexical.live_postings import Part
+from shortlist.index.lexical.postings import Fields, build
+from shortlist.index.text.analyzers import get_analyzer
+from shortlist.sources.folder import walk
 
 if TYPE_CHECKING:
-    from shortlist.types import Mask
+    from shortlist.results import Mask
 
 ANALYZER = "alphanumeric-2"
 SCORING = Scoring("tfidf")

@@ -6,15 +6,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
+from shortlist.documents import Document, Metadata, Passage
 from shortlist.errors import CorpusError, CorpusNotFound, InputError, RegistryDamaged, SourceError
 from shortlist.index.corpus import Corpus
-from shortlist.index.records import clean
-from shortlist.search import registry
-from shortlist.sources.places import project_folders
-from shortlist.sources.reading import decode, is_binary, read_bytes, read_text
+from shortlist.index.storage.records import clean
+from shortlist.library import registry
+from shortlist.results import Disclosure, Hit, Level, Selection
+from shortlist.sources.decoding import decode, is_binary, read_bytes, read_text
+from shortlist.sources.projects import project_folders
 from shortlist.sources.skills import FILE as SKILL
 from shortlist.sources.skills import USUAL_PLACES
-from shortlist.types import Disclosure, Document, Hit, Level, Metadata, Passage, Selection
 
 MAX_FILES = 200
 

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from shortlist.errors import InputError
-from shortlist.index.asked import weight_of
 from shortlist.index.corpus import Corpus
-from shortlist.index.engines import Progress
-from shortlist.search.corpora import Searchable
+from shortlist.index.engine import Progress
+from shortlist.index.text.query_terms import weight_of
+from shortlist.library.opening import Searchable
+from shortlist.results import Discovery, Level, Mode, Selection, Selector
 from shortlist.search.disclose import Loader, disclose
-from shortlist.search.filter import Filter
+from shortlist.search.filters import Filter
+from shortlist.search.relevance import FLOOR
 from shortlist.search.retrieve import Found, merge, retrieve
 from shortlist.search.select import select
-from shortlist.search.trust import FLOOR
-from shortlist.types import Discovery, Level, Mode, Selection, Selector
 
 NEAR_MISSES = 3
 

@@ -11,21 +11,22 @@ from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
+from shortlist.documents import Passage
 from shortlist.errors import InputError
-from shortlist.index.asked import Asked, asked
 from shortlist.index.corpus import Corpus
-from shortlist.index.engines import Progress
-from shortlist.index.lexical import top
+from shortlist.index.engine import Progress
+from shortlist.index.lexical.lexical_ranker import top
 from shortlist.index.snapshot import Snapshot
-from shortlist.search.corpora import Searchable, resolve
-from shortlist.search.filter import Filter, allowed
-from shortlist.search.fuse import blend, reciprocal_rank
-from shortlist.search.trust import BY_WORDS, calibration_of, probability, trust_in
-from shortlist.types import Hit, Hits, Mode, Passage, Ranking
+from shortlist.index.text.query_terms import Asked, asked
+from shortlist.library.opening import Searchable, resolve
+from shortlist.results import Hit, Hits, Mode, Ranking
+from shortlist.search.filters import Filter, allowed
+from shortlist.search.fusion import blend, reciprocal_rank
+from shortlist.search.relevance import BY_WORDS, calibration_of, probability, trust_in
 
 if TYPE_CHECKING:
-    from shortlist.index.engines import Allowed, State
-    from shortlist.types import Floats, Positions
+    from shortlist.index.engine import Allowed, State
+    from shortlist.results import Floats, Positions
 
 # How deep each ranking goes into a fusion; a rank beyond adds less than a thousandth.
 FUSED_DEPTH = 1000

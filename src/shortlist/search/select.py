@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shortlist.errors import InputError
-from shortlist.index.part import compiled
-from shortlist.index.tokens import fold, words
-from shortlist.types import LLM, Hit, Hits, Selection, Selector
+from shortlist.index.lexical.live_postings import compiled
+from shortlist.index.text.analyzers import fold, words
+from shortlist.protocols import LLM
+from shortlist.results import Hit, Hits, Selection, Selector
 
 if TYPE_CHECKING:
-    from shortlist.types import Floats, Positions
+    from shortlist.results import Floats, Positions
 
 log = logging.getLogger("shortlist")
 

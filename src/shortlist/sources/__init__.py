@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from shortlist.documents import Document, Problem, Stamp, Stamps
 from shortlist.errors import InputError
-from shortlist.sources.files import documents_in_folder, without_stamps
-from shortlist.sources.mcp import TIMEOUT, read_servers, servers_at
-from shortlist.sources.openapi import operations_in_file
+from shortlist.sources.folder import documents_in_folder, without_stamps
+from shortlist.sources.inline import documents_of
+from shortlist.sources.mcp_servers.mcp_client import TIMEOUT, read_servers, servers_at
 from shortlist.sources.packages import packages_in
-from shortlist.sources.places import folder_name
-from shortlist.sources.records import records_at
+from shortlist.sources.projects import folder_name
+from shortlist.sources.python_objects import records_at
 from shortlist.sources.reports import reports_in_folder
 from shortlist.sources.skills import skills_in
-from shortlist.sources.texts import documents_of
-from shortlist.sources.tools import functions_of, tools_in, tools_in_catalog, tools_of
-from shortlist.types import Document, Problem, Stamp, Stamps
+from shortlist.sources.tools.openapi import operations_in_file
+from shortlist.sources.tools.tool_catalogs import functions_of, tools_in, tools_in_catalog, tools_of
 
 __all__ = ["OF_TOOLS", "SOURCES", "CorpusSource", "documents_of"]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from shortlist.types import Document, Problem
+from shortlist.documents import Document, Problem
 
 if TYPE_CHECKING:
     from email.message import Message

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from shortlist.sources.files import documents_in_folder
+from shortlist.documents import Document, Problem, Stamp, Stamps
+from shortlist.sources.folder import documents_in_folder
 from shortlist.sources.skills import split_front_matter
-from shortlist.types import Document, Problem, Stamp, Stamps
 
 PATTERN = r"(?i)\.(md|markdown)$"
 

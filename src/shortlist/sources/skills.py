@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from shortlist.documents import Document, Problem
 from shortlist.errors import SourceError
-from shortlist.sources.parsed import in_a_line
-from shortlist.sources.places import project_folders
-from shortlist.types import Document, Problem
+from shortlist.sources.projects import project_folders
+from shortlist.sources.structured import in_a_line
 
 FILE = "SKILL.md"
 USUAL_PLACES = (".claude/skills", ".agents/skills")

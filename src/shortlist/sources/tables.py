@@ -12,8 +12,9 @@ import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from shortlist.documents import Document, Problem
 from shortlist.errors import SourceError
-from shortlist.sources.reading import (
+from shortlist.sources.decoding import (
     File,
     check_archive,
     check_size,
@@ -23,7 +24,6 @@ from shortlist.sources.reading import (
     optional,
     read_bytes,
 )
-from shortlist.types import Document, Problem
 
 MAX_JSON_BYTES = 100 << 20
 MAX_CELLS = 20_000_000  # of a sheet, empty ones counted

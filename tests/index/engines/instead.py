@@ -12,7 +12,7 @@ import httpx2
 
 from shortlist.index import corpus
 from shortlist.index.engines.address import Address
-from shortlist.index.home import Elsewhere, Here
+from shortlist.index.location import Elsewhere, Here
 
 
 class Nowhere(Elsewhere):

@@ -10,7 +10,7 @@ from shortlist import InputError
 from shortlist._paths import data_dir
 from shortlist.index.engines import pointers
 from shortlist.index.engines.address import Address, Credentials, sign_in
-from shortlist.index.engines.schema import Names
+from shortlist.index.engines.cluster_schema import Names
 
 
 def test_an_address_names_dialect_hosts_prefix_and_options() -> None:

@@ -11,7 +11,7 @@ import pytest
 from shortlist import create_corpus, search
 from shortlist.eval.cases import load_beir
 from shortlist.eval.metrics import ndcg
-from shortlist.types import Mode
+from shortlist.results import Mode
 from tests.index.engines.conftest import Make, on_servers
 
 DATA = os.environ.get("SHORTLIST_BENCH_DATA", "")

@@ -12,7 +12,7 @@ import pytest
 
 import shortlist
 from shortlist import Document
-from shortlist.types import Mode
+from shortlist.results import Mode
 from tests import servers
 from tests.servers import Cluster
 from tests.servers.fixtures import need

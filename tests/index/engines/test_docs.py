@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from shortlist.index.engines import address as addresses
+from shortlist.index.engines.cluster_rows import LONGEST_NAME
+from shortlist.index.engines.cluster_schema import FORMULAS
 from shortlist.index.engines.dialects import DIALECTS, WINDOW
-from shortlist.index.engines.meaning import COMPARED_UP_TO
-from shortlist.index.engines.rows import LONGEST_NAME
-from shortlist.index.engines.schema import FORMULAS
+from shortlist.index.engines.vector_query import COMPARED_UP_TO
 from tests.index.engines.conftest import on_servers
 
 ROOT = Path(__file__).parents[3]

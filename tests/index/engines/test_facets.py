@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from shortlist import Document, create_corpus
 from shortlist.index.engines import facets
-from shortlist.index.engines.reading import Condition
-from shortlist.search.filter import allowed
+from shortlist.index.engines.cluster_snapshot import Condition
+from shortlist.search.filters import allowed
 
 KEYS = ("a", "b", "a.b", "kind", "id", "", "k" * 300)
 SCALARS = (

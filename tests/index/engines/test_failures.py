@@ -18,11 +18,11 @@ import shortlist
 from shortlist import Corpus, CorpusMismatch, CorpusNotFound, Document, InputError
 from shortlist.errors import EngineError
 from shortlist.index.config import Config
-from shortlist.index.engines import cluster as asking
-from shortlist.index.engines import schema
+from shortlist.index.engines import cluster_client as asking
+from shortlist.index.engines import cluster_schema
 from shortlist.index.engines.address import Address
+from shortlist.index.engines.cluster_snapshot import Reading, Remembered
 from shortlist.index.engines.dialects import DIALECTS
-from shortlist.index.engines.reading import Reading, Remembered
 from tests.index.engines.conftest import Make, listening, on_servers
 
 Answer = Callable[[str, str], tuple[int, Any]]
@@ -139,7 +139,7 @@ def test_what_comes_back_too_busy_is_asked_again() -> None:
 
 def reading(host: str) -> Reading:
     cluster = asking.Cluster(Address.parse(f"opensearch+http://{host}/p"))
-    return Reading(cluster, schema.Names("p-tea"), Config("english-v1"), lambda: None, Remembered())
+    return Reading(cluster, cluster_schema.Names("p-tea"), Config("english-v1"), lambda: None, Remembered())
 
 
 GONE = {"type": "node_disconnected_exception", "reason": "[node-2][search[phase/fetch/id]] disconnected"}
@@ -233,11 +233,13 @@ def test_shards_without_a_node_are_told_when_read_and_when_written(
     with corpus.snapshot() as state:
         found = state.lexical.rank("tea", 1).positions
     base, prefix = address.split("+")[1].rsplit("/", 1)
-    monkeypatch.setattr("shortlist.index.engines.remote.PATIENCE_WRITING", 0.5)
-    monkeypatch.setattr("shortlist.index.engines.writing.PATIENCE_WRITING", 0.5)
+    monkeypatch.setattr("shortlist.index.engines.cluster_engine.PATIENCE_WRITING", 0.5)
+    monkeypatch.setattr("shortlist.index.engines.cluster_writer.PATIENCE_WRITING", 0.5)
     with httpx2.Client(trust_env=False, timeout=30) as client:
         (index,) = client.get(f"{base}/_alias/{prefix}-tea-passages").json()
-        body = schema.settings("passages", corpus.config, Address.parse(address), DIALECTS[address.split("+")[0]])
+        body = cluster_schema.settings(
+            "passages", corpus.config, Address.parse(address), DIALECTS[address.split("+")[0]]
+        )
         body["settings"]["index.routing.allocation.require._name"] = "nobody"
         client.delete(f"{base}/{index}")
         made = body | {"aliases": {f"{prefix}-tea-passages": {}}}
@@ -291,7 +293,7 @@ def test_a_formula_that_an_engine_cannot_rank_by_is_refused(make: Make) -> None:
 def test_credentials_are_not_written_down(tmp_path: Path) -> None:
     entry = shortlist.register("tea", "files", tmp_path, engine="opensearch+https://ann:secret@host/p")
     assert entry.engine == "opensearch+https://host:9200/p"
-    from shortlist.search.registry import registry_file
+    from shortlist.library.registry import registry_file
 
     assert "secret" not in registry_file().read_text("utf-8")
 

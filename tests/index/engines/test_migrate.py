@@ -8,9 +8,9 @@ import pytest
 
 import shortlist
 from shortlist import CorpusError, Document, search
+from shortlist.cli import run
 from shortlist.index import migrate as moving
 from shortlist.index.migrate import migrate
-from shortlist.serve.cli import run
 from tests.index.engines.conftest import on_servers
 
 DOCUMENTS = [

@@ -9,8 +9,8 @@ import pytest
 
 import shortlist
 from shortlist import Document
-from shortlist.index.engines.cluster import Cluster
-from shortlist.types import Mode
+from shortlist.index.engines.cluster_client import Cluster
+from shortlist.results import Mode
 from tests.index.engines.conftest import Make, on_servers
 
 WORDS = [

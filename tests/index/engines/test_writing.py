@@ -16,10 +16,10 @@ import pytest
 
 import shortlist
 from shortlist import Changes, CorpusBusy, CorpusMismatch, Document, InputError, search
-from shortlist.index.engines import writing
-from shortlist.index.engines.remote import Remote
-from shortlist.index.engines.rows import passage_rows
-from shortlist.types import Stamp, Stamps
+from shortlist.documents import Stamp, Stamps
+from shortlist.index.engines import cluster_writer
+from shortlist.index.engines.cluster_engine import Remote
+from shortlist.index.engines.cluster_rows import passage_rows
 from tests.index.engines.conftest import Make, everywhere, on_servers
 
 
@@ -106,7 +106,7 @@ def test_what_the_server_refuses_is_reported_by_document_and_leaves_nothing(
         ]
 
     with monkeypatch.context() as patched:
-        patched.setattr(writing, "passage_rows", spoilt)
+        patched.setattr(cluster_writer, "passage_rows", spoilt)
         changes = corpus.sync([Document("a", "", "tea"), Document("b", "", "poison"), Document("c", "", "milk")])
     assert (changes.added, [problem.id for problem in changes.failed]) == (2, ["b"])
     assert corpus.ids() == ["a", "c"]
@@ -159,7 +159,7 @@ shortlist.create_corpus("killed", embedder="none", engine=sys.argv[1], chunk_siz
 def test_a_writer_that_is_killed_loses_nothing_and_the_next_one_goes_on(
     address: str, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "LEASE_SECONDS", 1.0)
+    monkeypatch.setattr(cluster_writer, "LEASE_SECONDS", 1.0)
     process = subprocess.Popen(
         [sys.executable, "-c", KILLED, address, "old"], stdout=subprocess.PIPE, env=dict(os.environ)
     )
@@ -267,7 +267,7 @@ def test_a_rebuild_with_a_slow_embedder_is_not_taken_for_dead(
 ) -> None:
     corpus = make("tea")
     corpus.add([Document("a", "", "tea")])
-    monkeypatch.setattr("shortlist.index.engines.remote.REBUILD_SECONDS", 4.0)
+    monkeypatch.setattr("shortlist.index.engines.cluster_engine.REBUILD_SECONDS", 4.0)
     told: list[str] = []
 
     def slowly(texts: list[str]) -> list[list[float]]:
@@ -303,7 +303,7 @@ def test_a_rebuild_that_died_is_taken_back_by_the_next_writer(
             corpus.reindex("light")
     with pytest.raises(CorpusBusy):
         corpus.add([Document("b", "", "tea")])
-    monkeypatch.setattr("shortlist.index.engines.remote.REBUILD_SECONDS", 0.0)
+    monkeypatch.setattr("shortlist.index.engines.cluster_engine.REBUILD_SECONDS", 0.0)
     assert corpus.add([Document("b", "", "tea")]) == Changes(added=1)
     assert (corpus.ids(), corpus.config.embedder_name) == (["a", "b"], "none")
 

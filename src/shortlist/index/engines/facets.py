@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 from typing import Any
 
-from shortlist.index.records import clean
 from shortlist.index.snapshot import BUILT_IN
+from shortlist.index.storage.records import clean
 
 FIELD = "facets"
 LONGEST_KEY, LONGEST_TEXT = 200, 500  # characters that are kept as they are

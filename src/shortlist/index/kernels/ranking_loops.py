@@ -1,0 +1,562 @@
+"""The loops that rank: which passages score best, and what share does each have?
+
+Scores are those of the formulas in `formulas.py`, bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from shortlist.index.kernels.heap import push
+from shortlist.index.lexical import bm25, postings
+
+_saturated = njit(inline="always")(bm25.gain_saturated)
+_scaled = njit(inline="always")(bm25.gain_scaled)
+_bm25plus = njit(inline="always")(bm25.gain_bm25plus)
+_bm25l = njit(inline="always")(bm25.gain_bm25l)
+_linear = njit(inline="always")(bm25.gain_linear)
+_weighted = njit(inline="always")(postings.weighted_tf)
+
+_idf_lucene = njit(inline="always")(bm25.idf_lucene)
+_idf_robertson = njit(inline="always")(bm25.idf_robertson)
+_idf_atire = njit(inline="always")(bm25.idf_atire)
+_idf_bm25plus = njit(inline="always")(bm25.idf_bm25plus)
+_idf_bm25l = njit(inline="always")(bm25.idf_bm25l)
+
+IDFS: dict[Callable[..., Any], int] = {
+    bm25.idf_lucene: 0,
+    bm25.idf_robertson: 1,
+    bm25.idf_atire: 2,
+    bm25.idf_bm25plus: 3,
+    bm25.idf_bm25l: 4,
+}
+CODES: dict[Callable[..., Any], int] = {
+    bm25.gain_saturated: 0,
+    bm25.gain_scaled: 1,
+    bm25.gain_bm25plus: 2,
+    bm25.gain_bm25l: 3,
+    bm25.gain_linear: 4,
+}
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _gain(code, tf, norm, k1, delta):  # type: ignore[no-untyped-def]
+    if code == 0:
+        return _saturated(tf, norm, k1, delta)
+    if code == 1:
+        return _scaled(tf, norm, k1, delta)
+    if code == 2:
+        return _bm25plus(tf, norm, k1, delta)
+    if code == 3:
+        return _bm25l(tf, norm, k1, delta)
+    return _linear(tf, norm, k1, delta)
+
+
+@njit(cache=True, nogil=True)
+def _idf(code, documents, df):  # type: ignore[no-untyped-def]
+    if code == 0:
+        return _idf_lucene(documents, df)
+    if code == 1:
+        return _idf_robertson(documents, df)
+    if code == 2:
+        return _idf_atire(documents, df)
+    if code == 3:
+        return _idf_bm25plus(documents, df)
+    return _idf_bm25l(documents, df)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _length(lengths, doc, weights):  # type: ignore[no-untyped-def]
+    """The weighted length of a passage; added up as `Part.weighted_lengths` does, so that scores are equal."""
+    return weights[0] * lengths[doc, 0] + weights[1] * lengths[doc, 1] + weights[2] * lengths[doc, 2]
+
+
+@njit(cache=True, nogil=True)
+def accumulate(scores, docs, tfs, lengths, starts, ends, idfs, weights, base, scale, code, k1, delta):  # type: ignore[no-untyped-def]
+    """Add the gain of every posting of the given terms to its passage's score."""
+    for term in range(len(starts)):
+        idf = idfs[term]
+        for at in range(starts[term], ends[term]):
+            tf = _weighted(tfs[at], weights)
+            if tf != 0.0:
+                scores[docs[at]] += idf * _gain(code, tf, base + scale * lengths[docs[at]], k1, delta)
+
+
+# A block is 16 passages, a stretch 64: bounds are kept for each block of a frequent term, places for each stretch.
+BLOCK_BITS = 4
+STRETCH_BITS = 6
+BLOCK = 1 << BLOCK_BITS
+BUCKETS = 16
+
+# What all terms of a query weigh together in the coarse sums, so that even a block of them stays below 2**31.
+SHARES = 1 << 18
+NOWHERE = np.uint32(0xFFFFFFFF)
+
+# Numba checks a signed index for being negative; an unsigned one is used as it is.
+_1 = np.uint64(1)
+_BLOCK = np.uint64(BLOCK)
+_BLOCK_BITS = np.uint64(BLOCK_BITS)
+_BLOCK_BITS_32 = np.uint32(BLOCK_BITS)
+_IN_BLOCK = np.uint32(BLOCK - 1)
+_STRETCH_BITS = np.uint64(STRETCH_BITS - BLOCK_BITS)
+_IN_STRETCH = np.uint64((1 << (STRETCH_BITS - BLOCK_BITS)) - 1)
+_8 = np.uint16(8)
+_255 = np.uint16(255)
+
+
+@njit(cache=True, nogil=True)
+def _find(docs, start, end, doc):  # type: ignore[no-untyped-def]
+    """Where doc stands, or would stand, in docs[start:end]."""
+    while start < end:
+        middle = (start + end) >> 1
+        if docs[middle] < doc:
+            start = middle + 1
+        else:
+            end = middle
+    return start
+
+
+@njit(cache=True, nogil=True)
+def quantise(docs, tfs, lengths, weights, base, scale, code, k1, delta, ceiling):  # type: ignore[no-untyped-def]
+    """Each posting's gain as a number from 1 to 255, rounded up; 255 is the ceiling."""
+    out = np.empty(len(docs), np.uint8)
+    for at in range(len(docs)):
+        tf = _weighted(tfs[at], weights)
+        impact = 0
+        if tf != 0.0:
+            gain = _gain(code, tf, base + scale * _length(lengths, docs[at], weights), k1, delta)
+            impact = min(255, int(np.ceil(gain / ceiling * 255.0)))
+        out[at] = impact
+    return out
+
+
+@njit(cache=True, nogil=True)
+def tabulate(docs, impacts, starts, frequent, size):  # type: ignore[no-untyped-def]
+    """For each frequent term: its largest impact in each block, where each stretch begins, and its postings packed.
+
+    A packed posting is the passage's place in its stretch and the impact, a byte each.
+    """
+    blocks, stretches = (size + BLOCK - 1) >> BLOCK_BITS, (size + (1 << STRETCH_BITS) - 1) >> STRETCH_BITS
+    total = 0
+    for term in frequent:
+        total += starts[term + 1] - starts[term]
+    maxima = np.zeros((len(frequent), blocks), np.uint8)
+    skips = np.empty((len(frequent), stretches + 1), np.uint32)
+    packed = np.empty(total, np.uint16)
+    written = 0
+    for row in range(len(frequent)):
+        term = frequent[row]
+        begun = 0
+        for at in range(starts[term], starts[term + 1]):
+            doc, impact = docs[at], impacts[at]
+            block = doc >> BLOCK_BITS
+            maxima[row, block] = max(maxima[row, block], impact)
+            while begun <= doc >> STRETCH_BITS:
+                skips[row, begun] = written
+                begun += 1
+            packed[written] = (doc & ((1 << STRETCH_BITS) - 1)) << 8 | impact
+            written += 1
+        skips[row, begun:] = written
+    return maxima, skips, packed
+
+
+@njit(cache=True, nogil=True)
+def _add_rows(bounds, first, weight, second, other):  # type: ignore[no-untyped-def]
+    for block in range(len(bounds)):
+        bounds[block] += weight * np.int32(first[block]) + other * np.int32(second[block])
+
+
+@njit(cache=True, nogil=True)
+def _add_to_blocks(bounds, docs, impacts, weight):  # type: ignore[no-untyped-def]
+    before, most = NOWHERE, np.int32(0)
+    for at in range(np.uint64(len(docs))):
+        block, impact = np.uint32(docs[at]) >> _BLOCK_BITS_32, np.int32(impacts[at])
+        most = most if block == before else np.int32(0)
+        bounds[block] += weight * max(impact - most, np.int32(0))
+        before, most = block, max(impact, most)
+
+
+@njit(cache=True, nogil=True)
+def _add_to_slots(scores, slots, docs, impacts, weight):  # type: ignore[no-untyped-def]
+    for at in range(np.uint64(len(docs))):
+        doc = np.uint32(docs[at])
+        slot = slots[doc >> _BLOCK_BITS_32]
+        if slot != NOWHERE:
+            scores[(slot << _BLOCK_BITS_32) + (doc & _IN_BLOCK)] += weight * np.int32(impacts[at])
+
+
+@njit(cache=True, nogil=True)
+def _largest(values):  # type: ignore[no-untyped-def]
+    best = np.int32(0)
+    for at in range(len(values)):
+        best = max(best, values[at])
+    return best
+
+
+@njit(cache=True, nogil=True)
+def _close_blocks(bounds, alive):  # type: ignore[no-untyped-def]
+    """Nothing can be found in a block without any passage that is alive."""
+    for block in range(len(bounds)):
+        if not alive[block << BLOCK_BITS : (block + 1) << BLOCK_BITS].any():
+            bounds[block] = 0
+
+
+@njit(cache=True, nogil=True)
+def _visit(blocks, terms, tables, room, heap, alive, found, sure):  # type: ignore[no-untyped-def]
+    """Finish the scores of blocks, term by term, as long as a block can still hold one of the best."""
+    weights, rows, order = terms
+    maxima, skips, packed = tables
+    frequent_bounds, bounds, _, _, _, scores, places, most = room
+    error = weights.sum() + 255 * len(weights)
+    flat_maxima, flat_skips = maxima.reshape(-1), skips.reshape(-1)
+    row_size, skips_size = np.uint64(maxima.shape[1]), np.uint64(skips.shape[1])
+    for slot in range(np.uint64(len(blocks))):
+        block = np.uint64(blocks[slot])
+        best = heap[0]
+        if bounds[block] < best:
+            continue
+        here = slot << _BLOCK_BITS
+        first = (block & _IN_STRETCH) << _BLOCK_BITS
+        left = frequent_bounds[block]
+        top = np.int32(0)
+        for doc in range(_BLOCK):
+            top = max(top, scores[here + doc])
+        for number in range(np.uint64(len(order))):
+            if top + left < best or left == 0:
+                break
+            term = np.uint64(order[number])
+            row = np.uint64(rows[term])
+            maximum = flat_maxima[row * row_size + block]
+            if maximum == 0:
+                continue
+            skip = row * skips_size + (block >> _STRETCH_BITS)
+            for at in range(np.uint64(flat_skips[skip]), np.uint64(flat_skips[skip + _1])):
+                place = here + np.uint64(packed[at] >> _8) - first
+                if place - here < _BLOCK:
+                    scores[place] += weights[term] * np.int32(packed[at] & _255)
+                    top = max(top, scores[place])
+            left -= weights[term] * np.int32(maximum)
+        if top + left < best:
+            continue
+        for doc in range(_BLOCK):
+            score = scores[here + doc]
+            place = (block << _BLOCK_BITS) + doc
+            if score >= heap[0] and (len(alive) == 0 or alive[place]):
+                places[found], most[found] = place, score
+                found += 1
+                least = np.int32(sure * (score - error))
+                if least > heap[0]:
+                    push(heap, least)
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _best_of_stripes(bounds, stripes, least, blocks):  # type: ignore[no-untyped-def]
+    """The block with the highest bound in each of so many runs of blocks; how many."""
+    count = 0
+    width = max(1, len(bounds) // stripes)
+    for start in range(0, len(bounds), width):
+        stripe = bounds[start : start + width]
+        best = _largest(stripe)
+        if best >= least:
+            at = 0
+            while stripe[at] != best:
+                at += 1
+            blocks[count] = start + at
+            count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _by_bound(bounds, least, live, blocks):  # type: ignore[no-untyped-def]
+    """The blocks whose bound reaches `least`, roughly the highest first; how many."""
+    count = np.uint64(0)
+    for block in range(np.uint64(len(bounds))):
+        live[count] = block
+        count += np.uint64(bounds[block] >= least)
+    scale = np.float32(BUCKETS - 1) / max(_largest(bounds) - least, 1)
+    free = np.zeros(BUCKETS + 1, np.int64)
+    for number in range(count):
+        free[BUCKETS - int((bounds[live[number]] - least) * scale)] += 1
+    for bucket in range(BUCKETS):
+        free[bucket + 1] += free[bucket]
+    for number in range(count):
+        block = live[number]
+        bucket = BUCKETS - 1 - int((bounds[block] - least) * scale)
+        blocks[free[bucket]] = block
+        free[bucket] += 1
+    return np.int64(count)
+
+
+@njit(cache=True, nogil=True)
+def _shortlist(docs, impacts, spans, terms, tables, sure, floor, stripes, alive, heap, room):  # type: ignore[no-untyped-def]
+    """The passages that may be among the best len(heap), and the most that each can score, in room; how many.
+
+    A posting adds at most weight * impact. What a block can reach is bounded by the largest impacts of the frequent
+    terms in it and by the postings of the others; the highest blocks are looked into first, and what is surely reached
+    there keeps most others shut. A score is surely at least `sure` of itself without one step of every term. `floor` is
+    a k-th best known from elsewhere. Terms have weights and rows in the tables, -1 for those that are not frequent; the
+    frequent ones come in order of weight. The slots of `room` are NOWHERE before and after.
+    """
+    starts, ends = spans
+    weights, rows, order = terms
+    maxima, _, _ = tables
+    frequent_bounds, bounds, slots, live, blocks, scores, places, most = room
+    heap[:] = max(floor, 1)
+    frequent_bounds[:] = 0
+    for number in range(0, len(order), 2):
+        term, other = order[number], order[min(number + 1, len(order) - 1)]
+        weight = weights[other] if other != term else np.int32(0)
+        _add_rows(frequent_bounds, maxima[rows[term]], weights[term], maxima[rows[other]], weight)
+    bounds[:] = frequent_bounds
+    for term in range(len(starts)):
+        if rows[term] < 0:
+            here = slice(starts[term], ends[term])
+            _add_to_blocks(bounds, docs[here], impacts[here], weights[term])
+    if len(alive):
+        _close_blocks(bounds, alive)
+    found = 0
+    for turn in range(2):
+        if turn == 0:
+            count = _best_of_stripes(bounds, stripes, heap[0], blocks)
+        else:
+            count = _by_bound(bounds, heap[0], live, blocks)
+        scores[: count << BLOCK_BITS] = 0
+        for slot in range(count):
+            slots[blocks[slot]] = slot
+        for term in range(len(starts)):
+            if rows[term] < 0:
+                here = slice(starts[term], ends[term])
+                _add_to_slots(scores, slots, docs[here], impacts[here], weights[term])
+        for slot in range(count):
+            slots[blocks[slot]] = NOWHERE
+        found = _visit(blocks[:count], terms, tables, room, heap, alive, found, sure)
+        for slot in range(count):
+            bounds[blocks[slot]] = 0
+    kept = 0
+    for number in range(found):
+        if most[number] >= heap[0]:
+            places[kept], most[kept] = places[number], most[number]
+            kept += 1
+    return kept
+
+
+@njit(cache=True, nogil=True)
+def _settle(places, most, k, postings, spans, weights, rows, skips, numbers):  # type: ignore[no-untyped-def]
+    """Exact scores of places, those that can score most first, until none left can reach the k-th best.
+
+    The terms are added in the order given, as `accumulate` adds them. The best k of them, and those that tie with the
+    last, best first, then by place, with their scores.
+    """
+    docs, tfs, lengths = postings
+    starts, ends = spans
+    field_weights, base, scale, code, k1, delta = numbers
+    order = np.argsort(-most)
+    scores = np.zeros(len(places))
+    heap = np.full(k, -np.inf)
+    scored = 0
+    for number in order:
+        if most[number] * 1.0001 < heap[0]:
+            break
+        doc = np.int64(places[number])
+        score = 0.0
+        for term in range(len(starts)):
+            start, end = starts[term], ends[term]
+            if rows[term] >= 0:
+                here = skips[rows[term]]
+                start, end = (
+                    start + here[doc >> STRETCH_BITS] - here[0],
+                    start + here[(doc >> STRETCH_BITS) + 1] - here[0],
+                )
+            place = _find(docs, start, end, doc)
+            if place < end and docs[place] == doc:
+                tf = _weighted(tfs[place], field_weights)
+                if tf != 0.0:
+                    norm = base + scale * _length(lengths, doc, field_weights)
+                    score += weights[term] * _gain(code, tf, norm, k1, delta)
+        scores[scored] = score
+        scored += 1
+        if score > heap[0]:
+            at = 0
+            while at + 1 < k and heap[at + 1] < score:
+                heap[at] = heap[at + 1]
+                at += 1
+            heap[at] = score
+    return _ordered(places[order[:scored]].astype(np.int64), scores[:scored], heap[0])
+
+
+@njit(cache=True, nogil=True)
+def _ordered(places, scores, least):  # type: ignore[no-untyped-def]
+    """Those that reach the least score, best first, then by place. There are few: they are put in their place."""
+    kept = 0
+    for number in range(len(places)):
+        place, score = places[number], scores[number]
+        if score >= least:
+            at = kept
+            while at > 0 and (scores[at - 1] < score or (scores[at - 1] == score and places[at - 1] > place)):
+                places[at], scores[at] = places[at - 1], scores[at - 1]
+                at -= 1
+            places[at], scores[at] = place, score
+            kept += 1
+    return places[:kept], scores[:kept]
+
+
+@njit(cache=True, nogil=True)
+def shares(scores, temperature, least):  # type: ignore[no-untyped-def]
+    """The softmax of score / temperature: places with at least so large a share, their shares, and how many shared.
+
+    Scores of minus infinity take no part.
+    """
+    best, count = -np.inf, 0
+    for score in scores:
+        best = max(best, score)
+        count += score > -np.inf
+    total = 0.0
+    for score in scores:
+        if score > -np.inf:
+            total += np.exp((score - best) / temperature)
+    places, kept, found = np.empty(count, np.int64), np.empty(count), 0
+    floor = -np.inf if least <= 0 else best + temperature * np.log(least) - 1e-6 * (abs(best) + temperature)
+    for place in range(len(scores)):
+        if scores[place] > -np.inf and scores[place] >= floor:
+            share = np.exp((scores[place] - best) / temperature) / total
+            if share >= least:
+                places[found], kept[found] = place, share
+                found += 1
+    return places[:found], kept[:found], count
+
+
+@njit(cache=True, nogil=True)
+def look_up(keys, part_keys, part_starts):  # type: ignore[no-untyped-def]
+    """The place of each key, and where its postings start and end; those of an absent one are empty."""
+    found = np.zeros((3, len(keys)), np.int64)
+    for number in range(len(keys)):
+        at = _find(part_keys, 0, len(part_keys), keys[number])
+        if at < len(part_keys) and part_keys[at] == keys[number]:
+            found[0, number], found[1, number], found[2, number] = at, part_starts[at], part_starts[at + 1]
+    return found
+
+
+@njit(cache=True, nogil=True)
+def look_at(places, terms, weights, postings, numbers):  # type: ignore[no-untyped-def]
+    """The score of each of these passages, and what the terms weigh that it holds."""
+    docs, tfs, lengths = postings
+    field_weights, base, scale, code, k1, delta = numbers
+    scores, held = np.zeros(len(places)), np.zeros(len(places))
+    for number in range(len(places)):
+        doc = places[number]
+        norm = base + scale * _length(lengths, doc, field_weights)
+        for term in range(len(weights)):
+            end = terms[2][term]
+            at = _find(docs, terms[1][term], end, doc)
+            if at < end and docs[at] == doc:
+                held[number] += weights[term]
+                tf = _weighted(tfs[at], field_weights)
+                if tf != 0.0:
+                    scores[number] += weights[term] * _gain(code, tf, norm, k1, delta)
+    return scores, held
+
+
+@njit(cache=True, nogil=True)
+def matches(terms, weights, postings, numbers, alive):  # type: ignore[no-untyped-def]
+    """All passages of a part that gain by these terms, in order, and their scores: a merge of a few short lists."""
+    docs, tfs, lengths = postings
+    field_weights, base, scale, code, k1, delta = numbers
+    at, ends = terms[1].copy(), terms[2]
+    most = (ends - at).sum()
+    places, scores = np.empty(most, np.int64), np.empty(most)
+    found = 0
+    while True:
+        doc = np.int64(len(lengths))
+        for term in range(len(at)):
+            if at[term] < ends[term]:
+                doc = min(doc, np.int64(docs[at[term]]))
+        if doc == len(lengths):
+            return places[:found], scores[:found]
+        norm = base + scale * _length(lengths, doc, field_weights)
+        score = 0.0
+        for term in range(len(at)):
+            if at[term] < ends[term] and docs[at[term]] == doc:
+                tf = _weighted(tfs[at[term]], field_weights)
+                if tf != 0.0:
+                    score += weights[term] * _gain(code, tf, norm, k1, delta)
+                at[term] += 1
+        if score > 0 and (not len(alive) or alive[doc]):
+            places[found], scores[found] = doc, score
+            found += 1
+
+
+@njit(cache=True, nogil=True)
+def best(terms, weights, prepared, floor, k, stripes, alive, room):  # type: ignore[no-untyped-def]
+    """The best k passages of a part and those that tie with the last, best first, then by place, and their scores.
+
+    Terms have places among all of the part, starts and ends of postings, and weights, of which those of 0 are left out.
+    An impact of 1 is worth `step` times the weight, if lengths are normalised as when impacts were made; `drift` says
+    how far they are not. `floor` is a score that the k-th best reaches in any case.
+    """
+    postings, (values, frequent), tables, numbers, step, drift = prepared
+    docs, _, _ = postings
+    held = 0
+    total = max(weights.sum(), 1e-300)
+    places, starts, ends = terms[0].copy(), terms[1].copy(), terms[2].copy()
+    shares, rows, kept = np.empty(len(places), np.int32), np.empty(len(places), np.int64), np.empty(len(places))
+    order = np.empty(len(places), np.int64)
+    ordered = 0
+    for term in range(len(places)):
+        if ends[term] > starts[term] and weights[term] > 0:
+            row = _find(frequent, 0, len(frequent), places[term])
+            starts[held], ends[held], kept[held] = starts[term], ends[term], weights[term]
+            shares[held] = np.ceil(weights[term] * (SHARES / total))
+            rows[held] = -1
+            if row < len(frequent) and frequent[row] == places[term]:
+                rows[held] = row
+                at = ordered
+                while at > 0 and shares[order[at - 1]] < shares[held]:
+                    order[at] = order[at - 1]
+                    at -= 1
+                order[at] = held
+                ordered += 1
+            held += 1
+    if held == 0:
+        return np.empty(0, np.int64), np.empty(0)
+    spans = starts[:held], ends[:held]
+    unit = total / SHARES * step * max(1.0, drift) * 1.0001
+    sure = np.float32(0.9998 * min(1.0, drift) / max(1.0, drift))
+    least = np.int32(min(0.9998 * floor / unit, 2.0**31 - 1))
+    found = _shortlist(
+        docs, values, spans, (shares[:held], rows[:held], order[:ordered]), tables,
+        sure, least, stripes, alive, np.empty(k, np.int32), room,
+    )  # fmt: skip
+    return _settle(
+        room[6][:found], room[7][:found] * unit, k, postings, spans, kept[:held], rows[:held], tables[1], numbers
+    )
+
+
+@njit(cache=True, nogil=True)
+def best_of_keys(keys, part_keys, part_starts, idf, documents, prepared, k, stripes, alive, room):  # type: ignore[no-untyped-def]
+    """What `best` gives for keys as they come in a query, where a part is all there is and nothing in it is dead."""
+    terms = np.empty((3, len(keys)), np.int64)
+    asked = np.empty(len(keys), np.uint64)
+    weights = np.zeros(len(keys))
+    known = 0
+    for key in keys:
+        same = 0
+        while same < known and asked[same] != key:
+            same += 1
+        if same == known:
+            at = _find(part_keys, 0, len(part_keys), key)
+            if at == len(part_keys) or part_keys[at] != key:
+                continue
+            asked[known] = key
+            terms[0, known], terms[1, known], terms[2, known] = at, part_starts[at], part_starts[at + 1]
+            known += 1
+        weights[same] += 1.0
+    for term in range(known):
+        weights[term] *= _idf(idf, documents, terms[2, term] - terms[1, term])
+    return best(
+        (terms[0, :known], terms[1, :known], terms[2, :known]), weights[:known], prepared, 0.0, k, stripes, alive, room
+    )

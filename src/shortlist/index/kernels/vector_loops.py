@@ -1,0 +1,95 @@
+"""The loops over vectors: what do rounded ones tell, and what are the products?"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from shortlist.index.kernels.heap import push
+
+STEPS = 127  # on each side of zero
+
+# More than all that is lost in adding up single-precision numbers, as a share of the lengths.
+SLACK = np.float32(1e-5)
+
+
+@njit(cache=True, nogil=True)
+def rounded(vectors):  # type: ignore[no-untyped-def]
+    """Vectors in bytes; of each what a step is worth, how far it was moved at most, and its length as rounded."""
+    codes = np.empty(vectors.shape, np.int8)
+    facts = np.empty((len(vectors), 3), np.float32)
+    for place in range(len(vectors)):
+        largest = np.float32(0)
+        for number in vectors[place]:
+            largest = max(largest, abs(number))
+        step = largest / np.float32(STEPS)
+        if step == 0:
+            step = np.float32(1)
+        moved, length = 0.0, 0.0
+        for at in range(vectors.shape[1]):
+            code = np.rint(vectors[place, at] / step)
+            codes[place, at] = np.int8(code)
+            length += np.float64(code * step) ** 2
+            moved += np.float64(vectors[place, at] - code * step) ** 2
+        length = np.sqrt(length)
+        facts[place, 0], facts[place, 1], facts[place, 2] = step, np.sqrt(moved) + SLACK * length, length
+    return codes, facts
+
+
+@njit(cache=True, nogil=True)
+def multiply(codes, query, products):  # type: ignore[no-untyped-def]
+    """The product of each with the query, in steps."""
+    for place in range(len(codes)):
+        total = np.int32(0)
+        for at in range(len(query)):
+            total += np.int32(codes[place, at]) * np.int32(query[at])
+        products[place] = total
+
+
+@njit(cache=True, nogil=True)
+def bound(products, facts, asked, alive, k, most):  # type: ignore[no-untyped-def]
+    """What each product may be at most; and what the k-th largest is at least.
+
+    Both sides were rounded: by Cauchy and Schwarz a product differs by no more than what one was moved times the length
+    of the other.
+    """
+    best = np.full(k, -np.inf, np.float32)
+    least = best[0]
+    step, moved, length = asked[0], asked[1], asked[1] + asked[2]
+    for place in range(len(products)):
+        product = np.float32(products[place]) * facts[place, 0] * step
+        room = length * facts[place, 1] + moved * facts[place, 2]
+        most[place] = product + room
+        if len(alive) and not alive[place]:
+            most[place] = -np.inf
+        elif product - room > least:
+            push(best, product - room)
+            least = best[0]
+    return max(least, np.float32(-3.4e38))
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _product(first, second):  # type: ignore[no-untyped-def]
+    total = np.float32(0)
+    for at in range(len(first)):
+        total += first[at] * second[at]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def compare(vectors, query, places, most, k):  # type: ignore[no-untyped-def]
+    """The places that may belong to the k nearest, and their products; those that may be the nearest come first.
+
+    Equal vectors have equal products.
+    """
+    best = np.full(k, -np.inf, np.float32)
+    kept, scores, count = np.empty(len(places), np.int64), np.empty(len(places)), 0
+    for number in range(len(places)):
+        if most[number] < best[0]:
+            break
+        score = _product(vectors[places[number]], query)
+        kept[count], scores[count] = places[number], score
+        count += 1
+        if score > best[0]:
+            push(best, score)
+    return kept[:count], scores[:count]

@@ -1,0 +1,189 @@
+"""What lies in one segment file? Postings and vectors of a run of passages, written once and never changed.
+
+The file: magic, header length, header checksum, header (JSON: where each array lies, checksum of the arrays), arrays.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import mmap
+import os
+import struct
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shortlist.index.dense.quantized import Rounded
+from shortlist.index.lexical.bm25 import FORMULAS, Scoring, gain_linear
+from shortlist.index.lexical.bounds import Impacts
+from shortlist.index.lexical.postings import Postings
+from shortlist.index.lexical.postings import merge as merge_postings
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shortlist.results import Mask, Vectors
+
+MAGIC = b"shrtseg2"
+ALIGNMENT = 64
+_PREFIX = struct.Struct("<8sII")
+
+# From this many postings on, impacts are kept with a segment; below they are quickly made.
+IMPACTS_FROM = 1_000_000
+
+# From this many vectors on, rounded ones are looked at first; below, exact products are as quick.
+ROUNDED_FROM = 50_000
+
+# Up to this size a file is read whole and its checksum always compared; above it is mapped, and compared only when
+# the file is not the very one that was written.
+MAPPED_FROM = 4 << 20
+
+
+class SegmentDamaged(Exception):
+    """A segment file is missing or not what was written; it can be made again from the database."""
+
+    row: Any = None  # the row that names it
+    generation = 0  # the state in which it was named
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Segment:
+    """A run of passages: their numbers, ascending, their documents' numbers, postings and, if embedded, vectors."""
+
+    passages: NDArray[np.int64]
+    documents: NDArray[np.int64]
+    postings: Postings
+    vectors: Vectors | None
+    impacts: Impacts | None = None
+    rounded: Rounded | None = None
+
+    @property
+    def size(self) -> int:
+        return len(self.passages)
+
+
+def merge(parts: Sequence[tuple[Segment, Mask | None]]) -> Segment:
+    """One segment out of several that follow each other, without the dead."""
+    alive = [slice(None) if dead is None else ~dead for _, dead in parts]
+    vectors = [
+        segment.vectors[mask] for (segment, _), mask in zip(parts, alive, strict=True) if segment.vectors is not None
+    ]
+    return Segment(
+        passages=np.concatenate([segment.passages[mask] for (segment, _), mask in zip(parts, alive, strict=True)]),
+        documents=np.concatenate([segment.documents[mask] for (segment, _), mask in zip(parts, alive, strict=True)]),
+        postings=merge_postings([(segment.postings, dead) for segment, dead in parts]),
+        vectors=np.concatenate(vectors) if vectors else None,
+    )
+
+
+def with_tables(segment: Segment, scoring: Scoring) -> Segment:
+    """A large segment with what makes searching it fast, so that no reader needs to make that."""
+    postings, vectors = segment.postings, segment.vectors
+    if len(postings.docs) >= IMPACTS_FROM and FORMULAS[scoring.formula].gain is not gain_linear:
+        average = float(postings.length_sums @ np.array(scoring.weights)) / segment.size
+        segment = replace(segment, impacts=Impacts.of(postings, scoring, average))
+    if vectors is not None and len(vectors) >= ROUNDED_FROM:
+        segment = replace(segment, rounded=Rounded.of(vectors))
+    return segment
+
+
+def write(segment: Segment, path: str) -> int:
+    """Write a segment's file; the checksum of its arrays."""
+    arrays = {"passages": segment.passages, "documents": segment.documents, **segment.postings.arrays()}
+    if segment.vectors is not None:
+        arrays["vectors"] = segment.vectors
+    if segment.impacts is not None:
+        arrays |= segment.impacts.arrays()
+    if segment.rounded is not None:
+        arrays |= segment.rounded.arrays()
+    layout: dict[str, list[Any]] = {}
+    offset, checksum = 0, 0
+    for name, array in arrays.items():
+        array = arrays[name] = np.ascontiguousarray(array)
+        layout[name] = [array.dtype.str, list(array.shape), offset]
+        checksum = zlib.crc32(_bytes(array), checksum)
+        offset += _aligned(array.nbytes)
+    impacts = segment.impacts.described() if segment.impacts is not None else None
+    header = json.dumps({"arrays": layout, "bytes": offset, "checksum": checksum, "impacts": impacts}).encode()
+    parts: list[bytes | memoryview] = [_PREFIX.pack(MAGIC, len(header), zlib.crc32(header)), header]
+    parts.append(b"\0" * (_data_start(header) - _PREFIX.size - len(header)))
+    for array in arrays.values():
+        parts += (_bytes(array), b"\0" * (_aligned(array.nbytes) - array.nbytes))
+    with open(path, "wb", buffering=0) as file:
+        if offset < MAPPED_FROM:  # compared with its checksum whenever it is read, so it need not be forced to the disk
+            parts = [b"".join(parts)]
+        for part in parts:
+            _write_all(file, part)
+        if offset >= MAPPED_FROM:
+            os.fsync(file.fileno())
+    return checksum
+
+
+def _write_all(file: io.FileIO, data: bytes | memoryview) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[file.write(left) :]
+
+
+def read(path: Path, checksum: int, *, trusted: bool) -> Segment:
+    """The segment with that checksum in a file. `trusted` says that the file is the very one that was written."""
+    try:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size < MAPPED_FROM:
+                data: bytes | mmap.mmap = file.read()
+                trusted = False
+            else:
+                data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except FileNotFoundError:
+        raise SegmentDamaged("is missing") from None
+    return _parse(data, checksum, trusted=trusted)
+
+
+def _parse(data: bytes | mmap.mmap, checksum: int, *, trusted: bool) -> Segment:
+    if len(data) < _PREFIX.size:
+        raise SegmentDamaged("is cut short")
+    magic, length, header_checksum = _PREFIX.unpack_from(data)
+    header = bytes(data[_PREFIX.size : _PREFIX.size + length])
+    if magic != MAGIC or zlib.crc32(header) != header_checksum:
+        raise SegmentDamaged("has a damaged header")
+    description = json.loads(header)
+    start = _data_start(header)
+    if len(data) != start + description["bytes"]:
+        raise SegmentDamaged("is cut short")
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, (dtype, shape, offset) in description["arrays"].items():
+        count = int(np.prod(shape))
+        arrays[name] = np.frombuffer(data, np.dtype(dtype), count, start + offset).reshape(shape)
+    found = description["checksum"]
+    if not trusted:
+        found = 0
+        for array in arrays.values():
+            found = zlib.crc32(_bytes(array), found)
+    if found != checksum:
+        raise SegmentDamaged("does not match its checksum")
+    return Segment(
+        passages=arrays["passages"],
+        documents=arrays["documents"],
+        postings=Postings.from_arrays(arrays),
+        vectors=arrays.get("vectors"),
+        impacts=Impacts.from_arrays(arrays, description["impacts"]) if description["impacts"] else None,
+        rounded=Rounded.from_arrays(arrays),
+    )
+
+
+def _bytes(array: NDArray[Any]) -> memoryview:
+    return array.reshape(-1).view(np.uint8).data
+
+
+def _aligned(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+def _data_start(header: bytes) -> int:
+    return _aligned(_PREFIX.size + len(header))

@@ -1,0 +1,266 @@
+"""How do files get into an index, and stay as they are? Some paths at a time, a portion of files a commit.
+
+A path that was ingested before is brought up to date; what came from elsewhere stays. Ids are full paths, so that
+folders with files of the same name live side by side. Stopped at any moment, it goes on where it was: each portion is
+committed as a whole, files that are known are passed over, and what a changed file no longer holds is removed before
+its new pages come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from shortlist.documents import Document, Problem, Stamp, Stamps
+from shortlist.errors import SourceError
+from shortlist.index.config import Config
+from shortlist.index.corpus import Corpus, create_corpus
+from shortlist.index.embedders.embedder_binding import EmbedderSpec
+from shortlist.index.location import kept_at
+from shortlist.index.storage.records import clean
+from shortlist.index.text.chunking import split
+from shortlist.sources import CorpusSource
+from shortlist.sources.projects import GLOBAL_INDEX, project_index
+
+# A portion ends after so many files or characters, whichever comes first.
+PORTION_FILES = 200
+PORTION_CHARACTERS = 8_000_000
+
+Item = Document | Problem | Stamp
+
+
+@dataclass(slots=True)
+class Ingested:
+    """What an ingest has done so far: files read, unchanged, without text and gone; pages and chunks; what failed."""
+
+    read: int = 0
+    unchanged: int = 0
+    skipped: int = 0
+    removed: int = 0
+    pages: int = 0
+    chunks: int = 0
+    added: int = 0
+    changed: int = 0
+    failed: list[Problem] = field(default_factory=list)
+
+    @property
+    def files(self) -> int:
+        return self.read + self.unchanged + self.skipped + len({problem.source for problem in self.failed} - {""})
+
+    def to_dict(self) -> dict[str, Any]:
+        counts = ("read", "unchanged", "skipped", "removed", "pages", "chunks", "added", "changed")
+        values: dict[str, Any] = {name: getattr(self, name) for name in counts}
+        return values | {"failed": [problem.to_dict() for problem in self.failed]}
+
+
+OnProgress = Callable[[Ingested], None]
+
+
+def ingest(
+    paths: str | Path | Iterable[str | Path],
+    name: str | None = None,
+    *,
+    path: str | Path | None = None,
+    embedder: EmbedderSpec = None,
+    engine: str | None = None,
+    chunk_size: int | None = None,
+    chunk_overlap: int | None = None,
+    progress: OnProgress | None = None,
+    **options: Any,
+) -> tuple[Corpus, Ingested]:
+    """Bring the files at these paths into a corpus; the corpus, and what was done.
+
+    Without a name it is the default index of this project: of the repository of the current folder, or of the folder
+    itself. `path` is the folder of the corpus instead of the one that its name stands for; `engine` and options are
+    those of `create_corpus`. With another chunk size or overlap than before, all that is stored is chunked again.
+    `progress` is called after each file.
+    """
+    name = name or (GLOBAL_INDEX if path else project_index())
+    places = [Path(place).expanduser() for place in ([paths] if isinstance(paths, str | Path) else paths)]
+    gone = [place for place in places if not place.exists()]
+    if gone and kept_at(name, path) is None:
+        raise SourceError(f"There is nothing at {gone[0]}.")
+    chunks = {"chunk_size": chunk_size, "chunk_overlap": chunk_overlap}
+    wanted: dict[str, Any] = {option: value for option, value in chunks.items() if value is not None}
+    is_new = kept_at(name, path) is None
+    corpus = create_corpus(name, path=path, embedder=embedder, engine=engine, **options, **(wanted if is_new else {}))
+    if any(getattr(corpus.config, option) != value for option, value in wanted.items()):
+        corpus.reindex(**wanted)
+    done = Ingested()
+    known = corpus.stamps()
+    for place in places:
+        seen = set() if place in gone else _read(corpus, place, known, done, progress)
+        removed = _remove_others(corpus, place, seen)
+        if place in gone and not removed:
+            corpus.close()
+            raise SourceError(f"There is nothing at {place}, and nothing of it was ingested before.")
+        done.removed += removed
+    return corpus, done
+
+
+def _read(corpus: Corpus, place: Path, known: Stamps, done: Ingested, progress: OnProgress | None) -> set[str]:
+    """Take in what is new or changed at a place; the ids of all files there."""
+    seen: set[str] = set()
+    portion = _Portion(corpus, done, corpus.config)
+    own = _prefix(corpus.path.resolve()) if corpus.path else None
+    for file in _files(place, known):
+        if own and file.id.startswith(own):
+            continue  # an index that lies among the files that it is of
+        seen.add(clean(file.id))
+        portion.take(file, known)
+        if progress:
+            progress(done)
+    portion.commit()
+    return seen
+
+
+def _remove_others(corpus: Corpus, place: Path, seen: Container[str]) -> int:
+    """Remove what is stored of a place and was not seen there; how many files that were."""
+    with corpus.snapshot() as snapshot:
+        files = {id: file_of(id, locator) for id, _, locator in snapshot.places()}
+    real = place.resolve()
+    whole, below = clean(real.as_posix()), clean(_prefix(real))
+    gone = {id: file for id, file in files.items() if file not in seen and (file == whole or file.startswith(below))}
+    if gone:
+        corpus.remove(gone)
+    return len(set(gone.values()))
+
+
+def _prefix(folder: Path) -> str:
+    return f"{folder.as_posix().rstrip('/')}/"
+
+
+def file_of(id: str, locator: str) -> str:
+    """The id of the file that a document is all or a part of."""
+    return id.removesuffix(f"#{locator}")
+
+
+@dataclass(slots=True)
+class _File:
+    """What came of one file."""
+
+    source: str
+    items: list[Item] = field(default_factory=list)
+    chunks: int = 0
+
+    @property
+    def id(self) -> str:
+        for document in self.documents[:1]:
+            return file_of(document.id, document.locator)
+        item = self.items[-1]
+        return item.id if item.source else item.id.rpartition("#")[0]
+
+    @property
+    def documents(self) -> list[Document]:
+        return [item for item in self.items if isinstance(item, Document)]
+
+    @property
+    def came(self) -> set[str]:
+        """The ids of what came of it."""
+        return {clean(item.id) for item in self.items if not isinstance(item, Stamp)}
+
+    @property
+    def problems(self) -> list[Problem]:
+        return [item for item in self.items if isinstance(item, Problem)]
+
+    @property
+    def stamp(self) -> Stamp | None:
+        return next((item for item in self.items if isinstance(item, Stamp)), None)
+
+
+def _files(place: Path, known: Stamps) -> Iterator[_File]:
+    """The files at a place, each with its items; ids are the paths in full."""
+    real = place.resolve()
+    prefix = _prefix(real if real.is_dir() else real.parent)
+    below = {
+        id.removeprefix(prefix): replace(stamp, id=id.removeprefix(prefix))
+        for id, stamp in known.items()
+        if id.startswith(prefix)
+    }
+    file: _File | None = None
+    for item in CorpusSource.from_files(place).since(below):
+        source = item.source or (file.source if file else "")  # a problem of one row has none
+        if file is None or source != file.source:
+            if file:
+                yield file
+            file = _File(source)
+        file.items.append(replace(item, id=prefix + item.id))
+    if file:
+        yield file
+
+
+@dataclass(slots=True)
+class _Portion:
+    """Files that are committed together."""
+
+    corpus: Corpus
+    done: Ingested
+    config: Config
+    files: list[_File] = field(default_factory=list)
+    characters: int = 0
+
+    def take(self, file: _File, known: Stamps) -> None:
+        if file.stamp and not file.documents and file.stamp == known.get(file.stamp.id):
+            self.done.unchanged += not file.stamp.skipped
+            self.done.skipped += file.stamp.skipped
+            return
+        documents = file.documents
+        self.done.failed += file.problems
+        self.done.read += bool(documents)
+        self.done.skipped += not documents and not file.problems
+        self.done.pages += len(documents)
+        size, overlap = self.config.chunk_size, self.config.chunk_overlap
+        file.chunks = sum(len(split(one, size, overlap)) for one in documents)
+        self.done.chunks += file.chunks
+        self.files.append(file)
+        self.characters += sum(len(document.content) for document in documents)
+        if len(self.files) >= PORTION_FILES or self.characters >= PORTION_CHARACTERS:
+            self.commit()
+
+    def commit(self) -> None:
+        if not self.files:
+            return
+        stored = self._stored()
+        gone = [
+            id for file, ids in stored if not any(problem.source for problem in file.problems) for id in ids - file.came
+        ]
+        if gone:
+            self.corpus.remove(gone)
+        changes = self.corpus.add(_Items([item for file in self.files for item in file.items]))
+        self.done.added += changes.added
+        self.done.changed += changes.changed
+        for file, ids in stored:
+            if file.documents and not file.problems and ids == file.came and ids.isdisjoint(changes.changed_ids):
+                self._was_as_it_is(file)
+        heard = {problem.id for problem in self.done.failed}
+        self.done.failed += [problem for problem in changes.failed if problem.id not in heard]
+        self.files, self.characters = [], 0
+
+    def _stored(self) -> list[tuple[_File, set[str]]]:
+        """Each file with the ids of what is stored of it; none where nothing is stored at all."""
+        with self.corpus.snapshot() as snapshot:
+            if not snapshot.size:
+                return []
+            return [(file, snapshot.ids_of_file(clean(file.id), clean(file.source))) for file in self.files]
+
+    def _was_as_it_is(self, file: _File) -> None:
+        """Count a file that was read, since it is too new for its stamp to be trusted, and holds what is stored."""
+        self.done.read -= 1
+        self.done.unchanged += 1
+        self.done.pages -= len(file.documents)
+        self.done.chunks -= file.chunks
+
+
+class _Items:
+    """Documents with their stamps, as a sync takes them."""
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        self._items = items
+
+    def __iter__(self) -> Iterator[Document | Problem]:
+        return (item for item in self._items if not isinstance(item, Stamp))
+
+    def since(self, known: Stamps) -> Iterable[Item]:
+        return self._items

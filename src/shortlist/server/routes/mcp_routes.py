@@ -1,0 +1,192 @@
+"""How does an agent ask over HTTP? POST /mcp, behind the same guard as everything else.
+
+Each request stands for itself and is answered with JSON: there is no session to keep, and no stream to hold open. The
+SDK takes a second to load, so that happens at the first request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Any
+
+from fastapi import FastAPI
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from shortlist.errors import MissingExtra, ShortlistError
+from shortlist.index.corpus import Corpus
+from shortlist.index.corpus_paths import stored_corpora
+from shortlist.mcp.collection import SKILLS, Collection, is_served
+from shortlist.mcp.gateway.dispatch import Gateway
+from shortlist.mcp.gateway.gateway_config import Configuration
+from shortlist.server.access_control import EXTEND
+from shortlist.server.catalog_store import NAME, log
+from shortlist.server.http_errors import problem, status_of
+from shortlist.server.routes import schemas
+from shortlist.server.routes.corpora_routes import Shelf
+from shortlist.server.service_settings import PROGRAM, Settings, is_loopback
+from shortlist.server.workers import Workers
+from shortlist.sources.mcp_servers.mcp_config import approve_command, review_command
+
+if TYPE_CHECKING:
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+    from shortlist.protocols import LLM
+
+PATH = "/mcp"
+SECONDS = 400.0  # that a request may take: more than any act does
+
+Make = Callable[[], "StreamableHTTPSessionManager"]
+
+
+class Shelved:
+    """The corpora that the service may show."""
+
+    def __init__(self, shelf: Shelf, *, all_stored: bool) -> None:
+        self._shelf = shelf
+        self._all_stored = all_stored
+
+    def names(self) -> list[str]:
+        names = self._shelf.names()
+        if not self._all_stored:
+            return names
+        stored = stored_corpora()
+        return [name for name in names if name == NAME or (name in stored and is_served(name))]
+
+    def corpus(self, name: str) -> Corpus:
+        return self._shelf.corpus(name)
+
+    def kinds(self, name: str) -> dict[str, int]:
+        with contextlib.suppress(ShortlistError):
+            return self._shelf.corpus(name).kinds()
+        return {}
+
+
+class Life:
+    """What lives as long as an application in one event loop: the session manager, made when it is first needed."""
+
+    def __init__(self, make: Make) -> None:
+        self._make = make
+        self._news = asyncio.Event()  # somebody asks, or it is over
+        self._is_over = asyncio.Event()
+        self._is_made = asyncio.Event()
+        self._manager: StreamableHTTPSessionManager | None = None
+        self.failure: Exception | None = None
+
+    async def manager(self) -> StreamableHTTPSessionManager | None:
+        """The manager; None if there can be none, or none any more."""
+        self._news.set()
+        await self._is_made.wait()
+        return self._manager
+
+    def end(self) -> None:
+        self._is_over.set()
+        self._news.set()
+
+    async def run(self) -> None:
+        """Hold what belongs to one task: the manager, and with it the servers upstream."""
+        await self._news.wait()
+        try:
+            if self._is_over.is_set():
+                return
+            try:
+                manager = await asyncio.to_thread(self._make)
+            except Exception as error:  # told to whoever asks
+                self.failure = error
+                log.warning("Agents cannot be served at %s: %s", PATH, error)
+                return
+            async with manager.run():
+                self._manager = manager
+                self._is_made.set()
+                await self._is_over.wait()
+                self._manager = None
+        finally:
+            self._is_made.set()
+
+
+class Agents:
+    """The ASGI application at /mcp."""
+
+    def __init__(self, make: Make) -> None:
+        self._make = make
+        self._lives: dict[asyncio.AbstractEventLoop, Life] = {}
+
+    @contextlib.asynccontextmanager
+    async def life(self) -> AsyncIterator[None]:
+        loop = asyncio.get_running_loop()
+        life = self._lives[loop] = Life(self._make)
+        running = asyncio.create_task(life.run())
+        try:
+            yield
+        finally:
+            life.end()
+            await running
+            del self._lives[loop]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] != "POST":
+            detail = "Agents POST to this address; there is no stream to listen to."
+            await problem(scope, 405, detail, headers={"Allow": "POST"})(scope, receive, send)
+            return
+        scope[EXTEND](SECONDS)
+        life = self._lives[asyncio.get_running_loop()]
+        manager = await life.manager()
+        if manager is not None:
+            await manager.handle_request(scope, receive, send)
+            return
+        status, detail = 503, "The service is about to end, or something unexpected went wrong: see its log."
+        if isinstance(life.failure, ShortlistError):
+            detail = str(life.failure)
+            status = 501 if isinstance(life.failure, MissingExtra) else status_of(life.failure)
+        await problem(scope, status, detail)(scope, receive, send)
+
+
+def add_mcp(app: FastAPI, shelf: Shelf, workers: Workers, llm: LLM | None, settings: Settings) -> Agents:
+    """Add the route; its `life` belongs into that of the application."""
+    only, server, answers = settings.server.corpora, settings.server, settings.answers
+    is_gateway = settings.mcp.upstream and (is_loopback(server.host) or server.token is not None)
+    # A settings file comes with a folder, so the files that it names wait for approval like those of a project.
+    named_by_file = settings.origins.get("mcp.config") not in (None, PROGRAM)
+    configuration = Configuration(settings.mcp.config, needs_trust=named_by_file)
+
+    def make() -> StreamableHTTPSessionManager:
+        try:
+            from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415  # heavy
+            from mcp.server.transport_security import TransportSecuritySettings  # noqa: PLC0415
+
+            from shortlist.mcp.agent_server import Door, make_server  # noqa: PLC0415
+        except ImportError as error:
+            raise MissingExtra("mcp", "mcp", "What agents ask") from error
+        gateway = Gateway(configuration) if is_gateway else Gateway(home=configuration.home)
+        shelved = Shelved(shelf, all_stored=only is None)
+        collection = Collection(gateway, shelved, with_skills=only is None or SKILLS in only)
+        return StreamableHTTPSessionManager(
+            make_server(Door(collection, lambda: llm, k=answers.top_k, threshold=answers.threshold)),
+            json_response=True,
+            stateless=True,
+            security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the guard's work
+            max_request_body_size=settings.limits.max_body_bytes,
+        )
+
+    def pending() -> dict[str, Any]:
+        gateway = Gateway(configuration) if is_gateway else Gateway()  # which starts nothing
+        files = [
+            {"file": one.id, "servers": one.servers, "command": review_command(one.id)} for one in gateway.pending_files
+        ]
+        tools = [
+            tool.review() | {"command": approve_command(tool.id, gateway.catalog.servers[tool.server])}
+            for tool in gateway.catalog.pending()
+        ]
+        return {"servers": gateway.status(), "pending_files": files, "pending": tools}
+
+    @app.get("/v1/mcp", response_model=schemas.McpServers, tags=["care"])
+    async def mcp_servers() -> Response:
+        """The MCP servers behind /mcp, and what waits for the user's approval, which only the command line gives."""
+        return await workers.read(pending)
+
+    agents: Any = Agents(make)
+    app.router.routes.append(Route(PATH, endpoint=agents))
+    return agents  # type: ignore[no-any-return]

@@ -1,0 +1,106 @@
+"""Where does the service listen, and how does it end?"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import math
+import signal
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+from shortlist.errors import InputError
+from shortlist.server.application import create_app
+from shortlist.server.catalog_store import log
+from shortlist.server.request_log import log_to_stderr
+from shortlist.server.restart import Restart
+from shortlist.server.service_settings import Settings
+
+
+def serve(settings: Settings) -> None:
+    """Answer until SIGTERM or Ctrl-C; then finish what is under way."""
+    log_to_stderr(settings.server.log_level)
+    for sentence in settings.warnings:
+        log.warning("%s", sentence)
+    listener = _listen(settings.server.host, settings.server.port)
+    with contextlib.closing(listener):
+        config = uvicorn.Config(
+            create_app(settings),
+            http=_make_protocol(settings.limits.request_seconds),
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            lifespan="on",
+            timeout_graceful_shutdown=math.ceil(settings.limits.request_seconds),
+        )
+        host, port = listener.getsockname()[:2]
+        log.info("Serving on http://%s:%s.", f"[{host}]" if ":" in host else host, port)
+        server = uvicorn.Server(config)
+        restart = Restart(settings, lambda: setattr(server, "should_exit", True)) if settings.server.reload else None
+        with _quiet_signals():
+            server.run(sockets=[listener])
+    if restart:
+        restart.end()
+
+
+def _make_protocol(seconds: float) -> type[asyncio.Protocol]:
+    """uvicorn's protocol, which by itself waits without end for a request to begin and for the end of its headers."""
+    base: Any = AutoHTTPProtocol
+
+    class Protocol(base):  # type: ignore[misc]
+        _timer: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            super().connection_made(transport)
+            self._start_timer()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self.cycle is not None and not self.cycle.response_complete:  # the headers are here
+                self._stop_timer()
+            elif self._timer is None:
+                self._start_timer()
+
+        def connection_lost(self, error: Exception | None) -> None:
+            self._stop_timer()
+            super().connection_lost(error)
+
+        def _start_timer(self) -> None:
+            self._timer = self.loop.call_later(seconds, self.transport.close)
+
+        def _stop_timer(self) -> None:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+
+    return Protocol
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        return socket.create_server(address[:2], family=family, backlog=2048)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            reason = f"Port {port} of {host} is taken by another program. Choose another one with --port."
+        else:
+            reason = f"The address {host}, port {port}, cannot be listened on: {error.strerror or error}."
+        raise InputError(reason) from None
+
+
+@contextlib.contextmanager
+def _quiet_signals() -> Iterator[None]:
+    """The server raises a signal again after it has heeded it; that must not end the process in another way."""
+    signals = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, lambda *_: None) for number in signals}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,285 @@
+"""Documents out of pages: PDF, a page each; DOCX and HTML, a file each, with their headings marked as in Markdown."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from shortlist.documents import Document, Problem
+from shortlist.errors import SourceError
+from shortlist.sources.decoding import File, check_archive, decode, is_binary, optional, read_bytes
+
+# PDF
+
+_PDFIUM = threading.RLock()  # pdfium must not be called from two threads at once
+_PASSWORD = "It is encrypted, and opens only with a password. Save a copy without one."
+_HYPHEN_AT_LINE_END = re.compile("[\x02\ufffe]\n?")
+_NO_TITLE = re.compile(r"untitled|microsoft |powerpoint |\S+\.\w{2,5}$", re.IGNORECASE)
+
+
+class _Page(NamedTuple):
+    text: str = ""
+    has_image: bool = False
+    reason: str = ""  # why it cannot be read
+
+
+def read_pdf(file: File) -> Iterator[Document | Problem]:
+    if not file.path.stat().st_size:
+        raise SourceError("It is empty.")
+    title, pages = _open_pdf(file)
+    count = said = 0
+    images = []
+    for count, page in enumerate(pages, 1):
+        if page.reason:
+            yield Problem(f"{file.id}#page={count}", f"Page {count} cannot be read: {page.reason}.")
+        elif page.text:
+            yield file.part(f"page={count}", page.text, title, "page", page=count)
+        elif page.has_image:
+            images.append(count)
+        said += bool(page.reason or page.text)
+    if not said:
+        raise SourceError(f"None of its {count} pages has a text layer: it may be scanned. Run OCR on it first.")
+    if images:
+        numbers = ", ".join(map(str, images))
+        yield Problem(
+            f"{file.id}#page={images[0]}", f"These pages hold images but no text layer: {numbers}. Run OCR on it first."
+        )
+
+
+def _open_pdf(file: File) -> tuple[str, Iterator[_Page]]:
+    """Title and pages, by pdfium or, where that gives up, by pypdf."""
+    pdfium = optional("pypdfium2", "pypdfium2", "Reading PDF")
+    with _PDFIUM:
+        try:
+            pdf = pdfium.PdfDocument(file.path)
+            title = pdf.get_metadata_value("Title").strip()
+            pages = _pages_by_pdfium(pdfium, pdf)
+        except pdfium.PdfiumError as error:
+            if error.err_code == pdfium.raw.FPDF_ERR_PASSWORD:
+                raise SourceError(_PASSWORD) from None
+            title, pages = "", _pages_by_pypdf(file)
+    return title if title and not _NO_TITLE.match(title) else file.path.name, pages
+
+
+def _pages_by_pdfium(pdfium: Any, pdf: Any) -> Iterator[_Page]:
+    try:
+        for at in range(len(pdf)):
+            with _PDFIUM:
+                page = _page_by_pdfium(pdfium, pdf, at)
+            yield page
+    finally:
+        with _PDFIUM:
+            pdf.close()
+
+
+def _page_by_pdfium(pdfium: Any, pdf: Any, at: int) -> _Page:
+    page = None
+    try:
+        page = pdf.get_page(at)
+        text = _tidy(page.get_textpage().get_text_bounded())
+        has_image = not text and any(page.get_objects([pdfium.raw.FPDF_PAGEOBJ_IMAGE]))
+        return _Page(text, has_image)
+    except pdfium.PdfiumError as error:
+        return _Page(reason=str(error).rstrip("."))
+    finally:
+        if page is not None:
+            page.close()
+
+
+def _pages_by_pypdf(file: File) -> Iterator[_Page]:
+    pypdf = optional("pypdf", "pypdf", "Reading this PDF")
+    log = logging.getLogger("pypdf")
+    if not log.hasHandlers():
+        log.addHandler(logging.NullHandler())  # else it writes to stderr
+    with file.path.open("rb") as data:
+        if b"%PDF" not in data.read(1024):
+            raise SourceError("It is damaged or no PDF: its first bytes are not those of one.")
+        try:
+            reader = pypdf.PdfReader(data)
+            if reader.is_encrypted and not reader.decrypt(""):
+                raise SourceError(_PASSWORD)
+            for page in reader.pages:
+                text = _tidy(page.extract_text())
+                yield _Page(text, has_image=not text and bool(page.images))
+        except SourceError:
+            raise
+        except Exception as error:
+            raise SourceError(f"It is damaged: {error}.") from None
+
+
+def _tidy(text: str) -> str:
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+    return _HYPHEN_AT_LINE_END.sub("", text).strip()
+
+
+# DOCX
+
+_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"  # the same content once more
+_SPACES = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
+_HEADING_STYLE = re.compile(r"heading (\d)", re.IGNORECASE)
+
+
+def read_docx(file: File) -> Iterator[Document | Problem]:
+    docx = optional("docx", "python-docx", "Reading DOCX")
+    check_archive(file.path)
+    with file.path.open("rb") as data:
+        try:
+            opened = docx.Document(data)
+            styles = {style.style_id: str(style.name or "") for style in opened.styles}
+            blocks = list(_blocks(opened.element.body, styles))
+            title = str(opened.core_properties.title or "").strip()
+        except Exception as error:
+            raise SourceError(f"It is damaged or no DOCX: {error}.") from None
+    headings = (block.lstrip("# ") for block in blocks if block.startswith("# "))
+    yield file.document("\n\n".join(blocks), title or next(headings, file.path.name), "page")
+
+
+def _blocks(parent: Any, styles: dict[str, str]) -> Iterator[str]:
+    """Paragraphs, headings and tables in their order, whatever they are wrapped in."""
+    for element in parent:
+        if element.tag == f"{_W}p":
+            text = _paragraph(element)
+            if text:
+                yield _heading_mark(element, styles) + text
+        elif element.tag == f"{_W}tbl":
+            rows = (_cells(row, styles) for row in _own(element, f"{_W}tr"))
+            yield "\n".join(" | ".join(row).rstrip() for row in rows if any(row))
+        elif element.tag != _FALLBACK:
+            yield from _blocks(element, styles)
+
+
+def _cells(row: Any, styles: dict[str, str]) -> list[str]:
+    return [" ".join("\n".join(_blocks(cell, styles)).split()) for cell in _own(row, f"{_W}tc")]
+
+
+def _own(element: Any, tag: str) -> list[Any]:
+    """The rows of a table or the cells of a row, but not those of a table inside."""
+    return [found for found in element.iter(tag) if next(found.iterancestors(element.tag)) is element]
+
+
+def _paragraph(element: Any) -> str:
+    parts = []
+    for node in element.iter(f"{_W}t", *_SPACES):
+        if not any(True for _ in node.iterancestors(_FALLBACK)):
+            parts.append(node.text or "" if node.tag == f"{_W}t" else _SPACES[node.tag])
+    return "".join(parts).strip()
+
+
+def _heading_mark(element: Any, styles: dict[str, str]) -> str:
+    style = element.find(f"{_W}pPr/{_W}pStyle")
+    name = styles.get(style.get(f"{_W}val"), "") if style is not None else ""
+    if name.lower() == "title":
+        return "# "
+    level = _HEADING_STYLE.match(name)
+    return "#" * int(level.group(1)) + " " if level else ""
+
+
+# HTML
+
+_NOT_SHOWN = frozenset({
+    "head", "script", "style", "noscript", "template", "svg", "math", "nav", "iframe", "object", "canvas", "audio",
+    "video", "select", "button",
+})  # fmt: skip
+_JOINTS = ("", " | ", "\n", "\n\n")  # the stronger one wins where several meet
+_BLOCKS = (
+    "address", "article", "aside", "blockquote", "body", "details", "div", "dl", "fieldset", "figcaption", "figure",
+    "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "legend", "main", "ol", "p", "pre",
+    "section", "summary", "table", "ul",
+)  # fmt: skip
+_JOINT_AT = {
+    **dict.fromkeys(("td", "th"), 1),
+    **dict.fromkeys(("br", "li", "tr", "dt", "dd"), 2),
+    **dict.fromkeys(_BLOCKS, 3),
+}
+_MARKS = {**{f"h{level}": "#" * level + " " for level in range(1, 7)}, "li": "- "}
+_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w-]+)", re.IGNORECASE)
+_DECLARED_WITHIN = 4096
+_LATIN = {"iso-8859-1", "latin1", "latin-1", "us-ascii", "ascii"}  # which browsers read as cp1252
+_TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
+_CLOSED_BY_OTHERS = frozenset({
+    "p", "li", "dt", "dd", "td", "th", "tr", "tbody", "thead", "tfoot", "area", "base", "br", "col", "embed", "hr",
+    "img", "input", "link", "meta", "param", "source", "track", "wbr",
+})  # fmt: skip
+_DEEPEST = 2000  # the parser's time grows with the square of the depth, and of the options in a select
+_OPTION = re.compile(r"</?opt(?:ion|group)\b[^<>]{0,1000}>", re.IGNORECASE)
+_SPACE = re.compile(r"\s+")
+
+
+def read_html(file: File) -> Iterator[Document | Problem]:
+    lexbor = optional("selectolax.lexbor", "selectolax", "Reading HTML")
+    data = read_bytes(file.path)
+    if is_binary(data):
+        raise SourceError("It is binary, not HTML.")
+    declared = _CHARSET.search(data[:_DECLARED_WITHIN])
+    encoding = declared.group(1).decode().lower() if declared else ""
+    text = _OPTION.sub(" ", decode(data, "cp1252" if encoding in _LATIN else encoding))
+    if _depth(text) > _DEEPEST:
+        raise SourceError(f"Its elements are nested more than {_DEEPEST} deep.")
+    tree = lexbor.LexborHTMLParser(text)
+    title = tree.css_first("head > title") or tree.css_first("h1")
+    shown = " ".join(title.text().split()) if title is not None else ""
+    yield file.document(_visible(tree.root), shown or file.path.name, "page")
+
+
+def _depth(text: str) -> int:
+    """How deep elements lie in each other, at most."""
+    depth = deepest = 0
+    for closing, name in _TAG.findall(text):
+        if name.lower() not in _CLOSED_BY_OTHERS:
+            depth = max(0, depth - 1) if closing else depth + 1
+            deepest = max(deepest, depth)
+    return deepest
+
+
+def _visible(root: Any) -> str:
+    """What a reader sees: blocks, lines and cells apart from each other, headings and list items marked."""
+    parts: list[str] = []
+    joint, mark, preformatted = 0, "", 0
+    for node, entering in _walk(root):
+        tag = node.tag
+        if tag != "-text":
+            joint = max(joint, _JOINT_AT.get(tag, 0))
+            if tag in _MARKS:
+                mark = _MARKS[tag] if entering else ""
+            if tag == "pre":
+                preformatted += 1 if entering else -1
+            continue
+        text = node.text_content or ""
+        if not preformatted:
+            text = _SPACE.sub(" ", text)
+            text = text.lstrip() if joint or (parts and parts[-1].endswith(" ")) else text
+        if text.strip() and joint:
+            text = (_JOINTS[joint] if parts else "") + mark + text
+            joint, mark = 0, ""
+        if text and not joint:
+            parts.append(text)
+    return "\n".join(line.rstrip() for line in "".join(parts).split("\n")).strip()
+
+
+def _walk(root: Any) -> Iterator[tuple[Any, bool]]:
+    """Every shown node, once when it is entered and, if it is an element, once when it is left; no recursion."""
+    node, entering = root, True
+    while node is not None:
+        if entering and _is_shown(node):
+            yield node, True
+            if node.first_child is not None:
+                node = node.first_child
+                continue
+        if node.tag != "-text":
+            yield node, False
+        if node.mem_id == root.mem_id:
+            return
+        entering = node.next is not None
+        node = node.next if entering else node.parent
+
+
+def _is_shown(node: Any) -> bool:
+    if node.tag == "-text":
+        return True
+    if node.tag in _NOT_SHOWN or not node.is_element_node:
+        return False
+    return "hidden" not in node.attributes and node.attributes.get("role") != "navigation"

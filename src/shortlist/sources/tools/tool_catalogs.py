@@ -1,0 +1,206 @@
+"""Documents out of tools that are described somewhere: catalogs, schemas of any vendor, functions, folders of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from shortlist.documents import Document, Problem
+from shortlist.errors import InputError, SourceError
+from shortlist.sources.folder import walk
+from shortlist.sources.structured import SUFFIXES, as_written, load, to_json
+from shortlist.sources.tools.functions import describe_function
+from shortlist.sources.tools.json_schema import in_words
+from shortlist.sources.tools.openapi import is_openapi, operations_of
+
+# Where tools lie in a file that is no bare list: our catalogs, requests to a model, answers of an MCP server.
+LISTS = (("documents",), ("tools",), ("functions",), ("result", "tools"))
+SCHEMAS = ("parameters", "input_schema", "inputSchema")
+
+
+def tools_in_catalog(path: Path, encoding: str = "utf-8") -> Iterator[Document | Problem]:
+    """The entries of a YAML or JSON catalog, in its order; a bad entry is a Problem that names it."""
+    data, _ = load(path, encoding)
+    entries = data.get("documents") if isinstance(data, dict) else data
+    if not isinstance(entries, list):
+        raise SourceError(f"{path} has no list named 'documents' at its top.")
+    for number, entry in enumerate(entries, 1):
+        yield _catalog_tool(entry, f"entry {number} of {path.name}")
+
+
+def tools_in(place: Path) -> Iterator[Document | Problem]:
+    """The tools of a file, or of all JSON and YAML files in a folder; a file without tools is a Problem there."""
+    if not place.is_dir():
+        yield from tools_in_file(place)
+        return
+    for path in walk(place):
+        if path.suffix.lower() in SUFFIXES:
+            try:
+                yield from tools_in_file(path)
+            except SourceError as error:
+                yield Problem(path.relative_to(place).as_posix(), str(error), str(path.resolve()))
+
+
+def tools_in_file(path: Path) -> Iterator[Document | Problem]:
+    """The tools of a catalog, a list of schemas, an OpenAPI document or a single tool, told apart by what they hold.
+
+    What a JSON file says of a tool is kept to the letter; what YAML says is written down as JSON.
+    """
+    data, text = load(path)
+    source = str(path.resolve())
+    if is_openapi(data):
+        yield from operations_of(data, path)
+        return
+    keys = _where_tools_lie(data)
+    if keys is None:
+        if not _looks_like_a_tool(data):
+            raise SourceError(
+                f"{path} holds no tools: it is no list, has no list named 'documents', 'tools' or 'functions', is no "
+                "OpenAPI document, and no tool with a 'name'."
+            )
+        yield tool_of(data, path.name, text and text.strip(), source)
+        return
+    entries = data
+    for key in keys:
+        entries = entries[key]
+    texts = as_written(text, keys) if text else [None] * len(entries)
+    for number, (entry, written) in enumerate(zip(entries, texts, strict=True), 1):
+        yield tool_of(entry, f"entry {number} of {path.name}", written, source, f"tool={number}")
+
+
+def tools_of(items: Iterable[Any]) -> Iterator[Document | Problem]:
+    """Tools out of Python functions, schemas and Documents, in any mixture."""
+    taken: set[str] = set()
+    for number, item in enumerate(items, 1):
+        where = f"entry {number} of the list"
+        if isinstance(item, Document | Problem):
+            yield item
+        elif callable(item):
+            found = _function_tool(item, where, taken)
+            taken.add(found.id)
+            yield found
+        else:
+            yield tool_of(item, where)
+
+
+def functions_of(items: Iterable[Any]) -> list[Callable[..., Any]]:
+    """The given functions, or an error that names what is none."""
+    if callable(items) or not isinstance(items, Iterable):
+        raise InputError(f"from_functions takes a list of functions, not {items!r}.")
+    kept = list(items)
+    for item in kept:
+        if not callable(item):
+            raise InputError(f"from_functions takes functions, and {item!r} cannot be called.")
+    return kept
+
+
+def tool_of(
+    entry: Any, where: str, written: str | None = None, source: str = "", locator: str = "whole"
+) -> Document | Problem:
+    """The tool that an entry describes: one of our catalogs', or a schema for OpenAI, Anthropic, MCP or a registry."""
+    if not isinstance(entry, Mapping) or "content" in entry:
+        return _catalog_tool(entry, where, source, locator)
+    function = entry.get("function")
+    inner = function if isinstance(function, Mapping) else entry
+    name = inner.get("name")
+    if not isinstance(name, str) or not name.strip():
+        reason = f"In {where}, the tool has neither a 'name' nor, as in a catalog, 'id', 'title' and 'content'."
+        return Problem(_id_of(entry, where), reason, source)
+    try:
+        return _schema_tool(name, entry, inner, written, source, locator)
+    except (TypeError, ValueError, RecursionError) as error:
+        return Problem(_id_of(entry, name), f"In {where}, {str(error) or type(error).__name__}.", source)
+
+
+def _schema_tool(
+    name: str, entry: Mapping[str, Any], inner: Mapping[str, Any], written: str | None, source: str, locator: str
+) -> Document:
+    description = inner.get("description") or ""
+    if not isinstance(description, str):
+        raise TypeError("description must be a string")
+    schema: Any = next((inner[key] for key in SCHEMAS if inner.get(key) is not None), {})
+    if not isinstance(schema, Mapping):
+        raise TypeError(f"the schema of its parameters must be a mapping, not {type(schema).__name__}")
+    tags, capabilities = _words(inner, "tags"), _words(inner, "capabilities")
+    notes = {"tags": tags, "capabilities": capabilities, "annotations": inner.get("annotations")}
+    return Document(
+        _id_of(entry, name),
+        name,
+        in_words(description, schema),
+        [*tags, *capabilities, *_display_titles(inner)],
+        {**{key: value for key, value in notes.items() if value}, **(inner.get("metadata") or {})},
+        kind="tool",
+        source=source,
+        locator=locator,
+        payload=written if written is not None else to_json(entry),
+    )
+
+
+def _catalog_tool(entry: Any, where: str, source: str = "", locator: str = "whole") -> Document | Problem:
+    if not isinstance(entry, Mapping):
+        return Problem(where, f"An entry is a mapping, not {type(entry).__name__}.", source)
+    missing = [key for key in ("id", "title", "content") if not isinstance(entry.get(key), str)]
+    if missing:
+        return Problem(str(entry.get("id") or where), f"In {where}, {', '.join(missing)} must be a string.", source)
+    return Document(
+        entry["id"],
+        entry["title"],
+        entry["content"],
+        entry.get("keywords"),
+        entry.get("metadata"),
+        kind="tool",
+        source=source,
+        locator=locator,
+    )
+
+
+def _function_tool(function: Callable[..., Any], where: str, taken: set[str]) -> Document | Problem:
+    """A function as a tool; functions of one name get distinct ids."""
+    try:
+        found = describe_function(function)
+        schema = {"name": found.name, "description": found.description, "parameters": found.parameters}
+        return Document(
+            found.address if found.name in taken else found.name,
+            found.name,
+            in_words(found.description, found.parameters),
+            kind="tool",
+            source=found.address,
+            payload=to_json(schema),
+        )
+    except Exception as error:  # what can be called may do anything when it is looked at
+        return Problem(where, f"In {where}, {type(function).__name__} cannot be described: {error}.")
+
+
+def _where_tools_lie(data: Any) -> tuple[str, ...] | None:
+    """The keys under which the list of tools lies; None if there is none."""
+    if isinstance(data, list):
+        return ()
+    for keys in LISTS:
+        found = data
+        for key in keys:
+            found = found.get(key) if isinstance(found, Mapping) else None
+        if isinstance(found, list):
+            return keys
+    return None
+
+
+def _looks_like_a_tool(data: Any) -> bool:
+    return isinstance(data, Mapping) and bool({"name", "tool_id", "function", "content"} & data.keys())
+
+
+def _id_of(entry: Mapping[str, Any], name: str) -> str:
+    return str(entry.get("tool_id") or entry.get("id") or name)
+
+
+def _words(entry: Mapping[str, Any], key: str) -> list[str]:
+    words = entry.get(key) or []
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise TypeError(f"{key} must be a list of strings")
+    return words
+
+
+def _display_titles(entry: Mapping[str, Any]) -> list[str]:
+    annotations = entry.get("annotations")
+    given = [entry.get("title"), annotations.get("title") if isinstance(annotations, Mapping) else None]
+    return [title for title in dict.fromkeys(given) if isinstance(title, str) and title != entry.get("name")]

@@ -1,0 +1,322 @@
+"""Files in, answers out, on the command line: with and without a model, asked once and in a chat."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+import shortlist
+from shortlist import REFUSAL
+from tests.answer.server import Scripted, completion, event, failure, serving, streamed
+from tests.cli.conftest import COMMAND, Shell
+
+INDEX = ("--index-dir", "index")
+
+
+@pytest.fixture
+def lamp(shell: Shell) -> Shell:
+    """An index of two small files; no model is set up."""
+    for name in [name for name in shell.environment if name.startswith(("OPENAI_", "SHORTLIST_LLM_"))]:
+        del shell.environment[name]
+    (shell.folder / "lamps").mkdir()
+    (shell.folder / "lamps" / "hall.txt").write_text("The lamp in the hall is green. It was made in 1950.")
+    (shell.folder / "lamps" / "rooms.csv").write_text("room,lamp\nkitchen,white\nattic,none\n")
+    assert shell("ingest", "lamps", *INDEX).code == 0
+    return shell
+
+
+def test_ingest_tells_what_it_did_and_names_what_it_could_not_read(lamp: Shell) -> None:
+    (lamp.folder / "lamps" / "broken.docx").write_bytes(b"no zip")
+    (lamp.folder / "lamps" / "hall.txt").write_text("The lamp in the hall is red.")
+    (lamp.folder / "lamps" / "rooms.csv").unlink()
+    done = lamp("ingest", "lamps", *INDEX, "--json")
+    assert done.code == 0
+    assert {name: done.json[name] for name in ("read", "removed", "documents", "passages")} == {
+        "read": 1, "removed": 1, "documents": 1, "passages": 1
+    }  # fmt: skip
+    assert [Path(problem["source"]).name for problem in done.json["failed"]] == ["broken.docx"]
+    again = lamp("ingest", "lamps", *INDEX)
+    assert "index: files" in again.out
+    assert "broken.docx was left out. It is damaged" in again.err
+    assert lamp("ingest", "nowhere", *INDEX).code == 1
+
+
+def test_an_answer_is_followed_by_every_source_that_was_shown(lamp: Shell) -> None:
+    done = lamp("query", "What", "colour is the lamp in the hall?", *INDEX)
+    lines = done.out.splitlines()
+    assert lines[0].startswith("The lamp in the hall is green. [hall.txt:whole]")
+    assert lines[2].startswith("lamps/hall.txt (whole) score=0.")
+    assert done.code == 0
+    data = lamp("query", "What colour is the lamp in the hall?", *INDEX, "--json").json
+    assert (data["by"], data["refused"], data["evidence"][0]["locator"]) == ("extract", False, "whole")
+    assert lamp("query", "What colour is the lamp in the hall?", *INDEX, "--quiet").out == f"{lines[0]}\n"
+
+
+def test_a_refusal_is_the_refusal_and_ends_with_3(lamp: Shell) -> None:
+    done = lamp("query", "Who invented the telephone?", *INDEX)
+    assert (done.code, done.out.splitlines()[0]) == (3, REFUSAL)
+    assert lamp("query", "Who invented the telephone?", *INDEX, "--json").json["text"] == REFUSAL
+
+
+def test_an_index_that_is_not_there_says_how_to_make_it(lamp: Shell) -> None:
+    done = lamp("query", "What?", "--index-dir", "other")
+    assert done.code == 1
+    assert "Nothing was ingested in other yet. Run: shortlist ingest PATH... --index-dir other" in done.err
+    assert f"Nothing was ingested in the project {lamp.folder} yet" in lamp("chat").err
+
+
+def test_b1_the_default_index_belongs_to_the_project(lamp: Shell) -> None:
+    question = "What colour is the lamp in the hall?"
+    assert lamp("ingest", "lamps").code == 0
+    assert lamp("query", question).code == 0
+    index = lamp("status", "--json").json["index"]
+    assert (index["project"], index["ingested"]) == (str(lamp.folder), True)
+    assert f"Index of {lamp.folder}: {index['path']}" in lamp("status", index["name"]).out
+    assert index["name"] in lamp("ls", "--quiet").out.splitlines()
+    assert lamp("query", "-c", index["name"], question).code == 0
+
+    other = Shell(lamp.folder.parent / "other")
+    (other.folder / "deep" / "down").mkdir(parents=True)
+    (other.folder / ".git").mkdir()
+    (other.folder / "hall.txt").write_text("The lamp in the hall is blue.")
+    other.environment = lamp.environment
+    done = other("query", question)
+    assert (done.code, done.out) == (1, "")
+    assert f"Nothing was ingested in the project {other.folder} yet" in done.err
+    assert other("ingest", "hall.txt").code == 0
+    other.folder = other.folder / "deep" / "down"
+    assert other("query", question).out.startswith("The lamp in the hall is blue.")
+    assert lamp("query", question).out.startswith("The lamp in the hall is green.")
+    assert other("status", "--json").json["index"]["name"] != index["name"]
+
+
+def test_b1_one_index_for_all_projects_is_an_option(lamp: Shell) -> None:
+    question = "What colour is the lamp in the hall?"
+    assert "PATH... --global" in lamp("query", "--global", question).err
+    assert lamp("ingest", "--global", "lamps").code == 0
+    other = Shell(lamp.folder / "lamps")
+    other.environment = lamp.environment
+    assert "--global uses it" in other("query", question).err
+    assert other("query", "--global", question).code == 0
+    assert other("query", "-c", "documents", question).code == 0
+    assert other("ingest", "--global", *INDEX, "hall.txt").code == 2
+    assert other("query", "-c", "documents", *INDEX, "What?").code == 2
+
+
+def test_b1_an_index_of_an_earlier_version_is_reached_with_global(lamp: Shell) -> None:
+    shortlist.ingest(lamp.folder / "lamps", "documents")[0].close()  # where every ingest went before
+    assert lamp("query", "--global", "What colour is the lamp in the hall?").code == 0
+
+
+@pytest.mark.parametrize("how", ["option", "variable", "file"])
+def test_b9_what_is_shown_and_remembered_can_be_set(lamp: Shell, how: str) -> None:
+    given = {"top_k": "1", "threshold": "0", "memory_window_turns": "1", "agent_max_steps": "1"}
+    options = {"option": [f"--{key.replace('_', '-')}={value}" for key, value in given.items()]}.get(how, [])
+    if how == "variable":
+        lamp.environment |= {f"SHORTLIST_{key.upper()}": value for key, value in given.items()}
+    if how == "file":
+        text = "".join(f"  {key}: {value}\n" for key, value in given.items())
+        (lamp.folder / "settings.yaml").write_text(f"answers:\n{text}")
+    call = {"index": 0, "id": "1", "type": "function", "function": {"name": "list_sources", "arguments": "{}"}}
+    look = Scripted(body=[event({"choices": [{"delta": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]})])
+    with serving(*[look, streamed("It is green [hall.txt:whole].")] * 3) as server:
+        done = subprocess.run(
+            [*COMMAND, "chat", "--agent", *INDEX, *options],
+            cwd=lamp.folder,
+            env=lamp.environment | {"SHORTLIST_LLM_URL": server.url, "SHORTLIST_LLM_MODEL": "small"},
+            input="Zebra lamp?\nAnd the hall?\nAnd the attic?\n", capture_output=True, encoding="utf-8", timeout=120,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert ["tools" in asked for asked in server.asked] == [True, False] * 3  # one step, then the forced answer
+    first, *_, last = (server.asked[at]["messages"] for at in (0, 2, 4))
+    assert first[1]["content"].count("<passage ") == 1
+    assert [message["content"] for message in last[1:3]] == ["And the hall?", "It is green [hall.txt:whole]."]
+    assert len(last) == 4
+
+
+def test_b9_chunk_size_and_overlap_can_be_set_and_changed(lamp: Shell) -> None:
+    (lamp.folder / "lamps" / "long.txt").write_text("One more sentence. " * 100)
+    ingest = ("ingest", "lamps", *INDEX, "--json")
+    assert lamp(*ingest).json["passages"] == 6
+    assert lamp(*ingest, "--chunk-size", "200", "--chunk-overlap", "0").json["passages"] > 10
+    assert lamp(*ingest, SHORTLIST_CHUNK_SIZE="2000").json["passages"] == 4
+    assert lamp(*ingest).json["passages"] == 4  # it keeps what it was made with
+    wrong = lamp("ingest", "lamps", "--index-dir", "new", "--chunk-size", "100")
+    assert (wrong.code, "chunk_overlap (120)" in wrong.err) == (1, True)
+    assert lamp("query", "What lamp?", "--threshold", "7", *INDEX).code == 2
+
+
+def test_the_model_of_the_environment_is_asked_and_checked(lamp: Shell) -> None:
+    reply = "The hall has a green lamp [hall.txt:whole]. It is old."
+    with serving(completion(reply)) as server:
+        done = lamp(
+            "query", "What colour is the lamp in the hall?", *INDEX,
+            SHORTLIST_LLM_URL=server.url, SHORTLIST_LLM_MODEL="small", SHORTLIST_LLM_KEY="sk-1",
+        )  # fmt: skip
+    assert done.out.splitlines()[0] == "The hall has a green lamp [hall.txt:whole]."
+    assert "A sentence was left out: It cites nothing." in done.out
+    assert "18 tokens in 1 call" in done.out
+    assert server.keys == ["Bearer sk-1"]
+
+
+def test_the_model_of_a_dotenv_file_answers_as_an_agent(lamp: Shell) -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "list_sources", "arguments": "{}"}}
+    script = [completion(None, [call]), completion("There are two files [list_sources:whole].")]
+    with serving(*script) as server:
+        (lamp.folder / ".env").write_text(f'OPENAI_BASE_URL="{server.url}"\nOPENAI_MODEL=small\nOPENAI_API_KEY=sk-2\n')
+        done = lamp("query", "--agent", "List the documents you have indexed.", *INDEX, "--json").json
+    assert done["text"] == "There are two files [list_sources:whole]."
+    assert server.keys == ["Bearer sk-2"] * 2
+    assert next(tool["function"]["name"] for tool in server.asked[0]["tools"]) == "list_sources"
+
+
+def test_an_agent_without_a_model_is_wrong_usage(lamp: Shell) -> None:
+    done = lamp("query", "--agent", "What?", *INDEX)
+    assert done.code == 2
+    assert "SHORTLIST_LLM_URL" in done.err
+    assert lamp("query", "--agent", "--extractive", "What?", *INDEX).code == 2
+    assert lamp("chat", "--json", *INDEX).code == 2
+
+
+def test_a_key_for_another_program_asks_no_model_and_says_so(lamp: Shell) -> None:
+    done = lamp("query", "Is the lamp in the hall green?", *INDEX, OPENAI_API_KEY="sk-3")
+    assert (done.code, "[hall.txt:whole]" in done.out) == (0, True)
+    assert "OPENAI_API_KEY is set, but SHORTLIST_LLM_MODEL" in done.err
+    for more in ("--extractive", "--quiet"):
+        assert lamp("query", "Is the lamp in the hall green?", *INDEX, more, OPENAI_API_KEY="sk-3").err == ""
+    assert lamp("query", "--agent", "What?", *INDEX, OPENAI_API_KEY="sk-3").code == 2
+
+
+def test_a_model_that_is_set_up_by_half_says_what_is_missing(lamp: Shell) -> None:
+    done = lamp("query", "What lamp?", *INDEX, SHORTLIST_LLM_URL="http://127.0.0.1:9/v1")
+    assert done.code == 1
+    assert "SHORTLIST_LLM_MODEL" in done.err
+
+
+def test_a_chat_from_a_pipe_answers_line_by_line(lamp: Shell) -> None:
+    lines = "What colour is the lamp in the hall?\n\nAnd when was it made?\n/reset\n/what\n/quit\nnever asked\n"
+    done = subprocess.run(
+        [*COMMAND, "chat", *INDEX],
+        cwd=lamp.folder, env=lamp.environment, input=lines, capture_output=True, encoding="utf-8", timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0
+    answers = [line for line in done.stdout.splitlines() if "[hall.txt" in line]
+    assert answers[0].startswith("The lamp in the hall is green. [hall.txt:whole]")
+    assert "It was made in 1950. [hall.txt:whole]" in answers[1]
+    assert "Forgotten." in done.stderr
+    assert "There is no /what here" in done.stderr
+
+
+def test_b11_a_chat_shows_waits_and_keeps_what_was_verified_when_the_model_breaks_off(lamp: Shell) -> None:
+    script = [failure(429, "busy", Retry_After="1"), streamed("It is green [hall.txt:whole]. It was m", done=False)]
+    with serving(*script) as server:
+        done = subprocess.run(
+            [*COMMAND, "chat", *INDEX],
+            cwd=lamp.folder,
+            env=lamp.environment | {"SHORTLIST_LLM_URL": server.url, "SHORTLIST_LLM_MODEL": "small"},
+            input="What colour is the lamp in the hall?\n", capture_output=True, encoding="utf-8", timeout=120,
+        )  # fmt: skip
+    assert done.stdout.splitlines()[0] == "It is green [hall.txt:whole]."
+    assert "Trying again in 1 s" in done.stderr
+    assert "The answer broke off: The language model small" in done.stderr
+
+
+class Terminal:
+    """A chat in a pseudo-terminal."""
+
+    def __init__(self, shell: Shell, *arguments: str, **environment: str) -> None:
+        self.screen = ""
+        self.pid, self._file = pty.fork()
+        if self.pid == 0:  # pragma: no cover
+            os.chdir(shell.folder)
+            os.execvpe(sys.executable, [*COMMAND, *arguments], {**shell.environment, **environment, "TERM": "dumb"})
+
+    def send(self, text: str) -> None:
+        os.write(self._file, text.encode())
+
+    def wait_for(self, text: str, seconds: float = 60) -> str:
+        """What has come since the last wait, up to this text."""
+        ends = time.monotonic() + seconds
+        while text not in self.screen:
+            assert time.monotonic() < ends, f"{text!r} did not come: {self.screen!r}"
+            if select.select([self._file], [], [], 0.1)[0]:
+                self.screen += os.read(self._file, 65536).decode(errors="replace")
+        seen, self.screen = self.screen.split(text, 1)
+        return seen + text
+
+    def interrupt_until(self, text: str) -> None:
+        """Press Ctrl-C until this comes: Python may miss one that comes just before it begins to read a line."""
+        for _ in range(30):
+            self.send("\x03")
+            with suppress(AssertionError):
+                self.wait_for(text, seconds=2)
+                return
+        raise AssertionError(f"{text!r} did not come: {self.screen!r}")
+
+    def end(self) -> int:
+        try:
+            while os.read(self._file, 65536):
+                pass
+        except OSError:  # the other side is closed
+            pass
+        _, status = os.waitpid(self.pid, 0)
+        os.close(self._file)
+        return os.waitstatus_to_exitcode(status)
+
+
+def test_a_chat_in_a_terminal_streams_survives_ctrl_c_and_ends_with_ctrl_d(lamp: Shell) -> None:
+    script = [
+        streamed("The lamp is green ", "[hall.txt:whole]. It is o", "ld.", cut=5),
+        failure(401, "no such key"),
+        streamed("Made in 1950 [hall.txt:whole]."),
+    ]
+    with serving(*script) as server:
+        terminal = Terminal(lamp, "chat", *INDEX, SHORTLIST_LLM_URL=server.url, SHORTLIST_LLM_MODEL="small")
+        try:
+            assert f"Answers by small at {server.url}." in terminal.wait_for("> ")
+            terminal.send("What colour is the lamp?\n")
+            assert "The lamp is green [hall.txt:whole]." in terminal.wait_for("9 tokens in 1 call")
+            terminal.wait_for("> ")
+            terminal.send("half a line")
+            terminal.wait_for("half a line")  # what is typed and not yet read would be lost, and readline wait for it
+            terminal.interrupt_until("> ")
+            terminal.send("When was the lamp made?\n")
+            terminal.wait_for("refuses the key")
+            terminal.wait_for("> ")
+            terminal.send("When was the lamp made?\n")
+            terminal.wait_for("Made in 1950 [hall.txt:whole].")
+            terminal.wait_for("> ")
+            terminal.send("\x04")
+            assert terminal.end() == 0
+        except BaseException:
+            os.kill(terminal.pid, signal.SIGKILL)
+            raise
+    assert [message["role"] for message in server.asked[2]["messages"]] == ["system", "user", "assistant", "user"]
+
+
+def test_ctrl_c_ends_an_answer_and_not_the_chat(lamp: Shell) -> None:
+    slow = completion("Never heard.")
+    slow.waits = 3.0
+    with serving(slow) as server:
+        terminal = Terminal(lamp, "chat", *INDEX, SHORTLIST_LLM_URL=server.url, SHORTLIST_LLM_MODEL="small")
+        try:
+            terminal.wait_for("> ")
+            terminal.send("What colour is the lamp?\n")
+            while not server.asked:
+                time.sleep(0.01)
+            os.kill(terminal.pid, signal.SIGINT)
+            assert "Stopped." in terminal.wait_for("> ")
+            terminal.send("/exit\n")
+            assert terminal.end() == 0
+        except BaseException:
+            os.kill(terminal.pid, signal.SIGKILL)
+            raise

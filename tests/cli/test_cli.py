@@ -1,0 +1,482 @@
+"""The command as others run it: codes, documents, pipes, signals."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+import shortlist
+from shortlist.cli import run
+from shortlist.cli.commands.search_commands import Strategy
+from shortlist.library.registry import registry_file
+from shortlist.search.select import STRATEGIES
+from tests.cli.conftest import COMMAND, Shell
+
+# What it says
+
+
+def test_search_shows_rank_score_bar_name_and_text(shop: Shell) -> None:
+    done = shop("search", "shop", "where is the parcel", "-k", "2")
+    assert (done.code, done.err) == (0, "")
+    first = done.out.splitlines()[0].split()
+    assert first == ["1", "0.63", "██████▍", "track_shipment", "tool"]
+    assert "Show where a parcel is now." in done.out
+    assert "\x1b" not in done.out
+
+
+def test_a_query_needs_no_quotes_and_a_filter_may_be_json_or_a_pair(shop: Shell) -> None:
+    plain = shop("search", "shop", "refund", "the", "payment", "--json", "--filter", "access=write")
+    written = shop("search", "shop", "refund the payment", "--json", "--filter", '{"access": {"$eq": "write"}}')
+    assert plain.json == written.json
+    assert {hit["metadata"]["access"] for hit in plain.json["hits"]} == {"write"}
+    both = shop("search", "shop", "refund", "--filter", "access=write", "--filter", "category=payments", "--json").json
+    assert {(hit["metadata"]["access"], hit["metadata"]["category"]) for hit in both["hits"]} == {("write", "payments")}
+
+
+def test_discover_tells_what_it_took_why_and_what_it_left(shop: Shell) -> None:
+    done = shop("discover", "shop", "refund a payment to the customer's card")
+    assert done.code == 0
+    assert done.out.startswith("✓ ")
+    assert "refund_payment" in done.out
+    assert "Kept 2 of 10 candidates: at least 0.9 of the best score" in done.out
+    assert "Not taken: " in done.out
+
+
+def test_discover_that_abstains_tells_the_floor_and_what_came_nearest(shop: Shell) -> None:
+    done = shop("discover", "shop", "refund", "--min-score", "0.99")
+    assert done.code == 3
+    assert done.out.startswith("Nothing fits.\nThe best score, ")
+    assert "is below the floor of 0.99." in done.out
+    assert "Nearest, by relevance: refund_payment" in done.out
+
+
+def test_disclosed_bodies_are_shown(shell: Shell) -> None:
+    shell("register", "team", "skills", "--root", "skills")
+    done = shell("discover", "team", "roll back a bad release", "--disclose")
+    assert "│ Roll back first and investigate afterwards." in done.out
+    raw = shell("read", "team", "deploy-to-production", "--quiet").out
+    assert raw == (shell.folder / "skills/deploy-to-production/SKILL.md").read_text() + "\n"
+
+
+def test_several_corpora_are_named_with_commas_or_one_by_one(shop: Shell) -> None:
+    shop("register", "team", "skills", "--root", "skills")
+    for names in (["shop,team"], ["-c", "shop", "-c", "team"], ["--corpus", "team,shop"]):
+        found = shop("search", *names, "roll back a bad release", "--json").json
+        assert {hit["corpus"] for hit in found["hits"]} == {"shop", "team"}
+    assert "skill in team" in shop("search", "shop,team", "roll back a bad release").out
+
+
+def test_a_path_alone_can_be_built(shell: Shell) -> None:
+    done = shell("build", "docs", "--json").json
+    assert (done["corpus"], done["documents"], done["added"]) == (f"docs:{shell.folder / 'docs'}", 7, 7)
+    assert shell("search", "docs:docs", "mattress", "--quiet").out.splitlines()[0] == "returns-policy.md"
+
+
+def test_build_tells_what_changed_and_what_it_left_out(shell: Shell) -> None:
+    (shell.folder / "skills" / "broken").mkdir()
+    (shell.folder / "skills" / "broken" / "SKILL.md").write_text("---\n[\n---\n")
+    done = shell("build", "team", "--kind", "skills", "--root", "skills", "--embedder", "light")
+    assert done.out.startswith("team: 6 documents (6 added) in ")
+    assert done.err.startswith("shortlist: broken was left out.")
+    again = shell("build", "team", "--json").json
+    assert (again["added"], again["unchanged"], [problem["id"] for problem in again["failed"]]) == (0, 6, ["broken"])
+
+
+def test_a_build_that_could_read_nothing_fails(shell: Shell) -> None:
+    (shell.folder / "bad" / "broken").mkdir(parents=True)
+    (shell.folder / "bad" / "broken" / "SKILL.md").write_text("---\n[\n---\n")
+    done = shell("build", "team", "--kind", "skills", "--root", "bad", "--embedder", "light", "--json")
+    assert (done.code, done.json["documents"], len(done.json["failed"])) == (1, 0, 1)
+    assert done.err.endswith("shortlist: Nothing of team could be read.\n")
+
+
+def test_another_embedder_needs_a_rebuild(shop: Shell) -> None:
+    done = shop("build", "shop", "--embedder", "light")
+    assert done.code == 1
+    assert "rebuild" in done.err
+    assert shop("build", "shop", "--embedder", "light", "--rebuild").code == 0
+    assert shop("info", "shop", "--json").json["embedder"] == "light"
+
+
+def test_status_tells_what_a_build_would_do(shop: Shell) -> None:
+    assert shop("status", "shop", "--quiet").out == "shop\tfresh\n"
+    catalog = shop.folder / "tools.yaml"
+    catalog.write_text(catalog.read_text() + "\n  - {id: sing, title: sing, content: Sing a song.}\n")
+    row = shop("status", "shop", "--json").json["corpora"][0]
+    assert (row["state"], row["changes"]["added"], row["changes"]["unchanged"]) == ("stale", 1, 90)
+    assert "add 1" in shop("status", "shop").out
+
+
+def test_rm_forgets_the_name_and_only_with_data_what_was_built(shop: Shell) -> None:
+    assert shop("rm", "shop").out == "shop is forgotten.\n"
+    assert shop("search", "shop", "refund", "--quiet").code == 0
+    assert "shortlist rm shop --data" in shop("rm", "shop").err
+    assert shop("rm", "shop", "--data", "--json").json == {"name": "shop", "unregistered": False, "deleted": True}
+    assert shop("search", "shop", "refund").code == 1
+    assert shop("rm", "shop", "--data").code == 1
+
+
+def test_ls_shows_what_is_built_registered_and_built_in(shop: Shell) -> None:
+    shop("register", "notes", "files", "--root", "docs")
+    rows = {row["name"]: row for row in shop("ls", "--json").json["corpora"]}
+    assert list(rows) == ["mcp", "notes", "packages", "shop", "skills"]
+    assert (rows["shop"]["documents"], rows["shop"]["built"], rows["notes"]["built"]) == (90, True, False)
+
+
+def test_the_doctor_finds_what_is_broken_and_says_how_to_mend_it(shop: Shell) -> None:
+    assert shop("doctor").out.endswith("Everything is in order.\n")
+    corpus = shortlist.open_corpus("shop")
+    corpus.close()
+    (Path(str(corpus.path)) / "corpus.db").write_bytes(b"rubbish" * 1000)
+    registry_file().write_text("{")
+    done = shop("doctor", "--json")
+    broken = {check["name"]: check["mend"] for check in done.json["checks"] if check["state"] == "broken"}
+    assert (done.code, done.json["ok"]) == (1, False)
+    assert broken == {
+        "shop": "Restore it from a backup; or shortlist rm shop --data, then build it again from its source.",
+        "registry": "Mend the file by hand, or move it away and register again.",
+    }
+
+
+def test_the_doctor_does_not_call_a_corpus_broken_whose_embedder_only_a_program_has(shell: Shell) -> None:
+    shortlist.build({"a": "tea"}, name="mine", embedder=lambda texts: [[1.0, 0.0]] * len(texts)).close()
+    done = shell("doctor", "--json")
+    (check,) = [check for check in done.json["checks"] if check["name"] == "mine"]
+    assert (done.code, check["state"], check["says"]) == (0, "note", "1 document, by words only")
+    assert "only your program has" in check["mend"]
+
+
+def test_secrets_are_not_shown(shell: Shell) -> None:
+    done = shell("config", "show", "--json", OPENAI_API_KEY="sk-123")
+    assert done.json["variables"]["OPENAI_API_KEY"] == "***"
+    assert "sk-123" not in shell("config", "show", OPENAI_API_KEY="sk-123").out
+
+
+def test_a_model_that_cannot_be_fetched_is_named(shell: Shell) -> None:
+    done = shell("download", "onnx:no/such-model", HF_HUB_OFFLINE="1")
+    assert done.code == 1
+    assert "no/such-model is no folder here and cannot be fetched from the hub" in done.err
+    assert shell("download", "light", "--json").json["dim"] == 512
+
+
+# Codes and documents
+
+FAILING: list[tuple[list[str], int, str]] = [
+    (["search", "nowhere", "query"], 1, "There is no corpus 'nowhere'"),
+    (["search", "shop"], 2, "Say where and what to search"),
+    (["search"], 2, "Missing argument"),
+    (["search", "shop", "query", "--mode", "best"], 2, "'--mode': 'best' is not one of 'auto', "),
+    (["search", "shop", "query", "-k", "0"], 2, "-k"),
+    (["search", "shop", "query", "--filter", "nonsense"], 2, "A filter is key=value or JSON"),
+    (["search", "shop", "query", "--filter", "{"], 2, "not valid JSON"),
+    (["search", "shop", "query", "--filter", '{"a": {"$like": 1}}'], 1, "Unknown operator '$like'"),
+    (["discover", "shop", "query", "--min-score", "high"], 2, "a number, auto or none"),
+    (["discover", "shop", "query", "--strategy", "luck"], 2, "'--strategy': 'luck' is not one of 'conservative', "),
+    (["read", "shop", "no-such-tool"], 1, "has no document 'no-such-tool'"),
+    (["build", "nowhere"], 1, "To register it"),
+    (["build", "shop", "--pattern", "x"], 2, "say how to read a --root"),
+    (["build", "shop", "--watch"], 2, "leave one of them out"),
+    (["info", "shpo"], 1, "Did you mean 'shop'?"),
+    (["status", "shpo"], 1, "Did you mean 'shop'?"),
+    (["register", "a/b", "files", "--root", "docs"], 1, "cannot be registered"),
+    (["register", "notes", "flies", "--root", "docs"], 1, "no kind of source 'flies'"),
+    (["register", "notes", "files", "--option", "x"], 1, "--option takes key=value"),
+    (["rm", "nowhere"], 1, "There is no corpus 'nowhere' to remove"),
+    (["download", "nonsense"], 1, "names no embedder"),
+    (["serach", "shop", "query"], 2, "No such command 'serach'"),
+    (["ls", "--nonsense"], 2, "No such option"),
+]
+
+
+def test_a_folder_of_ours_that_cannot_be_written_is_told_with_the_variable_that_names_another(
+    shell: Shell, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    done = shell("build", "docs:docs", SHORTLIST_DATA_DIR=str(tmp_path / "file"))
+    assert done.code == 1
+    assert done.err.endswith("Mend that, or let SHORTLIST_DATA_DIR name another folder.\n")
+    assert len(done.err.splitlines()) == 1
+
+
+def test_every_strategy_can_be_chosen() -> None:
+    assert get_args(get_args(Strategy)[0]) == tuple(STRATEGIES)
+
+
+@pytest.mark.parametrize(("arguments", "code", "says"), FAILING, ids=[" ".join(row[0]) for row in FAILING])
+def test_a_failure_is_one_sentence_or_one_document(
+    arguments: list[str],
+    code: int,
+    says: str,
+    shop: Shell,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    document = shop(*arguments, "--json")
+    assert (document.code, document.err) == (code, "")
+    assert list(document.json) == ["error"]
+    assert document.json["error"]["exit_code"] == code
+    assert says in document.json["error"]["message"]
+    if "--watch" in arguments:  # which is wrong only with --json
+        return
+    monkeypatch.chdir(shop.folder)
+    assert run(arguments) == code
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert says in printed.err
+    assert printed.err.startswith("shortlist: ")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["search", "shop", "refund"],
+        ["discover", "shop", "refund", "--disclose"],
+        ["read", "shop", "refund_payment"],
+        ["build", "shop"],
+        ["ls"],
+        ["info", "shop"],
+        ["status"],
+        ["register", "notes", "files", "--root", "docs"],
+        ["rm", "shop"],
+        ["doctor"],
+        ["config", "show"],
+        ["download", "none"],
+    ],
+    ids=" ".join,
+)
+def test_every_command_prints_one_document(arguments: list[str], shop: Shell) -> None:
+    done = shop(*arguments, "--json")
+    assert (done.code, "error" in done.json) == (0, False)
+
+
+def test_nothing_found_is_a_document_too(shop: Shell) -> None:
+    done = shop("search", "shop", "refund", "--filter", "access=none", "--json")
+    assert (done.code, done.json["hits"]) == (3, [])
+    done = shop("discover", "shop", "xqzvw", "--json")
+    assert (done.code, done.json["abstained"], done.json["results"]) == (3, True, [])
+    assert shop("search", "shop", "refund", "--filter", "access=none").out == "Nothing was found.\n"
+    assert shop("search", "shop", "refund", "--filter", "access=none", "--quiet").out == ""
+
+
+def test_debug_shows_where_an_error_comes_from(shell: Shell) -> None:
+    for options, environment in ((["--debug"], {}), ([], {"SHORTLIST_DEBUG": "1"})):
+        done = shell.process("search", "nowhere", "x", *options, **environment)
+        assert done.code == 1
+        assert "Traceback" in done.err
+
+
+def test_what_a_bug_raises_is_one_sentence_too(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    from shortlist import cli
+    from shortlist.cli.command_list import COMMANDS
+
+    def broken(**options: Any) -> int:
+        raise KeyError("oops")
+
+    broken.__dict__["__signature__"] = inspect.Signature()
+    monkeypatch.setitem(COMMANDS, "ls", broken)
+    assert cli.run(["ls"]) == 1
+    assert capsys.readouterr().err == (
+        "shortlist: Something unexpected went wrong (KeyError: 'oops'). --debug shows where.\n"
+    )
+
+
+def test_version_help_and_no_command(shell: Shell) -> None:
+    assert (shell("--version").code, shell("--version").out) == (0, f"shortlist {shortlist.__version__}\n")
+    assert "discover" in shell("--help").out
+    nothing = shell()
+    assert nothing.code == 2
+    assert "Usage: shortlist" in nothing.out + nothing.err
+
+
+@pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
+def test_completion_scripts_and_words(name: str, shop: Shell) -> None:
+    script = shop(_SHORTLIST_COMPLETE=f"source_{name}")
+    assert script.code == 0
+    assert "shortlist" in script.out
+    words = shop(_SHORTLIST_COMPLETE="complete_bash", COMP_WORDS="shortlist search sh", COMP_CWORD="2")
+    assert words.out.split() == ["shop"]
+
+
+# Terminals and pipes
+
+
+def in_a_terminal(shell: Shell, *arguments: str, **environment: str) -> str:
+    """What a command writes to a terminal, with all its escapes."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, *arguments],
+        cwd=shell.folder,
+        env=shell.environment | {"TERM": "xterm-256color"} | environment,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    written = b""
+    while True:
+        try:
+            data = os.read(ours, 65536)
+        except OSError:
+            break
+        if not data:
+            break
+        written += data
+    os.close(ours)
+    process.wait(timeout=60)
+    return written.decode()
+
+
+def test_colours_in_a_terminal_unless_they_are_not_wanted(shop: Shell) -> None:
+    shown = in_a_terminal(shop, "search", "shop", "parcel")
+    assert "\x1b[1;33mparcel\x1b[0m" in shown
+    plain = in_a_terminal(shop, "search", "shop", "parcel", NO_COLOR="1")
+    assert "\x1b[1mparcel\x1b[0m" in plain
+    assert not any(f"\x1b[{colour}m" in plain or f";{colour}m" in plain for colour in range(30, 38))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
+@pytest.mark.parametrize("form", ["--json", "--quiet"])
+def test_a_full_disk_is_told_in_a_sentence(shop: Shell, form: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        process = shop.start("ls", form, stdout=full)
+        _, told = process.communicate(timeout=60)
+    assert (process.returncode, told) == (1, "shortlist: No space left on device.\n")
+
+
+def test_a_first_use_shows_a_bar_in_a_terminal_and_none_in_a_pipe(shell: Shell) -> None:
+    shell("register", "shop", "catalog", "--root", "tools.yaml")
+    shell("register", "other", "catalog", "--root", "tools.yaml")
+    assert "building shop" in in_a_terminal(shell, "search", "shop", "parcel")
+    assert shell("search", "other", "parcel").err == ""
+
+
+def test_an_answer_that_nobody_reads_is_no_error(shop: Shell) -> None:
+    process = shop.start("search", "shop", "refund", "--json")
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    process.stderr.close()
+    assert process.wait(timeout=60) == 0
+
+
+def test_text_that_the_terminal_cannot_show_is_no_error(shell: Shell) -> None:
+    (shell.folder / "docs" / "tee.md").write_text("# Grüner Tee 茶\nEin grüner Tee.")
+    done = shell.process("search", "docs:docs", "grüner", PYTHONIOENCODING="ascii")
+    assert (done.code, done.err) == (0, "")
+    done = shell.process("search", "docs:docs", "grüner", "--json", PYTHONIOENCODING="ascii")
+    assert done.json["hits"][0]["id"] == "tee.md"
+
+
+# Signals
+
+
+def interruptible() -> None:
+    """In a new process: heed Ctrl-C even if the tests themselves run in the background, where shells ignore it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def wait_for(something: Any, seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while not something():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.05)
+
+
+def test_ctrl_c_in_a_build_leaves_the_last_committed_state(tmp_path: Path) -> None:
+    reached = tmp_path / "reached"
+    shortlist.build({"a": "the first state"}, name="big", embedder="none").close()
+    code = (
+        "import sys, time, pathlib\n"
+        "from shortlist import CorpusSource, Document\n"
+        "from shortlist.serve import cli\n"
+        "from shortlist.sources import SOURCES\n"
+        "def read():\n"
+        "    for at in range(1000): yield Document(str(at), '', f'the second state {at}')\n"
+        f"    pathlib.Path({str(reached)!r}).touch()\n"
+        "    time.sleep(60)\n"
+        "SOURCES['slow'] = lambda name='slow': CorpusSource(name, 'slow', read)\n"
+        "sys.argv = ['shortlist', 'build', 'big', '--kind', 'slow']\n"
+        "cli.main()\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, preexec_fn=interruptible
+    )
+    wait_for(reached.exists)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert (process.returncode, error) == (130, "shortlist: Stopped. What was committed before is kept.\n")
+    with shortlist.open_corpus("big") as corpus:
+        assert corpus.ids() == ["a"]
+        assert shortlist.search(corpus, "first")[0].id == "a"
+
+
+def test_watching_follows_changes_and_ends_with_ctrl_c(shell: Shell) -> None:
+    docs = shell.folder / "docs"
+    process = shell.start("build", "notes", "--root", "docs", "--embedder", "none", "--watch", preexec_fn=interruptible)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    try:
+        assert process.stdout.readline().startswith("notes: 7 documents (7 added")
+        assert process.stderr.readline().startswith("Watching ")
+        time.sleep(0.5)  # until the system tells of changes
+        (docs / "new.md").write_text("# Brand new")
+        assert process.stdout.readline().startswith("notes: 8 documents (1 added")
+        (docs / "new.md").unlink()
+        assert process.stdout.readline().startswith("notes: 7 documents (1 removed, 7 unchanged)")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == 0
+        assert process.stderr.read() == "Stopped watching.\n"
+    finally:
+        process.kill()
+        process.stdout.close()
+        process.stderr.close()
+        process.wait()
+
+
+def test_what_has_no_folder_cannot_be_watched(shell: Shell) -> None:
+    done = shell("build", "skills", "--watch")
+    assert done.code == 1
+    assert "no folder here to watch" in done.err
+
+
+# Starting
+
+
+def test_a_search_loads_neither_typer_nor_rich_nor_numba(shop: Shell) -> None:
+    code = (
+        "import sys\n"
+        "from shortlist.serve import cli\n"
+        "assert cli.run(['search', 'shop', 'refund', '--json']) == 0\n"
+        "print(' '.join(sys.modules), file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(done.stderr.split()).isdisjoint({"typer", "rich", "pydantic", "numba", "numpy.ma", "yaml", "wordllama"})
+
+
+def test_help_loads_no_numpy() -> None:
+    code = (
+        "import sys\n"
+        "from shortlist.serve import cli\n"
+        "assert cli.run(['--version']) == 0\n"
+        "assert cli.run(['--help']) == 0\n"
+        "print('numpy' in sys.modules, file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == "False\n"
+
+
+def test_the_command_is_installed_under_its_name() -> None:
+    script = Path(sys.executable).with_name("shortlist")
+    done = subprocess.run([str(script), "ls", "--json"], capture_output=True, text=True, check=True)
+    assert "corpora" in json.loads(done.stdout)

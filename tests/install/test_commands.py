@@ -1,0 +1,133 @@
+"""`shortlist install` and `uninstall` as they are called, and all that docs/install.md shows."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from shortlist import install
+from shortlist._files import replace_text
+from shortlist.cli import ERROR, OK, USAGE, run
+from shortlist.install import file_changes
+
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "install.md").read_text("utf-8")
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    home = tmp_path / "home"
+    (home / "project" / ".git").mkdir(parents=True)
+    monkeypatch.chdir(home / "project")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("SHORTLIST_CONFIG_DIR", "")
+    for variable in ("XDG_CONFIG_HOME", "SHORTLIST_DATA_DIR", "SHORTLIST_CACHE_DIR", "CODEX_HOME", "CLAUDE_CONFIG_DIR"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(install, "own_command", lambda places: ["/path/to/shortlist"])
+    return home
+
+
+def test_every_block_of_the_page_runs_and_prints_what_it_shows(home: Path) -> None:
+    output, ran = io.StringIO(), 0
+    for language, block in BLOCK.findall(DOCUMENT):
+        if language == "json":
+            (home / ".cursor").mkdir()
+            (home / ".cursor" / "mcp.json").write_text(block)
+        elif language == "sh":
+            for line in block.splitlines():
+                with contextlib.redirect_stdout(output):
+                    assert run(shlex.split(line)[1:]) == OK
+                ran += 1
+        else:
+            printed = re.sub(r"\d{8}-\d{6}(-\d+)?", "20261115-101500", output.getvalue().replace(str(home), "~"))
+            assert printed == block
+            output = io.StringIO()
+    assert ran == 6
+
+
+def test_several_agents_and_all_of_them_are_served_at_once(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (home / ".cursor").mkdir()
+    assert run(["install", "--agent", "codex,vscode", "--agent", "all", "--json"]) == OK
+    told = json.loads(capsys.readouterr().out)
+    assert [(row["agent"], row["action"], row["scope"]) for row in told["agents"] if row["agent"] != "claude-code"] == [
+        ("codex", "added", "user"),
+        ("vscode", "added", "user"),
+        ("cursor", "added", "user"),
+    ]
+    assert run(["uninstall", "--agent", "codex", "--quiet"]) == OK
+    assert capsys.readouterr().out == f"{home / '.codex' / 'config.toml'}\n"
+
+
+def test_a_project_gets_an_entry_at_its_root(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (home / "project" / "deep" / "down").mkdir(parents=True)
+    monkeypatch.chdir(home / "project" / "deep" / "down")
+    assert run(["install", "--agent", "claude-code", "--project", "--command", "shortlist"]) == OK
+    written = json.loads((home / "project" / ".mcp.json").read_text())
+    assert written == {"mcpServers": {"shortlist": {"type": "stdio", "command": "shortlist", "args": ["mcp"]}}}
+
+
+def test_a_broken_file_keeps_all_from_being_written(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (home / ".cursor").mkdir()
+    (home / ".cursor" / "mcp.json").write_text("{")
+    assert run(["install", "--agent", "codex", "--agent", "cursor"]) == ERROR
+    assert "mcp.json is not valid JSON: line 1, column 2" in capsys.readouterr().err
+    assert not (home / ".codex").exists()
+
+
+def test_what_was_done_is_told_when_something_fails_in_the_middle(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def replace(path: Path, text: str, *, private: bool) -> None:
+        if path.name == "mcp.json":
+            raise OSError(28, "No space left on device", str(path))
+        replace_text(path, text, private=private)
+
+    monkeypatch.setattr(file_changes, "replace_text", replace)
+    assert run(["install", "--agent", "codex", "--agent", "cursor"]) == ERROR
+    assert capsys.readouterr().err == (
+        "Codex now starts shortlist (~/.codex/config.toml)\n"
+        f"shortlist: No space left on device: {home / '.cursor' / 'mcp.json'}.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "reason"),
+    [
+        ([], USAGE, "Which agent? --agent claude-code | claude-desktop | cursor | vscode | codex | all. Found here: "),
+        (["--agent", "emacs"], ERROR, "There is no agent 'emacs'"),
+        (["--agent", "cursor", "--project", "--user"], USAGE, "Either --project or --user."),
+        (["--agent", "cursor", "--project", "--only"], USAGE, "those of a project are shared"),
+        (["--agent", "claude-desktop", "--project"], ERROR, "no configuration of a project"),
+    ],
+)
+def test_a_command_line_that_makes_no_sense_is_told(
+    arguments: list[str], code: int, reason: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["install", *arguments]) == code
+    assert reason in capsys.readouterr().err
+    assert [path.name for path in home.rglob("*") if path.is_file()] == []
+
+
+def test_a_dry_run_writes_nothing_and_tells_it_as_json_too(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["install", "--agent", "codex", "--dry-run", "--json"]) == OK
+    told = json.loads(capsys.readouterr().out)
+    assert (told["dry_run"], told["agents"][0]["action"], told["agents"][0]["backup"]) == (True, "added", None)
+    assert '+command = "/path/to/shortlist"' in told["diff"]
+    assert not (home / ".codex").exists()
+    assert run(["uninstall", "--agent", "codex", "--dry-run"]) == OK
+    assert capsys.readouterr().err == "Nothing to do: Codex does not start shortlist (~/.codex/config.toml)\n"
+
+
+def test_a_missing_package_is_told(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert run(["install", "--agent", "codex"]) == OK
+    assert 'shortlist mcp needs the package mcp: pip install "shortlist[mcp]"' in capsys.readouterr().err

@@ -1,0 +1,448 @@
+"""An agent's configuration comes to start shortlist: where it lies on each system, what is written, and what is not."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shortlist import InputError, SourceError
+from shortlist.install import AGENTS, Moves, Places, agents_named, installing, own_command, uninstalling
+from shortlist.install.agents import Agent
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    return at(tmp_path)
+
+
+def at(folder: Path, platform: str = "linux", **environment: str) -> Places:
+    (folder / "home").mkdir(exist_ok=True)
+    (folder / "project").mkdir(exist_ok=True)
+    return Places(platform, folder / "home", environment, folder / "project", lambda command: None)
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text.encode())
+    return path
+
+
+def install(agent: str, places: Places, scope: Any = "user", **options: Any) -> str:
+    plan = installing(AGENTS[agent], scope, places, **{"command": "/opt/bin/shortlist", **options})
+    if plan.change.is_one:
+        plan.change.apply()
+    return plan.action
+
+
+def uninstall(agent: str, places: Places, scope: Any = "user", **options: Any) -> str:
+    plan = uninstalling(AGENTS[agent], scope, places, **options)
+    if plan.change.is_one:
+        plan.change.apply()
+    return plan.action
+
+
+@pytest.mark.parametrize(
+    ("agent", "platform", "file"),
+    [
+        ("claude-code", "linux", ".claude.json"),
+        ("claude-code", "win32", ".claude.json"),
+        ("claude-desktop", "linux", ".config/Claude/claude_desktop_config.json"),
+        ("claude-desktop", "darwin", "Library/Application Support/Claude/claude_desktop_config.json"),
+        ("claude-desktop", "win32", "AppData/Roaming/Claude/claude_desktop_config.json"),
+        ("cursor", "linux", ".cursor/mcp.json"),
+        ("cursor", "win32", ".cursor/mcp.json"),
+        ("vscode", "linux", ".config/Code/User/mcp.json"),
+        ("vscode", "darwin", "Library/Application Support/Code/User/mcp.json"),
+        ("vscode", "win32", "AppData/Roaming/Code/User/mcp.json"),
+        ("codex", "linux", ".codex/config.toml"),
+        ("codex", "win32", ".codex/config.toml"),
+    ],
+)
+def test_each_system_has_its_own_places(agent: str, platform: str, file: str, tmp_path: Path) -> None:
+    places = at(tmp_path, platform)
+    assert AGENTS[agent].file("user", places) == places.home / file
+
+
+@pytest.mark.parametrize(
+    ("agent", "platform", "variable", "file"),
+    [
+        ("claude-code", "linux", "CLAUDE_CONFIG_DIR", ".claude.json"),
+        ("claude-desktop", "linux", "XDG_CONFIG_HOME", "Claude/claude_desktop_config.json"),
+        ("claude-desktop", "win32", "APPDATA", "Claude/claude_desktop_config.json"),
+        ("vscode", "win32", "APPDATA", "Code/User/mcp.json"),
+        ("vscode", "linux", "XDG_CONFIG_HOME", "Code/User/mcp.json"),
+        ("vscode", "darwin", "VSCODE_APPDATA", "Code/User/mcp.json"),
+        ("vscode", "linux", "VSCODE_PORTABLE", "user-data/User/mcp.json"),
+        ("codex", "linux", "CODEX_HOME", "config.toml"),
+    ],
+)
+def test_variables_name_other_places(agent: str, platform: str, variable: str, file: str, tmp_path: Path) -> None:
+    places = at(tmp_path, platform, **{variable: str(tmp_path / "other")})
+    assert AGENTS[agent].file("user", places) == tmp_path / "other" / file
+
+
+def test_claude_desktop_from_the_windows_store_has_folders_of_its_own(tmp_path: Path) -> None:
+    places = at(tmp_path, "win32", LOCALAPPDATA=str(tmp_path / "local"))
+    inside = "LocalCache/Roaming/Claude"
+    for package in ("Claude_one", "Claude_two"):
+        (tmp_path / "local" / "Packages" / package / inside).mkdir(parents=True)
+    with pytest.raises(InputError, match="several Claude Desktops"):
+        AGENTS["claude-desktop"].file("user", places)
+    used = write(tmp_path / "local" / "Packages" / "Claude_two" / inside / "claude_desktop_config.json", "{}")
+    assert AGENTS["claude-desktop"].file("user", places) == used
+
+
+@pytest.mark.parametrize(
+    ("agent", "file"),
+    [
+        ("claude-code", ".mcp.json"),
+        ("cursor", ".cursor/mcp.json"),
+        ("vscode", ".vscode/mcp.json"),
+        ("codex", ".codex/config.toml"),
+    ],
+)
+def test_a_project_has_places_too(agent: str, file: str, places: Places) -> None:
+    assert AGENTS[agent].file("project", places) == places.project / file
+    assert install(agent, places, "project") == "added"
+    assert not list(places.home.iterdir())
+
+
+def test_claude_desktop_has_none_for_a_project(places: Places) -> None:
+    with pytest.raises(InputError, match="Claude Desktop has no configuration of a project"):
+        AGENTS["claude-desktop"].file("project", places)
+
+
+@pytest.mark.parametrize("agent", AGENTS.values(), ids=AGENTS)
+def test_a_new_file_holds_the_entry_in_the_agents_own_words(agent: Agent, places: Places) -> None:
+    assert install(agent.name, places) == "added"
+    text = agent.file("user", places).read_text()
+    entry: dict[str, Any] = {"command": "/opt/bin/shortlist", "args": ["mcp"]}
+    expected = {
+        "claude-code": {"mcpServers": {"shortlist": {"type": "stdio", **entry}}},
+        "vscode": {"servers": {"shortlist": {"type": "stdio", **entry}}},
+        "codex": {"mcp_servers": {"shortlist": entry}},
+    }.get(agent.name, {"mcpServers": {"shortlist": entry}})
+    assert (tomllib.loads(text) if agent.name == "codex" else json.loads(text)) == expected
+    assert install(agent.name, places) == "unchanged"
+    assert uninstall(agent.name, places) == "removed"
+    assert uninstall(agent.name, places) == "absent"
+
+
+TEXTS = {
+    "claude-code": '{\n  "numStartups": 3,\n  "mcpServers": {"a": {"command": "x"}},\n  "projects": {}\n}\n',
+    "claude-desktop": '{\r\n\t"mcpServers": {\r\n\t\t"a": {"url": "u"}\r\n\t},\r\n\t"darkMode": 1\r\n}',
+    "cursor": '{"mcpServers":{"a":{"command":"x"}}}',
+    "vscode": '\ufeff{\n  // ids\n  "inputs": [],\n  "servers": {\n    "a": {"command": "x"}, // a\n  }\n}\n',
+    "codex": '# c\nmodel = "m"\n\n[mcp_servers.a]\ncommand = "x"\n\n[tui]\ntheme = "t"\n',
+}
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_what_else_is_in_a_file_stays_to_the_letter(agent: str, places: Places) -> None:
+    file = write(AGENTS[agent].file("user", places), TEXTS[agent])
+    assert install(agent, places) == "added"
+    rest = iter(file.read_bytes().decode().replace(",", ""))
+    assert all(letter in rest for letter in TEXTS[agent].replace(",", ""))  # in this order
+    once = file.read_bytes()
+    assert install(agent, places) == "unchanged"
+    assert file.read_bytes() == once
+    assert uninstall(agent, places) == "removed"
+    assert file.read_bytes().decode() == TEXTS[agent]
+
+
+def test_a_copy_of_the_file_is_kept_which_no_more_people_can_read(places: Places) -> None:
+    file = write(places.home / ".claude.json", TEXTS["claude-code"])
+    file.chmod(0o600)
+    install("claude-code", places)
+    uninstall("claude-code", places)
+    copies = sorted(places.home.glob(".claude.json.*.bak"))
+    assert [copy.read_text() for copy in copies if copy.read_text() == TEXTS["claude-code"]] == [TEXTS["claude-code"]]
+    assert len(copies) == 2
+    assert {stat.S_IMODE(path.stat().st_mode) for path in (file, *copies)} == {0o600}
+    install("cursor", places)  # a new file has nothing to be kept
+    assert [path.name for path in (places.home / ".cursor").iterdir()] == ["mcp.json"]
+
+
+def test_a_link_stays_a_link(places: Places, tmp_path: Path) -> None:
+    real = write(tmp_path / "dotfiles" / "mcp.json", "{}\n")
+    link = places.home / ".cursor" / "mcp.json"
+    link.parent.mkdir()
+    link.symlink_to(real)
+    install("cursor", places)
+    assert link.is_symlink()
+    assert "shortlist" in json.loads(real.read_text())["mcpServers"]
+
+
+@pytest.mark.parametrize(
+    ("agent", "text", "reason"),
+    [
+        ("cursor", '{"mcpServers": {', "is not valid JSON: line 1, column 17"),
+        ("vscode", '{"servers": []}', "'servers' is no mapping of servers"),
+        ("claude-desktop", "[]", "is not valid JSON: it is no object but list"),
+        ("codex", "[mcp_servers\n", "is not valid TOML: .*line 1"),
+        ("codex", "mcp_servers = 3\n", "'mcp_servers' is no mapping of servers"),
+        ("codex", "mcp_servers.shortlist.command = 'shortlist'\n", "cannot be changed safely: .* is no table"),
+    ],
+)
+def test_a_file_that_is_broken_or_odd_is_left_as_it_is(agent: str, text: str, reason: str, places: Places) -> None:
+    file = write(AGENTS[agent].file("user", places), text)
+    with pytest.raises(SourceError, match=f"(?s){reason}.*Nothing was changed"):
+        install(agent, places)
+    assert file.read_text() == text
+    assert [path.name for path in file.parent.iterdir()] == [file.name]
+
+
+def test_a_file_that_is_not_text_is_left_as_it_is(places: Places) -> None:
+    file = places.home / ".claude.json"
+    file.write_bytes(b'{"a": "\xff"}')
+    with pytest.raises(SourceError, match="not valid UTF-8"):
+        install("claude-code", places)
+    assert file.read_bytes() == b'{"a": "\xff"}'
+
+
+def test_what_another_program_wrote_meanwhile_is_not_lost(places: Places) -> None:
+    plan = installing(AGENTS["claude-code"], "user", places)
+    file = write(places.home / ".claude.json", '{"numStartups": 1}')
+    with pytest.raises(SourceError, match="changed meanwhile by another program: run it again"):
+        plan.change.apply()
+    assert file.read_text() == '{"numStartups": 1}'
+
+
+def test_our_entry_is_brought_up_to_date_and_keeps_what_the_user_added(places: Places) -> None:
+    old = (
+        '{"mcpServers": {"shortlist": {"disabled": true, "command": "C:\\\\old\\\\shortlist.exe", "env": {"K": "v"}}}}'
+    )
+    file = write(places.home / ".cursor" / "mcp.json", old)
+    assert install("cursor", places) == "updated"
+    assert json.loads(file.read_text())["mcpServers"]["shortlist"] == {
+        "disabled": True,
+        "command": "/opt/bin/shortlist",
+        "env": {"K": "v"},
+        "args": ["mcp"],
+    }
+    write(
+        places.home / ".codex" / "config.toml", "[mcp_servers.shortlist]\ncommand = 'shortlist' # old\nenabled = true\n"
+    )
+    assert install("codex", places) == "updated"
+    assert (places.home / ".codex" / "config.toml").read_text() == (
+        '[mcp_servers.shortlist]\ncommand = "/opt/bin/shortlist" # old\nenabled = true\nargs = ["mcp"]\n'
+    )
+
+
+def test_servers_that_codex_has_in_braces_stay_there(places: Places) -> None:
+    file = write(places.home / ".codex" / "config.toml", 'mcp_servers = { a = { command = "x" } } # mine\n')
+    assert install("codex", places) == "added"
+    ours = 'shortlist = { command = "/opt/bin/shortlist", args = ["mcp"] }'
+    assert file.read_text() == f'mcp_servers = {{ a = {{ command = "x" }}, {ours} }} # mine\n'
+    assert uninstall("codex", places) == "removed"
+    assert file.read_text() == 'mcp_servers = { a = { command = "x" } } # mine\n'
+
+
+def test_a_server_of_that_name_that_is_not_ours_is_neither_replaced_nor_removed(places: Places) -> None:
+    text = '{"mcpServers": {"shortlist": {"command": "npx", "args": ["-y", "other"]}}}'
+    file = write(places.home / ".cursor" / "mcp.json", text)
+    for act in (install, uninstall):
+        with pytest.raises(InputError, match="starts something else than shortlist: choose another --name"):
+            act("cursor", places)
+    assert install("cursor", places, name="tools") == "added"
+    assert uninstall("cursor", places, name="tools") == "removed"
+    assert file.read_text() == text
+
+
+def test_folders_that_variables_name_are_passed_on_but_not_to_those_who_share_a_project(tmp_path: Path) -> None:
+    places = at(tmp_path, SHORTLIST_DATA_DIR="/data", SHORTLIST_TOKEN="secret")
+    install("codex", places)
+    entry = tomllib.loads((places.home / ".codex" / "config.toml").read_text())["mcp_servers"]["shortlist"]
+    assert entry["env"] == {"SHORTLIST_DATA_DIR": "/data"}
+    install("claude-code", places, "project")
+    assert "env" not in json.loads((places.project / ".mcp.json").read_text())["mcpServers"]["shortlist"]
+    moved = at(tmp_path, SHORTLIST_DATA_DIR="/elsewhere")
+    for name in ("codex", "cursor", "cursor"):
+        install(name, moved)
+    assert "/elsewhere" in (places.home / ".codex" / "config.toml").read_text()
+
+
+def test_the_command_is_the_one_of_this_environment(tmp_path: Path) -> None:
+    python = str(write(tmp_path / "bin" / "python", ""))
+    assert own_command(at(tmp_path), python) == [python, "-m", "shortlist"]
+    beside = write(tmp_path / "bin" / "shortlist", "")
+    assert own_command(at(tmp_path), python) == [str(beside)]
+    script = write(tmp_path / "bin" / "Scripts" / "shortlist.exe", "")
+    assert own_command(at(tmp_path, "win32"), python) == [str(script)]
+    assert Path(own_command(Places())[0]).is_absolute()
+
+
+def test_another_command_may_be_started(places: Places) -> None:
+    install("cursor", places, command="uvx --from 'shortlist[mcp]' shortlist")
+    entry = json.loads((places.home / ".cursor" / "mcp.json").read_text())["mcpServers"]["shortlist"]
+    assert entry == {"command": "uvx", "args": ["--from", "shortlist[mcp]", "shortlist", "mcp"]}
+    assert uninstall("cursor", places) == "removed"
+    for command in ("", " ", "'open"):
+        with pytest.raises(InputError, match="cannot be read: write it as for a shell"):
+            install("cursor", places, command=command)
+
+
+def test_all_means_the_agents_that_are_here(places: Places) -> None:
+    with pytest.raises(InputError, match="No agent was found on this machine"):
+        agents_named(["all"], "user", places)
+    (places.home / ".cursor").mkdir()
+    (places.home / ".config" / "Claude").mkdir(parents=True)
+    found = Places("linux", places.home, {}, places.project, lambda command: "/bin/x" if command == "codex" else None)
+    assert [agent.name for agent in agents_named(["all"], "user", found)] == ["claude-desktop", "cursor", "codex"]
+    assert [agent.name for agent in agents_named(["vscode", "all"], "project", found)] == ["vscode", "cursor", "codex"]
+    with pytest.raises(InputError, match="no agent 'emacs'; the known ones are claude-code, "):
+        agents_named(["emacs"], "user", places)
+
+
+def test_the_diff_shows_the_change_without_secrets(places: Places) -> None:
+    write(places.home / ".cursor" / "mcp.json", '{\n  "mcpServers": {\n    "a": {"env": {"K": "sk-secret"}}\n  }\n}\n')
+    diff = installing(AGENTS["cursor"], "user", places, command="shortlist").change.diff()
+    assert '-    "a": {"env": {"K": "***"}}\n+    "a": {"env": {"K": "***"}},\n+    "shortlist": {\n' in diff
+    assert "sk-secret" not in diff
+    assert installing(AGENTS["codex"], "user", places).change.diff().startswith(f"--- {os.devnull}\n")
+
+
+class TestOnly:
+    """The other servers of an agent come behind ours, and back."""
+
+    @pytest.fixture
+    def own(self, tmp_path: Path) -> Path:
+        return tmp_path / "config"
+
+    def moves(self, own: Path, places: Places) -> Moves:
+        return Moves(own, places.home)
+
+    def behind(self, own: Path) -> Any:
+        return json.loads((own / "mcp.json").read_text())["mcpServers"]
+
+    def test_servers_are_moved_and_those_that_cannot_be_are_left_with_the_reason(
+        self, own: Path, places: Places, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.delenv("NOT_SET", raising=False)
+        servers: dict[str, Any] = {
+            "git": {"command": "git-mcp", "args": ["x"], "env": {"TOKEN": "secret"}},
+            "keyed": {"type": "http", "url": "https://a.example/mcp", "headers": {"Authorization": "Bearer t"}},
+            "local": {"url": "http://localhost:1/mcp"},
+            "sso": {"url": "https://a.example/mcp"},
+            "asks": {"command": "x", "env": {"K": "${input:key}"}},
+            "unset": {"command": "x", "args": ["${NOT_SET}"]},
+            "off": {"command": "x", "disabled": True},
+        }
+        file = write(places.home / ".cursor" / "mcp.json", json.dumps({"mcpServers": servers}))
+        moves = self.moves(own, places)
+        plan = installing(AGENTS["cursor"], "user", places, moves=moves)
+        assert plan.moved == ["git", "keyed", "local"]
+        assert plan.left.keys() == {"sso", "asks", "unset", "off"}
+        assert plan.left["sso"] == "it may need a sign-in that only the agent can do"
+        assert "'input:key'" in plan.left["asks"]
+        assert "NOT_SET" in plan.left["unset"]
+        assert plan.left["off"] == "it is switched off"
+        for change in [*moves.changes(), plan.change]:
+            assert "secret" not in change.diff()
+            change.apply()
+        assert list(json.loads(file.read_text())["mcpServers"]) == ["sso", "asks", "unset", "off", "shortlist"]
+        assert self.behind(own) == {
+            "git": servers["git"],
+            "keyed": servers["keyed"],
+            "local": servers["local"],
+        }
+        assert {stat.S_IMODE(path.stat().st_mode) for path in own.iterdir()} == {0o600}
+        again = self.moves(own, places)
+        assert installing(AGENTS["cursor"], "user", places, moves=again).action == "unchanged"
+        assert again.changes() == []
+        back = self.moves(own, places)
+        plan = uninstalling(AGENTS["cursor"], "user", places, moves=back)
+        for change in [plan.change, *back.changes()]:
+            change.apply()
+        assert (plan.action, plan.moved) == ("removed", ["git", "keyed", "local"])
+        assert json.loads(file.read_text()) == {"mcpServers": servers}
+        assert self.behind(own) == {}
+
+    def test_what_codex_says_in_its_own_words_is_translated_and_comes_back_as_it_was(
+        self, own: Path, places: Places
+    ) -> None:
+        text = """\
+[mcp_servers.local]
+command = "x"
+tool_timeout_sec = 60
+startup_timeout_sec = 5
+
+[mcp_servers.local.env]
+A = "b"
+
+[mcp_servers.remote]
+url = "https://a.example/mcp"
+http_headers = { X = "y" }
+
+[mcp_servers.keyed]
+url = "https://a.example/mcp"
+bearer_token_env_var = "KEY"
+
+[mcp_servers.odd]
+command = "x"
+experimental_environment = "remote"
+"""
+        file = write(places.home / ".codex" / "config.toml", text)
+        moves = self.moves(own, places)
+        plan = installing(AGENTS["codex"], "user", places, moves=moves)
+        assert plan.left == {
+            "keyed": "Codex hands the variables that it needs to no other server",
+            "odd": "only Codex understands its 'experimental_environment'",
+        }
+        for change in [*moves.changes(), plan.change]:
+            change.apply()
+        assert self.behind(own) == {
+            "local": {"command": "x", "timeout_seconds": 60, "env": {"A": "b"}},
+            "remote": {"url": "https://a.example/mcp", "headers": {"X": "y"}},
+        }
+        back = self.moves(own, places)
+        plan = uninstalling(AGENTS["codex"], "user", places, moves=back)
+        for change in [plan.change, *back.changes()]:
+            change.apply()
+        assert tomllib.loads(file.read_text()) == tomllib.loads(text)
+
+    def test_a_server_that_two_agents_had_stays_until_both_have_it_back(self, own: Path, places: Places) -> None:
+        same = json.dumps({"mcpServers": {"git": {"command": "git-mcp"}}})
+        write(places.home / ".cursor" / "mcp.json", same)
+        write(places.home / ".claude.json", same)
+        write(
+            places.home / ".config/Claude/claude_desktop_config.json", '{"mcpServers": {"git": {"command": "other"}}}'
+        )
+        moves = self.moves(own, places)
+        plans = [
+            installing(AGENTS[name], "user", places, moves=moves)
+            for name in ("cursor", "claude-code", "claude-desktop")
+        ]
+        assert [plan.moved for plan in plans] == [["git"], ["git"], []]
+        assert plans[2].left == {"git": "another server of that name is there already"}
+        for change in [*moves.changes(), *(plan.change for plan in plans)]:
+            change.apply()
+        for name, rest in (("cursor", ["git"]), ("claude-code", [])):
+            back = self.moves(own, places)
+            plan = uninstalling(AGENTS[name], "user", places, moves=back)
+            for change in [plan.change, *back.changes()]:
+                change.apply()
+            assert plan.moved == ["git"]
+            assert list(self.behind(own)) == rest
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a folder is made read-only in another way there")
+def test_nothing_is_left_behind_where_nothing_can_be_written(places: Places) -> None:
+    folder = places.home / ".cursor"
+    write(folder / "mcp.json", "{}")
+    folder.chmod(0o500)
+    try:
+        if os.access(folder, os.W_OK):
+            pytest.skip("this user may write everywhere")
+        with pytest.raises(PermissionError):
+            install("cursor", places)
+        assert [path.name for path in folder.iterdir()] == ["mcp.json"]
+    finally:
+        folder.chmod(0o700)

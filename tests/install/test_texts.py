@@ -1,0 +1,204 @@
+"""One value of a JSON or TOML text is changed, and every other letter stays."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from shortlist.install import jsonc, toml
+
+ENTRY = {"command": "shortlist", "args": ["mcp"]}
+
+
+def test_a_member_is_added_behind_comments_and_in_the_style_of_the_text() -> None:
+    text = """\
+// top
+{
+    "inputs": [], /* none */
+    "servers": {
+        "a": {"command": "x"} // the first
+        // the end
+    }
+}
+"""
+    assert (
+        jsonc.put(text, ["servers", "new"], ENTRY)
+        == """\
+// top
+{
+    "inputs": [], /* none */
+    "servers": {
+        "a": {"command": "x"}, // the first
+        // the end
+        "new": {
+            "command": "shortlist",
+            "args": [
+                "mcp"
+            ]
+        }
+    }
+}
+"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", '{\n  "s": {\n    "new": 1\n  }\n}\n'),
+        ("// nothing yet\n", '// nothing yet\n{\n  "s": {\n    "new": 1\n  }\n}\n'),
+        ("{}", '{\n  "s": {\n    "new": 1\n  }\n}'),
+        ('{"s":{"a":2}}', '{"s":{"a":2, "new": 1}}'),
+        ('{"s": {}, "t": 3}', '{"s": {"new": 1}, "t": 3}'),
+        ('{\n\t"s": {}\n}', '{\n\t"s": {\n\t\t"new": 1\n\t}\n}'),
+        ('{\n  "s": {\n    "a": 2,\n  },\n}', '{\n  "s": {\n    "a": 2,\n    "new": 1,\n  },\n}'),
+        ('{\r\n  "s": {\r\n    "a": 2\r\n  }\r\n}', '{\r\n  "s": {\r\n    "a": 2,\r\n    "new": 1\r\n  }\r\n}'),
+        ('{\n  "s": {"a": 2}\n}', '{\n  "s": {"a": 2, "new": 1}\n}'),
+        ('{\n  "s": { // none\n  }\n}', '{\n  "s": { // none\n    "new": 1\n  }\n}'),
+        ('{\n  "a": 1\n}', '{\n  "a": 1,\n  "s": {\n    "new": 1\n  }\n}'),
+        ('{"s": {"new": "old", "b": 2}} // x', '{"s": {"new": 1, "b": 2}} // x'),
+    ],
+)
+def test_a_value_is_put_into_any_text(before: str, after: str) -> None:
+    assert jsonc.put(before, ["s", "new"], 1) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('{"s": {"new": 1}}', '{"s": {}}'),
+        ('{"s": {"new": 1, "b": 2}}', '{"s": {"b": 2}}'),
+        ('{"s": {"b": 2, "new": 1}}', '{"s": {"b": 2}}'),
+        (
+            '{\n  "s": {\n    "a": 1, // a\n    "new": 1\n    // end\n  }\n}',
+            '{\n  "s": {\n    "a": 1 // a\n    // end\n  }\n}',
+        ),
+        ('{\n  "s": {\n    "new": {\n      "x": []\n    },\n    "b": 2,\n  }\n}', '{\n  "s": {\n    "b": 2,\n  }\n}'),
+        ('{\n  "s": {\n    // about\n    "new": 1\n  }\n}', '{\n  "s": {\n    // about\n  }\n}'),
+    ],
+)
+def test_a_member_is_dropped_from_any_text(before: str, after: str) -> None:
+    assert jsonc.drop(before, ["s", "new"]) == after
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"a": 1', "line 1, column 8: a comma or } was expected"),
+        ('{\n  "a": 1\n  "b": 2\n}', "line 3, column 3: a comma or } was expected"),
+        ('{"a": }', "line 1, column 7: a value was expected"),
+        ("{a: 1}", "line 1, column 2: a name in double quotes was expected"),
+        ('{"a" 1}', "line 1, column 6: a colon was expected"),
+        ('{"a": nope}', "'nope' is no value"),
+        ('{"a": [1 2]}', "line 1, column 10: a comma or ] was expected"),
+        ("{} {}", "line 1, column 4: nothing more was expected"),
+        ("[]", "it is no object but list"),
+        ('{"a": "x}', "a value was expected"),
+        ('{"a": ' * 300 + "1" + "}" * 300, "nested too deeply"),
+    ],
+)
+def test_what_is_wrong_with_a_text_is_told_with_its_place(text: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        jsonc.read(text)
+
+
+def test_a_value_that_is_no_object_is_not_put_into() -> None:
+    with pytest.raises(ValueError, match="'s' is no object"):
+        jsonc.put('{"s": []}', ["s", "new"], 1)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+OBJECTS = st.dictionaries(st.text(max_size=5), JSON, max_size=4)
+
+
+@given(data=OBJECTS, indent=st.sampled_from([None, 2, "\t"]), key=st.text(max_size=5), value=JSON)
+def test_what_is_put_is_there_and_dropping_it_gives_the_text_back(data: Any, indent: Any, key: str, value: Any) -> None:
+    assume(key not in data)
+    text = json.dumps(data, indent=indent, ensure_ascii=False)
+    assert jsonc.read(text) == data
+    longer = jsonc.put(text, [key], value)
+    assert list(json.loads(longer).items()) == [*data.items(), (key, value)]
+    assert jsonc.drop(longer, [key]) == text
+    inside = jsonc.put(longer, [key], {"deep": {}})
+    assert jsonc.read(jsonc.put(inside, [key, "deep", "er"], value))[key] == {"deep": {"er": value}}
+
+
+CONFIG = '''\
+# mine
+model = "o" # stays
+
+[mcp_servers.a] # one
+command = "x"
+args = [
+  "[mcp_servers.shortlist]", # no header
+  ["y"],
+]
+text = """
+[mcp_servers.shortlist]
+"""
+
+[mcp_servers."b c".env]
+K = 'v'
+'''
+TABLE = '\n[mcp_servers.shortlist]\ncommand = "shortlist"\nargs = ["mcp"]\n'
+
+
+def test_a_table_is_added_at_the_end_and_taken_away_again() -> None:
+    path = ["mcp_servers", "shortlist"]
+    assert toml.put(CONFIG, path, ENTRY) == CONFIG + TABLE
+    assert toml.drop(CONFIG + TABLE, path) == CONFIG
+    assert toml.put("", path, ENTRY) == TABLE[1:]
+    assert toml.put("a = 1", path, ENTRY) == "a = 1\n" + TABLE
+    assert toml.put("a = 1\r\n", path, ENTRY) == "a = 1\r\n" + TABLE.replace("\n", "\r\n")
+    assert toml.drop("a = 1\r\n" + TABLE.replace("\n", "\r\n"), path) == "a = 1\r\n"
+
+
+def test_a_table_in_the_middle_is_taken_away_with_what_belongs_to_it() -> None:
+    middle = "[mcp_servers.shortlist]\n# ours\ncommand = 'x'\n\n[mcp_servers.shortlist.env]\nK = 'v' # ours\n\n# of b\n"
+    text = f"[a]\nx = 1\n\n{middle}[b]\ny = 2\n"
+    assert toml.drop(text, ["mcp_servers", "shortlist"]) == "[a]\nx = 1\n\n# of b\n[b]\ny = 2\n"
+
+
+def test_values_in_a_table_are_changed_and_added() -> None:
+    text = "[mcp_servers.shortlist]\ncommand = 'old' # note\nenabled = true\n\n[other]\n"
+    changed = toml.put(text, ["mcp_servers", "shortlist", "command"], "new\\path")
+    assert changed == '[mcp_servers.shortlist]\ncommand = "new\\\\path" # note\nenabled = true\n\n[other]\n'
+    longer = toml.put(changed, ["mcp_servers", "shortlist", "args"], ["mcp"])
+    assert longer == changed.replace("enabled = true\n", 'enabled = true\nargs = ["mcp"]\n')
+    inline = toml.put("[mcp_servers]\nshortlist = { command = 'x' }\n", ["mcp_servers", "shortlist"], ENTRY)
+    assert inline == '[mcp_servers]\nshortlist = { command = "shortlist", args = ["mcp"] }\n'
+    env = toml.put(inline, ["mcp_servers", "shortlist", "env"], {"K": "v"})
+    assert env == inline.replace(" }\n", ', env = { K = "v" } }\n')
+    assert toml.drop(inline, ["mcp_servers", "shortlist"]) == "[mcp_servers]\n"
+    with pytest.raises(ValueError, match=r"'mcp_servers.shortlist' is no table"):
+        toml.put("mcp_servers.shortlist.command = 'x'\n", ["mcp_servers", "shortlist", "args"], [])
+
+
+KEYS = st.text(st.characters(codec="utf-8", exclude_categories=["C"]), min_size=1, max_size=6)
+STRINGS = st.text(st.characters(codec="utf-8", exclude_categories=["C"]), max_size=8)
+
+
+@given(
+    tables=st.dictionaries(KEYS, st.dictionaries(KEYS, STRINGS | st.lists(STRINGS), max_size=3), max_size=4), key=KEYS
+)
+def test_tables_are_put_and_dropped_whatever_they_are_called(tables: dict[str, Any], key: str) -> None:
+    assume(key not in tables)
+    text = ""
+    for name, values in tables.items():
+        text = toml.put(text, ["servers", name], values)
+    assert tomllib.loads(text) == ({"servers": tables} if tables else {})
+    longer = toml.put(text, ["servers", key], ENTRY)
+    assert tomllib.loads(longer) == {"servers": {**tables, key: ENTRY}}
+    assert toml.drop(longer, ["servers", key]) == text
+    for name in tables:
+        longer = toml.drop(longer, ["servers", name])
+    assert tomllib.loads(longer) == {"servers": {key: ENTRY}}

@@ -1,0 +1,34 @@
+"""Which corpora agents are served."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import shortlist
+from shortlist.mcp.collection import Stored
+from shortlist.server.catalog_store import Served
+from shortlist.server.routes.corpora_routes import Shelf
+from shortlist.server.routes.mcp_routes import Shelved
+from shortlist.server.service_settings import Settings
+from shortlist.sources.projects import project_index
+
+
+def test_b1_agents_are_served_the_index_of_their_project_and_none_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = []
+    for project in ("one", "two"):
+        (tmp_path / project).mkdir()
+        monkeypatch.chdir(tmp_path / project)
+        Path("a.txt").write_text(f"The lamp of project {project}.")
+        shortlist.ingest("a.txt")[0].close()
+        names.append(project_index())
+    shortlist.ingest("a.txt", "documents")[0].close()
+    one, two = names
+    assert Stored().names() == ["documents", two]
+    assert Stored([one]).names() == [one]
+    served = Served(Settings())
+    assert Shelved(Shelf(served, None), all_stored=True).names() == ["catalog", "documents", two]
+    served.close()

@@ -1,0 +1,98 @@
+"""The blocks of docs/mcp.md run and print what it shows, and its numbers are those of the code."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.context import _tokens, make_servers
+from shortlist.cli import run
+from shortlist.mcp import agent_server
+from shortlist.mcp.gateway import dispatch, tool_checks, upstream
+from shortlist.mcp.gateway.gateway_config import Configuration
+from shortlist.mcp.tool_definitions import DEFINITIONS
+from shortlist.sources.mcp_servers import mcp_client as source
+from shortlist.sources.mcp_servers import mcp_transport
+from tests.mcp.conftest import WEATHER, Servers
+from tests.mcp.test_process import environment
+from tests.server.conftest import Service
+
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text("utf-8")
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", DOCUMENT, re.MULTILINE | re.DOTALL)
+PROSE = " ".join(DOCUMENT.split())
+
+
+def test_every_block_runs_and_prints_what_is_shown(
+    servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ours, theirs = (json.loads(block) for language, block in BLOCKS if language == "json")
+    (tmp_path / "agent.json").write_text(json.dumps(ours))
+    assert Configuration([tmp_path / "agent.json"]).read().servers == ()  # our own entry does not count
+    assert theirs["mcpServers"]["team"]["url"].startswith("https://")
+    servers.add("weather", WEATHER)
+    servers.entries["weather"] = theirs["mcpServers"]["weather"] | servers.entries["weather"]
+    servers.write()
+    (server,) = Configuration([servers.config]).read().servers
+    assert (server.seconds, server.allow, server.deny) == (120, ("get_*",), ("get_raw_*",))
+
+    service = Service(tmp_path)
+    try:
+        printed = ""
+        for language, block in BLOCKS:
+            if language == "python":
+                code = block.replace(
+                    'command="shortlist", args=[', f"command={sys.executable!r}, env=ENVIRONMENT, args=["
+                )
+                code = code.replace('["mcp"', '["-m", "shortlist", "mcp"').replace("http://localhost:9200", service.url)
+                output = io.StringIO()
+                names: dict[str, Any] = {"ENVIRONMENT": environment()}
+                with contextlib.redirect_stdout(output):
+                    exec(compile(code, "docs/mcp.md", "exec"), names)
+                printed = output.getvalue()
+            elif language == "text":
+                assert printed == block
+            elif language == "sh":
+                for line in block.splitlines():
+                    program, *arguments = shlex.split(line)
+                    assert program == "shortlist"
+                    capsys.readouterr()
+                    assert run(arguments) == 0, capsys.readouterr()
+                    printed = capsys.readouterr().out
+            elif language == "console":
+                command, *lines, question = block.splitlines()
+                helper = {"command": "npx", "args": ["-y", "helper-server", "--access-token", "abc"]}
+                helper["env"] = {"API_KEY": "${HELPER_KEY}"}  # type: ignore[assignment]
+                (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"helper": helper}}))
+                assert run(shlex.split(command)[2:]) == 1  # since no one can be asked here
+                assert capsys.readouterr().out.splitlines() == lines
+                assert question.startswith("Trust what is shown above, exactly as it is now?")
+    finally:
+        service.end()
+
+
+def test_the_numbers_in_the_text_are_those_of_the_code(tmp_path: Path) -> None:
+    counted = _tokens(make_servers(tmp_path)[1])
+    ours, theirs = counted["tokens of our tool definitions"], counted["tokens of all schemas upstream"]
+    assert f"They cost {ours:,} tokens" in PROSE
+    assert f"cost {theirs:,}: {counted['ratio']} times as many" in PROSE
+    assert f"older than a day, {['four'][dispatch.STARTED_AT_ONCE - 4]} servers at a time" in PROSE
+    assert dispatch.OUTDATED == 24 * 3600
+    assert f"waits up to {dispatch.FIRST_LIST:g} seconds" in PROSE
+    assert f"after {upstream.MOST_FAILURES} failures in a row" in PROSE
+    assert (upstream.FIRST_PAUSE, upstream.LIST_AGAIN) == (1, 60)
+    seconds = (upstream.START_SECONDS, upstream.CALL_SECONDS, agent_server.FIND_SECONDS, agent_server.ASK_SECONDS)
+    assert "{:g} seconds to start, {:g} for a call, {:g} for a search, {:g} for an answer".format(*seconds) in PROSE
+    assert f"{mcp_transport.LONGEST_LINE >> 20} MiB for a message" in PROSE
+    assert f"{tool_checks.LARGEST:,} characters for a tool's definition and for a result" in PROSE
+    assert tool_checks.LARGEST == agent_server.LONGEST_RESULT
+    assert f"{source.MOST_ENTRIES:,} tools for a server" in PROSE
+    assert f"a schema deeper than {tool_checks.DEEPEST} levels" in PROSE
+    assert [f"`{definition['name']}`" for definition in DEFINITIONS] == re.findall(r"^\| (`\w+`) \|", DOCUMENT, re.M)

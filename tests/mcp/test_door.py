@@ -1,0 +1,316 @@
+"""What an agent sees and gets: six tools that never change, answers with reasons, errors that it can act on."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client, MCPError
+from mcp_types import Tool
+
+import shortlist
+from bench.context import count_tokens
+from shortlist import REFUSAL
+from shortlist.mcp.agent_server import Door, make_server
+from shortlist.mcp.collection import Collection, Stored
+from shortlist.mcp.gateway.dispatch import Gateway
+from shortlist.mcp.tool_definitions import DEFINITIONS
+from shortlist.search.agent_actions import LONGEST_READ
+from tests.mcp.conftest import INVOICE, TEXT, WEATHER, Agent, Servers, said, tool, with_agent
+
+ACTS = ["discover", "read", "call_read", "call", "ask", "status"]
+
+
+def written(tools: list[Tool]) -> str:
+    return json.dumps([one.model_dump(by_alias=True, exclude_none=True, mode="json") for one in tools])
+
+
+@pytest.fixture
+def handbook(tmp_path: Path) -> str:
+    folder = tmp_path / "handbook"
+    folder.mkdir()
+    (folder / "leave.md").write_text(
+        "# Leave\n\nEmployees have 28 days of leave a year.\n\n# Notice\n\nThree months.\n"
+    )
+    (folder / "long.md").write_text("".join(f"Paragraph {n} tells of the canteen.\n\n" for n in range(2000)))
+    shortlist.build(shortlist.CorpusSource.from_files(folder), "handbook").close()
+    return "handbook"
+
+
+@pytest.fixture
+def skill(tmp_path: Path) -> Path:
+    folder = tmp_path / ".claude" / "skills" / "deploy"
+    folder.mkdir(parents=True)
+    (folder / "check.sh").write_text("true\n")
+    (folder / "SKILL.md").write_text("---\nname: deploy\ndescription: Bring a release to production.\n---\n\nRun it.\n")
+    return folder
+
+
+# What it sees
+
+
+def test_the_tools_are_six_and_the_same_to_the_byte_whatever_is_upstream(servers: Servers) -> None:
+    async def listed(agent: Agent) -> str:
+        before = written((await agent.client.list_tools()).tools)
+        await agent("discover", query="anything")
+        tools = (await agent.client.list_tools(cache_mode="bypass")).tools
+        assert [one.name for one in tools] == ACTS
+        assert written(tools) == before
+        return before
+
+    alone = with_agent(Gateway(home=Path("home")), listed)
+    servers.add("weather", WEATHER)
+    servers.add("billing", INVOICE)
+    assert with_agent(servers.gateway(), listed) == alone == json.dumps(list(DEFINITIONS))
+
+
+def test_the_tools_have_hints_and_output_schemas_and_cost_few_tokens() -> None:
+    tools = [Tool.model_validate(definition) for definition in DEFINITIONS]
+    assert {one.name for one in tools if one.annotations and one.annotations.read_only_hint} == {*ACTS} - {"call"}
+    assert all(one.output_schema and one.output_schema["type"] == "object" for one in tools)
+    assert count_tokens(written(tools)) <= 1_100
+
+
+def test_the_instructions_sum_up_what_is_there_and_are_short(servers: Servers, handbook: str, skill: Path) -> None:
+    servers.add("weather", WEATHER, tool("get_tide", "When the sea is high."))
+    servers.add("billing", INVOICE)
+    with_agent(servers.gateway(), lambda agent: agent("status"))
+
+    async def told(agent: Agent) -> str:
+        return agent.client.instructions or ""
+
+    with_agent(servers.gateway(), lambda agent: agent("discover", query="anything"))
+    instructions = with_agent(servers.gateway(), told)
+    assert instructions.startswith(
+        "Here are 3 tools of 2 servers (weather 2, billing 1), 1 skill, 2 documents (handbook 2)."
+    )
+    assert count_tokens(instructions) < 150
+
+
+# discover
+
+
+def test_what_fits_comes_with_the_reason_and_what_it_takes_to_call_it(servers: Servers) -> None:
+    servers.add("weather", WEATHER)
+    servers.add("billing", INVOICE)
+    answer = with_agent(servers.gateway(), lambda agent: agent("discover", query="will it rain in the city"))
+    (item,) = answer["results"]
+    assert (item["id"], item["corpus"], item["kind"]) == ("weather/get_forecast", "mcp", "tool")
+    assert item["text"] == WEATHER["description"]
+    assert item["input_schema"] == WEATHER["inputSchema"]
+    assert not answer["abstained"]
+    assert "Kept 1 of" in answer["reason"]
+
+
+def test_where_nothing_fits_that_is_said_with_near_misses(servers: Servers) -> None:
+    servers.add("weather", WEATHER)
+    answer = with_agent(servers.gateway(), lambda agent: agent("discover", query="xylqz"))
+    assert answer["abstained"]
+    assert answer["results"] == []
+    assert answer["reason"]
+
+
+def test_tools_skills_and_documents_are_found_together_or_apart(servers: Servers, handbook: str, skill: Path) -> None:
+    servers.add("weather", WEATHER)
+
+    async def talk(agent: Agent) -> None:
+        assert await agent.found("how many days of leave a year") == ["leave.md"]
+        assert await agent.found("bring a release to production") == ["deploy"]
+        assert await agent.found("bring a release to production", kind="tool") == []
+        assert await agent.found("rain in the city", kind="tool") == ["weather/get_forecast"]
+        assert await agent.found("days of leave", kind="document") == ["leave.md"]
+        assert len(await agent.found("canteen leave release rain", limit=1)) <= 1
+        for wrong in ({"kind": "prompt"}, {"limit": 0}, {"limit": "many"}, {"query": " "}, {"top": 3}):
+            sentence = await agent.error("discover", **({"query": "leave"} | wrong))
+            assert next(iter(wrong)) in sentence
+
+    with_agent(servers.gateway(), talk)
+
+
+def test_a_corpus_that_is_damaged_is_told_of_and_the_others_are_searched(servers: Servers, handbook: str) -> None:
+    from shortlist.index.corpus_paths import corpus_dir
+
+    servers.add("weather", WEATHER)
+    (corpus_dir(handbook) / "corpus.db").write_bytes(b"no database at all" * 100)
+
+    async def talk(agent: Agent) -> None:
+        assert await agent.found("rain in the city") == ["weather/get_forecast"]
+        (row,) = [row for row in (await agent("status"))["corpora"] if row["name"] == handbook]
+        assert row["problem"]
+
+    with_agent(servers.gateway(), talk)
+
+
+# read
+
+
+def test_one_item_is_shown_in_full_in_part_or_with_its_neighbours(servers: Servers, handbook: str, skill: Path) -> None:
+    servers.add("weather", WEATHER)
+
+    async def talk(agent: Agent) -> None:
+        await agent("discover", query="rain")
+        shown = await agent("read", id="get_forecast")
+        assert json.loads(shown["text"]) == WEATHER
+        shown = await agent("read", id="deploy")
+        assert (shown["kind"], shown["files"]) == ("skill", ["check.sh"])
+        assert "Run it." in shown["text"]
+        first = await agent("read", id="long.md", corpus=handbook)
+        assert first["next_offset"] == len(first["text"]) == LONGEST_READ
+        second = await agent("read", id="long.md", offset=first["next_offset"])
+        assert second["text"] in (Path("handbook") / "long.md").read_text()
+        (hit,) = (await agent("discover", query="Paragraph 1234 tells", kind="document", limit=1))["results"]
+        near = await agent("read", id="long.md", locator=hit["locator"])
+        assert "Paragraph 1234 tells" in near["text"]
+        assert len(near["text"]) < 5_000
+
+    with_agent(servers.gateway(), talk)
+
+
+def test_what_cannot_be_read_is_said_with_what_may_be_meant(servers: Servers, handbook: str) -> None:
+    servers.add("weather", WEATHER)
+    mapping = {"leave.md": "the same id in another corpus"}
+    shortlist.build(mapping, "other").close()
+
+    async def talk(agent: Agent) -> None:
+        await agent("discover", query="rain")
+        assert "Did you mean 'weather/get_forecast'?" in await agent.error("read", id="get_forcast")
+        assert "in several corpora: handbook, other" in await agent.error("read", id="leave.md")
+        assert (await agent("read", id="leave.md", corpus="other"))["text"] == "the same id in another corpus"
+        assert "Did you mean 'handbook'?" in await agent.error("read", id="leave.md", corpus="handbok")
+        assert "no passage" in await agent.error("read", id="leave.md", corpus=handbook, locator="page=9")
+        assert "offset" in await agent.error("read", id="long.md", offset=-1)
+        assert "'corpus' is a text, not [1]" in await agent.error("read", id="long.md", corpus=[1])
+        assert "read needs 'id'" in await agent.error("read")
+
+    with_agent(servers.gateway(), talk)
+
+
+# call
+
+
+def test_a_call_goes_through_and_its_result_comes_back_as_it_is(servers: Servers) -> None:
+    servers.add("one", tool("structured"), tool("fail"), tool("large"), tool("break"), tool("refuse"))
+
+    async def talk(agent: Agent) -> None:
+        assert await agent("call", tool="structured") == {
+            "tool": "one/structured",
+            "text": '{"sum": 3}',
+            "result": {"sum": 3},
+        }
+        failed = await agent.client.call_tool("call", {"tool": "fail"})
+        assert (failed.is_error, said(failed)) == (True, "the shelf is empty")
+        assert (await agent.call("large")).endswith("(200,000 more characters were cut off)")
+        assert "what is no result" in await agent.error("call", tool="break")
+        assert "one refuses: no, for the key is None" in await agent.error("call", tool="refuse")
+        assert await agent.call("structured")  # and the server is still the same
+
+    with_agent(servers.gateway(), talk)
+
+
+def test_arguments_are_checked_before_the_server_is_even_started(servers: Servers) -> None:
+    weather = servers.add("weather", WEATHER)
+    with_agent(servers.gateway(), lambda agent: agent.found("forecast"))
+
+    async def talk(agent: Agent) -> None:
+        sentence = await agent.error("call", tool="get_forecast", arguments={"citty": "Ghent"})
+        assert "'city' is missing. You wrote 'citty'." in sentence
+        assert '"required": ["city"]' in sentence
+        assert "'city' is of type string, not 5." in await agent.error(
+            "call", tool="get_forecast", arguments={"city": 5}
+        )
+        assert len(weather.starts) == 1  # that of the first list
+        assert "call runs found tools" in await agent.error("weather/get_forecast", city="Ghent")
+
+    with_agent(servers.gateway(), talk)
+
+
+def test_arguments_may_be_the_json_text_of_an_object(servers: Servers) -> None:
+    servers.add("weather", WEATHER)
+
+    async def talk(agent: Agent) -> Any:
+        answer = await agent("call", tool="get_forecast", arguments='{"city": "Ghent"}')
+        assert "not valid JSON" in await agent.error("call", tool="get_forecast", arguments="{city")
+        assert "are an object, not [1]" in await agent.error("call", tool="get_forecast", arguments=[1])
+        return answer["text"]
+
+    assert with_agent(servers.gateway(), talk) == 'get_forecast {"city": "Ghent"}'
+
+
+# ask, status, resources
+
+
+def test_a_question_is_answered_from_documents_with_their_sources_or_refused(servers: Servers, handbook: str) -> None:
+    servers.add("weather", tool("leave", "Employees have 99 days of leave a year.", x=TEXT))
+
+    async def talk(agent: Agent) -> None:
+        answer = await agent("ask", question="How many days of leave do employees have a year?")
+        assert "28 days" in answer["answer"]
+        assert not answer["refused"]
+        assert any(source["source"].endswith("leave.md") for source in answer["sources"])
+        refused = await agent("ask", question="Who painted the Sistine Chapel?", corpus=handbook)
+        assert (refused["refused"], refused["answer"]) == (True, REFUSAL)
+
+    with_agent(servers.gateway(), talk)
+
+
+def test_without_documents_a_question_says_how_to_add_some(servers: Servers) -> None:
+    servers.add("weather", WEATHER)
+    sentence = with_agent(servers.gateway(), lambda agent: agent.error("ask", question="Why?"))
+    assert "shortlist ingest" in sentence
+
+
+def test_skills_are_resources_page_by_page_and_documents_too_by_their_template(
+    servers: Servers, handbook: str, tmp_path: Path
+) -> None:
+    for number in range(60):
+        folder = tmp_path / ".claude" / "skills" / f"skill-{number:02}"
+        folder.mkdir(parents=True)
+        (folder / "SKILL.md").write_text(
+            f"---\nname: s {number:02}\ndescription: Does {number}.\n---\n\nStep {number}.\n"
+        )
+    servers.add("weather", WEATHER)
+
+    async def talk(agent: Agent) -> None:
+        first = await agent.client.list_resources()
+        second = await agent.client.list_resources(cursor=first.next_cursor)
+        assert (len(first.resources), len(second.resources), second.next_cursor) == (50, 10, None)
+        one = first.resources[0]
+        assert (one.uri, one.name, one.description) == ("shortlist://skills/s%2000", "s 00", "Does 0.")
+        (body,) = (await agent.client.read_resource(one.uri)).contents
+        assert "Step 0." in getattr(body, "text", "")
+        (template,) = (await agent.client.list_resource_templates()).resource_templates
+        assert template.uri_template == "shortlist://{corpus}/{+id}"
+        (page,) = (await agent.client.read_resource("shortlist://handbook/leave.md")).contents
+        assert "28 days" in getattr(page, "text", "")
+        for wrong in ("shortlist://handbook/none.md", "file:///etc/passwd", "shortlist://handbook"):
+            with pytest.raises(MCPError):
+                await agent.client.read_resource(wrong)
+        with pytest.raises(MCPError, match="no cursor"):
+            await agent.client.list_resources(cursor="x")
+
+    with_agent(servers.gateway(), talk)
+
+
+def test_an_error_of_our_own_is_a_sentence_and_no_secret(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> Any:
+        raise RuntimeError("with details that are nobody's business")
+
+    servers.add("weather", WEATHER)
+    monkeypatch.setattr(Collection, "corpora", fail)
+    sentence = with_agent(servers.gateway(), lambda agent: agent.error("discover", query="rain"))
+    assert sentence == "Something unexpected went wrong in discover (RuntimeError)."
+
+
+def test_both_ages_of_the_protocol_are_spoken(servers: Servers) -> None:
+    servers.add("weather", WEATHER)
+
+    async def version(mode: Any) -> str:
+        door = Door(Collection(servers.gateway(), Stored()), lambda: None)
+        async with Client(make_server(door), mode=mode) as client:
+            assert (await Agent(client).found("rain in the city")) == ["weather/get_forecast"]
+            return client.protocol_version
+
+    assert asyncio.run(version("legacy")) < asyncio.run(version("auto"))

@@ -1,0 +1,155 @@
+"""Every corpus over HTTP: the catalog, and those that this user has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+import shortlist
+from tests.server.conftest import Make
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> str:
+    folder = tmp_path / "notes"
+    (folder / "documents").mkdir(parents=True)
+    (folder / "tea.md").write_text("# Tea\n\nHow to brew green tea.")
+    (folder / "documents" / "coffee.md").write_text("# Coffee\n\nHow to grind beans.")
+    shortlist.register("notes", "files", root=folder, embedder="none")
+    shortlist.build("notes").close()
+    return "notes"
+
+
+def test_all_known_corpora_are_listed_and_the_catalog_first(client: TestClient, notes: str) -> None:
+    rows = client.get("/v1/corpora").json()["corpora"]
+    assert [row["name"] for row in rows] == ["catalog", "mcp", "notes", "packages", "skills"]
+    by_name = {row["name"]: row for row in rows}
+    assert (by_name["catalog"]["documents"], by_name["catalog"]["embedder"]) == (3, "none")
+    assert (by_name["notes"]["documents"], by_name["notes"]["kind"], by_name["notes"]["built"]) == (2, "files", True)
+    assert (by_name["skills"]["built"], by_name["skills"]["documents"]) == (False, None)
+
+
+def test_only_named_corpora_are_served_if_some_are_named(make: Make, notes: str) -> None:
+    client = make(server__corpora=["notes"])
+    assert [row["name"] for row in client.get("/v1/corpora").json()["corpora"]] == ["catalog", "notes"]
+    assert client.post("/v1/corpora/skills/search", json={"query": "x"}).status_code == 404
+    assert client.post("/v1/corpora/notes/search", json={"query": "tea"}).status_code == 200
+
+
+def test_a_corpus_that_was_never_built_is_not_built_by_a_request(client: TestClient) -> None:
+    answer = client.post("/v1/corpora/packages/search", json={"query": "x"})
+    assert answer.status_code == 409
+    assert "shortlist build packages" in answer.json()["detail"]
+
+
+def test_an_unknown_name_is_404_with_the_nearest(client: TestClient, notes: str) -> None:
+    answer = client.post("/v1/corpora/note/search", json={"query": "x"})
+    assert answer.status_code == 404
+    assert "Did you mean 'notes'?" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("corpus", ["catalog", "notes"])
+def test_search_answers_what_the_function_answers(client: TestClient, notes: str, corpus: str) -> None:
+    asked: dict[str, Any] = {"query": "green tea parcel", "mode": "lexical", "k": 2}
+    answer = client.post(f"/v1/corpora/{corpus}/search", json=asked).json()
+    if corpus == "notes":
+        with shortlist.open_corpus("notes") as opened:
+            assert answer == shortlist.search(opened, **asked).to_dict()
+    assert [hit["id"] for hit in answer["hits"]] == [{"catalog": "track", "notes": "tea.md"}[corpus]]
+    assert (answer["query"], answer["mode"]) == ("green tea parcel", "lexical")
+
+
+def test_a_filter_is_heeded(client: TestClient) -> None:
+    asked = {"query": "a payment, a parcel, an invoice", "filter": {"access": "read"}}
+    assert [hit["id"] for hit in client.post("/v1/corpora/catalog/search", json=asked).json()["hits"]] == ["track"]
+
+
+def test_dense_without_vectors_is_told(client: TestClient) -> None:
+    answer = client.post("/v1/corpora/catalog/search", json={"query": "x", "mode": "dense"})
+    assert answer.status_code == 422
+    assert "no vectors" in answer.json()["detail"]
+
+
+def test_with_an_embedder_the_catalog_is_searched_by_meaning_too(make: Make) -> None:
+    client = make(documents__embedder="light")
+    for mode in ("auto", "dense", "hybrid"):
+        answer = client.post("/v1/corpora/catalog/search", json={"query": "parcel shipment", "mode": mode}).json()
+        assert answer["hits"][0]["id"] == "track"
+        assert "dense" in answer["hits"][0]["signals"]
+    client.post("/documents", json={"id": "tea", "title": "Tea", "content": "brew green tea"})
+    assert client.post("/v1/corpora/catalog/search", json={"query": "green tea"}).json()["hits"][0]["id"] == "tea"
+    assert client.get("/status").json()["index"]["embedder"].startswith("light")
+
+
+def test_discover_tells_every_candidate_which_were_chosen_and_where_the_line_is(client: TestClient) -> None:
+    asked = {"query": "refund a payment by invoice", "mode": "lexical", "strategy": "rel_threshold", "rel": 0.5}
+    answer = client.post("/v1/corpora/catalog/discover", json=asked | {"level": "body"}).json()
+    scores = {hit["id"]: hit["score"] for hit in answer["candidates"]}
+    assert answer["line"] == pytest.approx(0.5 * scores["refund"])
+    assert {hit["id"]: hit["selected"] for hit in answer["candidates"]} == {
+        id: score >= answer["line"] for id, score in scores.items()
+    }
+    assert answer["candidates"][0]["text"] == "Send money back to a card."
+    assert answer["results"][0]["body"] == "Send money back to a card."
+    assert (answer["abstained"], answer["reason"][:4]) == (False, "Kept")
+
+
+def test_discover_abstains_below_a_floor_which_is_the_line(client: TestClient) -> None:
+    asked = {"query": "parcel", "mode": "lexical", "min_score": 50}
+    answer = client.post("/v1/corpora/catalog/discover", json=asked).json()
+    assert (answer["abstained"], answer["results"], answer["line"]) == (True, [], 50)
+    assert [hit["selected"] for hit in answer["candidates"]] == [False]
+    asked |= {"min_score": "auto"}  # nothing was calibrated
+    assert client.post("/v1/corpora/catalog/discover", json=asked).json()["abstained"] is False
+
+
+def test_disclose_shows_documents_by_id(client: TestClient, notes: str) -> None:
+    shown = client.post("/v1/corpora/notes/disclose", json={"ids": ["tea.md"]}).json()["documents"]
+    assert [(item["id"], item["body"], item["stale"]) for item in shown] == [
+        ("tea.md", "# Tea\n\nHow to brew green tea.", False)
+    ]
+    answer = client.post("/v1/corpora/notes/disclose", json={"ids": ["tea.md", "milk.md"]})
+    assert (answer.status_code, "milk.md" in answer.json()["detail"]) == (404, True)
+
+
+def test_documents_of_a_corpus_are_listed_read_added_and_deleted(client: TestClient, notes: str) -> None:
+    base = "/v1/corpora/notes/documents"
+    assert client.get(base).json()["count"] == 2
+    assert client.get(f"{base}/documents/coffee.md").json()["title"] == "Coffee"
+    one = {"id": "milk", "title": "Milk", "content": "Pour."}
+    assert client.post(base, json={"documents": [one]}).json()["count"] == 3
+    assert client.get(f"{base}/milk").json() == {**one, "keywords": [], "metadata": {}}
+    assert client.delete(f"{base}/milk").json()["count"] == 2
+    assert client.delete(f"{base}/milk").status_code == 404
+    assert client.delete(f"{base}/documents/coffee.md").json()["count"] == 1
+
+
+def test_a_corpus_with_a_path_for_a_name_can_be_asked(client: TestClient, tmp_path: Path, notes: str) -> None:
+    name = f"docs:{tmp_path / 'notes'}"
+    shortlist.build(name, embedder="none").close()
+    encoded = name.replace("/", "%2F")
+    assert client.post(f"/v1/corpora/{encoded}/search", json={"query": "tea"}).json()["hits"][0]["id"] == "tea.md"
+    assert client.get(f"/v1/corpora/{encoded}/documents/documents%2Fcoffee.md").json()["title"] == "Coffee"
+
+
+def test_the_catalog_is_the_same_below_v1_as_above(client: TestClient) -> None:
+    client.delete("/v1/corpora/catalog/documents/refund")
+    client.post("/v1/corpora/catalog/documents", json={"documents": [{"id": "n", "title": "N", "content": "new one"}]})
+    assert [document["id"] for document in client.get("/documents").json()["documents"]] == ["track", "invoice", "n"]
+
+
+def test_e5_a_document_that_was_added_over_http_cannot_point_into_the_folder_of_the_service(
+    client: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "secret.txt").write_text("secret", "utf-8")
+    monkeypatch.chdir(tmp_path)
+    one = {"id": "n", "title": "N", "content": "a rare word", "metadata": {"path": "secret.txt"}}
+    client.post("/v1/corpora/catalog/documents", json={"documents": [one]})
+    (shown,) = client.post("/v1/corpora/catalog/disclose", json={"ids": ["n"]}).json()["documents"]
+    asked = {"query": "rare word", "mode": "lexical", "level": "body"}
+    (found,) = client.post("/v1/corpora/catalog/discover", json=asked).json()["results"]
+    for item in (shown, found):
+        assert (item["body"], "outside" in item["note"]) == ("a rare word", True)

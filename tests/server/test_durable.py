@@ -1,0 +1,192 @@
+"""What was changed over HTTP survives; the document file is taken as what it says anew."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from shortlist import SourceError
+from tests.server.conftest import TOOLS, Make, ids, write_catalog
+
+NEW = {"id": "new", "title": "New tool", "content": "Brings something new."}
+
+
+def test_a_deleted_document_stays_deleted_although_the_file_holds_it(make: Make, catalog: Path) -> None:
+    before = catalog.read_bytes()
+    make().delete("/documents/refund")
+    client = make()
+    assert ids(client.get("/documents")) == ["track", "invoice"]
+    assert ids(client.post("/retrieve", json={"query": "refund"})) == []
+    client.post("/reload")
+    assert ids(client.get("/documents")) == ["track", "invoice"]
+    assert catalog.read_bytes() == before
+
+
+def test_a_deleted_document_comes_back_when_its_entry_changes_when_it_is_added_or_by_the_file_as_it_is(
+    make: Make, catalog: Path
+) -> None:
+    client = make()
+    client.delete("/documents/refund")
+    write_catalog(catalog, [TOOLS[0] | {"content": "Otherwise."}, *TOOLS[1:]])
+    assert client.post("/documents/reload").json()["added"] == 1
+    client.delete("/documents/refund")
+    client.post("/documents", json=TOOLS[0])
+    assert "refund" in ids(client.get("/documents"))
+    client.delete("/documents/refund")
+    client.post("/index", json={"from_file": True})
+    assert "refund" in ids(make().get("/documents"))
+
+
+def test_documents_added_and_changed_over_http_survive_a_restart(make: Make) -> None:
+    client = make()
+    client.post("/documents", json=[NEW, TOOLS[1] | {"title": "Find a parcel"}])
+    client = make()
+    assert ids(client.get("/documents")) == ["refund", "track", "invoice", "new"]
+    assert ids(client.post("/retrieve", json={"query": "something new"})) == ["new"]
+    assert client.get("/v1/corpora/catalog/documents/track").json()["title"] == "Find a parcel"
+
+
+def test_only_what_the_file_changed_is_applied(make: Make, catalog: Path) -> None:
+    client = make()
+    client.post("/documents", json=[NEW, TOOLS[1] | {"title": "Mine"}])
+    client.delete("/documents/invoice")
+    write_catalog(catalog, [TOOLS[1], TOOLS[2], {"id": "fresh", "title": "Fresh", "content": "From the file."}])
+    answer = make().get("/documents").json()["documents"]
+    assert {document["id"]: document["title"] for document in answer} == {
+        "track": "Mine",  # changed here, not in the file
+        "new": "New tool",  # only here
+        "fresh": "Fresh",  # new in the file; refund is gone from it, invoice was deleted here
+    }
+
+
+def test_everything_replaced_stays_replaced(make: Make) -> None:
+    make().post("/index", json={"documents": [NEW]})
+    assert ids(make().get("/documents")) == ["new"]
+
+
+@pytest.mark.parametrize(
+    "broken", ['{"documents": [', '{"documents": [{"id": "x"}]}', '{"other": 1}', '{"documents": [1]}', "\udcff"]
+)
+def test_a_broken_file_changes_nothing_and_is_told(make: Make, catalog: Path, broken: str) -> None:
+    client = make()
+    catalog.write_text(broken, "utf-8", errors="surrogateescape")
+    answer = client.post("/reload")
+    assert answer.status_code == 409
+    assert "tools.json" in answer.json()["detail"]
+    assert "3 documents" in answer.json()["detail"]
+    status = client.get("/status").json()
+    assert (status["status"], status["problem"], status["documents"]) == ("degraded", answer.json()["detail"], 3)
+    client = make()  # also where the service starts with it
+    assert client.get("/documents").json()["count"] == 3
+    assert client.get("/status").json()["status"] == "degraded"
+    write_catalog(catalog, TOOLS[:1])
+    assert client.post("/reload").json()["removed"] == 2
+    assert client.get("/status").json()["status"] == "ok"
+
+
+def test_a_named_file_that_is_missing_is_an_error_when_there_is_nothing_to_keep(make: Make, tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"nothing\.yaml"):
+        make(documents__source=str(tmp_path / "nothing.yaml"))
+
+
+def test_a_file_that_nobody_named_need_not_be_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from shortlist.server.application import create_app
+    from shortlist.server.service_settings import load_settings
+
+    monkeypatch.chdir(tmp_path)
+    with TestClient(create_app(load_settings(environment={})), base_url="http://localhost") as client:
+        assert client.get("/documents").json()["count"] == 0
+        assert client.get("/document-files").json()["files"] == []
+        assert client.post("/reload").status_code == 409
+
+
+def test_settings_changed_over_http_survive_until_the_configuration_says_something_new(make: Make) -> None:
+    make().post("/settings", json={"temperature": 3})
+    assert make().get("/settings").json()["temperature"] == 3.0
+    client = make(bm25s__llm_tools_cutoff=20)  # about another setting
+    assert client.get("/settings").json() == {"temperature": 3.0, "ignore_zero": True, "llm_tools_cutoff": 20.0}
+    configured = {row["key"]: row["origin"] for row in client.get("/status").json()["configuration"]}
+    assert configured["bm25s.temperature"] == "POST /settings"
+    assert make(bm25s__temperature=1).get("/settings").json()["temperature"] == 1.0
+
+
+def test_a_switched_file_survives_a_restart_with_what_was_changed_in_it(make: Make, catalog: Path) -> None:
+    write_catalog(catalog.parent / "other.json", [NEW])
+    client = make()
+    client.delete("/documents/refund")
+    client.post("/settings", json={"temperature": 3})
+    switched = client.post("/switch-document-file", json={"file": "other.json"}).json()
+    assert (switched["success"], switched["count"]) == (True, 1)
+    assert client.get("/settings").json()["temperature"] == 3.0
+    client.post("/documents", json=TOOLS[0] | {"id": "beside"})
+    client = make()
+    assert ids(client.get("/documents")) == ["new", "beside"]
+    files = {row["file"]: row["current"] for row in client.get("/document-files").json()["files"]}
+    assert files == {"other.json": True, "tools.json": False}
+    client.post("/switch-document-file", json={"file": "tools.json"})
+    assert ids(make().get("/documents")) == ["track", "invoice"]
+
+
+def test_a_switch_to_a_broken_file_changes_nothing(make: Make, catalog: Path) -> None:
+    (catalog.parent / "broken.yaml").write_text("documents: [")
+    client = make()
+    assert client.post("/switch-document-file", json={"file": "broken.yaml"}).status_code == 409
+    assert client.get("/documents").json()["count"] == 3
+    assert client.get("/document-files").json()["current"] == str(catalog.resolve())
+    assert client.get("/status").json()["status"] == "ok"
+    assert make().get("/documents").json()["count"] == 3
+
+
+def test_the_file_is_read_in_the_configured_encoding(make: Make, catalog: Path) -> None:
+    catalog.write_bytes(
+        json.dumps({"documents": [TOOLS[0] | {"title": "Rückzahlung"}]}, ensure_ascii=False).encode("latin-1")
+    )
+    client = make(documents__encoding="latin-1")
+    assert client.get("/documents").json()["documents"][0]["title"] == "Rückzahlung"
+
+
+NOWHERE = [
+    "../secret.json",
+    "sub/../../secret.json",
+    "/etc/hostname",
+    "..\\secret.json",
+    "secret.json\0.yaml",
+    "link.json",
+    "linked/secret.json",
+    "ring.json",
+    "notes.txt",
+    ".",
+    "..",
+    "%2e%2e%2fsecret.json",
+    "..%2fsecret.json",
+    "file:///etc/hostname",
+    "~/secret.json",
+    "nothing.json",
+    "x" * 5000 + ".json",
+]
+
+
+@pytest.mark.parametrize("name", NOWHERE)
+def test_no_path_leads_out_of_the_folder(make: Make, catalog: Path, name: str) -> None:
+    outside = catalog.parent.parent
+    write_catalog(outside / "secret.json", [NEW])
+    (catalog.parent / "link.json").symlink_to(outside / "secret.json")
+    (catalog.parent / "linked").symlink_to(outside)
+    (catalog.parent / "ring.json").symlink_to(catalog.parent / "ring.json")
+    (catalog.parent / "notes.txt").write_text("documents: []")
+    client = make()
+    answer = client.post("/switch-document-file", json={"file": name})
+    assert answer.status_code in (404, 422)
+    assert ids(client.get("/documents")) == ["refund", "track", "invoice"]
+    assert [row["file"] for row in client.get("/document-files").json()["files"]] == ["tools.json"]
+
+
+def test_the_folder_may_be_another_one(make: Make, tmp_path: Path) -> None:
+    folder = tmp_path / "more"
+    (folder / "deep").mkdir(parents=True)
+    write_catalog(folder / "deep" / "new.json", [NEW])
+    client = make(documents__folder=str(folder))
+    assert client.post("/switch-document-file", json={"file": "deep/new.json"}).json()["count"] == 1

@@ -1,0 +1,151 @@
+"""Which model is meant: the environment before .env before the settings file, value by value."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from shortlist import InputError
+from shortlist.server.llm_settings import connect, llm_settings, unnamed_model
+from shortlist.server.service_settings import Llm, load_settings
+
+
+@pytest.fixture(autouse=True)
+def nothing_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in list(os.environ):
+        if name.startswith(("SHORTLIST_LLM_", "OPENAI_")):
+            monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+
+
+def test_nothing_set_is_no_model() -> None:
+    assert llm_settings() == Llm()
+    assert connect(llm_settings()) is None
+
+
+def test_the_environment_comes_before_dotenv_and_that_before_the_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    text = "llm:\n  url: http://file/v1\n  model: file\n  key: k-file\n  fallback: spare\n"
+    (tmp_path / "settings.yaml").write_text(text)
+    assert llm_settings() == Llm(url="http://file/v1", model="file", key="k-file", fallback="spare")  # type: ignore[arg-type]
+    assert load_settings().llm == llm_settings()
+    url, key = "OPENAI_BASE_URL=http://dotenv/v1", "OPENAI_API_KEY='sk-or-$x' # a comment"
+    (tmp_path / ".env").write_text(f"{url}\n{key}\nexport OPENAI_MODEL=dotenv\n")
+    assert llm_settings() == Llm(url="http://dotenv/v1", model="dotenv", key="sk-or-$x", fallback="spare")  # type: ignore[arg-type]
+    monkeypatch.setenv("OPENAI_MODEL", "usual")
+    assert llm_settings().model == "usual"
+    monkeypatch.setenv("SHORTLIST_LLM_MODEL", " own ")
+    assert llm_settings().model == "own"
+    model = connect(llm_settings())
+    assert model is not None
+    assert (model.url, model.model, model.fallback) == ("http://dotenv/v1", "own", "spare")
+
+
+def test_what_is_usual_counts_only_where_a_model_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
+    assert llm_settings() == Llm()
+    assert connect(llm_settings()) is None
+    assert unnamed_model(llm_settings()) == "OPENAI_API_KEY"
+    monkeypatch.setenv("OPENAI_MODEL", "small")
+    model = connect(llm_settings())
+    assert model is not None
+    assert (model.url, model.model, unnamed_model(llm_settings())) == ("https://api.openai.com/v1", "small", "")
+    monkeypatch.delenv("OPENAI_MODEL")
+    (tmp_path / "settings.yaml").write_text("llm:\n  model: file\n")
+    assert llm_settings() == Llm(model="file", key="sk-1")  # type: ignore[arg-type]
+
+
+def test_our_own_variables_without_a_model_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHORTLIST_LLM_KEY", "sk-1")
+    with pytest.raises(InputError, match="SHORTLIST_LLM_MODEL"):
+        connect(llm_settings())
+
+
+@pytest.mark.parametrize("text", ["llm: [", "llm:\n  modle: x\n", "llm:\n  url: [1]\n", "llm: text\n"])
+def test_a_settings_file_that_cannot_be_understood_is_an_error(text: str, tmp_path: Path) -> None:
+    (tmp_path / "settings.yaml").write_text(text)
+    with pytest.raises(InputError, match=r"settings\.yaml"):
+        llm_settings()
+
+
+# A key goes only to an address from a place that is trusted as much
+
+EVIL = "https://evil.example/v1"
+FIXES = ("SHORTLIST_LLM_URL in the environment", "key beside the address")
+
+
+def key_sent(*, files: bool = True) -> str | None:
+    key = llm_settings(files=files).key
+    return key.get_secret_value() if key else None
+
+
+@pytest.mark.parametrize("key", ["OPENAI_API_KEY", "SHORTLIST_LLM_KEY"])
+@pytest.mark.parametrize("address", [EVIL, "http://127.0.0.1:11434/v1"])
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        (".env", "SHORTLIST_LLM_URL={}\nSHORTLIST_LLM_MODEL=m\n"),
+        (".env", "OPENAI_BASE_URL={}\nOPENAI_MODEL=m\n"),
+        ("settings.yaml", "llm:\n  url: {}\n  model: m\n"),
+    ],
+)
+def test_a_key_of_the_environment_is_not_sent_to_an_address_from_a_file(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path,
+    key: str, address: str, file: str, text: str,
+) -> None:  # fmt: skip
+    (tmp_path / file).write_text(text.format(address))
+    monkeypatch.setenv(key, "sk-mine")
+    assert (llm_settings().url, key_sent()) == (address, None)
+    assert all(part in caplog.messages[0] for part in (key, address, file, *FIXES))
+    assert "sk-mine" not in caplog.text
+
+
+def test_the_key_beside_the_address_is_sent_though_the_environment_has_another(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-mine")
+    (tmp_path / ".env").write_text(f"OPENAI_BASE_URL={EVIL}\nOPENAI_MODEL=m\nOPENAI_API_KEY=sk-theirs\n")
+    assert key_sent() == "sk-theirs"
+    assert caplog.messages == []
+
+
+def test_a_key_of_dotenv_goes_to_an_address_of_dotenv_or_the_environment_but_not_of_the_settings_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / ".env").write_text("SHORTLIST_LLM_KEY=sk-dotenv\nSHORTLIST_LLM_MODEL=m\n")
+    assert key_sent() == "sk-dotenv"  # to the default address
+    (tmp_path / "settings.yaml").write_text(f"llm:\n  url: {EVIL}\n")
+    assert key_sent() is None
+    monkeypatch.setenv("SHORTLIST_LLM_URL", "http://mine/v1")
+    assert key_sent() == "sk-dotenv"
+
+
+@pytest.mark.parametrize("key", ["sk-file", None])
+def test_the_service_follows_the_same_rule(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path, key: str | None
+) -> None:
+    (tmp_path / "settings.yaml").write_text(f"llm:\n  url: {EVIL}\n  model: m\n" + f"  key: {key}\n" * bool(key))
+    monkeypatch.setenv("SHORTLIST_LLM_KEY", "sk-mine")
+    found = load_settings().llm.key
+    assert (found.get_secret_value() if found else None) == key
+    assert [("SHORTLIST_LLM_KEY" in said, EVIL in said) for said in caplog.messages] == [(True, True)] * (key is None)
+    monkeypatch.setenv("SHORTLIST_LLM_URL", "http://mine/v1")
+    found = load_settings().llm.key
+    assert found
+    assert found.get_secret_value() == "sk-mine"
+    monkeypatch.delenv("SHORTLIST_LLM_URL")
+    found = load_settings(given={"llm.url": "http://mine/v1"}).llm.key
+    assert found
+    assert found.get_secret_value() == "sk-mine"
+
+
+def test_without_files_the_environment_alone_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text(f"SHORTLIST_LLM_URL={EVIL}\nSHORTLIST_LLM_MODEL=theirs\n")
+    (tmp_path / "settings.yaml").write_text("llm: [broken")
+    assert llm_settings(files=False) == Llm()
+    monkeypatch.setenv("SHORTLIST_LLM_MODEL", "mine")
+    monkeypatch.setenv("SHORTLIST_LLM_KEY", "sk-mine")
+    assert (llm_settings(files=False).model, key_sent(files=False)) == ("mine", "sk-mine")

@@ -1,0 +1,76 @@
+"""The OpenAPI document tells all that the service does, and the service does nothing else."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.errors import Unsatisfiable
+from schemathesis import GenerationMode
+from schemathesis.core.result import Ok
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+
+from tests.server.conftest import Make
+
+EXAMPLES = 20
+
+
+@pytest.mark.parametrize("mode", GenerationMode)
+def test_no_request_makes_it_fail_or_answer_otherwise_than_documented(make: Make, mode: GenerationMode) -> None:
+    app = make(server__allowed_hosts=["*"]).app
+    described = schemathesis.openapi.from_asgi("/openapi.json", app)
+    for found in described.get_all_operations():
+        assert isinstance(found, Ok)
+        try_operation(found.ok(), mode)
+
+
+def try_operation(operation: Any, mode: GenerationMode) -> None:
+    @settings(
+        max_examples=EXAMPLES,
+        derandomize=True,
+        deadline=None,
+        phases=[Phase.generate],
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(operation.as_strategy(generation_mode=mode))
+    def answers_as_documented(case: Any) -> None:
+        # no schema can say which files there are, or which filters mean something: 422 tells that, too
+        case.call_and_validate(excluded_checks=[positive_data_acceptance])
+
+    with contextlib.suppress(Unsatisfiable):  # where nothing can be sent wrongly
+        answers_as_documented()
+
+
+def test_every_reference_in_the_document_leads_somewhere(make: Make) -> None:
+    document = make().get("/openapi.json").json()
+    references = set(re.findall(r'"#/components/schemas/(\w+)"', json.dumps(document)))
+    assert {"Problem", "FieldProblem"} <= references <= document["components"]["schemas"].keys()
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            assert {"401", "403", "421", "503"} <= operation["responses"].keys()
+
+
+def test_a11_event_streams_are_described_event_by_event(make: Make) -> None:
+    document = make().get("/openapi.json").json()
+    found = {}
+    for path, operations in document["paths"].items():
+        stream = (
+            operations.get("post", {}).get("responses", {}).get("200", {}).get("content", {}).get("text/event-stream")
+        )
+        if stream:
+            events = [schema["properties"] for schema in stream["itemSchema"]["oneOf"]]
+            refs = {one["event"]["const"]: one["data"]["contentSchema"]["$ref"] for one in events}
+            found[path.rpartition("/")[2]] = {name: ref.rpartition("/")[2] for name, ref in refs.items()}
+    progress = {"progress": "ProgressEvent", "error": "Problem"}
+    asked = {"evidence": "EvidenceRow", "step": "StepEvent", "text": "TextEvent", "answer": "Answered"}
+    assert found == {
+        "ask": {**asked, "error": "Problem"},
+        "eval": {**progress, "answer": "Evaluation"},
+        "lint": {**progress, "answer": "Linted"},
+    }

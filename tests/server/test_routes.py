@@ -1,0 +1,318 @@
+"""The routes of the catalog: what they answer, and how they say that something is wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from pydantic import BaseModel
+
+from tests.server.conftest import TOOLS, Make, ids, write_catalog
+
+SHAPE = {"success", "message", "documents", "total_retrieved", "cutoff_percentage", "settings"}
+
+
+def test_retrieve_answers_what_the_retriever_answers(client: TestClient) -> None:
+    answer = client.post("/retrieve", json={"query": "send the money back"}).json()
+    assert set(answer) == SHAPE
+    assert answer["success"] is True
+    (document,) = answer["documents"]
+    assert set(document) == {"id", "title", "content", "keywords", "metadata", "bm25_score", "softmax_score"}
+    assert (document["id"], document["keywords"], document["metadata"]) == ("refund", ["chargeback"], {})
+    assert (answer["total_retrieved"], answer["cutoff_percentage"]) == (1, 10.0)
+
+
+def test_options_of_a_call_are_for_this_call_alone(client: TestClient) -> None:
+    options = {"temperature": 10, "ignore_zero": False, "llm_tools_cutoff": 0}
+    answer = client.post("/retrieve", json={"query": "parcel", **options}).json()
+    assert answer["settings"] == options
+    assert len(answer["documents"]) == 3
+    assert len(client.post("/retrieve", json={"query": "parcel"}).json()["documents"]) == 1
+
+
+@pytest.mark.parametrize("query", ["", "the of and", "?!"])
+def test_a_query_without_a_searchable_word_is_told_in_the_same_shape(client: TestClient, query: str) -> None:
+    answer = client.post("/retrieve", json={"query": query})
+    assert answer.status_code == 200
+    assert set(answer.json()) == SHAPE
+    assert (answer.json()["success"], answer.json()["documents"]) == (False, [])
+
+
+def test_an_empty_catalog_is_told_in_the_same_shape(make: Make, tmp_path: Path) -> None:
+    client = make(documents__source=str(write_catalog(tmp_path / "none.json", [])))
+    answer = client.post("/retrieve", json={"query": "refund"})
+    assert (answer.status_code, answer.json()["message"]) == (200, "No documents indexed")
+    assert client.get("/documents").json() == {"documents": [], "count": 0}
+    assert client.get("/ready").status_code == 200
+
+
+def test_documents_without_a_searchable_word_do_no_harm(client: TestClient) -> None:
+    empty = [{"id": "blank", "title": "", "content": ""}, {"id": "stop", "title": "the", "content": "of"}]
+    assert client.post("/index", json={"documents": empty}).status_code == 200
+    assert client.post("/retrieve", json={"query": "refund"}).status_code == 200
+    client.post("/documents", json=TOOLS[0])
+    assert ids(client.post("/retrieve", json={"query": "refund"})) == ["refund"]
+
+
+def test_a_document_is_added_found_replaced_and_deleted(client: TestClient) -> None:
+    one = {"id": "a/b?c", "title": "Café", "content": "Bestelle Kaffee"}
+    added = client.post("/documents", json=one).json()
+    assert added == {
+        "success": True, "message": "1 added.", "count": 4, "added": 1, "changed": 0, "removed": 0, "unchanged": 0,
+    }  # fmt: skip
+    assert ids(client.post("/retrieve", json={"query": "kaffee"})) == ["a/b?c"]
+    assert client.post("/documents", json={**one, "content": "Tee"}).json()["message"] == "1 changed."
+    assert ids(client.post("/retrieve", json={"query": "kaffee"})) == []
+    assert client.post("/documents", json=[{**one, "content": "Tee"}]).json()["message"] == "Nothing changed."
+    assert client.delete("/documents/a%2Fb%3Fc").json()["count"] == 3
+    assert client.delete("/documents/a%2Fb%3Fc").status_code == 404
+    assert ids(client.get("/documents")) == ["refund", "track", "invoice"]
+
+
+def test_documents_are_listed_in_pages_and_by_a_text_they_hold(client: TestClient) -> None:
+    assert client.get("/documents").json()["count"] == 3
+    page = client.get("/documents", params={"offset": 1, "limit": 1}).json()
+    assert (page["count"], [document["id"] for document in page["documents"]]) == (3, ["track"])
+    held = client.get("/documents", params={"q": "ORDER"}).json()
+    assert (held["count"], [document["id"] for document in held["documents"]]) == (1, ["invoice"])
+    assert client.get("/documents", params={"q": "100%_'"}).json()["count"] == 0
+
+
+def test_index_replaces_all_or_takes_the_file_or_indexes_again(client: TestClient) -> None:
+    one = {"id": "one", "title": "One", "content": "alone"}
+    assert client.post("/index", json={"documents": [one]}).json()["count"] == 1
+    assert client.post("/index").json()["message"] == "Nothing changed."
+    assert ids(client.get("/documents")) == ["one"]
+    assert ids(client.post("/retrieve", json={"query": "alone"})) == ["one"]
+    assert client.post("/index", json={"from_file": True}).json()["count"] == 3
+    assert client.post("/index", json={"documents": []}).json()["count"] == 0
+
+
+def test_a_document_that_cannot_be_taken_stops_the_others_and_says_why(client: TestClient) -> None:
+    nan = '[{"id": "ok", "title": "", "content": ""}, {"id": "x", "title": "", "content": "", "metadata": {"n": NaN}}]'
+    answer = client.post("/documents", content=nan, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 422
+    assert "x" in answer.json()["detail"]
+    assert client.get("/documents").json()["count"] == 3
+
+
+def test_settings_are_changed_one_by_one(client: TestClient) -> None:
+    assert client.post("/settings", json={"temperature": 2}).json() == {
+        "temperature": 2.0, "ignore_zero": True, "llm_tools_cutoff": 10.0,
+    }  # fmt: skip
+    assert client.post("/settings", json={"llm_tools_cutoff": 0}).json()["temperature"] == 2.0
+    assert client.post("/settings", json={}).json() == client.get("/settings").json()
+    assert client.post("/retrieve", json={"query": "refund"}).json()["settings"]["llm_tools_cutoff"] == 0.0
+
+
+BAD = [
+    ("POST", "/retrieve", {}),
+    ("POST", "/retrieve", {"query": 7}),
+    ("POST", "/retrieve", {"query": "x", "tempreature": 1}),
+    ("POST", "/retrieve", {"query": "x", "temperature": 0}),
+    ("POST", "/retrieve", {"query": "x", "temperature": "2"}),
+    ("POST", "/retrieve", {"query": "x", "ignore_zero": 1}),
+    ("POST", "/settings", {"ignore_zero": "yes"}),
+    ("POST", "/retrieve", []),
+    ("POST", "/documents", {"id": " ", "title": "", "content": ""}),
+    ("POST", "/documents", {"id": "x", "title": "x"}),
+    ("POST", "/documents", {"id": "x", "title": "x", "content": "x", "keywords": [1]}),
+    ("POST", "/index", {"documents": {}}),
+    ("POST", "/settings", {"temperature": None}),
+    ("POST", "/settings", {"llm_tools_cutoff": 101}),
+    ("POST", "/settings", {"cutoff": 1}),
+    ("POST", "/switch-document-file", {}),
+    ("POST", "/v1/corpora/catalog/search", {"query": "x", "mode": "guess"}),
+    ("POST", "/v1/corpora/catalog/search", {"query": "x", "filter": {"a": {"$near": 1}}}),
+    ("POST", "/v1/corpora/catalog/discover", {"query": "x", "strategy": "best"}),
+    ("POST", "/v1/corpora/catalog/discover", {"query": "x", "min_score": "low"}),
+]
+
+
+def test_a_mistake_in_a_document_is_told_once_and_of_what_was_sent(client: TestClient) -> None:
+    for body in ({"id": "a", "title": "A"}, [{"id": "a", "title": "A"}]):
+        answer = client.post("/documents", json=body)
+        assert answer.status_code == 422
+        assert answer.json()["detail"] == "The request does not fit. body.0.content: Field required."
+
+
+@pytest.mark.parametrize(("method", "path", "body"), BAD)
+def test_a_body_that_does_not_fit_is_422_and_says_where(client: TestClient, method: str, path: str, body: Any) -> None:
+    answer = client.request(method, path, json=body)
+    assert answer.status_code == 422
+    assert answer.headers["content-type"] == "application/problem+json"
+    said = answer.json()
+    assert (said["status"], said["title"], said["instance"]) == (422, "Unprocessable Content", path)
+    assert said["detail"].endswith(".")
+    assert said["request_id"] == answer.headers["x-request-id"]
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b"{", "application/json"),
+        (b"", "application/json"),
+        (b'{"query": "x"}', "text/plain"),
+        (b'{"query": "x"}', ""),
+        (b'{"query": "\xff"}', "application/json"),
+        (b"[" * 100_000, "application/json"),
+        (b'{"query": "x", "k": ' + b"9" * 5000 + b"}", "application/json"),
+    ],
+)
+@pytest.mark.parametrize("path", ["/retrieve", "/v1/corpora/catalog/search"])
+def test_what_is_no_json_is_told(client: TestClient, path: str, content: bytes, kind: str) -> None:
+    answer = client.post(path, content=content, headers={"Content-Type": kind})
+    assert answer.status_code in (400, 422)
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_half_a_character_does_no_harm(client: TestClient) -> None:
+    half: Any = {"content": b'{"query": "\\ud800 refund"}', "headers": {"Content-Type": "application/json"}}
+    assert client.post("/retrieve", **half).status_code == 422
+    assert client.post("/v1/corpora/catalog/search", **half).json()["query"] == "? refund"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/nothing", 404),
+        ("GET", "/v1/corpora/nothing/documents", 404),
+        ("GET", "/v1/corpora/catalog/documents/nothing", 404),
+        ("DELETE", "/documents/nothing", 404),
+        ("PUT", "/retrieve", 405),
+        ("DELETE", "/settings", 405),
+        ("GET", "/docs/nothing.js", 404),
+        ("GET", "/docs/..%2fhttp.py", 404),
+    ],
+)
+def test_what_is_not_there_is_a_problem_too(client: TestClient, method: str, path: str, status: int) -> None:
+    answer = client.request(method, path)
+    assert answer.status_code == status
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["detail"].endswith(".")
+    assert ("allow" in answer.headers) == (status == 405)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/docs", "/documents", "/settings", "/status", "/health", "/ready", "/metrics", "/document-files",
+     "/v1/corpora", "/v1/corpora/catalog/documents", "/v1/corpora/catalog/documents/refund"],
+)  # fmt: skip
+def test_a11_head_is_answered_like_get(client: TestClient, path: str) -> None:
+    got, head = client.get(path), client.head(path)
+    assert head.status_code == got.status_code == 200
+    assert head.headers["content-type"] == got.headers["content-type"]
+
+
+@pytest.mark.parametrize(
+    ("path", "methods"),
+    [
+        ("/documents", "GET, HEAD, POST"),
+        ("/documents/reload", "DELETE, POST"),
+        ("/documents/refund", "DELETE"),
+        ("/settings", "GET, HEAD, POST"),
+        ("/status", "GET, HEAD"),
+        ("/retrieve", "POST"),
+        ("/v1/corpora/catalog/documents", "GET, HEAD, POST"),
+        ("/v1/corpora/catalog/documents/refund", "DELETE, GET, HEAD"),
+        ("/", "GET, HEAD"),
+        ("/docs/docs.js", "GET, HEAD"),
+        ("/mcp", "POST"),
+    ],
+)
+def test_a11_allow_lists_every_method_of_a_path(client: TestClient, path: str, methods: str) -> None:
+    answer = client.put(path)
+    assert answer.status_code == 405
+    assert answer.headers["allow"] == methods
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "where", "hint"),
+    [
+        ("/retrieve", {"query": "x", "temprature": 1}, "body.temprature", "did you mean 'temperature'?"),
+        ("/retrieve", {"query": "x", "zzz": 1}, "body.zzz", "ignore_zero, llm_tools_cutoff, query, temperature"),
+        ("/settings", {"llm_tool_cutoff": 1}, "body.llm_tool_cutoff", "did you mean 'llm_tools_cutoff'?"),
+        ("/documents", TOOLS[0] | {"keyword": []}, "body.0.keyword", "did you mean 'keywords'?"),
+        ("/index", {"documents": [TOOLS[0] | {"Titel": ""}]}, "body.documents.0.Titel", "did you mean 'title'?"),
+        ("/v1/corpora/catalog/search", {"query": "x", "filters": {}}, "body.filters", "did you mean 'filter'?"),
+        (
+            "/v1/corpora/catalog/ask",
+            {"question": "x", "history": [{"question": "a", "answr": "b", "answer": "c"}]},
+            "body.history.0.answr",
+            "did you mean 'answer'?",
+        ),
+    ],
+)
+def test_a11_a_typo_in_a_body_gets_a_suggestion(
+    client: TestClient, path: str, body: Any, where: str, hint: str
+) -> None:
+    answer = client.post(path, json=body)
+    assert answer.status_code == 422
+    (error,) = answer.json()["errors"]
+    assert error["where"] == where
+    assert hint in error["message"]
+    assert error["message"] in answer.json()["detail"]
+
+
+def test_what_nobody_expected_is_told_without_its_traceback(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("the secret place")
+
+    monkeypatch.setattr("shortlist.server.catalog_store.Served.document_files", fail)
+    answer = client.get("/document-files", headers={"X-Request-ID": "abc-1"})
+    assert answer.status_code == 500
+    assert "secret" not in answer.text
+    assert answer.json()["request_id"] == answer.headers["x-request-id"] == "abc-1"
+    assert "the secret place" in caplog.text
+
+
+def test_status_tells_sizes_settings_and_latencies(client: TestClient) -> None:
+    client.post("/retrieve", json={"query": "refund"})
+    status = client.get("/status").json()
+    assert (status["status"], status["documents"], status["index"]["passages"]) == ("ok", 3, 3)
+    assert status["index"]["generation"] == 1
+    assert status["latency"]["requests"] == 1
+    (row,) = status["latency"]["series"]
+    assert row["p50_ms"] == row["p99_ms"] == status["latency"]["p95_ms"] > 0
+    client.post("/documents", json=TOOLS[0] | {"title": "Other"})
+    assert client.get("/status").json()["index"]["generation"] == 2
+
+
+def test_metrics_count_by_route_and_status(client: TestClient) -> None:
+    for query in ("refund", "parcel", 7):
+        client.post("/retrieve", json={"query": query})
+    client.get("/somewhere/else")
+    text = client.get("/metrics").text
+    assert 'shortlist_requests_total{method="POST",route="/retrieve",status="200"} 2.0' in text
+    assert 'shortlist_requests_total{method="POST",route="/retrieve",status="422"} 1.0' in text
+    assert 'shortlist_requests_total{method="GET",route="other",status="404"} 1.0' in text
+    assert 'shortlist_request_seconds_count{route="/retrieve"} 3.0' in text
+    assert "shortlist_index_documents 3.0" in text
+
+
+def test_the_page_of_the_api_needs_nothing_from_elsewhere(client: TestClient) -> None:
+    page = client.get("/docs")
+    assert page.headers["content-security-policy"].startswith("default-src 'self'")
+    texts = [page.text, client.get("/docs/docs.js").text, client.get("/docs/docs.css").text]
+    assert all(texts)
+    assert not any("//" in text.replace("// The OpenAPI", "") for text in texts)
+
+
+def test_every_example_of_the_openapi_document_is_one(client: TestClient) -> None:
+    from shortlist.server.routes import schemas
+
+    models = [model for model in vars(schemas).values() if is_model(model)]
+    given = [(model, model.model_json_schema().get("examples", [])) for model in models]
+    assert sum(len(examples) for _, examples in given) >= 15
+    for model, examples in given:
+        for example in examples:
+            assert model.model_validate_json(json.dumps(example))
+
+
+def is_model(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, BaseModel) and value is not BaseModel

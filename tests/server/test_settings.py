@@ -1,0 +1,224 @@
+"""Settings: what wins, what is refused, and with which words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shortlist import InputError
+from shortlist.answer.agent import MAX_STEPS
+from shortlist.answer.evidence import K
+from shortlist.answer.memory import WINDOW_TURNS
+from shortlist.cli import run
+from shortlist.index.text.chunking import CHUNK_OVERLAP, CHUNK_SIZE
+from shortlist.server.service_settings import (
+    FIELDS,
+    VARIABLES,
+    Answers,
+    answer_settings,
+    is_loopback,
+    load_settings,
+    unknown_variables,
+)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "conf" / "settings.yaml"
+    path.parent.mkdir()
+    path.write_text(
+        "bm25s:\n  temperature: 2.5\n  llm_tools_cutoff: 20\n"
+        "documents:\n  source: tools.yaml\n  auto_reload: false\n  encoding: latin-1\n"
+        "server:\n  port: 9300\n  reload: false\n  log_level: WARNING\n"
+    )
+    return path
+
+
+def test_without_anything_the_defaults_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings = load_settings(environment={})
+    assert settings.bm25s.model_dump() == {"temperature": 0.5, "ignore_zero": True, "llm_tools_cutoff": 10.0}
+    assert (settings.server.host, settings.server.port, settings.server.log_level) == ("127.0.0.1", 9200, "info")
+    assert {row["origin"] for row in settings.rows()} == {"default"}
+    assert settings.file is None
+
+
+def test_the_command_line_comes_before_the_environment_the_environment_before_the_file(file: Path) -> None:
+    environment = {"BM25S_CUTOFF": "30", "BM25S_PORT": "9400", "BM25S_IGNORE_ZERO": "false", "BM25S_HOST": " "}
+    settings = load_settings(file, {"server.port": 9500}, environment)
+    assert settings.bm25s.model_dump() == {"temperature": 2.5, "ignore_zero": False, "llm_tools_cutoff": 30.0}
+    assert (settings.server.port, settings.server.log_level, settings.server.host) == (9500, "warning", "127.0.0.1")
+    origins = {row["key"]: row["origin"] for row in settings.rows()}
+    assert origins["bm25s.temperature"] == str(file)
+    assert origins["bm25s.llm_tools_cutoff"] == "BM25S_CUTOFF"
+    assert origins["server.port"] == "--port"
+    assert origins["server.host"] == "default"
+
+
+def test_every_variable_means_a_key(file: Path) -> None:
+    assert set(VARIABLES.values()) <= set(FIELDS)
+    said = ("3", "no", "4", "localhost", "5", "debug", "word", "u", "m", "k", "f",
+            "400", "40", "6", "0.2", "3", "7", "ann", "p", "ca.pem")  # fmt: skip
+    given = dict(zip(VARIABLES, said, strict=True))
+    rows = {row["key"]: (row["value"], row["origin"]) for row in load_settings(file, environment=given).rows()}
+    values = [3.0, False, 4.0, "localhost", 5, "debug", "***", "u", "m", "***", "f",
+              400, 40, 6, 0.2, 3, 7, "ann", "***", "ca.pem"]  # fmt: skip
+    assert [rows[key] for key in VARIABLES.values()] == list(zip(values, VARIABLES, strict=True))
+
+
+def test_paths_in_the_file_are_seen_from_its_folder(file: Path) -> None:
+    settings = load_settings(file, environment={})
+    assert settings.documents.source == str(file.parent / "tools.yaml")
+    assert settings.folder == file.parent
+    assert load_settings(file, {"documents.source": "x.yaml"}, {}).documents.source == "x.yaml"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("bm25s: {temperature: 11}", "bm25s.temperature must be a number from 0.1 to 10, not 11."),
+        ("bm25s: {temperature: .nan}", "bm25s.temperature must be a number from 0.1 to 10, not nan."),
+        ("bm25s: {llm_tools_cutoff: -1}", "bm25s.llm_tools_cutoff must be a number from 0 to 100, not -1."),
+        ("bm25s: {ignore_zero: perhaps}", "bm25s.ignore_zero must be true or false, not 'perhaps'."),
+        ("bm25s: {cutoff: 1}", "there is no key 'bm25s.cutoff'."),
+        ("bm25s: {temperatur: 1}", "there is no key 'bm25s.temperatur'. Did you mean 'bm25s.temperature'?"),
+        ("server: {port: 65536}", "server.port must be a whole number from 0 to 65535, not 65536."),
+        ("server: {log_level: loud}", "server.log_level must be one of critical, error, warning, info, debug, not"),
+        ("server: {token: a b}", "server.token must be ASCII letters, digits and signs without spaces, at least one"),
+        ("documents: {encoding: klingon}", "documents.encoding must be the name of an encoding, such as utf-8"),
+        ("documents: {source: ''}", "documents.source must be a text that is not empty, not ''."),
+        ("limits: {max_body_bytes: 1}", "limits.max_body_bytes must be a whole number from 1024 to"),
+        (
+            "sever: {port: 1}",
+            "there is no section 'sever'; the known ones are bm25s, documents, server, limits, llm, answers, ",
+        ),
+        ("server: 9200", "the section 'server' must hold keys and values, not 9200."),
+        ("[1]", "must hold sections"),
+        ("server: [", "is not valid YAML: while parsing a flow node, expected the node content"),
+        ("server: [", "(line 1, column 10)."),
+    ],
+)
+def test_what_makes_no_sense_is_an_error_that_names_file_key_and_what_is_allowed(
+    file: Path, text: str, told: str
+) -> None:
+    file.write_text(text)
+    with pytest.raises(InputError) as error:
+        load_settings(file, environment={})
+    assert str(file) in str(error.value)
+    assert told in str(error.value)
+    assert "a b" not in str(error.value)
+
+
+def test_all_mistakes_are_told_at_once(file: Path) -> None:
+    file.write_text("bm25s: {temperature: 11}\nserver: {port: x}")
+    with pytest.raises(InputError, match=r"temperature.*BM25S_CUTOFF: bm25s\.llm_tools_cutoff.*server\.port"):
+        load_settings(file, environment={"BM25S_CUTOFF": "x"})
+
+
+def test_a_named_file_must_be_there_and_an_empty_one_says_nothing(file: Path) -> None:
+    with pytest.raises(InputError, match="There is no settings file"):
+        load_settings(file.with_name("other.yaml"), environment={})
+    file.write_text("# nothing\nserver:\n")
+    assert {row["origin"] for row in load_settings(file, environment={}).rows()} == {"default"}
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.5.5.5", "::1", "localhost"])
+def test_loopback_needs_no_token(host: str) -> None:
+    assert is_loopback(host)
+    assert load_settings(given={"server.host": host}, environment={}).server.token is None
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "tools.example"])
+def test_any_other_address_does(host: str) -> None:
+    with pytest.raises(InputError, match="no token is set"):
+        load_settings(given={"server.host": host}, environment={})
+    assert load_settings(given={"server.host": host}, environment={"SHORTLIST_TOKEN": "word"}).server.token
+    assert load_settings(given={"server.host": host, "server.allow_anonymous": True}, environment={})
+
+
+def test_a_token_is_never_shown(file: Path) -> None:
+    settings = load_settings(file, {"server.token": "hidden-word"}, {})
+    assert "hidden-word" not in repr(settings) + str(settings.rows())
+
+
+def test_a_variable_that_nearly_is_one_is_told() -> None:
+    assert unknown_variables({"BM25S_TEMPRATURE": "1", "BM25S_PORT": "1", "PATH": "x"}) == [
+        "The variable BM25S_TEMPRATURE means nothing here. Did you mean 'BM25S_TEMPERATURE'?"
+    ]
+
+
+def test_config_show_tells_what_is_in_force(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("BM25S_CUTOFF", "33")
+    monkeypatch.setenv("SHORTLIST_TOKEN", "hidden-word")
+    assert run(["config", "show", "--settings", str(file)]) == 0
+    shown = capsys.readouterr().out
+    assert "hidden-word" not in shown
+    lines = {line.split()[0]: line.split()[1:3] for line in shown.splitlines() if "." in line.split(" ")[0]}
+    assert lines["bm25s.llm_tools_cutoff"] == ["33.0", "BM25S_CUTOFF"]
+    assert lines["bm25s.temperature"][0] == "2.5"
+    assert lines["server.host"] == ["127.0.0.1", "default"]
+
+
+# Answers
+
+
+def test_b9_the_defaults_of_answers_are_those_of_the_library() -> None:
+    assert Answers().model_dump() == {
+        "chunk_size": CHUNK_SIZE, "chunk_overlap": CHUNK_OVERLAP, "top_k": K, "threshold": None,
+        "memory_window_turns": WINDOW_TURNS, "agent_max_steps": MAX_STEPS,
+    }  # fmt: skip
+
+
+def test_b9_options_come_before_variables_and_these_before_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "settings.yaml").write_text("answers:\n  top_k: 2\n  threshold: 0.1\n  chunk_size: 300\n")
+    assert answer_settings().model_dump(exclude_unset=True) == {"top_k": 2, "threshold": 0.1, "chunk_size": 300}
+    monkeypatch.setenv("SHORTLIST_TOP_K", "3")
+    monkeypatch.setenv("SHORTLIST_THRESHOLD", "0.2")
+    found = answer_settings({"threshold": 0.4, "top_k": None})
+    assert (found.top_k, found.threshold, found.chunk_size) == (3, 0.4, 300)
+    assert load_settings().answers == answer_settings()
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"top_k": 21}, r"--top-k: answers.top_k must be a whole number from 1 to 20, not 21"),
+        ({"threshold": 2.0}, r"--threshold: answers.threshold must be a number from 0 to 1, not 2.0"),
+        ({"agent_max_steps": 0}, r"--agent-max-steps: .* from 1 to 50, not 0"),
+    ],
+)
+def test_b9_a_value_out_of_range_is_an_error_that_names_it(given: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        answer_settings(given)
+
+
+def test_b9_the_settings_file_of_another_program_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "settings.yaml").write_text("default:\n  DEBUG: true\n")
+    assert answer_settings() == Answers()
+    (tmp_path / "settings.yaml").write_text("answers:\n  topk: 3\n")
+    with pytest.raises(InputError, match=r"answers\.topk.*Did you mean 'answers.top_k'"):
+        answer_settings()
+
+
+def test_a_settings_file_cannot_send_the_key_of_the_environment_to_an_embedder_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text("documents:\n  embedder: openai:small@https://evil.example/v1\n")
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-user")
+    with pytest.raises(InputError, match=r"would send OPENAI_API_KEY of the environment to https://evil.example/v1"):
+        load_settings(file)
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://evil.example/v1/")
+    assert load_settings(file).documents.embedder.endswith("evil.example/v1")
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    monkeypatch.delenv("OPENAI_API_KEY")
+    assert load_settings(file).documents.embedder.endswith("evil.example/v1")

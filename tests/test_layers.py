@@ -1,0 +1,120 @@
+"""The structure of the package: layers, no import circles at any level, and limits on its size."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import shortlist
+
+ROOT = Path(shortlist.__file__).parent
+LAYERS: dict[str, int] = {
+    "documents": 0,
+    "results": 0,
+    "protocols": 0,
+    "errors": 0,
+    "_files": 0,
+    "_http": 0,
+    "_paths": 0,
+    "_redact": 0,
+    "_settings": 0,
+    "_text": 0,
+    "sources": 1,
+    "index": 1,
+    "library": 2,
+    "search": 3,
+    "answer": 4,
+    "integrations": 4,
+    "kits": 4,
+    "eval": 5,
+    "install": 6,
+    "mcp": 6,
+    "server": 7,
+    "cli": 8,
+}
+PUBLIC = {"__init__", "__main__", "eval_gen"}  # the public entry points import from every layer
+
+MODULES: dict[str, Path] = {}
+for _path in sorted(ROOT.rglob("*.py")):
+    _parts = _path.relative_to(ROOT).with_suffix("").parts
+    MODULES[".".join(_parts[:-1] if _parts[-1] == "__init__" and len(_parts) > 1 else _parts)] = _path
+
+
+def imports_of(path: Path) -> Iterator[tuple[str, bool]]:
+    """The modules of the package that a file imports, anywhere in it, and whether that is inside a function."""
+    tree = ast.parse(path.read_text("utf-8"))
+    inside = {
+        id(node)
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for node in ast.walk(function)
+    }
+    for node in ast.walk(tree):
+        names: list[str] = []
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} has a relative import"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        for name in names:
+            package, _, rest = name.partition(".")
+            if package == "shortlist":
+                module = rest if rest in MODULES else rest.rpartition(".")[0]
+                if module in MODULES:
+                    yield module, id(node) in inside
+
+
+IMPORTS = {name: list(imports_of(path)) for name, path in MODULES.items() if name not in PUBLIC}
+
+
+def test_a_package_imports_itself_and_lower_layers_only() -> None:
+    wrong = []
+    for name, imported in IMPORTS.items():
+        own = name.split(".")[0]
+        for other in {module.split(".")[0] for module, _ in imported} - {own}:
+            if LAYERS[other] >= LAYERS[own] and not LAYERS[other] == 0 == LAYERS[own]:
+                wrong.append(f"{name} imports {other}")
+    assert wrong == []
+
+
+@pytest.mark.parametrize("package", ["", *sorted({".".join(name.split(".")[:-1]) for name in MODULES} - {""})])
+def test_modules_and_subfolders_of_a_package_have_no_import_circle(package: str) -> None:
+    depth = len(package.split(".")) if package else 0
+
+    def child(name: str) -> str | None:
+        parts = name.split(".")
+        return (
+            parts[depth] if parts[:depth] == package.split(".")[:depth] * bool(package) and len(parts) > depth else None
+        )
+
+    graph: dict[str, set[str]] = {}
+    for name, imported in IMPORTS.items():
+        if (own := child(name)) is not None:
+            others = {child(module) for module, _ in imported} - {None, own}
+            graph.setdefault(own, set()).update(other for other in others if other)
+    TopologicalSorter(graph).prepare()
+
+
+def test_few_imports_are_inside_functions() -> None:
+    inside = Counter(name for name, imported in IMPORTS.items() for _, is_inside in imported if is_inside)
+    assert inside.total() <= 25, inside
+
+
+def test_folders_are_small_and_module_names_unique() -> None:
+    folders = Counter(path.parent for path in MODULES.values())
+    assert max(folders.values()) <= 14, folders.most_common(3)
+    stems = Counter(path.stem for path in MODULES.values() if path.stem != "__init__")
+    assert [name for name, count in stems.items() if count > 1] == []
+
+
+def test_the_package_is_at_most_25_000_lines() -> None:
+    assert sum(len(path.read_text("utf-8").splitlines()) for path in MODULES.values()) <= 25_000
+
+
+def test_every_package_has_a_layer() -> None:
+    assert {name.split(".")[0] for name in MODULES} - PUBLIC <= set(LAYERS)

@@ -1,0 +1,41 @@
+"""Makes the pictures of the documents again: python -m tests.web.screenshots"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Literal
+
+from playwright.sync_api import sync_playwright
+
+from tests.web.conftest import FLAGS, ROOT, Service
+
+PLACE = "#/search?q=refund+a+payment+to+the+customer%27s+card&temperature=1.2&cutoff=8"
+IMAGES = ROOT / "docs" / "images"
+
+
+def main() -> None:
+    schemes: tuple[tuple[Literal["light", "dark"], str], ...] = (("light", "page.png"), ("dark", "page-dark.png"))
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        service = Service(Path(folder))
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+        for scheme, name in schemes:
+            page = browser.new_page(viewport={"width": 1360, "height": 800}, color_scheme=scheme)
+            page.goto(f"{service.url}/{PLACE}")
+            page.get_by_role("button", name="refund_payment").click()
+            page.get_by_text("exclusiveMinimum").wait_for()
+            page.wait_for_timeout(500)  # rows glide to their places
+            page.screenshot(path=IMAGES / name)
+        page = browser.new_page(viewport={"width": 1360, "height": 1180}, color_scheme="light")
+        page.goto(f"{service.url}/#/eval?mode=lexical")
+        page.locator("input[type=file]").set_input_files(ROOT / "examples" / "data" / "cases.jsonl")
+        page.get_by_role("button", name="Evaluate").click()
+        page.locator(".misses").wait_for()
+        page.screenshot(path=IMAGES / "eval.png")
+        browser.close()
+        service.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,216 @@
+"""Documents and settings in a real browser: what is changed there is changed in the service."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+
+from playwright.sync_api import Page, expect
+
+from tests.web.conftest import Opened, Service
+
+TOOLS = [{"id": f"tool_{n}", "title": f"Tool {n}", "content": f"Does thing number {n}."} for n in range(5)]
+HOSTILE = {
+    "id": "<b>hostile</b>",
+    "title": "<img src=x onerror=alert(1)> quagga",
+    "content": "<script>alert(2)</script> quagga <a href='javascript:alert(3)'>x</a> <svg onload=alert(4)>",
+    "keywords": ["<iframe src=javascript:alert(5)>"],
+    "metadata": {
+        "<img src=y onerror=alert(6)>": "javascript:alert(7)",
+        "link": {"href": "<style>*{display:none}</style>"},
+    },
+}
+
+
+def ids(service: Service) -> list[str]:
+    return [document["id"] for document in service.ask("GET", "/documents")["documents"]]
+
+
+def fill(page: Page, **fields: str) -> None:
+    for label, text in fields.items():
+        page.get_by_role("dialog").get_by_label(label.capitalize(), exact=True).fill(text)
+
+
+def find(page: Page, text: str) -> None:
+    page.get_by_role("link", name="Search").click()
+    page.get_by_role("searchbox", name="Query").fill(text)
+
+
+def test_a_document_is_added_found_edited_and_deleted(service: Service, visit: Opened) -> None:
+    page = visit(service.url, "#/documents")
+    page.get_by_role("button", name="Add document").click()
+    fill(page, id="feed_otter", title="Feed the otter", content="Gives the otter its fish.", keywords="otter, zoo ,")
+    fill(page, metadata='{"access": "write"}')
+    page.get_by_role("dialog").get_by_role("button", name="Add document").click()
+    expect(page.get_by_text("Added Feed the otter.")).to_be_visible()
+    added = {"id": "feed_otter", "title": "Feed the otter", "content": "Gives the otter its fish."}
+    (stored,) = service.ask("GET", "/documents?q=otter")["documents"]
+    assert stored == {**added, "keywords": ["otter", "zoo"], "metadata": {"access": "write"}}
+
+    find(page, "otter")
+    expect(page.locator(".hits .kept .hit-title")).to_have_text(["Feed the otter"])
+
+    page.get_by_role("link", name="Documents").click()
+    page.get_by_role("searchbox", name="Filter").fill("otter")
+    page.get_by_role("button", name="Edit Feed the otter").click()
+    expect(page.get_by_role("dialog").get_by_label("Id", exact=True)).to_have_attribute("readonly", "")
+    fill(page, title="Feed the badger")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Saved Feed the badger.")).to_be_visible()
+    find(page, "badger")
+    expect(page.locator(".hits .kept .hit-title")).to_have_text(["Feed the badger"])
+
+    page.get_by_role("link", name="Documents").click()
+    page.get_by_role("button", name="Delete Feed the badger").click()
+    expect(page.get_by_text("Deleted Feed the badger.")).to_be_visible()
+    assert "feed_otter" not in ids(service)
+    find(page, "badger")
+    expect(page.locator(".verdict-title")).to_have_text("Nothing fits")
+
+
+def test_what_is_not_edited_stays_as_it_is(service: Service, visit: Opened) -> None:
+    odd = {
+        "id": " odd id ",
+        "title": " Two\nlines ",
+        "content": "wombat\r\n\n ",
+        "keywords": ["a, b", ""],
+        "metadata": {},
+    }
+    service.ask("POST", "/documents", odd)
+    (before,) = service.ask("GET", "/documents?q=wombat")["documents"]
+    page = visit(service.url, "#/documents?q=wombat")
+    page.get_by_role("button", name="Edit").click()
+    fill(page, metadata='{"seen": true}')
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert service.ask("GET", "/documents?q=wombat")["documents"] == [before | {"metadata": {"seen": True}}]
+    page.get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("No document fits the filter")).to_be_visible()
+
+
+def test_a_delete_can_be_undone(service: Service, visit: Opened) -> None:
+    page = visit(service.url, "#/documents?q=get_customer_profile")
+    (before,) = [one for one in service.ask("GET", "/documents")["documents"] if one["id"] == "get_customer_profile"]
+    page.get_by_role("button", name="Delete get_customer_profile").click()
+    undo = page.get_by_role("button", name="Undo")
+    expect(undo).to_be_visible()
+    assert "get_customer_profile" not in ids(service)
+    undo.click()
+    expect(page.get_by_text("get_customer_profile is back.")).to_be_visible()
+    assert before in service.ask("GET", "/documents")["documents"]
+
+
+def test_what_is_wrong_stands_beside_its_field(service: Service, visit: Opened) -> None:
+    page = visit(service.url, "#/documents")
+    page.get_by_role("button", name="Add document").click()
+    dialog = page.get_by_role("dialog")
+    fill(page, metadata="{")
+    save = dialog.get_by_role("button", name="Add document")
+    save.click()
+    for label, message in {
+        "Id": "A document needs an id.",
+        "Content": "A document needs a title or a content",
+        "Metadata": "This is not JSON",
+    }.items():
+        field = dialog.get_by_label(label, exact=True)
+        expect(field).to_have_attribute("aria-invalid", "true")
+        expect(field).to_have_accessible_description(re.compile(re.escape(message)))
+    expect(dialog.get_by_label("Id", exact=True)).to_be_focused()
+    fill(page, id="refund_payment", title="Mine", content="Mine", metadata="[1]")
+    save.click()
+    expect(dialog.get_by_text("There is already a document with this id.")).to_be_visible()
+    expect(dialog.get_by_text("Metadata is a JSON object")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    assert "Mine" not in [one["title"] for one in service.ask("GET", "/documents")["documents"]]
+
+
+def test_documents_are_browsed_by_page_and_filtered(service: Service, visit: Opened) -> None:
+    names = [document["title"] for document in service.ask("GET", "/documents")["documents"]]
+    count = len(names)
+    assert 75 < count <= 100
+    page = visit(service.url, "#/documents")
+    titles = page.locator(".document-title")
+    expect(page.get_by_text(f"1–25 of {count} documents")).to_be_visible()
+    expect(page.get_by_role("button", name="Previous", exact=True)).to_be_disabled()
+    page.get_by_role("button", name="Next", exact=True).click()
+    expect(titles).to_have_text(names[25:50])
+    page.get_by_role("button", name="Next", exact=True).click()
+    page.get_by_role("button", name="Next", exact=True).click()
+    expect(page.get_by_text(f"76–{count} of {count} documents")).to_be_visible()
+    expect(page.get_by_role("button", name="Next", exact=True)).to_be_disabled()
+    page.reload()
+    expect(titles).to_have_text(names[75:])
+    page.get_by_role("searchbox", name="Filter").fill("PARCEL")
+    holding = [document["title"] for document in service.ask("GET", "/documents?q=parcel")["documents"]]
+    assert 0 < len(holding) < 25
+    expect(titles).to_have_text(holding)
+    page.get_by_role("searchbox", name="Filter").fill("zebra")
+    expect(page.get_by_text("No document fits the filter")).to_be_visible()
+
+
+def test_what_documents_say_is_text_and_never_html(service: Service, visit: Opened) -> None:
+    service.ask("POST", "/documents", HOSTILE)
+    page = visit(service.url, "#/search?q=quagga")
+    page.get_by_role("button", name="1. <img src=x onerror=alert(1)> quagga").click()
+    panel = page.get_by_role("complementary", name="Document")
+    expect(panel.locator("pre")).to_have_text(HOSTILE["content"])  # type: ignore[arg-type]
+    expect(panel.get_by_text("javascript:alert(7)")).to_be_visible()
+    page.locator("label", has_text="Discover").click()
+    expect(page.locator(".hits .hit-title", has_text="<img src=x onerror=alert(1)> quagga")).to_be_visible()
+    page.get_by_role("link", name="Documents").click()
+    page.get_by_role("searchbox", name="Filter").fill("quagga")
+    page.get_by_role("button", name="<iframe src=javascript:alert(5)>").click()
+    expect(panel.get_by_role("heading", name="<img src=x onerror=alert(1)> quagga")).to_be_visible()
+    page.keyboard.press("Escape")
+    assert page.locator("main :is(img, iframe, script, style, a)").count() == 0
+    page.get_by_role("button", name="Edit <img src=x").click()
+    expect(page.get_by_role("dialog").get_by_label("Content")).to_have_value(HOSTILE["content"])  # type: ignore[arg-type]
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Delete <img src=x").click()
+    expect(page.get_by_text("Deleted <img src=x onerror=alert(1)> quagga.")).to_be_visible()
+    assert HOSTILE["id"] not in ids(service)
+
+
+def test_a_saved_setting_is_in_force_alone_and_after_a_reload(start: Callable[..., Service], visit: Opened) -> None:
+    service = start(catalog=json.dumps({"documents": TOOLS}))
+    page = visit(service.url, "#/settings")
+    save = page.get_by_role("button", name="Save")
+    expect(save).to_be_disabled()
+    expect(page.get_by_text("In force: 0.5")).to_contain_text("default")
+    told = page.get_by_role("region", name="Other settings").get_by_role("row", name=re.compile("^documents.source"))
+    expect(told.get_by_role("cell")).to_have_text(["tools.yaml", "--documents"])
+    page.get_by_role("slider", name="Temperature").press("ArrowRight")
+    page.get_by_role("spinbutton", name="Cutoff").fill("101")
+    expect(page.get_by_text("A number from 0 to 100.")).to_be_visible()
+    page.get_by_role("spinbutton", name="Cutoff").fill("10")
+    save.click()
+    expect(page.get_by_text("In force: 0.6")).to_contain_text("POST /settings")
+    assert service.ask("GET", "/settings") == {"temperature": 0.6, "ignore_zero": True, "llm_tools_cutoff": 10.0}
+    page.get_by_role("switch", name="Ignore zero scores").click()
+    save.click()
+    expect(page.get_by_text("In force: off")).to_be_visible()
+    page.reload()
+    expect(page.get_by_role("spinbutton", name="Temperature")).to_have_value("0.6")
+    expect(page.get_by_role("switch", name="Ignore zero scores")).not_to_be_checked()
+    page.get_by_role("link", name="Search").click()
+    expect(page.get_by_role("spinbutton", name="Temperature")).to_have_value("0.6")
+    assert service.ask("GET", "/settings") == {"temperature": 0.6, "ignore_zero": False, "llm_tools_cutoff": 10.0}
+
+
+def test_the_document_file_is_read_again_and_switched(start: Callable[..., Service], visit: Opened) -> None:
+    service = start(catalog=json.dumps({"documents": TOOLS[:2]}))
+    (service.folder / "other.json").write_text(json.dumps({"documents": TOOLS}))
+    (service.folder / "broken.yaml").write_text("documents: [{id: 1")
+    page = visit(service.url, "#/settings")
+    page.get_by_role("button", name="Reload the file").click()
+    expect(page.get_by_text("Nothing changed. There are 2 documents now.")).to_be_visible()
+    page.get_by_role("button", name="Use other.json").click()
+    expect(page.get_by_text("Serving other.json. 5 added. There are 5 documents now.")).to_be_visible()
+    expect(page.locator("li", has_text="other.json")).to_contain_text("In use")
+    assert len(ids(service)) == 5
+    visit.provoke("409")
+    page.get_by_role("button", name="Use broken.yaml").click()
+    expect(page.locator(".note.wrong")).to_contain_text("broken.yaml")
+    assert len(ids(service)) == 5

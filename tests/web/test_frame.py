@@ -1,0 +1,190 @@
+"""What holds for every tab: themes, phones, names for those who do not see, tokens and failures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.web.conftest import DOCUMENT, Opened, Service
+
+TABS = {
+    "Search": "#/search?q=refund+a+payment",
+    "Ask": "#/ask",
+    "Eval": "#/eval",
+    "Documents": "#/documents",
+    "Settings": "#/settings",
+    "Status": "#/status",
+}
+READY = {
+    "Search": ".hits .kept",
+    "Ask": ".talk .empty",
+    "Eval": ".judged .empty",
+    "Documents": ".document-title",
+    "Settings": ".choose-file",
+    "Status": ".wide tbody tr",
+}
+CONTROLS = {
+    "button", "checkbox", "combobox", "link", "radio", "searchbox", "slider", "spinbutton", "switch", "textbox",
+    "DisclosureTriangle", "dialog", "complementary", "navigation", "region", "table", "image", "heading",
+}  # fmt: skip
+
+
+def open_tab(visit: Opened, service: Service, tab: str, **options: Any) -> Page:
+    page = visit(service.url, TABS[tab], **options)
+    page.locator(READY[tab]).first.wait_for()
+    return page
+
+
+def nameless(page: Page) -> list[str]:
+    """The roles of controls and landmarks that a screen reader would have no name for."""
+    nodes = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]
+    shown = [node for node in nodes if not node["ignored"] and node["role"]["value"] in CONTROLS]
+    assert len(shown) > 5
+    return [node["role"]["value"] for node in shown if not node.get("name", {}).get("value", "").strip()]
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_every_control_has_a_name_and_a_phone_need_not_scroll_sideways(
+    service: Service, visit: Opened, tab: str
+) -> None:
+    page = open_tab(visit, service, tab)
+    assert nameless(page) == []
+    assert page.evaluate("window.shifts") == []
+    for width, bar in ((768, 56), (360, 96)):
+        page.set_viewport_size({"width": width, "height": 740})
+        page.wait_for_timeout(100)
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        assert page.evaluate("document.querySelector('.bar').scrollHeight") <= bar
+    too_small = page.locator(":is(button, select, input:not([type=radio])):visible").evaluate_all(
+        "all => all.filter((one) => one.getBoundingClientRect().height < 20).map((one) => one.outerHTML)"
+    )
+    assert too_small == []
+
+
+def test_dialogs_and_panels_have_names_and_fit_a_phone(service: Service, visit: Opened) -> None:
+    page = open_tab(visit, service, "Documents", viewport={"width": 360, "height": 740})
+    page.get_by_role("button", name="Add document").click()
+    expect(page.get_by_role("dialog", name="Add a document")).to_be_visible()
+    assert nameless(page) == []
+    page.keyboard.press("Escape")
+    page.locator(".document-open").first.click()
+    expect(page.get_by_role("complementary", name="Document")).to_be_visible()
+    assert nameless(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+
+
+def test_the_theme_follows_the_system_until_one_is_chosen(service: Service, visit: Opened) -> None:
+    def ground(page: Page) -> Any:
+        return page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+
+    light, dark = "rgb(245, 246, 247)", "rgb(13, 16, 20)"
+    page = open_tab(visit, service, "Settings", color_scheme="dark")
+    assert ground(page) == dark
+    page.emulate_media(color_scheme="light")
+    assert ground(page) == light
+    page.get_by_role("button", name="Theme: the system's").click()
+    page.get_by_role("button", name="Theme: light").click()
+    expect(page.get_by_role("button", name="Theme: dark")).to_be_visible()
+    assert ground(page) == dark
+    page.reload()
+    assert ground(page) == dark
+    page.get_by_role("button", name="Theme: dark").click()
+    page.reload()
+    assert ground(page) == light
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_texts_stand_out_from_their_ground(service: Service, visit: Opened, scheme: Any) -> None:
+    """WCAG AA: 4.5 to 1 for texts."""
+    page = visit(service.url, color_scheme=scheme)
+    colours = page.evaluate(
+        """() => {
+          const probe = document.body.appendChild(document.createElement("i"));
+          const pixel = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+          const seen = (name) => {
+            probe.style.color = `var(--${name})`;
+            pixel.fillStyle = getComputedStyle(probe).color;
+            pixel.fillRect(0, 0, 1, 1);
+            return [...pixel.getImageData(0, 0, 1, 1).data.slice(0, 3)];
+          };
+          const names = ["ground", "surface", "sunken", "text", "muted", "accent", "accent-soft", "on-accent",
+                         "amber", "amber-soft", "red", "red-soft", "orange", "violet"];
+          return Object.fromEntries(names.map((name) => [name, seen(name)]));
+        }"""
+    )
+
+    def light_of(name: str) -> float:
+        parts = [part / 255 for part in colours[name]]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return float(0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2])
+
+    def contrast(one: str, other: str) -> float:
+        low, high = sorted((light_of(one), light_of(other)))
+        return (high + 0.05) / (low + 0.05)
+
+    pairs = [(text, ground) for text in ("text", "muted") for ground in ("ground", "surface", "sunken")]
+    pairs += [("muted", "accent-soft"), ("muted", "amber-soft"), ("muted", "red-soft"), ("on-accent", "accent")]
+    pairs += [("accent", "accent-soft"), ("accent", "surface"), ("amber", "amber-soft"), ("red", "surface")]
+    pairs += [("red", "red-soft"), ("amber", "surface"), ("orange", "surface"), ("violet", "surface")]
+    assert {pair: contrast(*pair) for pair in pairs if contrast(*pair) < 4.5} == {}
+
+
+def test_status_shows_the_same_latencies_as_a_plot_and_as_a_table(service: Service, visit: Opened) -> None:
+    for _ in range(20):
+        service.ask("POST", "/retrieve", {"query": "refund"})
+    page = open_tab(visit, service, "Status")
+    latency = page.get_by_role("region", name="Latency")
+    expect(
+        latency.get_by_role("img", name=re.compile(r"^Latency over ten minutes\. Last minute: p50 [\d.]+ ms"))
+    ).to_be_visible()
+    latency.get_by_text("Show as a table").click()
+    points, rows = latency.evaluate(
+        "part => ['circle.p50_ms', 'tbody tr'].map((one) => part.querySelectorAll(one).length)"
+    )
+    assert points == rows > 0
+    status = service.ask("GET", "/status")
+    assert status["version"] in page.locator(".tiles").inner_text()
+    requests = [int(text.replace(",", "")) for text in latency.locator("tbody td:nth-child(2)").all_inner_texts()]
+    assert sum(requests) >= 20
+    catalog = page.get_by_role("region", name="Corpora").get_by_role("row", name=re.compile("^catalog"))
+    expect(catalog).to_contain_text(str(status["documents"]))
+    expect(catalog).to_contain_text(status["index"]["embedder"])
+
+
+def test_a_service_with_a_token_is_asked_with_it(start: Callable[..., Service], visit: Opened) -> None:
+    visit.provoke("401")
+    service = start(token="open-sesame", catalog='{"documents": []}')
+    page = visit(service.url)
+    dialog = page.get_by_role("dialog", name="This service asks for a token")
+    dialog.get_by_label("Token").fill("wrong")
+    dialog.get_by_role("button", name="Continue").click()
+    expect(dialog.get_by_text("The token was not accepted.")).to_be_visible()
+    dialog.get_by_label("Token").fill("open-sesame")
+    dialog.get_by_role("button", name="Continue").click()
+    expect(page.get_by_text("This corpus is empty")).to_be_visible()
+    assert page.evaluate("[Object.values(sessionStorage), Object.values(localStorage)]") == [["open-sesame"], []]
+    page.reload()
+    expect(page.get_by_text("This corpus is empty")).to_be_visible()
+    page.get_by_role("link", name="Documents").click()
+    expect(page.get_by_role("button", name="Add the first document")).to_be_visible()
+
+    visit.provoke("ERR_CONNECTION")
+    service.stop()
+    page.get_by_role("searchbox", name="Filter").fill("x")
+    expect(page.get_by_role("alert").filter(has_text="The service does not answer.")).to_be_visible()
+    expect(page.locator("#link")).to_have_text("No connection")
+    page.get_by_role("link", name="Search").click()
+    expect(page.locator(".verdict.wrong")).to_contain_text("No connection")
+    expect(page.get_by_role("button", name="Try again")).to_be_visible()
+
+
+def test_the_documented_keys_are_those_that_the_page_shows(service: Service, visit: Opened) -> None:
+    page = visit(service.url)
+    page.locator(".keys").wait_for()
+    shown = set(page.locator(".keys kbd").all_inner_texts())
+    documented = set(re.findall(r"`([^`]+)`", "".join(re.findall(r"^\|(.*?)\|", DOCUMENT, re.MULTILINE))))
+    assert shown <= documented
