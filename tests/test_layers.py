@@ -55,13 +55,13 @@ def imports_of(path: Path) -> Iterator[tuple[str, int]]:
         for node in ast.walk(function)
     }
     for node in ast.walk(tree):
-        names: list[str] = []
+        if not isinstance(node, ast.Import | ast.ImportFrom):
+            continue
+        prefix = ""
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path} has a relative import"
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        for name in names:
+            prefix = f"{node.module}."
+        for name in (prefix + alias.name for alias in node.names):
             package, _, rest = name.partition(".")
             if package == "shortlist":
                 module = rest if rest in MODULES else rest.rpartition(".")[0]
