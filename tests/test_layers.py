@@ -46,7 +46,7 @@ for _path in sorted(ROOT.rglob("*.py")):
 
 
 def imports_of(path: Path) -> Iterator[tuple[str, int]]:
-    """The modules of the package that a file imports, anywhere in it, and the line if that is inside a function, else 0."""
+    """The modules of the package that a file imports, and the line if that is inside a function, else 0."""
     tree = ast.parse(path.read_text("utf-8"))
     inside = {
         id(node)

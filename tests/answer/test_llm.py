@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shortlist import InputError, LLMError, OpenAIChat, Reply, ScriptedLLM
-from shortlist.answer.events import events
+from shortlist._http import read_events
 from shortlist.answer.llm import add_usage
 from shortlist.protocols import StreamingLLM
 from tests.answer.server import Scripted, completion, event, failure, serving, streamed
@@ -145,7 +145,7 @@ def test_nobody_there_is_a_sentence_that_says_where() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     waits = Waits()
-    with pytest.raises(LLMError, match=rf"127.0.0.1:{port}/v1 is not reachable .*SHORTLIST_LLM_URL"):
+    with pytest.raises(LLMError, match=rf"127.0.0.1:{port}/v1 cannot be reached .*SHORTLIST_LLM_URL"):
         model(f"http://127.0.0.1:{port}/v1", waits).complete(ASKED)
     assert len(waits) == 3
 
@@ -226,18 +226,18 @@ def test_events_are_the_same_wherever_the_bytes_are_cut(texts: list[str], data: 
     whole = "".join(f"id: 1{end}data: {text}{end}{end}" for text in texts).encode()
     cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)))))
     chunks = [whole[start:stop] for start, stop in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
-    assert list(events(chunks)) == texts
+    assert list(read_events(chunks)) == texts
 
 
 def test_an_event_of_several_lines_is_one_and_one_without_end_is_none() -> None:
-    assert list(events([b"\xef\xbb\xbfdata: a\ndata:b\n\nevent: x\n\ndata: never ended"])) == ["a\nb"]
+    assert list(read_events([b"\xef\xbb\xbfdata: a\ndata:b\n\nevent: x\n\ndata: never ended"])) == ["a\nb"]
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("localhost:8080", "m"), "begins with http"),
-        (("http://localhost", " "), "which model"),
+        (("localhost:8080", "m"), "localhost:8080"),
+        (("http://localhost", " "), "SHORTLIST_LLM_MODEL"),
         (("http://localhost", "m", "schlüssel"), "characters"),
     ],
 )

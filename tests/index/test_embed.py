@@ -661,7 +661,7 @@ class TestOpenAI:
     def test_waits_as_long_as_it_is_told_and_tries_again(self, endpoint: Endpoint, waits: list[float]) -> None:
         endpoint.script = [(429, {"Retry-After": "7"}, "slow down"), (503, {}, "")]
         np.testing.assert_allclose(loaded(f"openai:m@{endpoint.url}").encode_query("abc"), [3 / 5, 4 / 5], atol=1e-6)
-        assert waits == [7.0, 1.0]
+        assert waits == [7.0, pytest.approx(1.0, rel=0.25)]
 
     def test_understands_a_date_to_wait_for(self, endpoint: Endpoint, waits: list[float]) -> None:
         now = time.time()
@@ -671,13 +671,13 @@ class TestOpenAI:
         ]
         loaded(f"openai:m@{endpoint.url}").encode_query("abc")
         assert 10 < waits[0] <= 20
-        assert waits[1] == 1.0
+        assert waits[1] == pytest.approx(1.0, rel=0.25)
 
     def test_gives_up_after_four_tries_with_the_last_answer(self, endpoint: Endpoint, waits: list[float]) -> None:
         endpoint.script = [(500, {}, '{"error": {"message": "out of order"}}')] * 4
         with pytest.raises(EmbedderError, match="answered 500: out of order"):
             loaded(f"openai:m@{endpoint.url}").encode_query("abc")
-        assert waits == [0.5, 1.0, 2.0]
+        assert waits == pytest.approx([0.5, 1.0, 2.0], rel=0.25)
 
     def test_tells_a_refusal_at_once_and_never_the_key(self, endpoint: Endpoint, waits: list[float]) -> None:
         key = "sk-secret-0123456789"
@@ -704,7 +704,7 @@ class TestOpenAI:
 
     def test_says_when_nobody_answers(self, endpoint: Endpoint, waits: list[float]) -> None:
         endpoint.close()
-        with pytest.raises(EmbedderError, match=r"openai:m@http://127\.0\.0\.1:\d+/v1 cannot be reached: .*refused"):
+        with pytest.raises(EmbedderError, match=r"openai:m@http://127\.0\.0\.1:\d+/v1 cannot be reached .*refused"):
             loaded(f"openai:m@{endpoint.url}").encode_query("abc")
         assert len(waits) == 3
 
@@ -728,12 +728,12 @@ class TestOpenAI:
         assert loaded("openai:@cf/baai/bge@https://me:secret@host/v1").name == "openai:@cf/baai/bge@https://host/v1"
 
     def test_refuses_a_key_that_no_header_can_carry_without_telling_it(self, endpoint: Endpoint) -> None:
-        with pytest.raises(EmbedderError, match="characters that a request cannot carry") as caught:
+        with pytest.raises(InputError, match="characters that a request cannot carry") as caught:
             OpenAIEmbedder("m", endpoint.url, key="sk-\nsecret").encode_query("abc")
         assert "secret" not in str(caught.value)
 
     def test_refuses_what_is_no_address(self) -> None:
-        with pytest.raises(InputError, match="needs an address"):
+        with pytest.raises(InputError, match="http://host:port/v1"):
             load_embedder("openai:m@http://host:port/v1")
 
 

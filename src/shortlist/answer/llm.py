@@ -1,38 +1,42 @@
-"""How is a language model asked? Any endpoint that speaks chat completions: Ollama, llama.cpp, vLLM, hosted ones."""
+"""Language models behind a chat completions endpoint: Ollama, llama.cpp, vLLM, hosted ones; and a scripted one."""
 
 from __future__ import annotations
 
-import contextlib
-import importlib
 import json
 import logging
-import random
 import time
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import count
 from typing import Any
 
-from shortlist.answer.events import events
+from shortlist._http import (
+    BUSY,
+    LONGEST_WAIT,
+    JsonClient,
+    Unavailable,
+    backoff,
+    describe,
+    message_in,
+    read_events,
+    retry,
+    retry_after,
+)
 from shortlist.errors import InputError, LLMError
 from shortlist.protocols import Messages, Reply
 
 TEMPERATURE = 0.0
 CONNECT_SECONDS, READ_SECONDS = 10.0, 120.0
 TRIES = 4
-FIRST_WAIT, LONGEST_WAIT = 0.5, 20.0  # seconds
 REPORTED_WAIT = 1.0  # seconds from which a wait is worth a line
-AGAIN = frozenset({429, 502, 503})
+_PATH = "/chat/completions"
 COUNTED = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 log = logging.getLogger("shortlist.answer")
 
 
-class _Unavailable(LLMError):
-    """Another model may answer and, if `again`, the same one after a while."""
-
-    def __init__(self, message: str, wait: float | None = None, *, again: bool = True) -> None:
-        super().__init__(message)
-        self.wait, self.again = wait, again
+class _ModelFailed(LLMError):
+    """Another model may answer."""
 
 
 class OpenAIChat:
@@ -57,27 +61,11 @@ class OpenAIChat:
         pause: Callable[[float], None] = time.sleep,
         on_wait: Callable[[str], None] = log.warning,
     ) -> None:
-        if not url.startswith(("http://", "https://")):
-            raise InputError(
-                f"The address of a language model begins with http:// or https://, which {url!r} does not."
-            )
         if not model.strip():
-            raise InputError("Say which model to ask (SHORTLIST_LLM_MODEL on the command line).")
-        if not (key.isascii() and key.isprintable()):
-            raise InputError("The key of the language model holds characters that a request cannot carry.")
+            raise InputError("Name the model to use (SHORTLIST_LLM_MODEL on the command line).")
         self.url, self.model, self.fallback = url.rstrip("/"), model, fallback
-        self._key = key.strip()
-        self._tries = max(1, tries)
-        self._pause = pause
-        self.on_wait = on_wait
-        self._http = importlib.import_module("httpx2")  # 0.1 s: only where a model is asked
-        timeout = self._http.Timeout(read_seconds, connect=connect_seconds)
-        try:
-            self._client = self._http.Client(timeout=timeout, headers=self._headers())
-            self._http.URL(self.url)
-        except self._http.InvalidURL as error:
-            raise InputError(f"{url!r} is not an address: {error}.") from None
-        weakref.finalize(self, self._client.close)
+        self._tries, self._pause, self.on_wait = max(1, tries), pause, on_wait
+        self._client = JsonClient(url, self._unreachable, key=key, timeout=read_seconds, connect=connect_seconds)
 
     def complete(self, messages: Messages, tools: Messages = ()) -> Reply:
         """The reply to some messages; what went wrong is a sentence."""
@@ -91,69 +79,55 @@ class OpenAIChat:
         self._client.close()
 
     def _ask(self, messages: Messages, tools: Messages, on_text: Callable[[str], None] | None) -> Reply:
-        models = [self.model, *([self.fallback] if self.fallback and self.fallback != self.model else [])]
+        models = list(dict.fromkeys([self.model, self.fallback or self.model]))
         for model in models:
+            attempt = partial(self._attempt, model, _body(model, messages, tools), on_text)
+            report = partial(self._before_wait, count(2), is_last=model == models[-1])
             try:
-                return self._persist(model, messages, tools, on_text, is_last=model == models[-1])
-            except _Unavailable as error:
+                return retry(attempt, backoff(self._tries), pause=self._pause, before_wait=report)
+            except _ModelFailed as error:
                 failure = error
         raise LLMError(str(failure)) from failure
 
-    def _persist(
-        self,
-        model: str,
-        messages: Messages,
-        tools: Messages,
-        on_text: Callable[[str], None] | None,
-        *,
-        is_last: bool,
-    ) -> Reply:
-        for attempt in range(1, self._tries + 1):
-            try:
-                if on_text is None:
-                    return self._complete(model, messages, tools)
-                return self._stream(model, messages, tools, on_text)
-            except _Unavailable as error:
-                wait = FIRST_WAIT * 2 ** (attempt - 1) * random.uniform(0.75, 1.25)  # jitter
-                wait = wait if error.wait is None else error.wait
-                if attempt == self._tries or not error.again or (wait > LONGEST_WAIT and not is_last):
-                    raise
-                wait = min(wait, LONGEST_WAIT)
-                if wait >= REPORTED_WAIT:
-                    self.on_wait(f"{error} Trying again in {wait:.0f} s (try {attempt + 1} of {self._tries}).")
-                self._pause(wait)
-        raise AssertionError("unreachable")
+    def _before_wait(self, tries: Iterator[int], failure: Unavailable, wait: float, *, is_last: bool) -> None:
+        if failure.is_timeout or (wait > LONGEST_WAIT and not is_last):
+            raise failure.error
+        number = next(tries)
+        if wait >= REPORTED_WAIT:
+            seconds = min(wait, LONGEST_WAIT)
+            self.on_wait(f"{failure} Trying again in {seconds:.0f} s (try {number} of {self._tries}).")
 
-    def _complete(self, model: str, messages: Messages, tools: Messages) -> Reply:
-        with self._failures(model):
-            response = self._client.post(self._address, json=_body(model, messages, tools))
-            self._check(response.status_code, response.headers, response.text, model)
+    def _attempt(self, model: str, body: dict[str, Any], on_text: Callable[[str], None] | None) -> Reply:
+        if on_text is not None:
+            return self._stream(model, body, on_text)
+        response = self._client.request("POST", _PATH, body)
+        self._check(response, model)
         try:
             data = json.loads(response.text)
             return _reply(data["choices"][0]["message"], data, model)
         except (ValueError, KeyError, IndexError, TypeError, AttributeError):
             raise self._error(f"answered with no chat completion but {response.text[:200]!r}", model) from None
 
-    def _stream(self, model: str, messages: Messages, tools: Messages, on_text: Callable[[str], None]) -> Reply:
-        body = _body(model, messages, tools) | {"stream": True, "stream_options": {"include_usage": True}}
-        told = _Pieces(on_text)
+    def _stream(self, model: str, body: dict[str, Any], on_text: Callable[[str], None]) -> Reply:
+        body = body | {"stream": True, "stream_options": {"include_usage": True}}
+        pieces = _Pieces(on_text)
         try:
-            with self._failures(model), self._client.stream("POST", self._address, json=body) as response:
+            with self._client.unavailable(), self._client.stream(_PATH, body) as response:
                 if response.status_code != 200:
                     response.read()
-                    self._check(response.status_code, response.headers, response.text, model)
-                for event in self._parsed(response.iter_bytes(), model):
-                    told.take(event)
-        except _Unavailable as error:
-            if told.text:  # said once, it cannot be unsaid
-                raise LLMError(str(error)) from error
+                    self._check(response, model)
+                for event in self._parse_events(response.iter_bytes(), model):
+                    pieces.take(event)
+        except Unavailable as failure:
+            if pieces.text:  # what was shown cannot be taken back
+                raise LLMError(str(failure)) from failure
             raise
-        if not told.ended:
+        if not pieces.ended:
             raise self._error("broke off in the middle of its reply", model)
-        return told.reply(model)
+        return pieces.reply(model)
 
-    def _parsed(self, chunks: Iterable[bytes], model: str) -> Iterator[dict[str, Any]]:
-        for data in events(chunks):
+    def _parse_events(self, chunks: Iterable[bytes], model: str) -> Iterator[dict[str, Any]]:
+        for data in read_events(chunks):
             if data == "[DONE]":
                 return
             try:
@@ -163,32 +137,17 @@ class OpenAIChat:
             except ValueError:
                 raise self._error(f"sent an event that is no JSON object: {data[:200]!r}", model) from None
             if event.get("error"):
-                raise self._error(f"broke off: {_message(json.dumps(event))}", model)
+                raise self._error(f"broke off: {message_in(json.dumps(event))}", model)
             yield event
 
-    @contextlib.contextmanager
-    def _failures(self, model: str) -> Iterator[None]:
-        """What can go wrong on the way, as errors of ours; what may pass is worth another try."""
-        http = self._http
-        try:
-            yield
-        except http.ReadTimeout:
-            message = str(self._error("did not answer in time. Ask for less, or allow more seconds", model))
-            raise _Unavailable(message, again=False) from None
-        except http.RequestError as error:
-            reason = str(error) or type(error).__name__
-            raise _Unavailable(
-                f"The language model at {self.url} is not reachable ({self._hidden(reason)}). Is it running, and is "
-                f"SHORTLIST_LLM_URL right?"
-            ) from None
-
-    def _check(self, status: int, headers: Mapping[str, str], text: str, model: str) -> None:
+    def _check(self, response: Any, model: str) -> None:
+        status = response.status_code
         if status == 200:
             return
-        said = _message(text)[:300]
-        if status in AGAIN or status >= 500:
-            message = str(self._error(f"answered {status}: {said}", model))
-            raise _Unavailable(message, _retry_after(headers.get("retry-after")), again=status in AGAIN)
+        said = message_in(response.text)[:300]
+        if status in BUSY or status >= 500:
+            error = _ModelFailed(str(self._error(describe(response), model)))
+            raise Unavailable(error, retry_after(response)) if status in BUSY else error
         if status in (401, 403):
             raise self._error(f"refuses the key ({status}: {said}). Set SHORTLIST_LLM_KEY or OPENAI_API_KEY", model)
         if status == 404:
@@ -197,20 +156,15 @@ class OpenAIChat:
                 f"which usually ends in /v1",
                 model,
             )
-        raise self._error(f"answered {status}: {said}", model)
+        raise self._error(describe(response), model)
 
-    def _error(self, what: str, model: str) -> LLMError:
-        return LLMError(f"The language model {model} at {self.url} {self._hidden(what)}.")
+    def _error(self, reason: str, model: str) -> LLMError:
+        return LLMError(f"The language model {model} at {self.url} {self._client.hide(reason)}.")
 
-    def _hidden(self, text: str) -> str:
-        return text.replace(self._key, "***") if self._key else text
-
-    @property
-    def _address(self) -> str:
-        return f"{self.url}/chat/completions"
-
-    def _headers(self) -> dict[str, str]:
-        return {"Authorization": f"Bearer {self._key}"} if self._key else {}
+    def _unreachable(self, reason: str) -> LLMError:
+        return _ModelFailed(
+            f"The language model at {self.url} {reason}. Is it running, and is SHORTLIST_LLM_URL right?"
+        )
 
 
 def _body(model: str, messages: Messages, tools: Messages) -> dict[str, Any]:
@@ -273,27 +227,6 @@ class _Pieces:
 
     def reply(self, model: str) -> Reply:
         return Reply(self.text, [self._calls[at] for at in sorted(self._calls)], self._usage, self._model or model)
-
-
-def _message(text: str) -> str:
-    """What the server says went wrong."""
-    try:
-        said = json.loads(text)
-        error = said.get("error", said)
-        return str(error.get("message", error) if isinstance(error, dict) else error)
-    except (ValueError, AttributeError):
-        return text.strip() or "no message"
-
-
-def _retry_after(said: str | None) -> float | None:
-    """Seconds to wait, from a number or a date."""
-    with contextlib.suppress(ValueError):
-        return max(0.0, float(said or ""))
-    import email.utils  # noqa: PLC0415  # slow to import, rarely needed
-
-    with contextlib.suppress(ValueError, TypeError):
-        return max(0.0, email.utils.parsedate_to_datetime(said or "").timestamp() - time.time())
-    return None
 
 
 def add_usage(total: dict[str, int], reply: Reply) -> dict[str, int]:

@@ -1,24 +1,19 @@
-"""How does a Python program ask a running service?"""
+"""Python client of a running service."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping
-from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote
 
-import httpx2
-
+from shortlist._http import JsonClient, backoff
 from shortlist.documents import Document
 from shortlist.errors import InputError, ServiceError
-from shortlist.server.service_settings import is_loopback
 
 URL = "http://localhost:9200"
 TIMEOUT = 30.0
 
-# How long to wait before a read is tried again.
-BACK_OFF = (0.1, 0.3, 0.9)
+TRIES, FIRST_WAIT = 4, 0.1  # of a read
 
 
 class BM25SClient:
@@ -29,18 +24,7 @@ class BM25SClient:
 
     def __init__(self, base_url: str = URL, *, token: str | None = None, timeout: float = TIMEOUT) -> None:
         self.base_url = base_url.rstrip("/")
-        try:
-            url = httpx2.URL(self.base_url)
-        except httpx2.InvalidURL as error:
-            raise InputError(f"{base_url!r} is no address of a service: {error}.") from None
-        if url.scheme not in ("http", "https") or not url.host:
-            raise InputError(f"{base_url!r} is no address of a service, such as {URL}.")
-        self._http = httpx2.Client(
-            base_url=url,
-            timeout=timeout,
-            headers={"Authorization": f"Bearer {token}"} if token else {},
-            trust_env=not is_loopback(url.host),  # no proxy leads to this machine
-        )
+        self._client = JsonClient(self.base_url, self._error, key=token or "", timeout=timeout)
 
     def retrieve(
         self,
@@ -86,32 +70,24 @@ class BM25SClient:
         return self._ask("POST", "/reload")
 
     def close(self) -> None:
-        self._http.close()
+        self._client.close()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _ask(self, method: str, path: str, body: Any = None, *, is_read: bool = False) -> dict[str, Any]:
-        waits = iter(BACK_OFF if is_read else ())
-        while True:
-            try:
-                return _answer(self._http.request(method, path, **({} if body is None else {"json": body})))
-            except (httpx2.NetworkError, httpx2.RemoteProtocolError, httpx2.ConnectTimeout) as error:
-                wait = next(waits, None)
-                if wait is None:
-                    reason = f"{self.base_url} cannot be reached ({error}). Start the service: shortlist serve."
-                    raise ServiceError(reason) from error
-                time.sleep(wait)
-            except (TypeError, ValueError) as error:  # of the JSON encoder
-                raise InputError(f"The request to {path} cannot be sent as JSON: {error}.") from error
-            except httpx2.HTTPError as error:
-                reason = f"{method} {self.base_url}{path} failed: {str(error) or type(error).__name__}."
-                raise ServiceError(reason) from error
+        waits = backoff(TRIES, FIRST_WAIT) if is_read else ()
+        try:
+            response = self._client.send(method, path, body, waits, busy=(), after_timeout=False)
+        except (TypeError, ValueError) as error:  # from the JSON encoder
+            raise InputError(f"The request to {path} cannot be sent as JSON: {error}.") from error
+        return _answer(response)
+
+    def _error(self, reason: str) -> ServiceError:
+        return ServiceError(f"{self.base_url} {reason}. Start the service: shortlist serve.")
 
 
 def _to_dict(document: Document | Mapping[str, Any]) -> dict[str, Any]:
@@ -122,7 +98,7 @@ def _to_dict(document: Document | Mapping[str, Any]) -> dict[str, Any]:
     return dict(document)
 
 
-def _answer(response: httpx2.Response) -> dict[str, Any]:
+def _answer(response: Any) -> dict[str, Any]:
     try:
         data = response.json()
     except ValueError:

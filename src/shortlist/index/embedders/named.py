@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import importlib
@@ -11,9 +10,7 @@ import json
 import math
 import os
 import re
-import time
 import unicodedata
-import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,6 +19,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from shortlist._http import BUSY, JsonClient, backoff, describe
 from shortlist.errors import EmbedderError, InputError
 from shortlist.index.embedders import models, tools_model
 from shortlist.protocols import Embedder
@@ -249,9 +247,7 @@ def _stable_hash(feature: str) -> int:
 
 
 _OPENAI = "https://api.openai.com/v1"
-_AGAIN = {429, 500, 502, 503}
 _TRIES = 4
-_FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0  # seconds
 
 
 class OpenAIEmbedder(models.BaseEmbedder):
@@ -262,61 +258,31 @@ class OpenAIEmbedder(models.BaseEmbedder):
     def __init__(
         self, model: str, url: str = _OPENAI, *, key: str | None = None, timeout: float = 30.0, transport: Any = None
     ) -> None:
-        self._http = importlib.import_module("httpx2")  # 0.1 s: only when an endpoint is asked for
-        try:
-            place = str(self._http.URL(url.rstrip("/")).copy_with(userinfo=b""))
-        except self._http.InvalidURL as error:
-            raise InputError(f"openai:MODEL@ADDRESS needs an address such as {_OPENAI}: {error}") from error
-        self.name = f"openai:{model}" if place == _OPENAI else f"openai:{model}@{place}"
-        self._model, self._url = model, url.rstrip("/") + "/embeddings"
-        self._key = key
-        self._client = self._http.Client(timeout=timeout, transport=transport)
-        weakref.finalize(self, self._client.close)
+        self._model, self._key = model, key
+        self._client = JsonClient(url, self._error, timeout=timeout, transport=transport)
+        address = str(self._client.url.copy_with(userinfo=b""))
+        self.name = f"openai:{model}" if address == _OPENAI else f"openai:{model}@{address}"
 
     def _encode(self, texts: list[str], *, query: bool) -> list[list[float]]:
-        return [row for batch in models.batches(texts, 64) for row in self._ask(batch)]
+        return [row for batch in models.batches(texts, 64) for row in self._request(batch)]
 
-    def _ask(self, texts: list[str]) -> list[list[float]]:
-        body = self._post({"model": self._model, "input": texts})
+    def _request(self, texts: list[str]) -> list[list[float]]:
+        self._client.set_key(os.environ.get("OPENAI_API_KEY", "") if self._key is None else self._key)
+        content = {"model": self._model, "input": texts}
+        response = self._client.send("POST", "/embeddings", content, backoff(_TRIES), busy={*BUSY, 500})
+        if not response.is_success:
+            raise self._client.error(describe(response))
         try:
-            items = sorted(json.loads(body)["data"], key=lambda item: item.get("index", 0))
+            items = sorted(json.loads(response.text)["data"], key=lambda item: item.get("index", 0))
             rows = [item["embedding"] for item in items]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise self._error(f"gave no embeddings but {body!r}") from error
+            raise self._client.error(f"gave no embeddings but {response.text!r}") from error
         if len(rows) != len(texts):
-            raise self._error(f"gave {len(rows)} embeddings for {len(texts)} texts")
+            raise self._client.error(f"gave {len(rows)} embeddings for {len(texts)} texts")
         return rows
 
-    def _post(self, content: dict[str, Any]) -> str:
-        for attempt in range(_TRIES):
-            wait = _FIRST_WAIT * 2**attempt
-            try:
-                response = self._client.post(self._url, json=content, headers=self._headers())
-            except self._http.RequestError as error:
-                failure = self._error(f"cannot be reached: {error!r}")
-            else:
-                if response.is_success:
-                    return str(response.text)
-                failure = self._error(f"answered {response.status_code}: {_message(response.text)}")
-                if response.status_code not in _AGAIN:
-                    raise failure
-                wait = _retry_after(response.headers.get("retry-after"), wait)
-            if attempt < _TRIES - 1:
-                time.sleep(min(wait, _LONGEST_WAIT))
-        raise failure
-
-    def _headers(self) -> dict[str, str]:
-        key = self._secret()
-        if not (key.isascii() and key.isprintable()):
-            raise EmbedderError("The API key holds characters that a request cannot carry: see OPENAI_API_KEY")
-        return {"Authorization": f"Bearer {key}"} if key else {}
-
-    def _secret(self) -> str:
-        return (self._key if self._key is not None else os.environ.get("OPENAI_API_KEY", "")).strip()
-
-    def _error(self, what: str) -> EmbedderError:
-        key = self._secret()
-        return EmbedderError(f"{self.name} {(what.replace(key, '***') if key else what)[:500]}")
+    def _error(self, reason: str) -> EmbedderError:
+        return EmbedderError(f"{self.name} {reason[:500]}")
 
 
 _AT_ADDRESS = re.compile(r"(.+?)@(https?://.+)")
@@ -336,27 +302,6 @@ def unconfirmed_address(spec: str) -> str:
     is_local = urlsplit(address[2]).hostname in ("localhost", "127.0.0.1", "::1")
     is_confirmed = address[2].rstrip("/") == os.environ.get("OPENAI_BASE_URL", "").strip().rstrip("/")
     return "" if is_local or is_confirmed else address[2]
-
-
-def _message(body: str) -> str:
-    """What the server says went wrong."""
-    try:
-        said = json.loads(body)
-        error = said.get("error", said)
-        return str(error.get("message", error) if isinstance(error, dict) else error)
-    except (ValueError, AttributeError):
-        return body.strip() or "no message"
-
-
-def _retry_after(said: str | None, otherwise: float) -> float:
-    """Seconds to wait, from a number or a date."""
-    with contextlib.suppress(ValueError):
-        return max(0.0, float(said or ""))
-    import email.utils  # noqa: PLC0415  # slow to import, rarely needed
-
-    with contextlib.suppress(ValueError):
-        return max(0.0, email.utils.parsedate_to_datetime(said or "").timestamp() - time.time())
-    return otherwise
 
 
 _NAMES: dict[str, Callable[[], Embedder]] = {

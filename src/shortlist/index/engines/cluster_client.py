@@ -6,7 +6,6 @@ each kind's own client package refuses the other's servers and those of another 
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import random
@@ -15,7 +14,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from shortlist.errors import CorpusMismatch, EngineError
+from shortlist._http import SLOW, JsonClient, Unavailable, backoff, retry
+from shortlist.errors import CorpusMismatch, EngineError, ShortlistError
 from shortlist.index.engines.address import Address
 from shortlist.index.engines.dialects import DIALECTS, Dialect
 
@@ -43,7 +43,6 @@ PATIENCE_WRITING, PATIENCE_READING, PATIENCE_UNHEARD = 60.0, 20.0, 5.0
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0
 CONNECT_SECONDS = 5.0
 
-_NDJSON = "application/x-ndjson"
 _UNTRUSTED = "CERTIFICATE_VERIFY_FAILED"
 
 
@@ -74,27 +73,35 @@ class Search(NamedTuple):
         return lines([head, self.body])
 
 
+class _Away(Unavailable):
+    """No node gave an answer, or `is_answer`: one answered that it cannot now."""
+
+    def __init__(self, error: ShortlistError, is_timeout: bool = False, *, is_answer: bool = False) -> None:
+        super().__init__(error, is_timeout=is_timeout)
+        self.is_answer = is_answer
+
+
 class Cluster:
     """The nodes of one address. May be used by many threads."""
 
     def __init__(self, address: Address) -> None:
         self.address = address.signed_in()
         self.dialect: Dialect = DIALECTS[address.dialect]
-        self._http = importlib.import_module("httpx2")  # 0.1 s: only where there is an engine to be asked
-        self._client: Any = None
+        self._clients: dict[str, JsonClient] = {}
         self._process = 0
         self._lock = threading.Lock()
         self._avoided: dict[str, float] = {}
         self._server: Server | None = None
 
     def close(self) -> None:
-        if self._client is not None and self._process == os.getpid():
-            self._client.close()
+        if self._process == os.getpid():
+            for client in self._clients.values():
+                client.close()
 
     def server(self) -> Server:
         """The server's kind and version, which must be one that we know how to ask."""
         if self._server is None:
-            reply = self._asked("GET", "/", None, None)
+            reply = self._request("GET", "/", None)
             if reply.status >= 400:
                 raise self._refusal(reply)
             version = reply.body.get("version") if isinstance(reply.body, dict) else None
@@ -120,7 +127,7 @@ class Cluster:
         A body is a mapping, or the lines of a bulk or multiple request as bytes.
         """
         self.server()
-        reply = self._asked(method, path, body, timeout, patience, accept)
+        reply = self._request(method, path, body, timeout, patience, accept)
         if reply.status >= 400 and reply.status not in accept:
             raise self._refusal(reply)
         return reply
@@ -130,46 +137,46 @@ class Cluster:
         answers: list[dict[str, Any]] = self.ask("POST", "/_msearch", searches).body["responses"]
         return answers
 
-    def _asked(
+    def _request(
         self,
         method: str,
         path: str,
         body: Any,
-        timeout: float | None,
+        timeout: float | None = None,
         patience: float | None = None,
         accept: Sequence[int] = (),
     ) -> Reply:
-        content = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
-        headers = {"Content-Type": _NDJSON if isinstance(body, bytes) else "application/json"} if content else {}
-        began, wait = time.monotonic(), _FIRST_WAIT
-        while True:
-            reply = failure = None
+        began = time.monotonic()
+        again = {BUSY, *ELSEWHERE}.difference(accept)
+
+        def attempt() -> Reply:
+            failure = None
             for url in self._nodes():
                 try:
-                    answer = self._open().request(
-                        method, url + path, content=content, headers=headers, timeout=self._timeout(timeout)
-                    )
-                except (self._http.RequestError, self._http.InvalidURL) as error:
+                    answer = self._client(url).request(method, path, body, timeout)
+                except Unavailable as error:
                     if _UNTRUSTED in str(error):
-                        raise self._untrusted(error) from None
-                    failure = error
+                        raise self._untrusted(str(error)) from None
+                    failure = failure if failure and failure.is_answer else _Away(error.error, error.is_timeout)
                     self._avoided[url] = time.monotonic() + AVOIDED_SECONDS
                     continue
                 self._avoided.pop(url, None)
                 reply = _as_a_whole(Reply(answer.status_code, _parsed(answer.content)))
-                if reply.status not in ELSEWHERE or reply.status in accept:
-                    break
-            is_busy = reply is not None and reply.status == BUSY
-            if reply is not None and not is_busy and reply.status not in ELSEWHERE.difference(accept):
-                return reply
-            is_slow = isinstance(failure, self._http.TimeoutException) and reply is None
-            most = patience or (PATIENCE_READING if reply is not None else PATIENCE_UNHEARD)
-            if time.monotonic() + wait > began + most or (is_slow and patience is None):
-                if reply is not None:
+                if reply.status not in again:
                     return reply
-                raise self._unreachable(failure, timeout)
-            time.sleep(wait * random.uniform(0.5, 1.0))
-            wait = min(2 * wait, _LONGEST_WAIT)
+                failure = _Away(self._refusal(reply), is_answer=True)
+                if reply.status == BUSY:
+                    break
+            assert failure is not None
+            raise failure
+
+        def check_patience(failure: Unavailable, wait: float) -> None:
+            heard = isinstance(failure, _Away) and failure.is_answer
+            most = patience or (PATIENCE_READING if heard else PATIENCE_UNHEARD)
+            if time.monotonic() + wait > began + most or (failure.is_timeout and patience is None):
+                raise failure.error
+
+        return retry(attempt, backoff(first=_FIRST_WAIT, longest=_LONGEST_WAIT), before_wait=check_patience)
 
     def _nodes(self) -> list[str]:
         """All nodes in a random order, those that lately did not answer last."""
@@ -177,20 +184,24 @@ class Cluster:
         nodes = random.sample(self.address.urls, len(self.address.urls))
         return sorted(nodes, key=lambda url: self._avoided.get(url, 0.0) > now)
 
-    def _open(self) -> Any:
-        """The connections of this process: they do not survive a fork."""
-        if self._process != os.getpid():
-            with self._lock:
-                if self._process != os.getpid():
-                    who = self.address.credentials
-                    self._client = self._http.Client(
-                        auth=(who.user, who.password) if who.user else None,
-                        verify=self._trusted(who.certificate),
-                        trust_env=False,
-                        headers={"Accept-Encoding": "identity"},  # packing what is mostly random takes longer
-                    )
-                    self._process = os.getpid()
-        return self._client
+    def _client(self, url: str) -> JsonClient:
+        """The connections of this process to a node: they do not survive a fork."""
+        with self._lock:
+            if self._process != os.getpid():
+                self._clients, self._process = {}, os.getpid()
+            if url not in self._clients:
+                who = self.address.credentials
+                self._clients[url] = JsonClient(
+                    url,
+                    self._unreachable,
+                    timeout=self.address.timeout,
+                    connect=CONNECT_SECONDS,
+                    auth=(who.user, who.password) if who.user else None,
+                    verify=self._trusted(who.certificate),
+                    trust_env=False,
+                    headers={"Accept-Encoding": "identity"},  # compressing what is mostly random takes longer
+                )
+            return self._clients[url]
 
     def _trusted(self, certificate: str) -> Any:
         if not certificate or self.address.scheme == "http":
@@ -203,10 +214,6 @@ class Cluster:
         except (OSError, ssl.SSLError) as error:
             raise EngineError(f"The certificate {certificate} cannot be read: {error}.") from None
         return context
-
-    def _timeout(self, given: float | None) -> Any:
-        seconds = self.address.timeout if given is None else given
-        return self._http.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS))
 
     def _check(self, server: Server) -> None:
         dialect = self.dialect
@@ -226,19 +233,16 @@ class Cluster:
                 f"needed."
             )
 
-    def _unreachable(self, failure: Any, timeout: float | None) -> EngineError:
-        seconds = self.address.timeout if timeout is None else timeout
-        if isinstance(failure, self._http.TimeoutException):
-            what = f"did not answer within {seconds:g} seconds"
-            mend = "see what keeps it busy, or allow more with ?timeout=SECONDS in its address"
+    def _unreachable(self, reason: str) -> EngineError:
+        if reason == SLOW:
+            reason += ": see what keeps it busy, or allow more with ?timeout=SECONDS in its address"
         else:
-            what = f"cannot be reached ({_told(failure)})"
-            mend = "see whether it runs, and whether its address is right"
-        return EngineError(f"The engine {self.address} {what}: {mend}.")
+            reason += ": see whether it runs, and whether its address is right"
+        return EngineError(f"The engine {self.address} {reason}.")
 
-    def _untrusted(self, failure: Any) -> EngineError:
+    def _untrusted(self, reason: str) -> EngineError:
         return EngineError(
-            f"The certificate of the engine {self.address} is not trusted ({_told(failure)}): name the file with the "
+            f"The certificate of the engine {self.address} is not trusted ({reason}): name the file with the "
             f"certificate of its authority in SHORTLIST_ENGINE_CERTIFICATE or engine.certificate."
         )
 
@@ -302,7 +306,3 @@ def _parsed(content: bytes) -> Any:
         return json.loads(content) if content else {}
     except ValueError:
         return content.decode("utf-8", "replace")[:300]
-
-
-def _told(error: Any) -> str:
-    return str(error) or type(error).__name__

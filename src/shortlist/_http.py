@@ -1,0 +1,223 @@
+"""JSON over HTTP for language models, embeddings, clusters and our own service: one client, one retry policy."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import importlib
+import ipaddress
+import json
+import random
+import re
+import time
+import weakref
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from shortlist.errors import InputError, ShortlistError
+
+BUSY = frozenset({429, 502, 503})
+SLOW = "did not answer in time"
+FIRST_WAIT, LONGEST_WAIT = 0.5, 20.0  # seconds
+
+Result = TypeVar("Result")
+
+
+class Unavailable(Exception):
+    """A failure that may pass. `error` is raised if it does not; `wait` is the delay that the server asks for."""
+
+    def __init__(self, error: ShortlistError, wait: float | None = None, *, is_timeout: bool = False) -> None:
+        super().__init__(str(error))
+        self.error, self.wait, self.is_timeout = error, wait, is_timeout
+
+
+def backoff(tries: int | None = None, first: float = FIRST_WAIT, longest: float = LONGEST_WAIT) -> Iterator[float]:
+    """The delays between attempts, in seconds: each about twice the one before."""
+    number = 1
+    while tries is None or number < tries:
+        yield min(first * 2 ** (number - 1), longest) * random.uniform(0.75, 1.25)
+        number += 1
+
+
+def retry(
+    attempt: Callable[[], Result],
+    waits: Iterable[float],
+    *,
+    pause: Callable[[float], None] | None = None,
+    before_wait: Callable[[Unavailable, float], None] = lambda failure, wait: None,
+) -> Result:
+    """The result of an attempt, made again after each `Unavailable` while there are waits and `before_wait` returns."""
+    delays = iter(waits)
+    while True:
+        try:
+            return attempt()
+        except Unavailable as failure:
+            delay = next(delays, None)
+            if delay is None:
+                raise failure.error from None
+            before_wait(failure, delay if failure.wait is None else failure.wait)
+            (time.sleep if pause is None else pause)(min(delay if failure.wait is None else failure.wait, LONGEST_WAIT))
+
+
+class JsonClient:
+    """Sends JSON to one server and retries what may pass. May be used by several threads.
+
+    `fail` makes the error for what went wrong; the key never appears in it.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        fail: Callable[[str], ShortlistError],
+        *,
+        key: str = "",
+        timeout: float = 30.0,
+        connect: float = 10.0,
+        **options: Any,
+    ) -> None:
+        self._http = importlib.import_module("httpx2")  # slow to import, so only when a server is used
+        try:
+            parsed = self._http.URL(url.rstrip("/"))
+        except self._http.InvalidURL as error:
+            raise InputError(f"{url!r} is not a valid address: {error}.") from None
+        if parsed.scheme not in ("http", "https") or not parsed.host:
+            raise InputError(f"{url!r} is not a valid address: it must begin with http:// or https:// and name a host.")
+        self.url, self._fail, self._connect = parsed, fail, connect
+        options = {"trust_env": not is_loopback(parsed.host)} | options  # no proxy leads to this machine
+        self._client = self._http.Client(timeout=self._timeout(timeout), **options)
+        self.set_key(key)
+        self.close = weakref.finalize(self, self._client.close)
+
+    def set_key(self, key: str) -> None:
+        """Send this key with every request from now on."""
+        self._key = key.strip()
+        if not (self._key.isascii() and self._key.isprintable()):
+            raise InputError(f"The key for {self.url.host} has characters that a request cannot carry.")
+        self._client.headers |= {"Authorization": f"Bearer {self._key}"} if self._key else {}
+
+    def error(self, reason: str) -> ShortlistError:
+        return self._fail(self.hide(reason))
+
+    def hide(self, text: str) -> str:
+        """A text without the key."""
+        return text.replace(self._key, "***") if self._key else text
+
+    def request(self, method: str, path: str, body: Any = None, timeout: float | None = None) -> Any:
+        """The response, whatever its status; a body of bytes is sent as lines of JSON."""
+        options: dict[str, Any] = {} if timeout is None else {"timeout": self._timeout(timeout)}
+        if isinstance(body, bytes):
+            options |= {"content": body, "headers": {"Content-Type": "application/x-ndjson"}}
+        elif body is not None:
+            options["json"] = body
+        with self.unavailable():
+            return self._client.request(method, f"{self.url}{path}", **options)
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: Any,
+        waits: Iterable[float],
+        *,
+        busy: Container[int] = BUSY,
+        after_timeout: bool = True,
+    ) -> Any:
+        """The response; a failed connection, a timeout and a busy server are tried again while there are waits."""
+
+        def attempt() -> Any:
+            try:
+                response = self.request(method, path, body)
+            except Unavailable as failure:
+                if failure.is_timeout and not after_timeout:
+                    raise failure.error from None
+                raise
+            if response.status_code in busy:
+                raise Unavailable(self.error(describe(response)), retry_after(response))
+            return response
+
+        return retry(attempt, waits)
+
+    def stream(self, path: str, body: Any) -> Any:
+        """A context manager of the response to a POST, whose body is read as it arrives."""
+        return self._client.stream("POST", f"{self.url}{path}", json=body)
+
+    @contextlib.contextmanager
+    def unavailable(self) -> Iterator[None]:
+        """Turn failed connections and timeouts into `Unavailable`."""
+        try:
+            yield
+        except self._http.TimeoutException as error:
+            is_slow = not isinstance(error, self._http.ConnectTimeout)
+            raise Unavailable(self.error(SLOW), is_timeout=is_slow) from None
+        except self._http.RequestError as error:
+            raise Unavailable(self.error(f"cannot be reached ({str(error) or type(error).__name__})")) from None
+
+    def _timeout(self, seconds: float) -> Any:
+        return self._http.Timeout(seconds, connect=min(seconds, self._connect))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine."""
+    with contextlib.suppress(ValueError):
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    return host == "localhost" or host.endswith(".localhost")
+
+
+def describe(response: Any) -> str:
+    """What a server says went wrong, with the status."""
+    return f"answered {response.status_code}: {message_in(response.text)[:300]}"
+
+
+def message_in(text: str) -> str:
+    """The error message in the body of a response."""
+    try:
+        said = json.loads(text)
+        error = said.get("error", said)
+        return str(error.get("message", error) if isinstance(error, Mapping) else error)
+    except (ValueError, AttributeError):
+        return text.strip() or "no message"
+
+
+def retry_after(response: Any) -> float | None:
+    """The seconds that a response asks to wait, given as a number or a date."""
+    said = response.headers.get("retry-after") or ""
+    with contextlib.suppress(ValueError):
+        return max(0.0, float(said))
+    import email.utils  # noqa: PLC0415  # slow to import, rarely needed
+
+    with contextlib.suppress(ValueError, TypeError):
+        return max(0.0, email.utils.parsedate_to_datetime(said).timestamp() - time.time())
+    return None
+
+
+_LINE_END = re.compile(r"\r\n|\n|\r")
+
+
+def read_events(chunks: Iterable[bytes]) -> Iterator[str]:
+    """The data of each server-sent event, wherever the bytes are cut; an event without its blank line is dropped."""
+    data: list[str] = []
+    for line in _lines(chunks):
+        if not line:
+            if data:
+                yield "\n".join(data)
+            data = []
+            continue
+        field, colon, value = line.partition(":")
+        if field == "data":
+            data.append(value.removeprefix(" ") if colon else "")
+
+
+def _lines(chunks: Iterable[bytes]) -> Iterator[str]:
+    decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
+    rest = ""
+    for chunk in chunks:
+        rest += decoder.decode(chunk)
+        start = 0
+        for end in _LINE_END.finditer(rest):
+            if end.group() == "\r" and end.end() == len(rest):
+                break  # its \n may be still to come
+            yield rest[start : end.start()]
+            start = end.end()
+        rest = rest[start:]
+    if rest.endswith("\r"):
+        yield rest[:-1]
