@@ -21,6 +21,7 @@ LAYERS: dict[str, int] = {
     "_files": 0,
     "_http": 0,
     "_paths": 0,
+    "_plain": 0,
     "_redact": 0,
     "_settings": 0,
     "_text": 0,

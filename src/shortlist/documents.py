@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
+from shortlist._plain import Plain
+
 Metadata = Mapping[str, Any]
 
 
@@ -60,15 +62,12 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Plain):
     """A document that could not be taken, and why. A source may yield one in place of what it could not read."""
 
     id: str
     reason: str
     source: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 Source = Iterable[Document | Problem]
@@ -116,7 +115,7 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class Changes(Plain):
     """What one sync did. `skipped` counts files that hold nothing that can be searched, such as images."""
 
     added: int = 0
@@ -127,7 +126,3 @@ class Changes:
     skipped: int = 0
     changed_ids: tuple[str, ...] = field(default=(), compare=False)
     """Which documents were changed: a tool among them may no longer be what somebody once approved."""
-
-    def to_dict(self) -> dict[str, Any]:
-        failed = [problem.to_dict() for problem in self.failed]
-        return {**asdict(self), "failed": failed, "changed_ids": list(self.changed_ids)}

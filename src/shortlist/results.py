@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from shortlist._plain import Plain
 from shortlist.documents import Document, Metadata, Passage
 
 if TYPE_CHECKING:
@@ -33,8 +34,10 @@ class Ranking:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Plain):
     """A passage that was found, its score, and the parts that the score was made of."""
+
+    _shown = "id name score relevance text kind source locator context metadata signals corpus"
 
     passage: Passage
     score: float
@@ -78,31 +81,9 @@ class Hit:
     def context(self) -> str:
         return self.passage.context
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "id": self.id,
-            "name": self.name,
-            "score": self.score,
-            "relevance": self.relevance,
-            "text": self.text,
-            "kind": self.kind,
-            "source": self.source,
-            "locator": self.locator,
-            "context": self.context,
-            "metadata": dict(self.metadata),
-            "signals": dict(self.signals),
-            "corpus": self.corpus,
-        }
-
     def brief(self) -> dict[str, Any]:
         """Which it is and how well it fits, without what it says."""
-        return {
-            "id": self.id,
-            "name": self.name,
-            "score": self.score,
-            "relevance": self.relevance,
-            "corpus": self.corpus,
-        }
+        return {name: getattr(self, name) for name in ("id", "name", "score", "relevance", "corpus")}
 
 
 class Hits(list[Hit]):
@@ -121,8 +102,10 @@ Selector = Callable[[list[Hit]], list[Hit]]
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Plain):
     """The few hits that were committed to, or none, with the reason in words and in numbers."""
+
+    _shown = "abstained reason signals selected"
 
     selected: list[Hit]
     reason: str
@@ -132,17 +115,9 @@ class Selection:
     def abstained(self) -> bool:
         return not self.selected
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "abstained": self.abstained,
-            "reason": self.reason,
-            "signals": dict(self.signals),
-            "selected": [hit.to_dict() for hit in self.selected],
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Disclosure:
+class Disclosure(Plain):
     """What is shown of one selected thing at one level; `note` says when what was pointed at has moved or changed."""
 
     id: str
@@ -160,13 +135,12 @@ class Disclosure:
     corpus: str = ""
     relevance: float | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "metadata": dict(self.metadata), "files": list(self.files)}
-
 
 @dataclass(frozen=True, slots=True)
-class Discovery:
+class Discovery(Plain):
     """The answer of `discover`: the committed few, already disclosed, or an abstention, always with the reason."""
+
+    _shown = "query mode abstained reason signals results"
 
     query: str
     mode: str
@@ -180,23 +154,17 @@ class Discovery:
         return not self.results
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "query": self.query,
-            "mode": self.mode,
-            "abstained": self.abstained,
-            "reason": self.reason,
-            "signals": dict(self.signals),
-            "results": [item.to_dict() for item in self.results],
-            "candidates": [hit.brief() for hit in self.candidates],
-        }
+        return Plain.to_dict(self) | {"candidates": [hit.brief() for hit in self.candidates]}
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Plain):
     """A passage that was shown to whoever answered, numbered from 1.
 
     `label` is the short name of its source that a citation is written with; `score` how near it is to the question.
     """
+
+    _shown = "number label source locator text score id name context corpus marker"
 
     number: int
     label: str
@@ -217,12 +185,9 @@ class Evidence:
     def __str__(self) -> str:
         return f"{self.source} ({self.locator}) score={self.score:.3f}"
 
-    def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "marker": self.marker}
-
 
 @dataclass(frozen=True, slots=True)
-class Citation:
+class Citation(Plain):
     """A claim's pointer to shown evidence; `spans` are the places in its text of what was taken from it verbatim."""
 
     number: int
@@ -231,23 +196,17 @@ class Citation:
     locator: str
     spans: tuple[tuple[int, int], ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "spans": [list(span) for span in self.spans]}
-
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Plain):
     """One sentence of an answer, its markers in it, and what they point to."""
 
     text: str
     citations: tuple[Citation, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"text": self.text, "citations": [citation.to_dict() for citation in self.citations]}
-
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
+class Dropped(Plain):
     """A sentence that was written and is not in the answer, and why."""
 
     text: str
@@ -255,12 +214,14 @@ class Dropped:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Plain):
     """What the documents say: claims that are all cited, or the refusal; with what was shown, dropped and spent.
 
     `by` tells who answered: "extract", "llm", "agent", or "gate" where nothing came near and nobody was asked.
     `broke_off` is why a model's reply ended early; the answer then holds what was verified until there.
     """
+
+    _shown = "question text refused reason by sentences evidence dropped usage steps broke_off"
 
     question: str
     text: str
@@ -277,18 +238,3 @@ class Answer:
 
     def __str__(self) -> str:
         return self.text
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "question": self.question,
-            "text": self.text,
-            "refused": self.refused,
-            "reason": self.reason,
-            "by": self.by,
-            "sentences": [sentence.to_dict() for sentence in self.sentences],
-            "evidence": [item.to_dict() for item in self.evidence],
-            "dropped": [asdict(item) for item in self.dropped],
-            "usage": dict(self.usage),
-            "steps": [dict(step) for step in self.steps],
-            "broke_off": self.broke_off,
-        }
