@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from shortlist.errors import InputError
 from shortlist.results import Ranking
@@ -138,3 +138,17 @@ class StreamingLLM(Protocol):
     def stream(self, messages: Messages, on_text: Callable[[str], None], tools: Messages = ()) -> Reply:
         """As `complete`; `on_text` is called with each further piece of the text."""
         ...
+
+
+Progress = Callable[[int, int | None], None]
+Item = TypeVar("Item")
+
+
+def track(items: Iterable[Item], progress: Progress | None, total: int | None = None) -> Iterator[Item]:
+    """The items; after each one, report how many are done, of how many if that is known."""
+    if total is None and isinstance(items, Sized):
+        total = len(items)
+    for done, item in enumerate(items, 1):
+        yield item
+        if progress:
+            progress(done, total)

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shortlist._plain import Plain
 from shortlist.errors import InputError
 from shortlist.eval.cases import Case, validate_cases
-from shortlist.eval.reader import reading, told
+from shortlist.eval.reader import reading
 from shortlist.eval.reporting.text_table import Table
 from shortlist.eval.statistics import SEED
-from shortlist.index.engine import Progress
 from shortlist.library.opening import Searchable, resolve
+from shortlist.protocols import Progress, track
 from shortlist.results import Mode
 from shortlist.search.discover import nothing_known
 from shortlist.search.filters import Filter
@@ -34,7 +35,7 @@ WEAK = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
+class Calibration(Plain):
     """A floor, and how well it parts the cases that have gold from those to which nothing applies.
 
     Cases whose gold was not retrieved say nothing about a floor: they are counted in `not_retrieved` and left out.
@@ -45,6 +46,11 @@ class Calibration:
     auroc        how often a case with gold scores higher than one without, whatever the floor
     held_out     the three of floors that were chosen without the cases they are judged by, in five parts
     """
+
+    _shown = (
+        "corpus mode floor sensitivity specificity youden_j auroc held_out in_scope out_of_scope not_retrieved "
+        "persisted says"
+    )
 
     corpus: str
     mode: str
@@ -87,21 +93,7 @@ class Calibration:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "corpus": self.corpus,
-            "mode": self.mode,
-            "floor": self.floor,
-            "sensitivity": self.sensitivity,
-            "specificity": self.specificity,
-            "youden_j": self.youden_j,
-            "auroc": self.auroc,
-            "held_out": self.held_out,
-            "in_scope": len(self.in_scope),
-            "out_of_scope": len(self.out_of_scope),
-            "not_retrieved": self.not_retrieved,
-            "persisted": self.persisted,
-            "says": self.says,
-        }
+        return Plain.to_dict(self) | {"in_scope": len(self.in_scope), "out_of_scope": len(self.out_of_scope)}
 
 
 def calibrate_min_score(
@@ -134,7 +126,7 @@ def calibrate_min_score(
     not_retrieved = 0
     judged: list[tuple[float, bool]] = []  # the relevance of the best hit, and whether it is right
     with reading(corpora, mode, filter) as reader:
-        for case in told(cases, progress):
+        for case in track(cases, progress):
             (found,) = reader.look(case.query, k)
             refused = not found.hits or nothing_known(found)
             if case.in_scope and not any(hit.id in case.gold for hit in found.hits):

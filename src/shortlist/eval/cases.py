@@ -1,17 +1,18 @@
-"""What should be found for which question? Cases from JSONL, BEIR folders and TREC files, and their flaws."""
+"""Evaluation cases: read from JSONL, BEIR folders and TREC files, written as JSONL, and validated."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import unescape
 
+from shortlist._files import replace_text
+from shortlist._plain import Plain
+from shortlist._text import did_you_mean
 from shortlist.documents import Document
 from shortlist.errors import InputError
 from shortlist.library.opening import Searchable, resolve
@@ -81,22 +82,8 @@ def save_cases(cases: Iterable[Case], path: str | Path, *, meta: Mapping[str, An
     """Write cases as JSONL: the whole file is replaced, or nothing happens. `meta` describes them, in a first line."""
     place = Path(path).expanduser()
     place.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            if meta is not None:
-                file.write(json.dumps({META: dict(meta)}, ensure_ascii=False) + "\n")
-            for case in cases:
-                file.write(json.dumps(case.to_dict(), ensure_ascii=False) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(name).chmod(0o666 & ~umask)
-        Path(name).replace(place)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    rows = [*([] if meta is None else [{META: dict(meta)}]), *(case.to_dict() for case in cases)]
+    replace_text(place, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
 def load_beir(folder: str | Path, *, split: str = "test") -> tuple[list[Document], list[Case]]:
@@ -152,16 +139,13 @@ def load_qrels(path: str | Path) -> dict[str, dict[str, float]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Flaw:
+class Flaw(Plain):
     """What is wrong with a case; `number` counts cases from 1, `line` is its line in the file if it has one."""
 
     number: int
     line: int
     problem: str  # unknown_gold, duplicate, contradiction or empty_query
     says: str
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def validate_cases(corpus: Searchable, cases: Sequence[Case]) -> list[Flaw]:
@@ -175,8 +159,8 @@ def validate_cases(corpus: Searchable, cases: Sequence[Case]) -> list[Flaw]:
             flaws.append(Flaw(number, case.line, "empty_query", f"{_place(number, case)} has no query."))
             continue
         if missing := [id for id in case.gold if id not in known]:
-            says = f"{_place(number, case)}: {_unknown(missing, known)}"
-            flaws.append(Flaw(number, case.line, "unknown_gold", says))
+            says = f"{_place(number, case)}: the corpus has no document {', '.join(map(repr, missing))}."
+            flaws.append(Flaw(number, case.line, "unknown_gold", says + did_you_mean(missing[0], known, most=1)))
         earlier, same = first.setdefault(words, (number, case))
         if earlier == number:
             continue
@@ -191,14 +175,6 @@ def validate_cases(corpus: Searchable, cases: Sequence[Case]) -> list[Flaw]:
 
 def _place(number: int, case: Case) -> str:
     return f"Line {case.line}" if case.line else f"Case {number}"
-
-
-def _unknown(missing: Sequence[str], known: set[str]) -> str:
-    import difflib  # noqa: PLC0415  # only where something is wrong
-
-    near = difflib.get_close_matches(missing[0], known, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    return f"the corpus has no document {', '.join(map(repr, missing))}.{hint}"
 
 
 def _ids(case: Case) -> str:

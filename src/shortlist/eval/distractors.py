@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from shortlist._plain import Plain
 from shortlist.documents import Document
 from shortlist.errors import InputError
 from shortlist.eval.cases import Case
@@ -15,8 +16,8 @@ from shortlist.eval.reporting.text_table import Table
 from shortlist.eval.statistics import SEED, Estimate, estimates
 from shortlist.index.corpus import Corpus, create_corpus
 from shortlist.index.embedders.embedder_binding import EmbedderSpec
-from shortlist.index.engine import Progress
 from shortlist.library.opening import Searchable, resolve
+from shortlist.protocols import Progress
 from shortlist.results import Mode, Selector
 from shortlist.search.discover import choose
 from shortlist.search.retrieve import merge
@@ -29,7 +30,7 @@ Probes = Sequence[Case | tuple[str, str | Sequence[str]]] | Mapping[str, str | S
 
 
 @dataclass(frozen=True, slots=True)
-class CurvePoint:
+class CurvePoint(Plain):
     """What is reached with a catalog of one size; shares of the questions that were asked of it.
 
     accuracy      the first hit is right
@@ -46,19 +47,9 @@ class CurvePoint:
     mean_size: Estimate
     false_action: Estimate | None
 
-    def to_dict(self) -> dict[str, Any]:
-        found = {name: getattr(self, name) for name in ("accuracy", "surfaced", "committed", "mean_size")}
-        wrong = self.false_action
-        return {
-            "size": self.size,
-            "questions": self.questions,
-            **{name: value.to_dict() for name, value in found.items()},
-            "false_action": wrong.to_dict() if wrong is not None else None,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class Curve(Plain):
     """What is reached at every size, from the smallest to the largest."""
 
     mode: str
@@ -72,9 +63,6 @@ class Curve:
             {"size": point.size, "questions": point.questions, **{name: getattr(point, name) for name in names}}
             for point in self.points
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"mode": self.mode, "k": self.k, "points": [point.to_dict() for point in self.points]}
 
 
 def distractor_robustness_curve(

@@ -1,11 +1,11 @@
-"""Why was it not found? Which words matched, what stood above it and by which signals, and what the selection cut."""
+"""Explanations of misses: matched words, what ranked higher and by which signals, and what the selection cut."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
+from shortlist._plain import Plain
 from shortlist.eval.cases import Case
 from shortlist.eval.reader import Reader
 from shortlist.index.corpus import Corpus
@@ -17,7 +17,7 @@ _SIGNALS = {"lexical": "words", "dense": "meaning"}
 
 
 @dataclass(frozen=True, slots=True)
-class Rival:
+class Rival(Plain):
     """Something that stood before what should be found."""
 
     id: str
@@ -26,13 +26,12 @@ class Rival:
     signals: Mapping[str, float]
     matched: tuple[str, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
-class Why:
+class Why(Plain):
     """What speaks for and against `id`, which is `wanted` or, where nothing applies, was returned."""
+
+    _shown = "id wanted exists looked_at rank score signals matched elsewhere unknown above cut says"
 
     id: str
     wanted: bool
@@ -68,9 +67,6 @@ class Why:
         if self.rank:
             return f"{self.id} has rank {self.rank}."
         return f"{self.id} is not among the {self.looked_at} that were found."
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"says": self.says}
 
 
 class Explainer:

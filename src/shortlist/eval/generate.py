@@ -1,4 +1,4 @@
-"""Who writes the questions? A language model that is not shown the name; what gives itself away is dropped."""
+"""Cases written by a language model that does not see the names; questions that give the name away are dropped."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from shortlist._plain import Plain
 from shortlist.documents import Document
 from shortlist.errors import InputError, ShortlistError
 from shortlist.eval.cases import Case
 from shortlist.eval.statistics import SEED
 from shortlist.index.corpus import Corpus
-from shortlist.index.engine import Progress
 from shortlist.index.text.analyzers import STOP_WORDS, get_analyzer, name_words, subwords, words
 from shortlist.library.opening import Searchable, resolve
-from shortlist.protocols import LLM
+from shortlist.protocols import LLM, Progress, track
 from shortlist.search.retrieve import search
 from shortlist.search.select import prompt_function
 
@@ -63,16 +64,13 @@ Does any of these serve the request? Reply with yes or no and nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
+class Dropped(Plain):
     """A question that was not taken, and why: leak, copied, duplicate, served, unreadable or failed."""
 
     reason: str
     query: str
     gold: str = ""
     detail: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"reason": self.reason, "query": self.query, "gold": self.gold, "detail": self.detail}
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +177,7 @@ def _generated(
     """What a model writes, without what gives itself away, repeats another or is served after all."""
     ask = prompt_function(llm)
     with ThreadPoolExecutor(max(1, workers)) as pool:
-        replies = list(_told(pool.map(lambda request: _reply(ask, request), requests), len(requests), progress))
+        replies = list(track(pool.map(partial(_reply, ask), requests), progress, len(requests)))
     kept: list[Case] = []
     dropped: list[Dropped] = []
     seen: list[frozenset[str]] = []
@@ -369,10 +367,3 @@ def _list_in(text: str) -> list[Any] | None:
         if all(isinstance(item, str | dict) for item in found):
             return list(found)
     return None
-
-
-def _told(items: Iterator[Any], total: int, progress: Progress | None) -> Iterator[Any]:
-    for done, item in enumerate(items, 1):
-        if progress:
-            progress(done, total)
-        yield item

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from shortlist._plain import Plain
 from shortlist.documents import Document
 from shortlist.errors import InputError
-from shortlist.eval.reader import Reader, reading, told
-from shortlist.index.engine import Progress
+from shortlist.eval.reader import Reader, reading
 from shortlist.index.text.analyzers import get_analyzer, name_words
 from shortlist.library.opening import Searchable, resolve
+from shortlist.protocols import Progress, track
 from shortlist.results import Hit
 from shortlist.search.retrieve import merge
 from shortlist.sources.tools.prompt_injection import instructions, invisible, mixed_scripts, visible
@@ -47,8 +48,10 @@ RULES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Plain):
     """Something to mend: the rule, which documents, what is wrong, and what to do."""
+
+    _shown = "rule severity ids says advice"
 
     rule: str
     ids: tuple[str, ...]
@@ -62,18 +65,9 @@ class Finding:
     def advice(self) -> str:
         return RULES[self.rule][1]
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "rule": self.rule,
-            "severity": self.severity,
-            "ids": list(self.ids),
-            "says": self.says,
-            "advice": self.advice,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class LintReport:
+class LintReport(Plain):
     """What was found in a catalog, worst first."""
 
     corpus: str
@@ -89,14 +83,9 @@ class LintReport:
         return {rule: sum(one.rule == rule for one in self.findings) for rule in RULES}
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "corpus": self.corpus,
-            "documents": self.documents,
-            "errors": len(self.errors),
-            "warnings": len(self.findings) - len(self.errors),
-            "counts": {rule: count for rule, count in self.counts.items() if count},
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
+        counts = {rule: count for rule, count in self.counts.items() if count}
+        errors = len(self.errors)
+        return Plain.to_dict(self) | {"errors": errors, "warnings": len(self.findings) - errors, "counts": counts}
 
 
 def lint_corpus(corpus: Searchable, *, k: int = K, progress: Progress | None = None) -> LintReport:
@@ -115,7 +104,7 @@ def lint_corpus(corpus: Searchable, *, k: int = K, progress: Progress | None = N
     findings += _names(documents)
     pairs: list[tuple[str, str]] = []
     with reading([only], "auto") as reader:
-        for document in told(documents, progress):
+        for document in track(documents, progress):
             found, twins = _asked(reader, document, k)
             findings += found
             pairs += [(document.id, twin) for twin in twins]

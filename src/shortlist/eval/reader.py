@@ -1,4 +1,4 @@
-"""What does a corpus answer to many questions? They share one snapshot, and what was read of it is not read again.
+"""Reads many queries from one snapshot per corpus and remembers the passages that were read.
 
 One thread: a second one took as long on corpora of 150 to 75,000 documents.
 """
@@ -7,19 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING
 
 from shortlist.documents import Passage
 from shortlist.index.corpus import Corpus
-from shortlist.index.engine import Allowed, Progress, State
+from shortlist.index.engine import Allowed, State
 from shortlist.results import Mode
 from shortlist.search.filters import Filter, allowed
 from shortlist.search.retrieve import Found, check_comparable, check_mode, look
 
 if TYPE_CHECKING:
     from shortlist.results import Positions
-
-Item = TypeVar("Item")
 
 # Passages that are kept at most.
 REMEMBERED = 50_000
@@ -35,7 +34,7 @@ class Reader:
         self._states = states
         self._mode = mode
         self._whole = [_remembering(snapshot.passages) for _, snapshot, _ in states]
-        self._bare = [_remembering(_ids_alone(snapshot)) for _, snapshot, _ in states]
+        self._bare = [_remembering(partial(_read_ids, snapshot)) for _, snapshot, _ in states]
 
     def look(self, query: str, k: int) -> list[Found]:
         """What `retrieve` finds."""
@@ -70,16 +69,8 @@ def reading(corpora: Sequence[Corpus], mode: Mode, filter: Filter | None = None)
         yield Reader(states, mode)
 
 
-def told(items: Sequence[Item], progress: Progress | None) -> Iterator[Item]:
-    """The items, telling how many are done."""
-    for done, item in enumerate(items, 1):
-        yield item
-        if progress:
-            progress(done, len(items))
-
-
-def _ids_alone(snapshot: State) -> Read:
-    return lambda positions: [Passage(id, id, "") for id in snapshot.ids(positions)]
+def _read_ids(snapshot: State, positions: Positions) -> list[Passage]:
+    return [Passage(id, id, "") for id in snapshot.ids(positions)]
 
 
 def _remembering(read: Read) -> Read:

@@ -7,14 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from shortlist._plain import Plain, to_plain
 from shortlist.errors import InputError
 from shortlist.eval.cases import Case
 from shortlist.eval.explain import Explainer, Why
 from shortlist.eval.metrics import Metric, depth_of, first_rank, metric
-from shortlist.eval.reader import Reader, reading, told
+from shortlist.eval.reader import Reader, reading
 from shortlist.eval.statistics import CONFIDENCE, PERMUTATIONS, RESAMPLES, SEED, Estimate, Paired, estimates, paired
-from shortlist.index.engine import Progress
 from shortlist.library.opening import Searchable, resolve
+from shortlist.protocols import Progress, track
 from shortlist.results import Hit, Hits, Mode, Selection, Selector
 from shortlist.search.discover import choose
 from shortlist.search.filters import Filter
@@ -59,21 +60,15 @@ class Outcome:
     why: Why | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            **self.case.to_dict(),
-            "outcome": self.outcome,
-            "rank": self.rank,
-            "top_score": self.top_score,
-            "ranked": list(self.ranked),
-            "selected": list(self.selected),
-            "reason": self.reason,
-            "why": self.why.to_dict() if self.why else None,
-        }
+        shown = ("outcome", "rank", "top_score", "ranked", "selected", "reason", "why")
+        return self.case.to_dict() | {name: to_plain(getattr(self, name)) for name in shown}
 
 
 @dataclass(frozen=True, slots=True)
-class DiscoveryReport:
+class DiscoveryReport(Plain):
     """How well the right things were found. `metrics` are means over the cases to which something applies."""
+
+    _shown = "corpus mode k documents confidence metrics taxonomy"
 
     corpus: str
     mode: Mode
@@ -116,19 +111,8 @@ class DiscoveryReport:
         ]
 
     def to_dict(self, *, cases: bool = True) -> dict[str, Any]:
-        data: dict[str, Any] = {
-            "corpus": self.corpus,
-            "mode": self.mode,
-            "k": self.k,
-            "documents": self.documents,
-            "cases": len(self.outcomes),
-            "in_scope": len(self.in_scope),
-            "out_of_scope": len(self.out_of_scope),
-            "confidence": self.confidence,
-            "metrics": {name: value.to_dict() for name, value in self.metrics.items()},
-            "taxonomy": dict(self.taxonomy),
-            "seconds": round(self.seconds, 3),
-        }
+        counts = {"cases": len(self.outcomes), "in_scope": len(self.in_scope), "out_of_scope": len(self.out_of_scope)}
+        data = Plain.to_dict(self) | counts | {"seconds": round(self.seconds, 3)}
         return data | ({"outcomes": [one.to_dict() for one in self.outcomes]} if cases else {})
 
     def __str__(self) -> str:
@@ -173,7 +157,7 @@ def evaluate_discovery(
     with reading(corpora, mode, filter) as reader:
         explain = Explainer(reader, corpora)
         judge = _Judge(reader, explain, known, mode, k, deepest, measures, strategy, min_score, selection)
-        outcomes = [judge(case) for case in told(cases, progress)]
+        outcomes = [judge(case) for case in track(cases, progress)]
     counted = [one for one in outcomes if one.case.in_scope]
     columns = {name: [one.values[name] for one in counted] for name in names}
     return DiscoveryReport(

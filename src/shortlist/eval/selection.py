@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, Literal
 
+from shortlist._plain import Plain, to_plain
 from shortlist.errors import InputError
 from shortlist.eval.cases import Case
-from shortlist.eval.reader import reading, told
+from shortlist.eval.reader import reading
 from shortlist.eval.reporting.text_table import Table
 from shortlist.eval.statistics import CONFIDENCE, RESAMPLES, SEED, Estimate, estimates
-from shortlist.index.engine import Progress
 from shortlist.library.opening import Searchable, resolve
+from shortlist.protocols import Progress, track
 from shortlist.results import Hit, Hits, Mode, Selector
 from shortlist.search.discover import choose, nothing_known
 from shortlist.search.filters import Filter
@@ -74,8 +75,8 @@ class SelectionReport:
         return {name: getattr(self, name) for name in MEASURES}
 
     def to_dict(self) -> dict[str, Any]:
-        found = {name: value.to_dict() if value is not None else None for name, value in self.measures.items()}
-        return {"strategy": self.strategy, "cases": self.cases, "retrieved": self.retrieved, **found}
+        counts = {"strategy": self.strategy, "cases": self.cases, "retrieved": self.retrieved}
+        return counts | {name: to_plain(value) for name, value in self.measures.items()}
 
     def __str__(self) -> str:
         lines = [f"{name:24}{value!r}" for name, value in self.measures.items() if value is not None]
@@ -133,7 +134,7 @@ def evaluate_selection(
     corpora = resolve(corpus, needs_vectors=mode != "lexical")
     choices = []
     with reading(corpora, mode, filter) as reader:
-        for case in told(cases, progress):
+        for case in track(cases, progress):
             found = reader.look(case.query, k)
             chosen = choose(found, case.query, mode, k, strategy, min_score, **selection)
             choices.append(_choice(case, merge(found, case.query, mode, k), chosen.selected))
@@ -172,7 +173,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
+class Sweep(Plain):
     """Every setting of a grid, judged on the same candidates."""
 
     mode: str
@@ -204,13 +205,7 @@ class Sweep:
         return Table(point.to_dict() for point in self.points)
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "mode": self.mode,
-            "strategy": self.strategy,
-            "best": self.best().to_dict(),
-            "frontier": [point.to_dict() for point in self.frontier()],
-            "points": [point.to_dict() for point in self.points],
-        }
+        return Plain.to_dict(self) | {"best": self.best().to_dict(), "frontier": to_plain(self.frontier())}
 
 
 def _place(point: Point) -> tuple[float, float]:
@@ -237,7 +232,7 @@ def sweep_selector(
     corpora = resolve(corpus, needs_vectors=mode != "lexical")
     candidates: list[tuple[Case, Hits, Hits]] = []  # of a case: all that were found, and those that may be chosen
     with reading(corpora, mode, filter) as reader:
-        for case in told(cases, progress):
+        for case in track(cases, progress):
             found = reader.look(case.query, k)
             known = [one for one in found if not nothing_known(one)]
             candidates.append((case, merge(found, case.query, mode, k), merge(known, case.query, mode, k)))

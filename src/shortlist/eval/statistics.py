@@ -1,14 +1,15 @@
-"""How sure is a mean, and is one set-up really better than another? Resampling, with a seed: it can be repeated."""
+"""Bootstrap intervals of means, and paired randomization tests; a seed makes them repeatable."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shortlist._plain import Plain
 from shortlist.errors import InputError
 
 if TYPE_CHECKING:
@@ -62,24 +63,18 @@ def estimates(
     values = np.array([list(column) for column in columns.values()], dtype=np.float64).T
     if not values.size:
         return {}
-    means = _resampled_means(values, resamples, seed)
+    random = np.random.default_rng(seed)
+    size = len(values)
+    means = np.empty((resamples, values.shape[1]))
+    for at in range(resamples):
+        means[at] = np.bincount(random.integers(0, size, size), minlength=size) @ values / size
     low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
     found = zip(columns, values.mean(axis=0).tolist(), low.tolist(), high.tolist(), strict=True)
     return {name: Estimate(mean, below, above) for name, mean, below, above in found}
 
 
-def _resampled_means(values: Floats, resamples: int, seed: int) -> Floats:
-    random = np.random.default_rng(seed)
-    size = len(values)
-    means = np.empty((resamples, values.shape[1]))
-    for at in range(resamples):
-        times = np.bincount(random.integers(0, size, size), minlength=size)
-        means[at] = times @ values / size
-    return means
-
-
 @dataclass(frozen=True, slots=True)
-class Paired:
+class Paired(Plain):
     """One measure of two set-ups on the same cases; a positive difference speaks for the second."""
 
     first: float
@@ -89,17 +84,6 @@ class Paired:
     wins: int  # cases that the second does better
     losses: int
     ties: int
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "first": self.first,
-            "second": self.second,
-            "difference": self.difference.to_dict(),
-            "p_value": self.p_value,
-            "wins": self.wins,
-            "losses": self.losses,
-            "ties": self.ties,
-        }
 
 
 def paired(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from pathlib import Path
 from typing import Any
 
 from shortlist.eval.calibration import Calibration
@@ -15,38 +16,7 @@ from shortlist.eval.selection import SelectionReport, Sweep
 # More misses than this make a page that no browser likes.
 SHOWN_MISSES = 200
 
-STYLE = """
-:root { color-scheme: light dark; --ink: #1f2933; --soft: #616e7c; --edge: #d9e2ec; --back: #ffffff; --card: #f7f9fb;
-  --s1: #0b7285; --s2: #e8590c; --s3: #6741d9; --s4: #2b8a3e; --good: #2b8a3e; --bad: #c92a2a; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e4e7eb; --soft: #9aa5b1; --edge: #323f4b; --back: #12171c;
-  --card: #1a2129; --s1: #3bc9db; --s2: #ffa94d; --s3: #b197fc; --s4: #69db7c; --good: #69db7c; --bad: #ff8787; } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 1180px; padding: 28px 20px 60px; background: var(--back); color: var(--ink);
-  font: 15px/1.5 system-ui, sans-serif; }
-h1 { font-size: 24px; margin: 0; } h2 { font-size: 18px; margin: 34px 0 10px; } p { margin: 4px 0 12px; }
-.soft { color: var(--soft); }
-.plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(380px, 1fr)); gap: 16px; }
-figure { margin: 0; padding: 14px; background: var(--card); border: 1px solid var(--edge); border-radius: 8px; }
-figcaption { font-weight: 600; margin-bottom: 6px; }
-svg { width: 100%; height: auto; display: block; } svg text { fill: var(--soft); font-size: 12px; }
-.grid { stroke: var(--edge); } .base { stroke: var(--soft); }
-.mark { stroke: var(--bad); stroke-dasharray: 5 4; stroke-width: 2; }
-.line { fill: none; stroke-width: 2; } .band { opacity: .15; } .column { opacity: .6; }
-.line.s1 { stroke: var(--s1); } .line.s2 { stroke: var(--s2); }
-.line.s3 { stroke: var(--s3); } .line.s4 { stroke: var(--s4); }
-.dot.s1, .column.s1, .band.s1 { fill: var(--s1); } .dot.s2, .column.s2, .band.s2 { fill: var(--s2); }
-.dot.s3, .column.s3, .band.s3 { fill: var(--s3); } .dot.s4, .column.s4, .band.s4 { fill: var(--s4); }
-.keys { display: flex; flex-wrap: wrap; gap: 4px 16px; margin-top: 4px; font-size: 13px; color: var(--soft); }
-.key i { display: inline-block; width: 10px; height: 10px; border-radius: 2px; margin-right: 6px; }
-i.s1 { background: var(--s1); } i.s2 { background: var(--s2); }
-i.s3 { background: var(--s3); } i.s4 { background: var(--s4); }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: 4px 14px 4px 0; text-align: left; border-bottom: 1px solid var(--edge); vertical-align: top; }
-th { color: var(--soft); font-weight: 500; } td.n, th.n { text-align: right; }
-details { border-bottom: 1px solid var(--edge); padding: 6px 0; } summary { cursor: pointer; overflow-wrap: anywhere; }
-summary b { font-weight: 600; margin-right: 8px; } details p { margin: 6px 0 6px 18px; overflow-wrap: anywhere; }
-"""
+STYLE = Path(__file__).with_suffix(".css")
 
 
 def html_page(
@@ -81,7 +51,7 @@ def html_page(
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>{''.join(parts)}</body></html>\n"
+        f"<title>{escape(title)}</title><style>{STYLE.read_text('utf-8')}</style></head><body>{''.join(parts)}</body></html>\n"
     )
 
 

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any
+
+from shortlist._plain import Plain
 
 WIDTH, HEIGHT = 560, 300
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 16, 14, 44
@@ -25,7 +26,7 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(Plain):
     """A plot as SVG; the n-th of `names` is drawn in the classes sn, which whoever shows it gives a colour."""
 
     title: str
@@ -38,9 +39,6 @@ class Figure:
         )
         caption = f"<figcaption>{escape(self.title)}</figcaption>"
         return f'<figure>{caption}{self.svg}<div class="keys">{keys}</div></figure>'
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"title": self.title, "svg": self.svg, "names": list(self.names)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from shortlist.eval.retrieval import Comparison, DiscoveryReport
 from shortlist.eval.selection import SelectionReport, Sweep, evaluate_selection, sweep_selector
 from shortlist.eval.statistics import SEED
 from shortlist.index.corpus import Corpus
-from shortlist.index.engine import Progress
+from shortlist.protocols import Progress
 from shortlist.results import Selector
 from shortlist.search.filters import Filter
 
