@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from shortlist.install import jsonc, toml
+from shortlist.install import jsonc, toml_text
 
 ENTRY = {"command": "shortlist", "args": ["mcp"]}
 
@@ -154,33 +154,40 @@ TABLE = '\n[mcp_servers.shortlist]\ncommand = "shortlist"\nargs = ["mcp"]\n'
 
 def test_a_table_is_added_at_the_end_and_taken_away_again() -> None:
     path = ["mcp_servers", "shortlist"]
-    assert toml.put(CONFIG, path, ENTRY) == CONFIG + TABLE
-    assert toml.drop(CONFIG + TABLE, path) == CONFIG
-    assert toml.put("", path, ENTRY) == TABLE[1:]
-    assert toml.put("a = 1", path, ENTRY) == "a = 1\n" + TABLE
-    assert toml.put("a = 1\r\n", path, ENTRY) == "a = 1\r\n" + TABLE.replace("\n", "\r\n")
-    assert toml.drop("a = 1\r\n" + TABLE.replace("\n", "\r\n"), path) == "a = 1\r\n"
+    assert toml_text.put(CONFIG, path, ENTRY) == CONFIG + TABLE
+    assert toml_text.drop(CONFIG + TABLE, path) == CONFIG
+    assert toml_text.put("", path, ENTRY) == TABLE[1:]
+    assert toml_text.put("a = 1", path, ENTRY) == "a = 1\n" + TABLE
+    assert toml_text.put("a = 1\r\n", path, ENTRY) == "a = 1\r\n" + TABLE.replace("\n", "\r\n")
+    assert toml_text.drop("a = 1\r\n" + TABLE.replace("\n", "\r\n"), path) == "a = 1\r\n"
 
 
 def test_a_table_in_the_middle_is_taken_away_with_what_belongs_to_it() -> None:
     middle = "[mcp_servers.shortlist]\n# ours\ncommand = 'x'\n\n[mcp_servers.shortlist.env]\nK = 'v' # ours\n\n# of b\n"
     text = f"[a]\nx = 1\n\n{middle}[b]\ny = 2\n"
-    assert toml.drop(text, ["mcp_servers", "shortlist"]) == "[a]\nx = 1\n\n# of b\n[b]\ny = 2\n"
+    assert toml_text.drop(text, ["mcp_servers", "shortlist"]) == "[a]\nx = 1\n\n# of b\n[b]\ny = 2\n"
 
 
 def test_values_in_a_table_are_changed_and_added() -> None:
     text = "[mcp_servers.shortlist]\ncommand = 'old' # note\nenabled = true\n\n[other]\n"
-    changed = toml.put(text, ["mcp_servers", "shortlist", "command"], "new\\path")
+    changed = toml_text.put(text, ["mcp_servers", "shortlist", "command"], "new\\path")
     assert changed == '[mcp_servers.shortlist]\ncommand = "new\\\\path" # note\nenabled = true\n\n[other]\n'
-    longer = toml.put(changed, ["mcp_servers", "shortlist", "args"], ["mcp"])
+    longer = toml_text.put(changed, ["mcp_servers", "shortlist", "args"], ["mcp"])
     assert longer == changed.replace("enabled = true\n", 'enabled = true\nargs = ["mcp"]\n')
-    inline = toml.put("[mcp_servers]\nshortlist = { command = 'x' }\n", ["mcp_servers", "shortlist"], ENTRY)
-    assert inline == '[mcp_servers]\nshortlist = { command = "shortlist", args = ["mcp"] }\n'
-    env = toml.put(inline, ["mcp_servers", "shortlist", "env"], {"K": "v"})
-    assert env == inline.replace(" }\n", ', env = { K = "v" } }\n')
-    assert toml.drop(inline, ["mcp_servers", "shortlist"]) == "[mcp_servers]\n"
-    with pytest.raises(ValueError, match=r"'mcp_servers.shortlist' is no table"):
-        toml.put("mcp_servers.shortlist.command = 'x'\n", ["mcp_servers", "shortlist", "args"], [])
+    inline = toml_text.put("[mcp_servers]\nshortlist = { command = 'x' }\n", ["mcp_servers", "shortlist"], ENTRY)
+    assert inline == '[mcp_servers]\nshortlist = {command = "shortlist", args = ["mcp"]}\n'
+    env = toml_text.put(inline, ["mcp_servers", "shortlist", "env"], {"K": "v"})
+    assert env == inline.replace("}\n", ', env = {K = "v"}}\n')
+    assert toml_text.drop(inline, ["mcp_servers", "shortlist"]) == "[mcp_servers]\n"
+    dotted = toml_text.put("mcp_servers.shortlist.command = 'x'\n", ["mcp_servers", "shortlist", "args"], [])
+    assert tomllib.loads(dotted) == {"mcp_servers": {"shortlist": {"command": "x", "args": []}}}
+
+
+def test_tables_in_any_order_are_changed_and_dropped() -> None:
+    text = "[mcp_servers.a]\nb = 1\n\n[z]\nq = 1\n\n[mcp_servers.shortlist]\nx = 1\n"
+    assert toml_text.drop(text, ["mcp_servers", "shortlist"]) == "[mcp_servers.a]\nb = 1\n\n[z]\nq = 1\n"
+    assert toml_text.put(text, ["mcp_servers", "shortlist", "x"], 2) == text.replace("x = 1", "x = 2")
+    assert toml_text.put(text, ["mcp_servers", "new"], {"y": 1}) == text + "\n[mcp_servers.new]\ny = 1\n"
 
 
 KEYS = st.text(st.characters(codec="utf-8", exclude_categories=["C"]), min_size=1, max_size=6)
@@ -194,11 +201,11 @@ def test_tables_are_put_and_dropped_whatever_they_are_called(tables: dict[str, A
     assume(key not in tables)
     text = ""
     for name, values in tables.items():
-        text = toml.put(text, ["servers", name], values)
+        text = toml_text.put(text, ["servers", name], values)
     assert tomllib.loads(text) == ({"servers": tables} if tables else {})
-    longer = toml.put(text, ["servers", key], ENTRY)
+    longer = toml_text.put(text, ["servers", key], ENTRY)
     assert tomllib.loads(longer) == {"servers": {**tables, key: ENTRY}}
-    assert toml.drop(longer, ["servers", key]) == text
+    assert toml_text.drop(longer, ["servers", key]) == text
     for name in tables:
-        longer = toml.drop(longer, ["servers", name])
+        longer = toml_text.drop(longer, ["servers", name])
     assert tomllib.loads(longer) == {"servers": {key: ENTRY}}

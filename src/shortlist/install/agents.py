@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Literal
 
 from shortlist.errors import InputError
-from shortlist.install import jsonc, toml
+from shortlist.install import jsonc, toml_text
 from shortlist.sources.projects import project_folders
 
 Scope = Literal["user", "project"]
@@ -113,6 +113,6 @@ AGENTS = {
         Agent("claude-desktop", "Claude Desktop", _claude_desktop),
         Agent("cursor", "Cursor", _cursor, ".cursor/mcp.json", command="cursor"),
         Agent("vscode", "VS Code", _vscode, ".vscode/mcp.json", "servers", says_type=True, command="code"),
-        Agent("codex", "Codex", _codex, ".codex/config.toml", "mcp_servers", toml, command="codex"),
+        Agent("codex", "Codex", _codex, ".codex/config.toml", "mcp_servers", toml_text, command="codex"),
     )
 }

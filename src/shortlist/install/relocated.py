@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from shortlist.install import toml
+from shortlist.install import toml_text
 from shortlist.install.agent_config import Configuration, Data
 from shortlist.install.agents import Agent
 from shortlist.install.file_changes import Change
@@ -69,7 +69,7 @@ def _for_gateway(agent: Agent, name: str, entry: Any, home: Path) -> Data:
     """An entry in the words that the gateway knows; a ValueError says why it cannot be."""
     if not isinstance(entry, Mapping):
         raise ValueError("it is no mapping")
-    told = _from_codex(entry) if agent.form is toml else dict(entry)
+    told = _from_codex(entry) if agent.form is toml_text else dict(entry)
     if "command" not in told and not told.get("headers") and urlsplit(str(told.get("url"))).hostname not in LOOPBACK:
         raise ValueError("it may need a sign-in that only the agent can do")
     found = next(servers_of({"mcpServers": {name: told}}, home, "the configuration"), None)

@@ -1,0 +1,65 @@
+"""Edits of one value in a TOML text that leave the rest of the text as it is."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tomlkit
+from tomlkit.items import InlineTable
+
+
+def read(text: str) -> dict[str, Any]:
+    """The data of the text. A ValueError names the line that is wrong."""
+    return tomllib.loads(text.replace("\r\n", "\n"))
+
+
+def put(text: str, path: Sequence[str], value: Any) -> str:
+    """The text with a value at a path of keys; a mapping becomes a table of its own at the end."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    document = tomlkit.parse(text.replace("\r\n", "\n"))
+    inside: Any = document
+    for key in path[:-1]:
+        inside = inside.get(key, {})
+    if isinstance(value, Mapping) and path[-1] not in inside and not isinstance(inside, InlineTable):
+        gap = ("\n" if text and not text.endswith("\n") else "") + ("\n" if text.strip() else "")
+        table: Any = {key: _item(each) for key, each in value.items()}
+        for key in reversed(path):
+            table = {key: table}
+        return text + (gap + tomlkit.dumps(table)).replace("\n", newline)
+    inside[path[-1]] = _item(value)
+    return tomlkit.dumps(document).replace("\n", newline)
+
+
+def drop(text: str, path: Sequence[str]) -> str:
+    """The text without the value at a path of keys; comments that follow it stay."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    before = text.replace("\r\n", "\n")
+    document = tomlkit.parse(before)
+    inside: Any = document
+    for key in path[:-1]:
+        inside = inside[key]
+    removed = inside[path[-1]]
+    del inside[path[-1]]
+    after = tomlkit.dumps(document)
+    same = next((at for at, (old, new) in enumerate(zip(before, after)) if old != new), len(after))  # noqa: B905
+    at = before.rfind("\n", 0, same) + 1
+    if not after[at:].strip() and after.endswith("\n\n"):
+        after = after[:-1]
+    comments = "" if isinstance(removed, InlineTable) else _trailing_comments(removed)
+    return (after[:at] + comments + after[at:]).replace("\n", newline)
+
+
+def _trailing_comments(table: Any) -> str:
+    """The comments after the last value of a table, which speak of what follows."""
+    _, gap, last = table.as_string().rpartition("\n\n") if hasattr(table, "as_string") else ("", "", "")
+    return last if gap and last.lstrip().startswith("#") else ""
+
+
+def _item(value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    table = tomlkit.inline_table()
+    table.update({key: _item(each) for key, each in value.items()})
+    return table
