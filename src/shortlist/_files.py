@@ -1,8 +1,9 @@
-"""Atomic replacement of small files, and a lock between processes."""
+"""Small files: replaced atomically, locked between processes, and JSON of a known format."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import sqlite3
 import stat
@@ -10,6 +11,7 @@ import uuid
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from shortlist.errors import CorpusBusy, SourceError
 
@@ -70,3 +72,34 @@ def stamp_of(*paths: Path) -> tuple[int, ...]:
         except OSError:
             found.append(0)
     return tuple(found)
+
+
+class JsonFile:
+    """A JSON file of one format that holds a mapping under a key; `repair` says what to do if it is damaged."""
+
+    def __init__(self, path: Path, version: int, key: str, repair: str, *, private: bool = False, **more: Any) -> None:
+        self.path, self._version, self._key, self._repair = path, version, key, repair
+        self._private, self._more = private, more
+
+    def read(self) -> dict[str, Any]:
+        """The mapping; empty if there is no file."""
+        try:
+            data = json.loads(self.path.read_bytes())
+            if data["format"] != self._version:
+                raise ValueError(f"its format is {data['format']!r}, not {self._version}")
+            return {str(name): dict(entry) for name, entry in data[self._key].items()}
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise SourceError(f"{self.path} cannot be read ({error}){self._repair}") from None
+
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[dict[str, Any]]:
+        """The mapping, which no other process changes meanwhile; written at the end if it was changed."""
+        with locked(self.path.with_suffix(".lock")):
+            known = self.read()
+            before = dict(known)
+            yield known
+            if known != before:
+                data = {"format": self._version, **self._more, self._key: dict(sorted(known.items()))}
+                replace_text(self.path, f"{json.dumps(data, indent=1)}\n", private=self._private)

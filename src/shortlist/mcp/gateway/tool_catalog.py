@@ -18,7 +18,7 @@ from typing import Any
 from shortlist._files import replace_text, stamp_of
 from shortlist._paths import data_dir
 from shortlist.errors import SourceError
-from shortlist.mcp.gateway.approvals import Entry, changing_approved, hash_of, read_approved
+from shortlist.mcp.gateway.approvals import Entry, approved_file, hash_of
 from shortlist.mcp.gateway.permissions import NO_RULES, Access, Permissions
 from shortlist.mcp.gateway.tool_changes import Change, changes_between
 from shortlist.mcp.gateway.tool_checks import doubt, looks, refusal
@@ -130,7 +130,7 @@ class Catalog:
         listed, approved = _file(server, "listed"), _file(server, "approved")
         listed.parent.mkdir(parents=True, exist_ok=True)
         # If what was approved cannot be read, all tools are pending and say why.
-        with contextlib.suppress(SourceError), changing_approved(approved, server.name) as known:
+        with contextlib.suppress(SourceError), approved_file(approved, server.name).changing() as known:
             for name, reason, _ in _review(tools, known):
                 if not reason:
                     known[name] = tools[name]
@@ -141,7 +141,7 @@ class Catalog:
     def approve(self, tools: Iterable[Tool]) -> None:
         """Approve tools as they are now."""
         for server, some in itertools.groupby(tools, lambda tool: tool.server):
-            with changing_approved(self._files[server][1], server) as known:
+            with approved_file(self._files[server][1], server).changing() as known:
                 known |= {tool.name: tool.entry for tool in some}
         self.look()
 
@@ -166,7 +166,7 @@ class Catalog:
         wanted = {tool: entry for tool, entry in listing.tools.items() if server.offers(tool)}
         known, unknown = {}, ""
         try:
-            known = read_approved(approved)
+            known = approved_file(approved, name).read()
         except SourceError as error:
             unknown = str(error)
         tools = []

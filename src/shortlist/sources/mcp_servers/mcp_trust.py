@@ -7,30 +7,18 @@ until the user has approved exactly this content; any change needs a new approva
 from __future__ import annotations
 
 import difflib
-import json
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
-from shortlist._files import locked, replace_text
+from shortlist._files import JsonFile
 from shortlist._paths import config_dir
 from shortlist._redact import redact
 from shortlist.errors import SourceError
 
 FILE = "trusted.json"
 FORMAT = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Approval:
-    """The content of a file as the user approved it, and when."""
-
-    sha256: str
-    text: str
-    at: float
 
 
 def trust_file() -> Path:
@@ -43,21 +31,9 @@ def key_of(path: Path) -> str:
     return str(path.parent.resolve() / path.name)
 
 
-def approvals() -> dict[str, Approval]:
-    """The approved files by path."""
-    path = trust_file()
-    try:
-        data = json.loads(path.read_bytes())
-        if data["format"] != FORMAT:
-            raise ValueError(f"its format is {data['format']!r}")
-        return {str(key): Approval(**values) for key, values in data["files"].items()}
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise SourceError(
-            f"{path} cannot be read ({error}), so no project file is trusted. Repair it, or move it away and approve "
-            f"again with: shortlist mcp trust"
-        ) from None
+def approvals() -> dict[str, dict[str, Any]]:
+    """The approved files by path: their `sha256` and `text` when they were approved, and when (`at`)."""
+    return _file().read()
 
 
 def is_trusted(path: Path, content: bytes) -> bool:
@@ -66,17 +42,18 @@ def is_trusted(path: Path, content: bytes) -> bool:
         approved = approvals().get(key_of(path))
     except SourceError:
         return False
-    return approved is not None and approved.sha256 == _hash(content)
+    return approved is not None and approved.get("sha256") == _hash(content)
 
 
 def trust(path: Path, content: bytes) -> None:
-    with _changed() as known:
-        known[key_of(path)] = Approval(_hash(content), content.decode("utf-8", "replace"), time.time())
+    text = content.decode("utf-8", "replace")
+    with _file().changing() as known:
+        known[key_of(path)] = {"sha256": _hash(content), "text": text, "at": time.time()}
 
 
 def revoke(path: Path) -> bool:
     """Whether the file was approved before."""
-    with _changed() as known:
+    with _file().changing() as known:
         return known.pop(key_of(path), None) is not None
 
 
@@ -85,7 +62,7 @@ def diff_since_approval(path: Path, content: bytes) -> list[str]:
     approved = approvals().get(key_of(path))
     if approved is None:
         return []
-    before, after = approved.text.splitlines(), content.decode("utf-8", "replace").splitlines()
+    before, after = str(approved.get("text")).splitlines(), content.decode("utf-8", "replace").splitlines()
     lines = difflib.unified_diff(before, after, "approved", "now", lineterm="", n=2)
     return [redact(line) for line in lines]
 
@@ -94,17 +71,6 @@ def _hash(content: bytes) -> str:
     return sha256(content).hexdigest()
 
 
-@contextmanager
-def _changed() -> Iterator[dict[str, Approval]]:
-    path = trust_file()
-    with locked(path.with_suffix(".lock")):
-        known = approvals()
-        before = dict(known)
-        yield known
-        if known != before:
-            _write(path, known)
-
-
-def _write(path: Path, known: Mapping[str, Approval]) -> None:
-    data = {"format": FORMAT, "files": {key: asdict(approval) for key, approval in sorted(known.items())}}
-    replace_text(path, f"{json.dumps(data, indent=1)}\n", private=True)
+def _file() -> JsonFile:
+    repair = ", so no project file is trusted. Repair it, or move it away and approve again with: shortlist mcp trust"
+    return JsonFile(trust_file(), FORMAT, "files", repair, private=True)
