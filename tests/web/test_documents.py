@@ -32,27 +32,33 @@ def fill(page: Page, **fields: str) -> None:
         page.get_by_role("dialog").get_by_label(label.capitalize(), exact=True).fill(text)
 
 
+def narrow(page: Page, text: str, titles: list[str]) -> None:
+    """Filters the documents, and waits until the list has exactly these titles."""
+    page.get_by_role("searchbox", name="Filter").fill(text)
+    expect(page.locator(".document-title")).to_have_text(titles)
+
+
 def find(page: Page, text: str) -> None:
     page.get_by_role("link", name="Search").click()
     page.get_by_role("searchbox", name="Query").fill(text)
 
 
-def test_a_document_is_added_found_edited_and_deleted(service: Service, visit: Opened) -> None:
-    page = visit(service.url, "#/documents")
+def test_a_document_is_added_found_edited_and_deleted(editable: Service, visit: Opened) -> None:
+    page = visit(editable.url, "#/documents")
     page.get_by_role("button", name="Add document").click()
     fill(page, id="feed_otter", title="Feed the otter", content="Gives the otter its fish.", keywords="otter, zoo ,")
     fill(page, metadata='{"access": "write"}')
     page.get_by_role("dialog").get_by_role("button", name="Add document").click()
     expect(page.get_by_text("Added Feed the otter.")).to_be_visible()
     added = {"id": "feed_otter", "title": "Feed the otter", "content": "Gives the otter its fish."}
-    (stored,) = service.ask("GET", "/documents?q=otter")["documents"]
+    (stored,) = editable.ask("GET", "/documents?q=otter")["documents"]
     assert stored == {**added, "keywords": ["otter", "zoo"], "metadata": {"access": "write"}}
 
     find(page, "otter")
     expect(page.locator(".hits .kept .hit-title")).to_have_text(["Feed the otter"])
 
     page.get_by_role("link", name="Documents").click()
-    page.get_by_role("searchbox", name="Filter").fill("otter")
+    narrow(page, "otter", ["Feed the otter"])
     page.get_by_role("button", name="Edit Feed the otter").click()
     expect(page.get_by_role("dialog").get_by_label("Id", exact=True)).to_have_attribute("readonly", "")
     fill(page, title="Feed the badger")
@@ -62,14 +68,15 @@ def test_a_document_is_added_found_edited_and_deleted(service: Service, visit: O
     expect(page.locator(".hits .kept .hit-title")).to_have_text(["Feed the badger"])
 
     page.get_by_role("link", name="Documents").click()
+    narrow(page, "otter", ["Feed the badger"])
     page.get_by_role("button", name="Delete Feed the badger").click()
     expect(page.get_by_text("Deleted Feed the badger.")).to_be_visible()
-    assert "feed_otter" not in ids(service)
+    assert "feed_otter" not in ids(editable)
     find(page, "badger")
     expect(page.locator(".verdict-title")).to_have_text("Nothing fits")
 
 
-def test_what_is_not_edited_stays_as_it_is(service: Service, visit: Opened) -> None:
+def test_what_is_not_edited_stays_as_it_is(editable: Service, visit: Opened) -> None:
     odd = {
         "id": " odd id ",
         "title": " Two\nlines ",
@@ -77,28 +84,28 @@ def test_what_is_not_edited_stays_as_it_is(service: Service, visit: Opened) -> N
         "keywords": ["a, b", ""],
         "metadata": {},
     }
-    service.ask("POST", "/documents", odd)
-    (before,) = service.ask("GET", "/documents?q=wombat")["documents"]
-    page = visit(service.url, "#/documents?q=wombat")
+    editable.ask("POST", "/documents", odd)
+    (before,) = editable.ask("GET", "/documents?q=wombat")["documents"]
+    page = visit(editable.url, "#/documents?q=wombat")
     page.get_by_role("button", name="Edit").click()
     fill(page, metadata='{"seen": true}')
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
-    assert service.ask("GET", "/documents?q=wombat")["documents"] == [before | {"metadata": {"seen": True}}]
+    assert editable.ask("GET", "/documents?q=wombat")["documents"] == [before | {"metadata": {"seen": True}}]
     page.get_by_role("button", name="Delete").click()
     expect(page.get_by_text("No document fits the filter")).to_be_visible()
 
 
-def test_a_delete_can_be_undone(service: Service, visit: Opened) -> None:
-    page = visit(service.url, "#/documents?q=get_customer_profile")
-    (before,) = [one for one in service.ask("GET", "/documents")["documents"] if one["id"] == "get_customer_profile"]
+def test_a_delete_can_be_undone(editable: Service, visit: Opened) -> None:
+    page = visit(editable.url, "#/documents?q=get_customer_profile")
+    (before,) = [one for one in editable.ask("GET", "/documents")["documents"] if one["id"] == "get_customer_profile"]
     page.get_by_role("button", name="Delete get_customer_profile").click()
     undo = page.get_by_role("button", name="Undo")
     expect(undo).to_be_visible()
-    assert "get_customer_profile" not in ids(service)
+    assert "get_customer_profile" not in ids(editable)
     undo.click()
     expect(page.get_by_text("get_customer_profile is back.")).to_be_visible()
-    assert before in service.ask("GET", "/documents")["documents"]
+    assert before in editable.ask("GET", "/documents")["documents"]
 
 
 def test_what_is_wrong_stands_beside_its_field(service: Service, visit: Opened) -> None:
@@ -137,22 +144,22 @@ def test_documents_are_browsed_by_page_and_filtered(service: Service, visit: Ope
     page.get_by_role("button", name="Next", exact=True).click()
     expect(titles).to_have_text(names[25:50])
     page.get_by_role("button", name="Next", exact=True).click()
+    expect(titles).to_have_text(names[50:75])
     page.get_by_role("button", name="Next", exact=True).click()
     expect(page.get_by_text(f"76–{count} of {count} documents")).to_be_visible()
     expect(page.get_by_role("button", name="Next", exact=True)).to_be_disabled()
     page.reload()
     expect(titles).to_have_text(names[75:])
-    page.get_by_role("searchbox", name="Filter").fill("PARCEL")
     holding = [document["title"] for document in service.ask("GET", "/documents?q=parcel")["documents"]]
     assert 0 < len(holding) < 25
-    expect(titles).to_have_text(holding)
+    narrow(page, "PARCEL", holding)
     page.get_by_role("searchbox", name="Filter").fill("zebra")
     expect(page.get_by_text("No document fits the filter")).to_be_visible()
 
 
-def test_what_documents_say_is_text_and_never_html(service: Service, visit: Opened) -> None:
-    service.ask("POST", "/documents", HOSTILE)
-    page = visit(service.url, "#/search?q=quagga")
+def test_what_documents_say_is_text_and_never_html(editable: Service, visit: Opened) -> None:
+    editable.ask("POST", "/documents", HOSTILE)
+    page = visit(editable.url, "#/search?q=quagga")
     page.get_by_role("button", name="1. <img src=x onerror=alert(1)> quagga").click()
     panel = page.get_by_role("complementary", name="Document")
     expect(panel.locator("pre")).to_have_text(HOSTILE["content"])  # type: ignore[arg-type]
@@ -160,17 +167,17 @@ def test_what_documents_say_is_text_and_never_html(service: Service, visit: Open
     page.locator("label", has_text="Discover").click()
     expect(page.locator(".hits .hit-title", has_text="<img src=x onerror=alert(1)> quagga")).to_be_visible()
     page.get_by_role("link", name="Documents").click()
-    page.get_by_role("searchbox", name="Filter").fill("quagga")
+    narrow(page, "quagga", ["<img src=x onerror=alert(1)> quagga"])
     page.get_by_role("button", name="<iframe src=javascript:alert(5)>").click()
     expect(panel.get_by_role("heading", name="<img src=x onerror=alert(1)> quagga")).to_be_visible()
     page.keyboard.press("Escape")
-    assert page.locator("main :is(img, iframe, script, style, a)").count() == 0
+    expect(page.locator("main :is(img, iframe, script, style, a)")).to_have_count(0)
     page.get_by_role("button", name="Edit <img src=x").click()
     expect(page.get_by_role("dialog").get_by_label("Content")).to_have_value(HOSTILE["content"])  # type: ignore[arg-type]
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Delete <img src=x").click()
     expect(page.get_by_text("Deleted <img src=x onerror=alert(1)> quagga.")).to_be_visible()
-    assert HOSTILE["id"] not in ids(service)
+    assert HOSTILE["id"] not in ids(editable)
 
 
 def test_a_saved_setting_is_in_force_alone_and_after_a_reload(start: Callable[..., Service], visit: Opened) -> None:
@@ -195,6 +202,7 @@ def test_a_saved_setting_is_in_force_alone_and_after_a_reload(start: Callable[..
     expect(page.get_by_role("spinbutton", name="Temperature")).to_have_value("0.6")
     expect(page.get_by_role("switch", name="Ignore zero scores")).not_to_be_checked()
     page.get_by_role("link", name="Search").click()
+    expect(page.get_by_role("searchbox", name="Query")).to_be_visible()
     expect(page.get_by_role("spinbutton", name="Temperature")).to_have_value("0.6")
     assert service.ask("GET", "/settings") == {"temperature": 0.6, "ignore_zero": False, "llm_tools_cutoff": 10.0}
 

@@ -19,6 +19,7 @@ export function mount(root, params) {
   let known = [];
   let agent = false;
   let underWay = null;
+  let isSubmitted = false; // a question waits until the corpora are known
   let opener = null;
   let follows = false;
   const current = () => known.find((one) => one.name === conversation.corpus);
@@ -37,6 +38,9 @@ export function mount(root, params) {
     "aria-label": "Question",
     "aria-describedby": "question-hint",
     enterkeyhint: "send",
+    oninput: () => {
+      isSubmitted = false;
+    },
     onkeydown: (event) => {
       if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
         event.preventDefault();
@@ -44,7 +48,7 @@ export function mount(root, params) {
       }
     },
   });
-  const send = h("button", { class: "primary", disabled: true }, "Ask");
+  const send = h("button", { class: "primary" }, "Ask");
   const byAgent = toggle({
     label: "Agent",
     change: (on) => {
@@ -95,6 +99,7 @@ export function mount(root, params) {
   };
   addEventListener("keydown", shortcuts);
   for (const kind of ["wheel", "touchmove"]) addEventListener(kind, letGo, { passive: true });
+  if (!matchMedia("(pointer: coarse)").matches) field.focus();
   begin();
   return () => {
     removeEventListener("keydown", shortcuts);
@@ -110,20 +115,19 @@ export function mount(root, params) {
     } catch (error) {
       return talk.replaceChildren(failure(error, begin));
     }
+    if (!root.isConnected) return undefined;
     corpus.replaceChildren(...service.choices(known));
     const first = service.preferred(known, params.corpus ?? conversation.corpus).name;
     if (first !== conversation.corpus) Object.assign(conversation, { corpus: first, turns: [] });
     corpus.value = first;
     byAgent.element.hidden = !model;
-    send.disabled = false;
     talk.replaceChildren();
     for (const { question, answer } of conversation.turns) {
       const turn = begun(question);
       turn.show(answer);
     }
     rest();
-    if (!matchMedia("(pointer: coarse)").matches) field.focus();
-    return undefined;
+    return isSubmitted ? sent() : undefined;
   }
 
   function chosen(name) {
@@ -169,7 +173,9 @@ export function mount(root, params) {
   function sent() {
     if (underWay) return underWay.abort();
     const question = field.value.trim();
-    if (!question || send.disabled) return field.focus();
+    if (!question) return field.focus();
+    isSubmitted = !known.length;
+    if (isSubmitted) return undefined;
     field.value = "";
     return ask(question);
   }

@@ -36,7 +36,7 @@ export function mount(root, params) {
   });
   const add = h(
     "button",
-    { type: "button", class: "primary", onclick: () => edit(null, { corpus: state.corpus, saved }) },
+    { type: "button", class: "primary", disabled: true, onclick: () => edit(null, { corpus: state.corpus, saved }) },
     icon("plus"),
     "Add document",
   );
@@ -76,8 +76,10 @@ export function mount(root, params) {
     } catch (error) {
       return blank.replaceChildren(failure(error, begin));
     }
+    if (!root.isConnected) return undefined;
     corpus.replaceChildren(...service.choices(known));
     state.corpus = corpus.value = service.preferred(known, state.corpus).name;
+    add.disabled = false;
     return load();
   }
 

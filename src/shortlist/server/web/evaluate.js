@@ -31,6 +31,7 @@ export function mount(root, params) {
   };
   let rows = [];
   let underWay = null;
+  let isSubmitted = false; // an evaluation waits until the corpora are known
 
   const corpus = h("select", { "aria-label": "Corpus", onchange: () => chosen(corpus.value) });
   const cases = new CaseField({ send: () => underWay || run() });
@@ -66,7 +67,7 @@ export function mount(root, params) {
     hint: "The same questions to ever larger catalogs. Takes longer.",
     change: (on) => set("curve", on),
   });
-  const start = h("button", { class: "primary", disabled: true }, "Evaluate");
+  const start = h("button", { class: "primary" }, "Evaluate");
   const byCases = h(
     "div",
     { class: "by-cases" },
@@ -131,12 +132,13 @@ export function mount(root, params) {
     } catch (error) {
       return results.replaceChildren(failure(error, begin));
     }
+    if (!root.isConnected) return undefined;
     corpus.replaceChildren(...service.choices(rows));
     const first = service.preferred(rows, params.corpus ?? kept.corpus).name;
     if (first !== kept.corpus) Object.assign(kept, { corpus: first, found: null, findings: null });
     corpus.value = first;
-    start.disabled = false;
-    return rest();
+    rest();
+    return isSubmitted ? run() : undefined;
   }
 
   function chosen(name) {
@@ -153,9 +155,9 @@ export function mount(root, params) {
 
   /** The address tells what is not as usual. */
   function noted() {
-    const served = rows.find((one) => one.name === kept.corpus)?.served;
+    const one = rows.find((row) => row.name === kept.corpus);
     remember("eval", {
-      corpus: served ? "" : kept.corpus,
+      corpus: one ? (one.served ? "" : one.name) : params.corpus,
       show: asked.show === "lint" ? "lint" : "",
       mode: asked.mode === "auto" ? "" : asked.mode,
       against: asked.against,
@@ -211,6 +213,7 @@ export function mount(root, params) {
   function stop() {
     underWay?.abort();
     underWay = null;
+    isSubmitted = false;
   }
 
   function run({ unknown = "refuse" } = {}) {
@@ -220,12 +223,16 @@ export function mount(root, params) {
       tell("Stopped");
       return;
     }
-    if (start.disabled) return;
-    if (asked.show === "lint") judge("findings", (heard, signal) => service.lint(kept.corpus, heard, signal));
-    else if (!cases.text.trim()) {
+    const isLint = asked.show === "lint";
+    if (!isLint && !cases.text.trim()) {
       cases.say("Paste cases, or choose a file of them.");
       cases.focus();
-    } else {
+      return;
+    }
+    isSubmitted = !rows.length;
+    if (isSubmitted) return;
+    if (isLint) judge("findings", (heard, signal) => service.lint(kept.corpus, heard, signal));
+    else {
       const body = { cases: cases.text, mode: asked.mode, k: asked.k, curve: asked.curve, html: true, unknown };
       if (asked.against) body.against = asked.against;
       judge("found", (heard, signal) => service.evaluate(kept.corpus, body, heard, signal));

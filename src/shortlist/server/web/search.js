@@ -16,6 +16,8 @@ export function mount(root, params) {
   let state = { corpus: "", q: "" };
   let answer = null;
   let underWay = null;
+  let shown = null; // the state whose answer is drawn
+  let opensFirst = false; // Enter was pressed before the answer came
   const current = () => known.find((one) => one.name === state.corpus);
   const soon = debounced(ask, PAUSE);
 
@@ -26,6 +28,7 @@ export function mount(root, params) {
     spellcheck: "false",
     enterkeyhint: "search",
     placeholder: "What should be found?",
+    value: params.q,
     "aria-label": "Query",
     "aria-controls": "found",
     oninput: () => change({ q: field.value }),
@@ -72,6 +75,7 @@ export function mount(root, params) {
   );
 
   addEventListener("keydown", shortcuts);
+  if (!matchMedia("(pointer: coarse)").matches) field.focus();
   begin();
   return () => {
     removeEventListener("keydown", shortcuts);
@@ -92,15 +96,15 @@ export function mount(root, params) {
     } catch (error) {
       return fail(error, begin);
     }
+    if (!root.isConnected) return undefined;
     corpus.replaceChildren(...service.choices(known));
     const first = service.preferred(known, params.corpus);
     defaults.look = first.served ? "softmax" : "discover";
-    state = { ...defaults, ...fromAddress(params), corpus: first.name, q: field.value || (params.q ?? "") };
+    state = { ...defaults, ...fromAddress(params), corpus: first.name, q: field.value };
     if (!first.served) state.look = "discover";
     corpus.value = state.corpus;
-    field.value = state.q;
     controls.show(state, first.served);
-    if (!matchMedia("(pointer: coarse)").matches) field.focus();
+    if (state.q !== (params.q ?? "")) note();
     return ask();
   }
 
@@ -112,6 +116,7 @@ export function mount(root, params) {
   }
 
   function change(partial) {
+    opensFirst = false;
     if (!current()) return;
     state = { ...state, ...partial };
     controls.show(state, current().served);
@@ -129,7 +134,8 @@ export function mount(root, params) {
   /** Asks for the state of now; what is still under way for an older one is given up. */
   async function ask() {
     underWay?.abort();
-    const asked = { ...state, q: state.q.trim() };
+    const now = state;
+    const asked = { ...now, q: now.q.trim() };
     if (!asked.q) {
       answer = null;
       return rest();
@@ -144,7 +150,10 @@ export function mount(root, params) {
           : await service.discover(asked.corpus, discoverBody(asked), mine.signal);
       if (mine !== underWay) return undefined;
       answer = { look: asked.look, given, asked, ms: performance.now() - begun };
-      return show();
+      show();
+      shown = now;
+      if (opensFirst && shown === state) openFirst();
+      return undefined;
     } catch (error) {
       if (error.name === "AbortError" || mine !== underWay) return undefined;
       answer = null;
@@ -236,13 +245,19 @@ export function mount(root, params) {
     panel.open(row, () => service.disclose(state.corpus, row.id), { focus });
   }
 
+  /** Opens the best result, once it is there. */
+  function openFirst() {
+    opensFirst = shown !== state;
+    if (!opensFirst) results.openFirst();
+  }
+
   function fromField(event) {
     if (event.isComposing) return;
     if (event.key === "ArrowDown") {
       event.preventDefault();
       results.focusFirst();
     }
-    if (event.key === "Enter") results.openFirst();
+    if (event.key === "Enter") openFirst();
     if (event.key === "Escape" && panel.isOpen) {
       event.preventDefault();
       panel.reset();

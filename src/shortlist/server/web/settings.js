@@ -130,12 +130,14 @@ async function showFiles(card) {
   }
   const act = async (button, what, done) => {
     button.disabled = true;
+    let said;
     try {
-      note(done(await what()));
+      said = [done(await what())];
     } catch (error) {
-      note(error.message, null, { wrong: true });
+      said = [error.message, null, { wrong: true }];
     }
     await showFiles(card);
+    note(...said);
   };
   const reload = h(
     "button",
