@@ -4,18 +4,23 @@ BIN := .venv/bin
 READY := .venv/.ready
 PATHS := src tests examples bench
 
-.PHONY: demo test fuzz fix bench lock clean chromium servers
+.PHONY: demo test test-fast fuzz fix bench lock clean missing servers
 
 demo: $(READY)
 	@$(BIN)/python examples/demo.py
 
-test: $(READY) chromium servers
+test: $(READY) missing servers
 	$(BIN)/ruff check $(PATHS)
 	$(BIN)/ruff format --check $(PATHS)
 	$(BIN)/mypy
 	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
 
-fuzz: $(READY) chromium servers
+# For daily work: no browser, no server processes, no cluster.
+test-fast: $(READY)
+	$(BIN)/ruff check $(PATHS)
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow and not engine and not browser and not process"
+
+fuzz: $(READY) missing servers
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest -n 2 --dist worksteal -m "not slow"
 
 fix: $(READY)
@@ -32,16 +37,13 @@ $(READY): pyproject.toml requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $(READY)
 
-# The web page is tested in Debian's Chromium, which is installed where it is missing and we may.
-chromium:
-	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
-		&& apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-liberation >/dev/null; } \
-		|| echo "There is no chromium here (apt-get install chromium): the tests of the web page are skipped."
+# Nothing is installed on the system: what is missing is named, and its tests are skipped.
+missing:
+	@command -v chromium >/dev/null || echo "Skipping the tests of the web page: chromium is missing (Debian: apt-get install chromium)."
+	@command -v java >/dev/null || echo "Skipping the tests on OpenSearch: Java 17 to 23 is missing (Debian: apt-get install openjdk-17-jre-headless)."
 
-# The distributed engine is tested on a real OpenSearch server, which needs Java 17 to 23 and npm.
+# The distributed engine is tested on a real OpenSearch server, which is fetched into a cache.
 servers: $(READY)
-	@command -v java >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq \
-		&& apt-get install -y -qq --no-install-recommends openjdk-17-jre-headless >/dev/null; } || true
 	@$(BIN)/python -m tests.servers fetch opensearch
 
 lock:
