@@ -99,7 +99,7 @@ class Collection:
     def skills(self) -> Corpus:
         """The skills of project and user, as they are now."""
         from shortlist.library import registry  # noqa: PLC0415  # brings numpy
-        from shortlist.library.opening import build  # noqa: PLC0415
+        from shortlist.library.build import build  # noqa: PLC0415
 
         with self._lock:
             if self._skills is None or time.monotonic() - self._looked > LOOK_AGAIN:

@@ -1,4 +1,4 @@
-"""How does an agent search a corpus by itself? The corpus as a tool that a model can call."""
+"""A corpus as a tool that a model can call."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from shortlist.search.discover import discover
 
 K = 3
 MOST = 20
-
-Shown = dict[str, Any]
 
 
 def as_tool(
@@ -37,7 +35,7 @@ def as_tool(
     corpora = resolve(corpus, needs_vectors=True)
     asked: Searchable = corpus if isinstance(corpus, str | Path) else corpora  # a name may mean a new corpus later
 
-    def run(query: Any, top_k: Any = None) -> Shown:
+    def run(query: Any, top_k: Any = None) -> dict[str, Any]:
         if not isinstance(query, str) or not query.strip():
             raise InputError(f"The argument 'query' says in words what is needed; it is not {query!r}.")
         wanted = k if top_k is None else how_many(top_k, "top_k", most=MOST)
@@ -50,22 +48,20 @@ def as_tool(
             **{name: found.signals[name] for name in ("near_misses", "try") if name in found.signals},
         }
 
-    parameters = {
+    top_k_text = f"The most results to return; {k} if left out."
+    parameters = search_parameters("What is needed, in words.", top_k_text, k, MOST)
+    return AgentTool(name or _name(corpora), description or _description(corpora), parameters, run)
+
+
+def search_parameters(query: str, top_k: str, default: int, most: int) -> dict[str, Any]:
+    """The JSON Schema of a query and a number of results, with their descriptions."""
+    count = {"type": "integer", "description": top_k, "minimum": 1, "maximum": most, "default": default}
+    return {
         "type": "object",
-        "properties": {
-            "query": {"type": "string", "description": "What is needed, in words."},
-            "top_k": {
-                "type": "integer",
-                "description": f"The most results to return; {k} if left out.",
-                "minimum": 1,
-                "maximum": MOST,
-                "default": k,
-            },
-        },
+        "properties": {"query": {"type": "string", "description": query}, "top_k": count},
         "required": ["query"],
         "additionalProperties": False,
     }
-    return AgentTool(name or _name(corpora), description or _description(corpora), parameters, run)
 
 
 def how_many(value: Any, name: str, *, most: int) -> int:
