@@ -58,7 +58,7 @@ def commit_before(monkeypatch: pytest.MonkeyPatch, module: Any, step: str, *chan
 
 
 @pytest.mark.parametrize("write", [empty, rewrite])
-@pytest.mark.parametrize("step", ["merge", "nothing_known", "select", "disclose"])
+@pytest.mark.parametrize("step", ["merge", "refuse_unknown", "select", "disclose"])
 def test_what_is_discovered_is_of_the_state_that_was_searched(
     stored: Corpus, monkeypatch: pytest.MonkeyPatch, step: str, write: Write
 ) -> None:

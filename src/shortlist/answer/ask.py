@@ -12,7 +12,7 @@ from shortlist.answer.memory import Memory
 from shortlist.answer.prompts import REFUSAL, messages
 from shortlist.errors import InputError, LLMError
 from shortlist.index.corpus import Corpus
-from shortlist.library.opening import CorpusState, Searchable, resolve
+from shortlist.library.opening import CorpusState, Searchable, open_corpora
 from shortlist.protocols import LLM, Messages, Reply, StreamingLLM
 from shortlist.results import Answer, Citation, Claim, Evidence
 from shortlist.search.filters import Filter
@@ -69,7 +69,7 @@ def ask(
 def opened(corpus: Searchable, question: str) -> list[Corpus]:
     if not isinstance(question, str):
         raise InputError(f"A question is a string, not {type(question).__name__}.")
-    return resolve(corpus, needs_vectors=True)
+    return open_corpora(corpus, needs_vectors=True)
 
 
 def hint_of(memory: Memory | None) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shortlist.library.opening import Searchable, resolve
+from shortlist.library.opening import Searchable, open_corpora
 from shortlist.results import Disclosure, Hit
 from shortlist.search.discover import discover, find
 
@@ -31,7 +31,7 @@ class Texts:
 
     def __init__(self, corpus: Searchable, *, passages: bool = False, **options: Any) -> None:
         named = isinstance(corpus, str | Path)  # a name may mean a new corpus later
-        self._corpus = corpus if named else resolve(corpus, needs_vectors=options.get("mode") != "lexical")
+        self._corpus = corpus if named else open_corpora(corpus, needs_vectors=options.get("mode") != "lexical")
         self._passages = passages
         self._options = {"min_score": "auto", **options}
 

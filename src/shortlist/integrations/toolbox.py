@@ -18,7 +18,7 @@ from shortlist.documents import Document, Problem
 from shortlist.errors import InputError, ShortlistError
 from shortlist.index.corpus import Corpus, create_corpus
 from shortlist.index.snapshot import Snapshot
-from shortlist.library.opening import opened
+from shortlist.library.opening import open_named
 from shortlist.protocols import AgentTool
 from shortlist.search.corpus_tool import as_tool
 from shortlist.sources.tools.openapi import arguments_of
@@ -149,7 +149,7 @@ class Toolbox:
         return corpus
 
     def _corpora(self) -> dict[str, Corpus]:
-        found = [place if isinstance(place, Corpus) else opened(place) for place in self._places]
+        found = [place if isinstance(place, Corpus) else open_named(place) for place in self._places]
         named = {corpus.name: corpus for corpus in found}
         if len(named) < len(found):
             raise InputError("Corpora that are searched together need names of their own.")

@@ -15,7 +15,7 @@ from shortlist.index.lexical.lexical_ranker import Lexical
 from shortlist.index.text.analyzers import get_analyzer
 from shortlist.kits.tool_index import index_texts
 from shortlist.protocols import AgentTool
-from shortlist.search.corpus_tool import how_many, search_parameters
+from shortlist.search.corpus_tool import parse_count, search_parameters
 
 SCORING = Scoring("okapi", k1=1.2, b=0.75)
 TOP_K = 4
@@ -80,7 +80,7 @@ def search(index: Index, query: str, k: int) -> list[dict[str, Any]]:
     """The k best passages for the query as {"text", "meta", "score"}, best first, none without a shared word."""
     if not isinstance(query, str):
         raise InputError(f"A query is a string, not {type(query).__name__}.")
-    k = how_many(k, "k", most=max(len(index), 1))
+    k = parse_count(k, "k", most=max(len(index), 1))
     ranking = index.lexical.rank(query, k)
     found = zip(ranking.positions[:k].tolist(), ranking.scores[:k].tolist(), strict=True)
     return [{**deepcopy(index.docs[position]), "score": score} for position, score in found]
@@ -92,10 +92,10 @@ class InMemoryDocs(AgentTool):
     def __init__(self, *, name: str, description: str, docs: Iterable[Doc], top_k: int = TOP_K) -> None:
         index = build_index(docs)
         most = max(len(index), 1)
-        default = how_many(top_k, "top_k", most=most)
+        default = parse_count(top_k, "top_k", most=most)
 
         def run(query: str, top_k: Any = None) -> list[dict[str, Any]]:
-            return search(index, query, default if top_k is None else how_many(top_k, "top_k", most=most))
+            return search(index, query, default if top_k is None else parse_count(top_k, "top_k", most=most))
 
         top_k_text = f"How many passages to return; {default} if left out."
         parameters = search_parameters("What to search for.", top_k_text, default, most)

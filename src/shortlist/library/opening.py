@@ -33,7 +33,7 @@ Searchable = (
 )
 
 
-def resolve(corpus: Searchable, *, needs_vectors: bool, progress: Progress | None = None) -> list[Corpus]:
+def open_corpora(corpus: Searchable, *, needs_vectors: bool, progress: Progress | None = None) -> list[Corpus]:
     """The corpora that are meant. Plain texts become one in memory, with vectors only if they are needed.
 
     A list or tuple means corpora if all in it are corpora, paths or known names; otherwise its strings are texts.
@@ -42,7 +42,7 @@ def resolve(corpus: Searchable, *, needs_vectors: bool, progress: Progress | Non
         corpus = [corpus]
     elif not _is_list_of_corpora(corpus):
         return [_index_in_memory(corpus, needs_vectors)]
-    found = [one if isinstance(one, Corpus) else opened(one, progress) for one in corpus]
+    found = [one if isinstance(one, Corpus) else open_named(one, progress) for one in corpus]
     return list({id(one): one for one in found}.values())
 
 
@@ -88,7 +88,7 @@ def is_known(name: str) -> bool:
         return False
 
 
-def opened(name: str | Path, progress: Progress | None = None) -> Corpus:
+def open_named(name: str | Path, progress: Progress | None = None) -> Corpus:
     """The corpus of that name, kept open for the next call as long as the file that it is known by is the same one.
 
     A known one that was never built, or not to the end, is built now.
@@ -120,7 +120,7 @@ def _build_on_first_use(name: str | Path, progress: Progress | None) -> Corpus:
         raise CorpusNotFound(f"{error}{did_you_mean(str(name), registry.names())}") from None
 
 
-def overview() -> list[dict[str, Any]]:
+def describe_corpora() -> list[dict[str, Any]]:
     """Every corpus that is known, as plain data: where it comes from, and what was built of it."""
     stored = stored_corpora()
     return [_describe(name, stored.get(name)) for name in registry.names()]

@@ -11,7 +11,7 @@ from shortlist.documents import Passage
 from shortlist.errors import CorpusNotFound, InputError
 from shortlist.index.storage.records import clean
 from shortlist.index.text.analyzers import fold
-from shortlist.library.opening import CorpusState, Searchable, open_states, resolve
+from shortlist.library.opening import CorpusState, Searchable, open_corpora, open_states
 from shortlist.results import Hit
 from shortlist.search.disclose import as_hit, disclose
 from shortlist.search.discover import NEAR_MISSES, discover
@@ -137,7 +137,7 @@ def only(source: str | None, condition: Filter | None, states: Sequence[CorpusSt
 
 
 def _open(corpus: Searchable) -> AbstractContextManager[list[CorpusState]]:
-    return open_states(resolve(corpus, needs_vectors=False))
+    return open_states(open_corpora(corpus, needs_vectors=False))
 
 
 def _sources(states: Sequence[CorpusState], condition: Filter | None) -> set[str]:

@@ -52,7 +52,7 @@ def disclose(
     return [_disclose(hit, level, loader, roots) for hit in ([hits] if isinstance(hits, Hit) else hits)]
 
 
-def pointed_at(corpus: Corpus, id: str) -> Hit:
+def read_hit(corpus: Corpus, id: str) -> Hit:
     """A stored document as if it had been found."""
     document = corpus.get(id)
     if document is None:

@@ -167,7 +167,7 @@ def _judge(found: Sequence[Found], query: str, mode: Mode, k: int, min_score: Mi
     floors = [floor_of(one.state, one.state.config, mode) if is_auto else Floor(min_score) for one in found]  # type: ignore[arg-type]
     fitting, left_out = [], {}
     for one, floor in zip(found, floors, strict=True):
-        refusal = nothing_known(one) or (_refuse_below(one, floor.value, several=several) if is_auto else None)
+        refusal = refuse_unknown(one) or (_refuse_below(one, floor.value, several=several) if is_auto else None)
         if refusal:
             left_out[one.corpus.name] = refusal
         else:
@@ -216,7 +216,7 @@ def _abstain(refused: Mapping[str, Selection]) -> Selection:
     return Selection([], f"Nothing fits in any of {len(refused)} corpora. {reasons}", {"corpora": len(refused)})
 
 
-def nothing_known(found: Found) -> Selection | None:
+def refuse_unknown(found: Found) -> Selection | None:
     """An abstention when the query holds only stop words, or no word that occurs and no meaning that comes near.
 
     Any text has some nearest neighbor; below the embedder's noise it is an accident.

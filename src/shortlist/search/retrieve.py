@@ -17,7 +17,7 @@ from shortlist.errors import InputError
 from shortlist.index.corpus import Corpus
 from shortlist.index.engine import Progress
 from shortlist.index.text.query_terms import asked
-from shortlist.library.opening import CorpusState, Searchable, open_states, resolve
+from shortlist.library.opening import CorpusState, Searchable, open_corpora, open_states
 from shortlist.protocols import Embedder
 from shortlist.results import Hit, Hits, Mode
 from shortlist.search.filters import Filter, allowed
@@ -81,7 +81,7 @@ def open_query(
 ) -> Iterator[list[CorpusState]]:
     """The corpora, each in the one state that everything about this query is read from."""
     check_query(query, mode, k)
-    with open_states(resolve(corpus, needs_vectors=mode != "lexical", progress=progress)) as states:
+    with open_states(open_corpora(corpus, needs_vectors=mode != "lexical", progress=progress)) as states:
         check_comparable(states, mode)
         yield states
 

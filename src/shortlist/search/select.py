@@ -273,7 +273,7 @@ def make_llm_selector(
 
     `llm` is an LLM or any function from prompt to reply.
     """
-    ask = prompt_function(llm)
+    ask = as_prompt_function(llm)
     select([], fallback, max_k=max_k)  # a wrong argument is an error now, not when the model fails
 
     def llm_selector(hits: list[Hit]) -> list[Hit]:
@@ -290,7 +290,7 @@ def make_llm_selector(
     return llm_selector
 
 
-def prompt_function(llm: LLM | Callable[[str], str]) -> Callable[[str], str]:
+def as_prompt_function(llm: LLM | Callable[[str], str]) -> Callable[[str], str]:
     """A language model as a function from prompt to reply; a function stays as it is."""
     complete = getattr(llm, "complete", None)
     if complete is not None:
