@@ -54,7 +54,7 @@ def ask(
         elif llm is None:
             answer = _extracted(states, question, evidence, memory, answer_from)
     if on_evidence:
-        for item in evidence:
+        for item in shown.items:
             on_evidence(item)
     if llm is None or not evidence:
         return tell(answer, on_text)
