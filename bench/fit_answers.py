@@ -14,6 +14,7 @@ from shortlist.answer.evidence import Shown, gather
 from shortlist.answer.extractive.extract import LEAST_COVERED, WEIGHTS, ranked
 from shortlist.answer.extractive.signals import coverage, read_question, signals
 from shortlist.index.corpus import Corpus
+from shortlist.library.opening import open_states
 
 
 def main(folder: Path) -> None:
@@ -36,9 +37,9 @@ def main(folder: Path) -> None:
 
 def _row(corpus: Corpus, one: Asked) -> tuple[list[float], float, bool, bool] | None:
     """The signs of the best sentence, what it covers, whether its passage is the right one, whether there is one."""
-    evidence = Shown().add_hits(gather(corpus, one.text).hits)
-    with corpus.snapshot() as snapshot:
-        lexical = snapshot.lexical
+    with open_states([corpus]) as states:
+        evidence = Shown().add_hits(gather(states, one.text).hits)
+        lexical = states[0].state.lexical
         question = read_question(one.text, lexical.analyzer, lexical.frequency, lexical.live)
         best = ranked(question, evidence, lexical.analyzer)[:2]
         if not best:

@@ -45,8 +45,8 @@ from .kits.tool_index import SearchResult as SearchResult
 from .kits.tool_index import SimpleEmbedder as SimpleEmbedder
 from .kits.tool_index import ToolIndex as ToolIndex
 from .kits.tool_index import ToolRecord as ToolRecord
+from .library.build import build as build
 from .library.ingest import ingest as ingest
-from .library.opening import build as build
 from .library.registry import register as register
 from .library.registry import registered as registered
 from .library.registry import unregister as unregister

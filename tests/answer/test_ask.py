@@ -30,8 +30,9 @@ from shortlist import (
 from shortlist.answer.agent import LONGEST_RESULT, MAX_CALLS
 from shortlist.answer.evidence import gather
 from shortlist.answer.prompts import SYSTEM, passages
+from shortlist.library.opening import open_states
 from shortlist.protocols import Messages
-from shortlist.search.retrieve import search_passages
+from shortlist.search.retrieve import retrieve
 from tests.answer.test_citations import shown
 
 MOONS = {
@@ -375,7 +376,9 @@ def test_b8_neighbours_are_shown_with_their_own_nearness_to_the_question(tmp_pat
     parts = ["The lamp in the hall is green. " * 24, "The lamp in the attic was made in 1950. " * 18, "Doors. " * 60]
     (tmp_path / "house.txt").write_text("".join(parts))
     corpus = build(CorpusSource.from_files(tmp_path), in_memory=True)
-    offsets = [one.locator for one in search_passages(corpus, "lamp doors", k=9)]
+    with open_states([corpus]) as states:
+        (found,) = retrieve(states, "lamp doors", "auto", 9, None, whole=False)
+    offsets = [one.locator for one in found.hits]
     question = "When was the lamp in the attic made?"
     llm = ScriptedLLM(
         [("get_neighbors", {"source": "house.txt", "locator": "whole", "after": 3})],
@@ -383,7 +386,8 @@ def test_b8_neighbours_are_shown_with_their_own_nearness_to_the_question(tmp_pat
     )
     shown = agent_ask(corpus, question, llm, k=1, threshold=2.0).evidence
     assert sorted(item.locator for item in shown) == sorted(offsets)
-    expected = {hit.locator: near for hit, near in gather(corpus, question, k=9, threshold=-1.0).hits}
+    with open_states([corpus]) as states:
+        expected = {hit.locator: near for hit, near in gather(states, question, k=9, threshold=-1.0).hits}
     assert {item.locator: item.score for item in shown} == expected
     assert max(expected.values()) > 0.3
 

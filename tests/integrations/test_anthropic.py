@@ -13,7 +13,7 @@ from shortlist.integrations.anthropic import ToolSearch
 from tests.integrations.shapes import check, refund_payment, track_shipment
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def search() -> ToolSearch:
     return ToolSearch([track_shipment, refund_payment])
 

@@ -12,7 +12,7 @@ from shortlist.integrations.openai import ToolSearch
 from tests.integrations.shapes import check, refund_payment, track_shipment
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def search() -> ToolSearch:
     return ToolSearch([track_shipment, refund_payment])
 

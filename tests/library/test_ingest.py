@@ -15,6 +15,7 @@ import pytest
 import shortlist
 from shortlist import Corpus, SourceError, ask, ingest
 from shortlist.library import ingest as ingest_module
+from shortlist.library.opening import open_states
 from shortlist.search import agent_actions
 from shortlist.sources.projects import is_of_another_project, project_index
 from tests.sources.samples import IMAGE, docx, pdf, write, xlsx
@@ -170,7 +171,7 @@ def test_a_file_in_one_portion_or_in_many_is_the_same(
 
 CHILD = """
 import sys
-from shortlist.search import ingest
+from shortlist.library import ingest
 ingest.PORTION_FILES = 10
 
 def slowly(done):
@@ -257,7 +258,8 @@ def test_b3_a_fact_at_the_end_of_a_long_row_is_found_cited_and_read_by_its_locat
     assert agent_actions.read(corpus, answer.evidence[0].id, cited)["text"].endswith(FACT)
     short = agent_actions.keyword_search(corpus, "day: 2")["passages"][0]["locator"]
     assert short.removeprefix("sheet=Log;") == "row=2"
-    near = agent_actions.get_neighbors(corpus, name, cited, 3, 3)["passages"]
+    with open_states([corpus]) as states:
+        near = agent_actions.get_neighbors(states, name, cited, 3, 3)["passages"]
     assert {one["locator"].partition(";offset")[0].removeprefix("sheet=Log;") for one in near} == {"row=1"}
 
 

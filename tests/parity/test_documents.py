@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from shortlist import Memory, ScriptedLLM, agent_ask, ask, ingest
+from shortlist.library.opening import open_states
 from shortlist.search import agent_actions
 from tests.answer.server import Scripted, ScriptedServer, completion, event, serving, streamed
 from tests.cli.conftest import COMMAND, Done, Shell
@@ -122,7 +123,8 @@ def test_b2_a_pdf_is_a_record_a_page_a_csv_a_record_a_row_and_a_text_one_record(
 
 def test_b3_records_are_chunked_by_a_sliding_window_that_says_where_it_came_from(tmp_path: Path) -> None:
     corpus, _ = ingest(write(tmp_path, FILES) / "docs", path=tmp_path / "index")
-    chunks = agent_actions.get_neighbors(corpus, "report.txt", "whole", 0, 3)["passages"]
+    with open_states([corpus]) as states:
+        chunks = agent_actions.get_neighbors(states, "report.txt", "whole", 0, 3)["passages"]
     starts = [int(chunk["locator"].removeprefix("whole;offset=")) for chunk in chunks]
     assert starts == sorted(set(starts))
     for start, chunk in zip(starts, chunks, strict=True):

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import shortlist
 from shortlist import Corpus, CorpusNotFound, CorpusSource, InputError
+from shortlist.library.opening import Searchable, open_states
+from shortlist.results import Mode
 from shortlist.search import agent_actions
+from shortlist.search.agent_actions import name_of
+from shortlist.search.retrieve import open_query
+from shortlist.search.retrieve import retrieve as retrieve_in
 
 CITIES = ("Aachen", "Bremen", "Celle", "Dessau", "Essen", "Fulda", "Gera")
 
@@ -26,6 +32,20 @@ def corpus(tmp_path: Path) -> Corpus:
     return shortlist.build(CorpusSource.from_files(tmp_path), in_memory=True)
 
 
+def retrieve(
+    corpus: Searchable, query: str, source: str | None = None, k: int = 4, mode: Mode = "auto", filter: Any = None
+) -> dict[str, Any]:
+    """The passages that an agent is shown for a query, in all sources or in one."""
+    with open_query(corpus, query, mode, k) as states:
+        found = retrieve_in(states, query, mode, k, agent_actions.only(source, filter, states), whole=False)
+    return {"passages": [{"source": name_of(hit), "locator": hit.locator, "id": hit.id} for hit in found[0].hits]}
+
+
+def get_neighbors(corpus: Corpus, *values: Any, **options: Any) -> dict[str, Any]:
+    with open_states([corpus]) as states:
+        return agent_actions.get_neighbors(states, *values, **options)
+
+
 def names(found: dict[str, object]) -> list[str]:
     passages = found["passages"]
     assert isinstance(passages, list)
@@ -40,18 +60,16 @@ def test_sources_are_listed_once_and_sorted_and_a_text_without_one_is_its_own(co
 
 
 def test_several_passages_of_one_document_are_found(corpus: Corpus) -> None:
-    found = agent_actions.retrieve(corpus, "city paragraph", k=3)
+    found = retrieve(corpus, "city paragraph", k=3)
     assert len(names(found)) == 3
     assert all(name.startswith("guide.txt whole;offset=") for name in names(found))
     json.dumps(found)
 
 
 def test_retrieval_can_be_kept_to_a_source_named_by_the_end_of_its_path(corpus: Corpus) -> None:
-    assert names(agent_actions.retrieve(corpus, "Essen", source="sub/rows.csv")) == ["rows.csv row=1", "rows.csv row=2"]
-    assert names(agent_actions.retrieve(corpus, "Essen", source="rows.csv", mode="lexical")) == ["rows.csv row=1"]
-    assert [one["source"] for one in agent_actions.retrieve({"a": "x y", "b": "x z"}, "x", source="b")["passages"]] == [
-        "b"
-    ]
+    assert names(retrieve(corpus, "Essen", source="sub/rows.csv")) == ["rows.csv row=1", "rows.csv row=2"]
+    assert names(retrieve(corpus, "Essen", source="rows.csv", mode="lexical")) == ["rows.csv row=1"]
+    assert [one["source"] for one in retrieve({"a": "x y", "b": "x z"}, "x", source="b")["passages"]] == ["b"]
 
 
 @pytest.mark.parametrize(
@@ -95,21 +113,21 @@ def test_a_match_in_a_long_text_is_shown_with_what_stands_around_it() -> None:
 
 
 def test_neighbours_are_those_of_the_same_record_three_each_way_at_most(corpus: Corpus) -> None:
-    everything = names(agent_actions.get_neighbors(corpus, "guide.txt", "whole", 0, 3))
+    everything = names(get_neighbors(corpus, "guide.txt", "whole", 0, 3))
     assert everything[0] == "guide.txt whole;offset=0"
     offsets = [name.removeprefix("guide.txt ") for name in everything]
-    assert names(agent_actions.get_neighbors(corpus, "guide.txt", offsets[1])) == everything[:3]
-    assert names(agent_actions.get_neighbors(corpus, "guide.txt", offsets[3], before=9, after=0)) == everything
-    assert names(agent_actions.get_neighbors(corpus, "rows.csv", "row=1", 3, 3)) == ["rows.csv row=1"]
+    assert names(get_neighbors(corpus, "guide.txt", offsets[1])) == everything[:3]
+    assert names(get_neighbors(corpus, "guide.txt", offsets[3], before=9, after=0)) == everything
+    assert names(get_neighbors(corpus, "rows.csv", "row=1", 3, 3)) == ["rows.csv row=1"]
 
 
 def test_neighbours_of_nothing_are_an_error(corpus: Corpus) -> None:
     with pytest.raises(CorpusNotFound, match="no passage 'row=9'"):
-        agent_actions.get_neighbors(corpus, "rows.csv", "row=9")
+        get_neighbors(corpus, "rows.csv", "row=9")
     with pytest.raises(CorpusNotFound, match=r"no source 'gone\.txt'"):
-        agent_actions.get_neighbors(corpus, "gone.txt", "whole")
+        get_neighbors(corpus, "gone.txt", "whole")
     with pytest.raises(InputError, match="after is how many"):
-        agent_actions.get_neighbors(corpus, "rows.csv", "row=1", 0, -1)
+        get_neighbors(corpus, "rows.csv", "row=1", 0, -1)
 
 
 def test_what_a_filter_leaves_out_is_in_no_answer() -> None:
@@ -121,21 +139,21 @@ def test_what_a_filter_leaves_out_is_in_no_answer() -> None:
     corpus.add([shortlist.Document("open", "", "The code is 3.", metadata={"who": "all"}, source="/d/open.txt")])
     mine = {"who": "all"}
     assert agent_actions.list_sources(corpus, filter=mine) == {"sources": ["/d/open.txt"], "total": 1}
-    assert [one["id"] for one in agent_actions.retrieve(corpus, "code", filter=mine)["passages"]] == ["open"]
+    assert [one["id"] for one in retrieve(corpus, "code", filter=mine)["passages"]] == ["open"]
     assert [one["id"] for one in agent_actions.keyword_search(corpus, "code", filter=mine)["passages"]] == ["open"]
-    for act in (agent_actions.retrieve, agent_actions.keyword_search):
+    for act in (retrieve, agent_actions.keyword_search):
         with pytest.raises(CorpusNotFound):
             act(corpus, "code", source="secret.txt", filter=mine)
     with pytest.raises(CorpusNotFound):
-        agent_actions.get_neighbors(corpus, "/d/secret.txt", "whole", filter=mine)
+        get_neighbors(corpus, "/d/secret.txt", "whole", filter=mine)
 
 
 def test_an_end_that_two_paths_share_must_be_said_in_full() -> None:
     documents = [shortlist.Document(f"{at}", "", "text", source=f"/{at}/notes.txt") for at in (1, 2)]
     corpus = shortlist.build(documents, in_memory=True)
     with pytest.raises(CorpusNotFound, match=r"may be any of /1/notes.txt, /2/notes.txt"):
-        agent_actions.retrieve(corpus, "text", source="notes.txt")
-    assert agent_actions.retrieve(corpus, "text", source="/2/notes.txt")["passages"][0]["id"] == "2"
+        retrieve(corpus, "text", source="notes.txt")
+    assert retrieve(corpus, "text", source="/2/notes.txt")["passages"][0]["id"] == "2"
 
 
 # Finding and reading

@@ -15,11 +15,12 @@ from shortlist.answer.memory import Memory
 from shortlist.answer.prompts import FORCED, messages, passages
 from shortlist.errors import InputError
 from shortlist.index.corpus import Corpus
-from shortlist.library.opening import Searchable
+from shortlist.library.opening import Searchable, open_states
 from shortlist.protocols import LLM, Reply
 from shortlist.results import Answer
 from shortlist.search import agent_actions
 from shortlist.search.filters import Filter
+from shortlist.search.retrieve import open_query
 
 MAX_STEPS = 5
 MAX_CALLS = 4  # tools in one step; further ones are answered with an error
@@ -89,7 +90,8 @@ def agent_ask(
     corpora = opened(corpus, question)
     toolbox = _Toolbox(corpora, question, k, threshold, filter, Shown(on_evidence), on_step)
     if question.strip():
-        gathered = gather(corpora, question, k, threshold, filter, hint_of(memory))
+        with open_query(corpora, question, "auto", k) as states:
+            gathered = gather(states, question, k, threshold, filter, hint_of(memory))
         toolbox.shown.add_hits(gathered.hits)
     history = memory.history_messages() if memory else ()
     talk = messages(question, toolbox.shown.items, history, agent=True)
@@ -192,8 +194,9 @@ class _Toolbox:
         return self._show([{"source": "list_sources", "locator": "whole", "text": "\n".join(lines), "score": 1.0}], "")
 
     def _retrieve(self, query: str, source: str | None = None) -> str:
-        chosen = agent_actions.only(source, self._filter, self._corpora)
-        gathered = gather(self._corpora, str(query), self._k, self._threshold, chosen)
+        with open_query(self._corpora, str(query), "auto", self._k) as states:
+            chosen = agent_actions.only(source, self._filter, states)
+            gathered = gather(states, str(query), self._k, self._threshold, chosen)
         return self._show([as_shown(hit, score) for hit, score in gathered.hits], gathered.reason)
 
     def _keyword_search(self, pattern: str, source: str | None = None) -> str:
@@ -203,8 +206,9 @@ class _Toolbox:
     def _get_neighbors(self, source: str, locator: str, before: int = 1, after: int = 1) -> str:
         known = next((one for one in self.shown.items if source in (one.label, one.source)), None)
         name = known.source if known else source
-        found = agent_actions.get_neighbors(self._corpora, name, locator, before, after, self._filter)
-        scores = nearness_in(self._corpora, self._question, found["passages"][0]["id"])
+        with open_states(self._corpora) as states:
+            found = agent_actions.get_neighbors(states, name, locator, before, after, self._filter)
+            scores = nearness_in(states, self._question, found["passages"][0]["id"])
         near = [one | {"score": scores.get(one["locator"], 0.0)} for one in found["passages"]]
         return self._show(near, "It has no neighbours.")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 
 from shortlist.answer.citations import Stream, in_round_brackets, verify
 from shortlist.answer.evidence import K, Shown, gather
@@ -13,10 +12,11 @@ from shortlist.answer.memory import Memory
 from shortlist.answer.prompts import REFUSAL, messages
 from shortlist.errors import InputError, LLMError
 from shortlist.index.corpus import Corpus
-from shortlist.library.opening import Searchable, resolve
+from shortlist.library.opening import CorpusState, Searchable, open_corpora
 from shortlist.protocols import LLM, Messages, Reply, StreamingLLM
 from shortlist.results import Answer, Citation, Claim, Evidence
 from shortlist.search.filters import Filter
+from shortlist.search.retrieve import open_query
 
 OnText = Callable[[str], None]
 OnEvidence = Callable[[Evidence], None]
@@ -43,15 +43,21 @@ def ask(
     with each passage that is shown.
     """
     corpora = opened(corpus, question)
-    shown = Shown(on_evidence)
+    shown = Shown()
     if not question.strip():
         return tell(refusal(question, shown, "Nothing was asked.", "gate"), on_text)
-    gathered = gather(corpora, question, k, threshold, filter, hint_of(memory))
-    if not gathered.hits:
-        return tell(refusal(question, shown, gathered.reason, "gate"), on_text)
-    evidence = shown.add_hits(gathered.hits)
-    if llm is None:
-        return tell(_extracted(corpora, question, evidence, memory, answer_from), on_text)
+    with open_query(corpora, question, "auto", k) as states:  # closed before the caller or a model is heard
+        gathered = gather(states, question, k, threshold, filter, hint_of(memory))
+        evidence = shown.add_hits(gathered.hits)
+        if not evidence:
+            answer = refusal(question, shown, gathered.reason, "gate")
+        elif llm is None:
+            answer = _extracted(states, question, evidence, memory, answer_from)
+    if on_evidence:
+        for item in shown.items:
+            on_evidence(item)
+    if llm is None or not evidence:
+        return tell(answer, on_text)
     stream = Stream(evidence, on_text, question)
     history = memory.history_messages() if memory else ()
     reply = say(llm, messages(question, evidence, history), (), stream)
@@ -63,7 +69,7 @@ def ask(
 def opened(corpus: Searchable, question: str) -> list[Corpus]:
     if not isinstance(question, str):
         raise InputError(f"A question is a string, not {type(question).__name__}.")
-    return resolve(corpus, needs_vectors=True)
+    return open_corpora(corpus, needs_vectors=True)
 
 
 def hint_of(memory: Memory | None) -> str:
@@ -115,12 +121,12 @@ def tell(answer: Answer, on_text: OnText | None) -> Answer:
 
 
 def _extracted(
-    corpora: Sequence[Corpus], question: str, evidence: list[Evidence], memory: Memory | None, answer_from: float
+    states: Sequence[CorpusState], question: str, evidence: list[Evidence], memory: Memory | None, answer_from: float
 ) -> Answer:
     """The sentences that answer; a follow-up that alone says too little is read together with the question before."""
-    found = _extract(corpora, question, evidence, answer_from)
+    found = _extract(states, question, evidence, answer_from)
     if not found.sentences and memory and memory.last_question:
-        found = _extract(corpora, f"{memory.last_question} {question}", evidence, answer_from)
+        found = _extract(states, f"{memory.last_question} {question}", evidence, answer_from)
     claims = [_claim(one) for one in found.sentences]
     text = " ".join(claim.text for claim in claims) or REFUSAL
     return Answer(question, text, claims, evidence, refused=not claims, reason=found.reason, by="extract")
@@ -132,13 +138,12 @@ def _claim(one: Candidate) -> Claim:
     return Claim(f"{in_round_brackets(' '.join(one.text.split()))} {item.marker}", (citation,))
 
 
-def _extract(corpora: Sequence[Corpus], question: str, evidence: list[Evidence], answer_from: float) -> Extract:
-    with ExitStack() as stack:
-        lexical = [stack.enter_context(corpus.snapshot()).lexical for corpus in corpora]
+def _extract(states: Sequence[CorpusState], question: str, evidence: list[Evidence], answer_from: float) -> Extract:
+    lexical = [one.state.lexical for one in states]
 
-        def frequency(terms: list[str]) -> dict[str, int]:
-            counts = [one.frequency(terms) for one in lexical]
-            return {term: sum(count[term] for count in counts) for term in counts[0]}
+    def frequency(terms: list[str]) -> dict[str, int]:
+        counts = [one.frequency(terms) for one in lexical]
+        return {term: sum(count[term] for count in counts) for term in counts[0]}
 
-        live = sum(one.live for one in lexical)
-        return extract(question, evidence, lexical[0].analyzer, frequency, live, answer_from=answer_from)
+    live = sum(one.live for one in lexical)
+    return extract(question, evidence, lexical[0].analyzer, frequency, live, answer_from=answer_from)

@@ -8,7 +8,7 @@ from shortlist.answer.agent import agent_ask
 from shortlist.answer.ask import OnText, ask
 from shortlist.answer.memory import WINDOW_TURNS, Memory
 from shortlist.errors import InputError
-from shortlist.library.opening import Searchable, resolve
+from shortlist.library.opening import Searchable, open_corpora
 from shortlist.protocols import LLM
 from shortlist.results import Answer
 
@@ -27,7 +27,7 @@ class Chat:
     ) -> None:
         if agent and llm is None:
             raise InputError("An agent needs a language model: pass llm=..., or chat without one.")
-        self.corpora = resolve(corpus, needs_vectors=True)
+        self.corpora = open_corpora(corpus, needs_vectors=True)
         self.llm = llm
         self.memory = Memory(window_turns)
         self._ask: Any = agent_ask if agent else ask

@@ -10,14 +10,14 @@ with the score that hits are ranked by.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
 from shortlist.answer.extractive.signals import coverage, other_forms, read_question
 from shortlist.index.text.analyzers import fold, words
 from shortlist.index.text.chunking import windows
-from shortlist.library.opening import Searchable
+from shortlist.library.opening import CorpusState
 from shortlist.results import Evidence, Hit
 from shortlist.search.agent_actions import name_of
 from shortlist.search.filters import Filter
@@ -47,7 +47,7 @@ class Gathered:
 
 
 def gather(
-    corpus: Searchable,
+    states: Sequence[CorpusState],
     question: str,
     k: int = K,
     threshold: float | None = None,
@@ -56,7 +56,7 @@ def gather(
 ) -> Gathered:
     """The k best passages, less those that are not near enough; `hint` helps to find them, and is not asked for."""
     query = f"{question} {hint}".strip()
-    found = retrieve(corpus, query, "auto", k, filter, whole=False)
+    found = retrieve(states, query, "auto", k, filter, whole=False)
     judged = [each for one in found for each in _judged(one, {question, query}, threshold)]
     best = {id(hit.passage): (hit, near, clears) for hit, near, clears in judged}
     kept = [best[id(hit.passage)] for hit in merge(found, query, "auto", k)]
@@ -69,17 +69,17 @@ def gather(
     return Gathered([], f"Nothing is near enough: the nearest is {name_of(hit)} with {nearness:.3f}.")
 
 
-def nearness_in(corpus: Searchable, question: str, id: str) -> dict[str, float]:
+def nearness_in(states: Sequence[CorpusState], question: str, id: str) -> dict[str, float]:
     """How near the passages of one document are to the question, by locator."""
-    found = retrieve(corpus, question, "auto", MOST_PASSAGES, {"id": id}, whole=False)
+    found = retrieve(states, question, "auto", MOST_PASSAGES, {"id": id}, whole=False)
     return {hit.locator: nearness for one in found for hit, nearness, _ in _judged(one, {question}, None)}
 
 
 def _judged(found: Found, asked: Set[str], threshold: float | None) -> Iterable[tuple[Hit, float, bool]]:
     """Each hit, how near it is, and whether that is near enough; `asked` is the question, alone and with the hint."""
-    floor = found.corpus.config.floors.get("auto") if threshold is None else None
+    floor = found.state.config.floors.get("auto") if threshold is None else None
     least = THRESHOLD if threshold is None else threshold
-    embedder = found.corpus.embedder
+    embedder = found.embedder
     by_words = embedder is None or getattr(embedder, "static", False)
     shared = _shared_words(found, asked) if by_words else [0.0] * len(found.hits)
     for hit, words_shared in zip(found.hits, shared, strict=True):
@@ -89,9 +89,8 @@ def _judged(found: Found, asked: Set[str], threshold: float | None) -> Iterable[
 
 def _shared_words(found: Found, asked: Set[str]) -> list[float]:
     """How near each hit is by the words of what is asked that it holds."""
-    with found.corpus.snapshot() as snapshot:
-        lexical = snapshot.lexical
-        questions = [read_question(text, lexical.analyzer, lexical.frequency, lexical.live) for text in asked]
+    lexical = found.state.lexical
+    questions = [read_question(text, lexical.analyzer, lexical.frequency, lexical.live) for text in asked]
     shared = []
     for hit in found.hits:
         terms = frozenset(lexical.analyzer.terms(f"{hit.name} {hit.context} {hit.text}"))

@@ -39,5 +39,5 @@ def opened(out: Output, names: Sequence[str]) -> list[Corpus]:
             for pending in pending_files():
                 out.note(f"shortlist: {pending.reason}")
         with out.progress(f"building {name}") as progress:
-            found.append(opening.opened(name, progress))
+            found.append(opening.open_named(name, progress))
     return found

@@ -14,10 +14,10 @@ from shortlist.eval.cases import Case, validate_cases
 from shortlist.eval.reader import reading
 from shortlist.eval.reporting.text_table import Table
 from shortlist.eval.statistics import SEED
-from shortlist.library.opening import Searchable, resolve
+from shortlist.library.opening import Searchable, open_corpora
 from shortlist.protocols import Progress, track
 from shortlist.results import Mode
-from shortlist.search.discover import nothing_known
+from shortlist.search.discover import refuse_unknown
 from shortlist.search.filters import Filter
 from shortlist.search.relevance import UNCHANGED, calibration_of, probability
 
@@ -115,7 +115,7 @@ def calibrate_min_score(
     does not have is an error.
     """
     grid = _checked(floor_grid)
-    corpora = resolve(corpus, needs_vectors=mode != "lexical")
+    corpora = open_corpora(corpus, needs_vectors=mode != "lexical")
     if len(corpora) != 1:
         raise InputError(f"A floor belongs to one corpus: calibrate the {len(corpora)} corpora one by one.")
     (only,) = corpora
@@ -128,7 +128,7 @@ def calibrate_min_score(
     with reading(corpora, mode, filter) as reader:
         for case in track(cases, progress):
             (found,) = reader.look(case.query, k)
-            refused = not found.hits or nothing_known(found)
+            refused = not found.hits or refuse_unknown(found)
             if case.in_scope and not any(hit.id in case.gold for hit in found.hits):
                 not_retrieved += 1
             else:

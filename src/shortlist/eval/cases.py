@@ -15,7 +15,7 @@ from shortlist._plain import Plain
 from shortlist._text import did_you_mean
 from shortlist.documents import Document
 from shortlist.errors import InputError
-from shortlist.library.opening import Searchable, resolve
+from shortlist.library.opening import Searchable, open_corpora
 
 META = "__meta__"
 GOLD = ("gold", "gold_id", "gold_ids", "artifact_id", "artifact_ids")
@@ -150,7 +150,7 @@ class Flaw(Plain):
 
 def validate_cases(corpus: Searchable, cases: Sequence[Case]) -> list[Flaw]:
     """What is wrong with cases: gold that does not exist, the same question twice, with other gold, or no question."""
-    known = {id for one in resolve(corpus, needs_vectors=False) for id in one.ids()}
+    known = {id for one in open_corpora(corpus, needs_vectors=False) for id in one.ids()}
     flaws: list[Flaw] = []
     first: dict[str, tuple[int, Case]] = {}
     for number, case in enumerate(cases, 1):

@@ -16,7 +16,7 @@ from shortlist.eval.reporting.text_table import Table
 from shortlist.eval.statistics import SEED, Estimate, estimates
 from shortlist.index.corpus import Corpus, create_corpus
 from shortlist.index.embedders.embedder_binding import EmbedderSpec
-from shortlist.library.opening import Searchable, resolve
+from shortlist.library.opening import Searchable, open_corpora
 from shortlist.protocols import Progress
 from shortlist.results import Mode, Selector
 from shortlist.search.discover import choose
@@ -176,7 +176,7 @@ def _sizes(given: Sequence[int] | None, total: int, least: int) -> list[int]:
 def _documents(scope: Any) -> tuple[list[Document], EmbedderSpec]:
     """The documents, and the embedder that they were indexed with if they were."""
     if isinstance(scope, str) or hasattr(scope, "snapshot"):
-        (corpus,) = resolve(scope, needs_vectors=False)
+        (corpus,) = open_corpora(scope, needs_vectors=False)
         return list(corpus), corpus.embedder or "none"
     items = scope if isinstance(scope, Mapping) else [item for item in scope if not hasattr(item, "reason")]
     return [item for item in documents_of(items) if isinstance(item, Document)], None

@@ -18,10 +18,10 @@ from shortlist.eval.cases import Case
 from shortlist.eval.statistics import SEED
 from shortlist.index.corpus import Corpus
 from shortlist.index.text.analyzers import STOP_WORDS, get_analyzer, name_words, subwords, words
-from shortlist.library.opening import Searchable, resolve
+from shortlist.library.opening import Searchable, open_corpora
 from shortlist.protocols import LLM, Progress, track
 from shortlist.search.retrieve import search
-from shortlist.search.select import prompt_function
+from shortlist.search.select import as_prompt_function
 
 MASK = "[THIS]"
 OUT_OF_SCOPE = 0.25
@@ -175,7 +175,7 @@ def _generated(
     progress: Progress | None,
 ) -> Generated:
     """What a model writes, without what gives itself away, repeats another or is served after all."""
-    ask = prompt_function(llm)
+    ask = as_prompt_function(llm)
     with ThreadPoolExecutor(max(1, workers)) as pool:
         replies = list(track(pool.map(partial(_reply, ask), requests), progress, len(requests)))
     kept: list[Case] = []
@@ -225,7 +225,7 @@ def plan(
 
 
 def _one_corpus(corpus: Searchable) -> Corpus:
-    corpora = resolve(corpus, needs_vectors=False)
+    corpora = open_corpora(corpus, needs_vectors=False)
     if len(corpora) != 1:
         raise InputError("Cases are written for one corpus at a time.")
     return corpora[0]

@@ -11,7 +11,7 @@ from shortlist.documents import Document
 from shortlist.errors import InputError
 from shortlist.eval.reader import Reader, reading
 from shortlist.index.text.analyzers import get_analyzer, name_words
-from shortlist.library.opening import Searchable, resolve
+from shortlist.library.opening import Searchable, open_corpora
 from shortlist.protocols import Progress, track
 from shortlist.results import Hit
 from shortlist.search.retrieve import merge
@@ -95,7 +95,7 @@ def lint_corpus(corpus: Searchable, *, k: int = K, progress: Progress | None = N
     Two are twins if the description of either finds the other with nearly its own score, by words and, where the corpus
     has vectors, by meaning.
     """
-    corpora = resolve(corpus, needs_vectors=True)
+    corpora = open_corpora(corpus, needs_vectors=True)
     if len(corpora) != 1:
         raise InputError(f"Look at one catalog at a time, not at {len(corpora)}.")
     (only,) = corpora

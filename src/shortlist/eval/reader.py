@@ -6,13 +6,14 @@ One thread: a second one took as long on corpora of 150 to 75,000 documents.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
 from shortlist.documents import Passage
 from shortlist.index.corpus import Corpus
 from shortlist.index.engine import Allowed, State
+from shortlist.library.opening import open_states
 from shortlist.results import Mode
 from shortlist.search.filters import Filter, allowed
 from shortlist.search.retrieve import Found, check_comparable, check_mode, look
@@ -60,13 +61,9 @@ class Reader:
 def reading(corpora: Sequence[Corpus], mode: Mode, filter: Filter | None = None) -> Iterator[Reader]:
     """A reader of what the corpora hold now."""
     check_mode(mode)
-    check_comparable(corpora, mode)
-    with ExitStack() as stack:
-        states: list[Seen] = []
-        for corpus in corpora:
-            snapshot = stack.enter_context(corpus.snapshot())
-            states.append((corpus, snapshot, None if filter is None else allowed(snapshot, filter)))
-        yield Reader(states, mode)
+    with open_states(corpora) as states:
+        check_comparable(states, mode)
+        yield Reader([(*one, allowed(one.state, filter)) for one in states], mode)
 
 
 def _read_ids(snapshot: State, positions: Positions) -> list[Passage]:

@@ -14,7 +14,7 @@ from shortlist.eval.explain import Explainer, Why
 from shortlist.eval.metrics import Metric, depth_of, first_rank, metric
 from shortlist.eval.reader import Reader, reading
 from shortlist.eval.statistics import CONFIDENCE, PERMUTATIONS, RESAMPLES, SEED, Estimate, Paired, estimates, paired
-from shortlist.library.opening import Searchable, resolve
+from shortlist.library.opening import Searchable, open_corpora
 from shortlist.protocols import Progress, track
 from shortlist.results import Hit, Hits, Mode, Selection, Selector
 from shortlist.search.discover import choose
@@ -150,7 +150,7 @@ def evaluate_discovery(
         raise InputError(f"k is how many hits are looked at, 1 or more, not {k!r}.")
     names = tuple(metrics or default_metrics(k))
     deepest = max([k, *(depth_of(name) or 0 for name in names)])
-    corpora = resolve(corpus, needs_vectors=mode != "lexical")
+    corpora = open_corpora(corpus, needs_vectors=mode != "lexical")
     began = time.perf_counter()
     known = {id for one in corpora for id in one.ids()}
     measures = {name: metric(name) for name in names}

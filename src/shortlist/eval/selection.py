@@ -13,10 +13,10 @@ from shortlist.eval.cases import Case
 from shortlist.eval.reader import reading
 from shortlist.eval.reporting.text_table import Table
 from shortlist.eval.statistics import CONFIDENCE, RESAMPLES, SEED, Estimate, estimates
-from shortlist.library.opening import Searchable, resolve
+from shortlist.library.opening import Searchable, open_corpora
 from shortlist.protocols import Progress, track
 from shortlist.results import Hit, Hits, Mode, Selector
-from shortlist.search.discover import choose, nothing_known
+from shortlist.search.discover import choose, refuse_unknown
 from shortlist.search.filters import Filter
 from shortlist.search.retrieve import merge
 from shortlist.search.select import select
@@ -131,7 +131,7 @@ def evaluate_selection(
 ) -> SelectionReport:
     """Choose for every case as `discover` would, and judge the choices; options are those of `discover`."""
     _check(cases)
-    corpora = resolve(corpus, needs_vectors=mode != "lexical")
+    corpora = open_corpora(corpus, needs_vectors=mode != "lexical")
     choices = []
     with reading(corpora, mode, filter) as reader:
         for case in track(cases, progress):
@@ -229,12 +229,12 @@ def sweep_selector(
     _check(cases)
     if not any(case.in_scope for case in cases):
         raise InputError("A sweep needs cases with gold.")
-    corpora = resolve(corpus, needs_vectors=mode != "lexical")
+    corpora = open_corpora(corpus, needs_vectors=mode != "lexical")
     candidates: list[tuple[Case, Hits, Hits]] = []  # of a case: all that were found, and those that may be chosen
     with reading(corpora, mode, filter) as reader:
         for case in track(cases, progress):
             found = reader.look(case.query, k)
-            known = [one for one in found if not nothing_known(one)]
+            known = [one for one in found if not refuse_unknown(one)]
             candidates.append((case, merge(found, case.query, mode, k), merge(known, case.query, mode, k)))
     points = []
     for max_k, rel, min_score in product(max_k_grid, rel_grid, min_score_grid):

@@ -75,11 +75,20 @@ class Words(Protocol):
 class Meaning(Protocol):
     """Ranks the passages of a state by the cosine of their vectors."""
 
+    embedder: Embedder
+
     def rank(self, query: str, k: int, allowed: Allowed | None = None, roughly: bool = False) -> Ranking: ...
 
     def scores_at(self, query: str, positions: Positions) -> Floats:
         """The cosine of some positions; minus infinity where nothing of the query is known."""
         ...
+
+
+class Drift(NamedTuple):
+    """How many passages came or changed since a mark was made, and how many there are now."""
+
+    added: int
+    passages: int
 
 
 class State(Protocol):
@@ -160,12 +169,13 @@ class State(Protocol):
         """Id, source and locator of every document."""
         ...
 
+    def get(self, id: str) -> Document | None: ...
 
-class Drift(NamedTuple):
-    """How many passages came or changed since a mark was made, and how many there are now."""
+    def count(self) -> int:
+        """The number of documents."""
+        ...
 
-    added: int
-    passages: int
+    def since(self, mark: dict[str, Any]) -> Drift: ...
 
 
 class Engine(Protocol):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from shortlist.errors import CorpusBusy
 from shortlist.index.config import Config
 from shortlist.index.engine import Documents, Drift, Progress
-from shortlist.index.snapshot import Snapshot
+from shortlist.index.snapshot import Snapshot, count_documents, count_passages, drift_since
 from shortlist.index.storage.database import Store
 from shortlist.index.storage.records import (
     DOCUMENT_COLUMNS,
@@ -27,8 +27,6 @@ from shortlist.index.storage.writer import Change
 from shortlist.index.sync import BATCH, Rows, compare, sync
 
 if TYPE_CHECKING:
-    import sqlite3
-
     from shortlist.documents import Changes, Document, Stamps
     from shortlist.index.embedders.embedder_binding import Chosen
     from shortlist.protocols import Embedder
@@ -157,7 +155,7 @@ class Embedded:
 
     def count(self) -> int:
         with self.store.reading() as connection:
-            return _count(connection)
+            return count_documents(connection)
 
     def kinds(self) -> dict[str, int]:
         with self.store.reading() as connection:
@@ -167,7 +165,7 @@ class Embedded:
         with self.store.reading() as connection:
             (passages,) = connection.execute("SELECT count(*) FROM passages").fetchone()
             return {
-                "documents": _count(connection),
+                "documents": count_documents(connection),
                 "passages": passages,
                 "segments": len(read_segments(connection)),
             }
@@ -175,21 +173,11 @@ class Embedded:
     def mark(self) -> dict[str, Any]:
         with self.store.reading() as connection:
             return {
-                "documents": _count(connection),
-                "passages": _live(connection),
+                "documents": count_documents(connection),
+                "passages": count_passages(connection),
                 "last_passage": read_last_numbers(connection)[1],
             }
 
     def since(self, mark: dict[str, Any]) -> Drift:
         with self.store.reading() as connection:
-            return Drift(read_last_numbers(connection)[1] - mark["last_passage"], _live(connection))
-
-
-def _count(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("SELECT count(*) FROM documents").fetchone()[0])
-
-
-def _live(connection: sqlite3.Connection) -> int:
-    """How many passages there are, without a walk over all of them."""
-    (dead,) = connection.execute("SELECT count(*) FROM tombstones").fetchone()
-    return sum(row.size for row in read_segments(connection)) - int(dead)
+            return drift_since(connection, mark)

@@ -17,8 +17,17 @@ from shortlist.documents import Document, Passage, Stamp
 from shortlist.errors import InputError
 from shortlist.index.config import Config
 from shortlist.index.dense.dense_ranker import Dense, VectorPart
-from shortlist.index.storage.records import DOCUMENT_COLUMNS, batched, find_stamped, passage_checksum, to_document
+from shortlist.index.engine import Drift
+from shortlist.index.storage.records import (
+    DOCUMENT_COLUMNS,
+    batched,
+    find_stamped,
+    passage_checksum,
+    read_document,
+    to_document,
+)
 from shortlist.index.storage.segment_set import Column, Loaded, View
+from shortlist.index.storage.sql_tables import read_last_numbers, read_segments
 from shortlist.protocols import Embedder
 
 if TYPE_CHECKING:
@@ -162,6 +171,15 @@ class Snapshot:
         at = numbers.index(here)
         return self._passages(numbers[max(0, at - before) : at + after + 1])
 
+    def get(self, id: str) -> Document | None:
+        return read_document(self._connection, id)
+
+    def count(self) -> int:
+        return count_documents(self._connection)
+
+    def since(self, mark: dict[str, Any]) -> Drift:
+        return drift_since(self._connection, mark)
+
     def _passages(self, numbers: Sequence[int]) -> list[Passage]:
         rows = self._select(
             "SELECT p.num, p.checksum, d.id, d.title, coalesce(p.text, d.content), d.kind, d.source, p.locator, "
@@ -215,6 +233,20 @@ class Snapshot:
         for batch in batched(dict.fromkeys(numbers), _AT_ONCE):
             rows += self._connection.execute(query.format(",".join("?" * len(batch))), batch).fetchall()
         return rows
+
+
+def count_documents(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("SELECT count(*) FROM documents").fetchone()[0])
+
+
+def count_passages(connection: sqlite3.Connection) -> int:
+    """The number of live passages, without a walk over all of them."""
+    (dead,) = connection.execute("SELECT count(*) FROM tombstones").fetchone()
+    return sum(row.size for row in read_segments(connection)) - int(dead)
+
+
+def drift_since(connection: sqlite3.Connection, mark: dict[str, Any]) -> Drift:
+    return Drift(read_last_numbers(connection)[1] - mark["last_passage"], count_passages(connection))
 
 
 def _each(found: dict[int, Found], numbers: Sequence[int]) -> list[Found]:

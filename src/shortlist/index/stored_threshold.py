@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from shortlist.index.config import Config
 
 if TYPE_CHECKING:
-    from shortlist.index.engine import Engine
+    from shortlist.index.engine import Engine, State
 
 # From this share of passages on that came, changed or went, scores are no longer those that a floor was set for.
 MUCH = 0.2
@@ -27,12 +27,12 @@ def origin(engine: Engine, config: Config) -> dict[str, Any]:
     return {**_made_of(config), **engine.mark()}
 
 
-def floor_of(engine: Engine, config: Config, mode: str) -> Floor:
+def floor_of(engine: Engine | State, config: Config, mode: str) -> Floor:
     value, then = config.floors.get(mode), config.calibrations.get(mode)
     return Floor(value, _doubt(engine, config, then) if value is not None and then else "")
 
 
-def _doubt(engine: Engine, config: Config, then: Mapping[str, Any]) -> str:
+def _doubt(engine: Engine | State, config: Config, then: Mapping[str, Any]) -> str:
     other = [name for name, value in _made_of(config).items() if then.get(name, value) != value]
     if other:
         return f"The floor was set for another {' and '.join(other)}: calibrate it again."

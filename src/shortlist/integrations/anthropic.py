@@ -1,4 +1,4 @@
-"""How does Claude search among many tools? By a tool whose results are references to tools that were held back.
+"""Tool search for Claude: a tool whose results are references to deferred tools.
 
 The shapes are those of the Messages API; they are plain dicts, so no package is needed.
 """
@@ -9,19 +9,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from shortlist.errors import ShortlistError
-from shortlist.integrations.toolbox import Toolbox, Tools
+from shortlist.integrations import toolbox
+from shortlist.integrations.toolbox import field_of
 
 Block = dict[str, Any]
 
 
-class ToolSearch:
+class ToolSearch(toolbox.ToolSearch):
     """Tool search on our side: `tools()` for the request, `result()` for each tool_use that comes back.
 
     `tools` and options are those of `Toolbox`.
     """
-
-    def __init__(self, tools: Tools, **options: Any) -> None:
-        self.toolbox = Toolbox(tools, **options)
 
     def tools(self, messages: Iterable[Mapping[str, Any]] | None = None) -> list[Block]:
         """The `tools` of a request: the search tool, and all others with defer_loading, which cost no context.
@@ -29,15 +27,16 @@ class ToolSearch:
         With the messages of the request, only those that were found in them: all that the API needs, in a small
         request. Put `cache_control` on the first one only; a deferred tool takes none.
         """
-        found = self.toolbox if messages is None else self._found_in(messages)
+        names = dict.fromkeys(name for message in messages or () for name in _references(message))
+        found = self.toolbox if messages is None else [self.toolbox[name] for name in names if name in self.toolbox]
         deferred = [tool.to_anthropic() | {"defer_loading": True} for tool in found]
         return [self.toolbox.search.to_anthropic(), *deferred]
 
     def result(self, tool_use: Any) -> Block:
         """The tool_result for a tool_use block, a dict or the SDK's: references to what was found, or the reason why
         nothing was; of a tool that is a function of this program, what it returned."""
-        name, arguments = _of(tool_use, "name"), _of(tool_use, "input")
-        result: Block = {"type": "tool_result", "tool_use_id": _of(tool_use, "id")}
+        name, arguments = field_of(tool_use, "name"), field_of(tool_use, "input")
+        result: Block = {"type": "tool_result", "tool_use_id": field_of(tool_use, "id")}
         try:
             if name != self.toolbox.search.name:
                 return result | {"content": self.toolbox.call(name, arguments)}
@@ -47,10 +46,6 @@ class ToolSearch:
         if not found.tools:  # an empty list is refused
             return result | {"content": f"No tool fits. {found.reason}"}
         return result | {"content": [{"type": "tool_reference", "tool_name": tool.name} for tool in found.tools]}
-
-    def _found_in(self, messages: Iterable[Mapping[str, Any]]) -> list[Any]:
-        names = dict.fromkeys(name for message in messages for name in _references(message))
-        return [self.toolbox[name] for name in names if name in self.toolbox]
 
 
 def _references(message: Mapping[str, Any]) -> Iterator[str]:
@@ -62,7 +57,3 @@ def _references(message: Mapping[str, Any]) -> Iterator[str]:
 def _blocks(holder: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     content = holder.get("content")
     return [block for block in content if isinstance(block, Mapping)] if isinstance(content, list | tuple) else []
-
-
-def _of(block: Any, key: str) -> Any:
-    return block[key] if isinstance(block, Mapping) else getattr(block, key)

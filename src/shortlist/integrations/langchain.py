@@ -1,4 +1,4 @@
-"""How does LangChain search with us? As a retriever, as a tool, or to choose the tools that a model is given."""
+"""LangChain: a retriever, a tool, and a choice of the tools that a model is given."""
 
 from __future__ import annotations
 

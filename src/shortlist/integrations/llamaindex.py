@@ -1,4 +1,4 @@
-"""How does LlamaIndex search with us? As a retriever."""
+"""LlamaIndex: a retriever."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does a PydanticAI agent search among many tools? By a strategy for its ToolSearch, over its tools or a corpus."""
+"""PydanticAI: a strategy for its ToolSearch, over an agent's own tools or a corpus, and a toolset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which texts fit a question? What the hooks for retrievers have in common."""
+"""The few texts that fit a question: what the integrations for retrievers share."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shortlist.library.opening import Searchable, resolve
+from shortlist.library.opening import Searchable, open_corpora
 from shortlist.results import Disclosure, Hit
-from shortlist.search.discover import choose, discover
-from shortlist.search.retrieve import retrieve
+from shortlist.search.discover import discover, find
 
 K = 10
 
@@ -32,7 +31,7 @@ class Texts:
 
     def __init__(self, corpus: Searchable, *, passages: bool = False, **options: Any) -> None:
         named = isinstance(corpus, str | Path)  # a name may mean a new corpus later
-        self._corpus = corpus if named else resolve(corpus, needs_vectors=options.get("mode") != "lexical")
+        self._corpus = corpus if named else open_corpora(corpus, needs_vectors=options.get("mode") != "lexical")
         self._passages = passages
         self._options = {"min_score": "auto", **options}
 
@@ -51,8 +50,7 @@ class Texts:
         strategy: Any = "conservative",
         **rest: Any,
     ) -> list[Text]:
-        found = retrieve(self._corpus, query, mode, k, filter, whole=False)
-        chosen = choose(found, query, mode, k, strategy, **rest)
+        chosen, _ = find(self._corpus, query, mode, k, filter, strategy, whole=False, **rest)
         return [Text(f"{hit.id}#{hit.locator}", hit.text, hit.score, _metadata(hit)) for hit in chosen.selected]
 
 

@@ -1,4 +1,4 @@
-"""Which tools fit, and how is each told to a model? What the hooks for tool search have in common."""
+"""Tools that a model searches in words and calls by name: what all integrations for tool search share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shortlist.documents import Document, Problem
 from shortlist.errors import InputError, ShortlistError
 from shortlist.index.corpus import Corpus, create_corpus
 from shortlist.index.snapshot import Snapshot
-from shortlist.library.opening import opened
+from shortlist.library.opening import open_named
 from shortlist.protocols import AgentTool
 from shortlist.search.corpus_tool import as_tool
 from shortlist.sources.tools.openapi import arguments_of
@@ -26,9 +26,10 @@ from shortlist.sources.tools.tool_catalogs import SCHEMAS, tools_of
 
 K = 5
 LONGEST = 64  # characters in a name that every vendor takes
-LOOKED_AT_EVERY = 30.0  # seconds, where it is not told that something changed
+LOOKED_AT_EVERY = 30.0  # seconds, where a change is not announced
 
 Tools = Corpus | str | Path | Iterable[Any]
+Place = tuple[str, str]  # the name of a corpus and an id in it
 
 _ALTERNATIVES = ("allOf", "anyOf", "oneOf")
 _OTHER = re.compile(r"[^A-Za-z0-9_-]+")
@@ -37,7 +38,7 @@ _MARKED = re.compile(r".*_[0-9a-f]{10}")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The tools that fit, whole, and why these; none where nothing fits."""
+    """The tools that fit, whole, and the reason; none where nothing fits."""
 
     tools: list[AgentTool]
     reason: str
@@ -52,35 +53,26 @@ class Toolbox:
     """
 
     def __init__(
-        self,
-        tools: Tools,
-        *,
-        name: str = "search_tools",
-        description: str | None = None,
-        k: int = K,
-        **options: Any,
+        self, tools: Tools, *, name: str = "search_tools", description: str | None = None, k: int = K, **options: Any
     ) -> None:
         self._functions: dict[str, Callable[..., Any]] = {}
-        self._places = self._places_of(tools)
-        counted = self._count()
-        if len(counted) > 1:  # only then, for what is called kind in the metadata hides the kind of the document
+        self._places = self._locate(tools)
+        kinds = self._count_kinds()
+        if len(kinds) > 1:  # only then, for what is called kind in the metadata hides the kind of the document
             given = options.get("filter")
             options["filter"] = {"$and": [{"kind": "tool"}, given]} if given else {"kind": "tool"}
-        self.search = as_tool(
-            self._places[0] if len(self._places) == 1 else self._places,
-            name=name,
-            description=description or _description(counted["tool"]),
-            k=k,
-            level="metadata",
-            **options,
+        described = description or (
+            f"Finds the tools for a task among {kinds['tool']:,} that are not shown, or says that none fits. What it "
+            "finds can be called afterwards. Search before you say that something cannot be done."
         )
+        searched = self._places[0] if len(self._places) == 1 else self._places
+        self.search = as_tool(searched, name=name, description=described, k=k, level="metadata", **options)
         self._names = _Names(self._corpora(), name)
 
     def find(self, arguments: str | Mapping[str, Any]) -> Found:
         """What a call of `search` finds, with these arguments: a mapping or its JSON text."""
         answer = self.search.invoke(arguments)
-        corpora = self._corpora()
-        names = self._current(corpora)
+        corpora, names = self._current()
         tools = []
         for item in answer["results"]:
             document = corpora[item["corpus"]].get(item["id"])
@@ -94,9 +86,8 @@ class Toolbox:
         return (tool for tool, _ in self.items())
 
     def items(self) -> Iterator[tuple[AgentTool, Document]]:
-        """All tools, each with what it was made of."""
-        corpora = self._corpora()
-        names = self._current(corpora)
+        """All tools, each with the document that it was made of."""
+        corpora, names = self._current()
         for corpus in corpora.values():
             for document in corpus:
                 if name := names.of.get((corpus.name, document.id)):
@@ -107,16 +98,15 @@ class Toolbox:
         return self._tool(name, self.document(name))
 
     def __contains__(self, name: object) -> bool:
-        return name in self._current(self._corpora()).places
+        return name in self._current()[1].places
 
     def document(self, name: str) -> Document:
-        """What the tool of this name was made of; its source tells where it lives."""
-        corpora = self._corpora()
-        places = self._current(corpora).places
-        place = places.get(name)
+        """The document that the tool of this name was made of; its source says where it lives."""
+        corpora, names = self._current()
+        place = names.places.get(name)
         document = corpora[place[0]].get(place[1]) if place else None
         if document is None:
-            raise InputError(f"There is no tool {name!r} here.{did_you_mean(name, places)}")
+            raise InputError(f"There is no tool {name!r} here.{did_you_mean(str(name), names.places)}")
         return document
 
     def call(self, name: str, arguments: str | Mapping[str, Any]) -> str:
@@ -133,40 +123,39 @@ class Toolbox:
             raise InputError(f"{name} is asynchronous: await it where the loop runs.")
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
-    def _places_of(self, tools: Tools) -> list[Corpus | str | Path]:
+    def _locate(self, tools: Tools) -> list[Corpus | str | Path]:
         if isinstance(tools, Corpus | str | Path):
             return [tools]
         if isinstance(tools, Mapping) or not isinstance(tools, Iterable):
             raise InputError(f"Tools are a corpus, its name, or a list of tools, not {tools!r}.")
         listed = list(tools)
-        if listed and all(isinstance(item, Corpus | str | Path) for item in listed):
-            return listed
-        return [self._corpus_of(listed)]
+        are_corpora = listed and all(isinstance(item, Corpus | str | Path) for item in listed)
+        return listed if are_corpora else [self._index(listed)]
 
-    def _corpus_of(self, items: list[Any]) -> Corpus:
-        plain = [item.to_openai() if isinstance(item, AgentTool) else item for item in items]
-        documents = []
+    def _index(self, items: list[Any]) -> Corpus:
+        """A corpus in memory of the tools of a list."""
+        documents: dict[str, Document] = {}
+        plain = (item.to_openai() if isinstance(item, AgentTool) else item for item in items)
         for item, document in zip(items, tools_of(plain), strict=True):
             if isinstance(document, Problem):
                 raise InputError(f"{document.id} is no tool: {document.reason}")
-            documents.append(document)
+            if document.id in documents:
+                raise InputError(f"Two tools of the list are {document.id!r}.")
+            documents[document.id] = document
             if callable(item):
                 self._functions[document.id] = item.run if isinstance(item, AgentTool) else item
-        twice = [id for id, count in Counter(document.id for document in documents).items() if count > 1]
-        if twice:
-            raise InputError(f"Two tools of the list are {twice[0]!r}.")
         corpus = create_corpus("tools", in_memory=True)
-        corpus.add(documents)
+        corpus.add(documents.values())
         return corpus
 
     def _corpora(self) -> dict[str, Corpus]:
-        found = [place if isinstance(place, Corpus) else opened(place) for place in self._places]
+        found = [place if isinstance(place, Corpus) else open_named(place) for place in self._places]
         named = {corpus.name: corpus for corpus in found}
         if len(named) < len(found):
             raise InputError("Corpora that are searched together need names of their own.")
         return named
 
-    def _count(self) -> Counter[str]:
+    def _count_kinds(self) -> Counter[str]:
         kinds: Counter[str] = Counter()
         for corpus in self._corpora().values():
             kinds.update(corpus.kinds())
@@ -175,17 +164,18 @@ class Toolbox:
             raise InputError(f"There are no tools among {held}: shortlist.as_tool() makes one tool of a corpus.")
         return kinds
 
-    def _current(self, corpora: Mapping[str, Corpus]) -> _Names:
-        if self._names.state != _state(corpora):
+    def _current(self) -> tuple[dict[str, Corpus], _Names]:
+        """The corpora as they are now, and the names of their tools."""
+        corpora = self._corpora()
+        if self._names.version != _version(corpora):
             self._names = _Names(corpora, self.search.name)
-        return self._names
+        return corpora, self._names
 
     def _tool(self, name: str, document: Document) -> AgentTool:
         def elsewhere(**_: Any) -> NoReturn:
             raise InputError(f"{name} is not run here: call {document.id} where it lives.")
 
-        description, parameters = _described(document)
-        return AgentTool(name, description, parameters, self._functions.get(document.id, elsewhere))
+        return AgentTool(name, *_describe(document), self._functions.get(document.id, elsewhere))
 
 
 class _Names:
@@ -196,7 +186,7 @@ class _Names:
     """
 
     def __init__(self, corpora: Mapping[str, Corpus], search: str) -> None:
-        self.state = _state(corpora)
+        self.version = _version(corpora)
         plain = {
             (corpus.name, document.id): _plain_name(document)
             for corpus in corpora.values()
@@ -205,41 +195,39 @@ class _Names:
         }
         count = Counter([search, *plain.values()])
         self.of = {
-            place: _marked(name, place) if count[name] > 1 or _MARKED.fullmatch(name) else name
+            place: _mark(name, place) if count[name] > 1 or _MARKED.fullmatch(name) else name
             for place, name in plain.items()
         }
         self.places = {name: place for place, name in self.of.items()}
 
 
-def _state(corpora: Mapping[str, Corpus]) -> list[tuple[int, int]]:
-    """What changes whenever a corpus does; a cluster does not tell, so there also now and then."""
-    state = []
+def _version(corpora: Mapping[str, Corpus]) -> list[tuple[int, int]]:
+    """What changes whenever a corpus does; a cluster does not announce changes, so there also from time to time."""
+    versions = []
     for corpus in corpora.values():
-        with corpus.snapshot() as snapshot:
-            if isinstance(snapshot, Snapshot):
-                state.append((id(corpus), snapshot.view.generation))
-            else:
-                state.append((id(corpus), int(time.monotonic() / LOOKED_AT_EVERY)))
-    return state
+        with corpus.snapshot() as state:
+            now = int(time.monotonic() / LOOKED_AT_EVERY)
+            versions.append((id(corpus), state.view.generation if isinstance(state, Snapshot) else now))
+    return versions
 
 
 def _plain_name(document: Document) -> str:
-    """The name of a tool in letters that all vendors take; that of a server's comes after the server's."""
+    """The name of a tool in letters that all vendors take; that of a server's tool comes after the server's."""
     server, slash, _ = document.id.rpartition(f"/{document.title}")
     candidates = [f"{server}__{document.title}"] if slash and server else [document.name, document.id]
     fitting = [name for name in candidates if not _OTHER.search(name) and 0 < len(name) <= LONGEST]
     if fitting:
         return fitting[0]
     name = _OTHER.sub("_", candidates[0]).strip("_")
-    return name if 0 < len(name) <= LONGEST else _marked(name, ("", document.id))
+    return name if 0 < len(name) <= LONGEST else _mark(name, ("", document.id))
 
 
-def _marked(name: str, place: tuple[str, str]) -> str:
+def _mark(name: str, place: Place) -> str:
     mark = blake2b("\0".join(place).encode(), digest_size=5).hexdigest()
     return f"{name[: LONGEST - 11] or 'tool'}_{mark}"
 
 
-def _described(document: Document) -> tuple[str, dict[str, Any]]:
+def _describe(document: Document) -> tuple[str, dict[str, Any]]:
     """The description of a tool, and what it takes: as its vendor wrote it, or as a catalog says in its metadata."""
     entry = _entry(document)
     function = entry.get("function")
@@ -252,16 +240,6 @@ def _described(document: Document) -> tuple[str, dict[str, Any]]:
     return str(description).strip(), _as_object(schema)
 
 
-def _as_object(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A schema as vendors take it: an object, whose alternatives at the top are laid over each other."""
-    parts = [part for word in _ALTERNATIVES for part in schema.get(word) or () if isinstance(part, Mapping)]
-    properties: dict[str, Any] = {}
-    for part in [*parts, schema]:
-        properties |= part.get("properties") or {}
-    kept = {key: value for key, value in schema.items() if key not in _ALTERNATIVES}
-    return {**kept, "type": "object", "properties": properties}
-
-
 def _entry(document: Document) -> Mapping[str, Any]:
     if document.payload is None:
         return document.metadata
@@ -272,8 +250,23 @@ def _entry(document: Document) -> Mapping[str, Any]:
     return entry if isinstance(entry, Mapping) else {}
 
 
-def _description(count: int) -> str:
-    return (
-        f"Finds the tools for a task among {count:,} that are not shown, or says that none fits. What it finds can be "
-        "called afterwards. Search before you say that something cannot be done."
-    )
+def _as_object(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A schema as vendors take it: an object, whose alternatives at the top are laid over each other."""
+    parts = [part for word in _ALTERNATIVES for part in schema.get(word) or () if isinstance(part, Mapping)]
+    properties: dict[str, Any] = {}
+    for part in [*parts, schema]:
+        properties |= part.get("properties") or {}
+    kept = {key: value for key, value in schema.items() if key not in _ALTERNATIVES}
+    return {**kept, "type": "object", "properties": properties}
+
+
+class ToolSearch:
+    """Tool search on our side, in the shapes of one vendor. `tools` and options are those of `Toolbox`."""
+
+    def __init__(self, tools: Tools, **options: Any) -> None:
+        self.toolbox = Toolbox(tools, **options)
+
+
+def field_of(item: Any, key: str) -> Any:
+    """A field of what a vendor's API returned: a dict, or an object of its SDK."""
+    return item.get(key) if isinstance(item, Mapping) else getattr(item, key, None)

@@ -1,4 +1,4 @@
-"""How does a list of passages become a tool that an agent can search? BM25 with fixed numbers over words of English."""
+"""A list of passages as a tool that an agent can search: BM25 with fixed parameters over English words."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from typing import Any
 from shortlist.errors import InputError
 from shortlist.index.lexical.bm25 import Scoring
 from shortlist.index.lexical.lexical_ranker import Lexical
-from shortlist.index.lexical.live_postings import Part
-from shortlist.index.lexical.postings import Fields, build
 from shortlist.index.text.analyzers import get_analyzer
+from shortlist.kits.tool_index import index_texts
 from shortlist.protocols import AgentTool
-from shortlist.search.corpus_tool import how_many
+from shortlist.search.corpus_tool import parse_count, search_parameters
 
 SCORING = Scoring("okapi", k1=1.2, b=0.75)
 TOP_K = 4
@@ -73,17 +72,15 @@ def build_index(docs: Iterable[Doc]) -> Index:
     """An index over passages, each a string or {"text", "meta"}."""
     if isinstance(docs, str | Mapping) or not isinstance(docs, Iterable):
         raise InputError(f"docs is a list of passages, not {type(docs).__name__}.")
-    kept = [_normalised(doc, number) for number, doc in enumerate(docs, 1)]
-    analyzer = get_analyzer("words-1")
-    postings = build((Fields(content=doc["text"]) for doc in kept), analyzer)
-    return Index(kept, Lexical([Part(postings)], analyzer, SCORING))
+    copies = [_copy(doc, number) for number, doc in enumerate(docs, 1)]
+    return Index(copies, index_texts((doc["text"] for doc in copies), "words-1", SCORING))
 
 
 def search(index: Index, query: str, k: int) -> list[dict[str, Any]]:
     """The k best passages for the query as {"text", "meta", "score"}, best first, none without a shared word."""
     if not isinstance(query, str):
         raise InputError(f"A query is a string, not {type(query).__name__}.")
-    k = how_many(k, "k", most=max(len(index), 1))
+    k = parse_count(k, "k", most=max(len(index), 1))
     ranking = index.lexical.rank(query, k)
     found = zip(ranking.positions[:k].tolist(), ranking.scores[:k].tolist(), strict=True)
     return [{**deepcopy(index.docs[position]), "score": score} for position, score in found]
@@ -95,33 +92,20 @@ class InMemoryDocs(AgentTool):
     def __init__(self, *, name: str, description: str, docs: Iterable[Doc], top_k: int = TOP_K) -> None:
         index = build_index(docs)
         most = max(len(index), 1)
-        default = how_many(top_k, "top_k", most=most)
+        default = parse_count(top_k, "top_k", most=most)
 
         def run(query: str, top_k: Any = None) -> list[dict[str, Any]]:
-            return search(index, query, default if top_k is None else how_many(top_k, "top_k", most=most))
+            return search(index, query, default if top_k is None else parse_count(top_k, "top_k", most=most))
 
-        parameters = {
-            "type": "object",
-            "properties": {
-                "query": {"type": "string", "description": "What to search for."},
-                "top_k": {
-                    "type": "integer",
-                    "description": f"How many passages to return; {default} if left out.",
-                    "minimum": 1,
-                    "maximum": most,
-                    "default": default,
-                },
-            },
-            "required": ["query"],
-            "additionalProperties": False,
-        }
+        top_k_text = f"How many passages to return; {default} if left out."
+        parameters = search_parameters("What to search for.", top_k_text, default, most)
         super().__init__(name, description, parameters, run)
 
     def as_tool(self) -> AgentTool:
         return self
 
 
-def _normalised(doc: Doc, number: int) -> dict[str, Any]:
+def _copy(doc: Doc, number: int) -> dict[str, Any]:
     """A copy of a passage as {"text", "meta"}."""
     if isinstance(doc, str):
         return {"text": doc, "meta": {}}

@@ -1,4 +1,4 @@
-"""Which of my documents should the model see? BM25 over all of them, a softmax of the scores, a cut by percentage."""
+"""A retriever for catalogs: BM25 over all documents, a softmax of the scores, a cut by percentage."""
 
 from __future__ import annotations
 
@@ -97,46 +97,35 @@ class BM25SRetriever:
         settings = self._settings
         try:
             settings = replace(settings, **given) if given else settings
-        except InputError as error:
-            return _failure(str(error), settings)
-        try:
             return self._retrieve(query, settings)
+        except InputError as error:
+            return _response(str(error), settings)
         except Exception as error:  # whatever happens, the caller gets the shape that it reads
             log.exception("A retrieval failed.")
-            return _failure(str(error) or type(error).__name__, settings)
+            return _response(str(error) or type(error).__name__, settings)
 
     def _retrieve(self, query: str, settings: BM25SSettings) -> dict[str, Any]:
         if not isinstance(query, str):
-            return _failure(f"The query is a string, not {type(query).__name__}.", settings)
+            return _response(f"The query is a string, not {type(query).__name__}.", settings)
         with self.corpus.snapshot() as snapshot:
             if not isinstance(snapshot, Snapshot):  # a softmax takes the scores of all
-                return _failure(f"The corpus {self.corpus.name!r} is not kept on this machine", settings)
+                return _response(f"The corpus {self.corpus.name!r} is not kept on this machine", settings)
             lexical = snapshot.lexical
             if not lexical.live:
-                return _failure("No documents indexed", settings)
+                return _response("No documents indexed", settings)
             terms = lexical.analyzer.terms(query)
             if not terms:
-                return _failure("The query has no searchable word", settings)
+                return _response("The query has no searchable word", settings)
             scores = lexical.scores(terms)
-            if settings.ignore_zero:
-                scores[scores <= 0] = -np.inf
-            else:
-                scores[~lexical.is_alive(np.arange(lexical.size))] = -np.inf
+            takes_part = scores > 0 if settings.ignore_zero else lexical.is_alive(np.arange(lexical.size))
+            scores[~takes_part] = -np.inf
             kept, shares, total = large_shares(scores, settings.temperature, settings.llm_tools_cutoff / 100)
             order = np.argsort(-scores[kept], kind="stable")
             kept, shares = kept[order], shares[order]
             documents = snapshot.stored(kept)
-        return {
-            "success": True,
-            "message": f"Retrieved {len(kept)} of {count_of(total, 'document')}",
-            "documents": [
-                _found(document, score, share)
-                for document, score, share in zip(documents, scores[kept].tolist(), shares.tolist(), strict=True)
-            ],
-            "total_retrieved": total,
-            "cutoff_percentage": settings.llm_tools_cutoff,
-            "settings": settings.to_dict(),
-        }
+        results = list(map(_result, documents, scores[kept].tolist(), shares.tolist()))
+        message = f"Retrieved {len(kept)} of {count_of(total, 'document')}"
+        return _response(message, settings, results, total, settings.llm_tools_cutoff)
 
     def add_documents(self, documents: Iterable[Document]) -> None:
         """Index these beside the others, at the cost of these; the same id replaces. All of them, or none."""
@@ -243,24 +232,24 @@ def _taken(documents: Iterable[Document]) -> list[Document]:
     return list(taken.values())
 
 
-def _found(document: Document, score: float, share: float) -> dict[str, Any]:
-    return {
-        "id": document.id,
-        "title": document.title,
-        "content": document.content,
-        "keywords": document.keywords,
-        "metadata": document.metadata,
-        "bm25_score": score,
-        "softmax_score": share,
-    }
+def _result(document: Document, score: float, share: float) -> dict[str, Any]:
+    shown = {name: getattr(document, name) for name in ("id", "title", "content", "keywords", "metadata")}
+    return shown | {"bm25_score": score, "softmax_score": share}
 
 
-def _failure(message: str, settings: BM25SSettings) -> dict[str, Any]:
+def _response(
+    message: str,
+    settings: BM25SSettings,
+    documents: list[dict[str, Any]] | None = None,
+    total: int = 0,
+    cutoff: float = 0.0,
+) -> dict[str, Any]:
+    """A response; without documents a failure."""
     return {
-        "success": False,
+        "success": documents is not None,
         "message": message,
-        "documents": [],
-        "total_retrieved": 0,
-        "cutoff_percentage": 0.0,
+        "documents": documents or [],
+        "total_retrieved": total,
+        "cutoff_percentage": cutoff,
         "settings": settings.to_dict(),
     }

@@ -1,15 +1,11 @@
-"""Which tools of a registry come near what is asked for? Cosines of TF-IDF, kept as postings and never as vectors."""
+"""A registry of tools ranked by the cosine of TF-IDF, stored as postings and never as vectors."""
 
 from __future__ import annotations
 
 import codecs
-import contextlib
 import json
 import math
-import os
-import re
 import threading
-import uuid
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -20,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import BaseModel, Field, ValidationError
 
+from shortlist._files import replace_text
 from shortlist.errors import SourceError
 from shortlist.index.lexical.bm25 import Scoring
 from shortlist.index.lexical.lexical_ranker import Lexical
@@ -35,7 +32,7 @@ ANALYZER = "alphanumeric-2"
 SCORING = Scoring("tfidf")
 FORMAT = 1
 
-_TOKENS = re.compile(r"[a-z0-9]+")
+_tokens = get_analyzer("alphanumeric-1").terms
 
 
 class ToolRecord(BaseModel):
@@ -172,13 +169,11 @@ class ToolIndex:
                 return
             tools = tuple(self._tools.values())
             texts = [_text(tool) for tool in tools]
-            analyzer = get_analyzer(ANALYZER)
-            postings = build((Fields(content=text) for text in texts), analyzer)
             vectors = _Vectors(texts)
             for tool in tools:
                 tool.__dict__[_VECTORS] = vectors
             self._places = {tool.tool_id: at for at, tool in enumerate(tools)}
-            self._built = _Built(tools, Lexical([Part(postings)], analyzer, SCORING), np.ones(len(tools), dtype=bool))
+            self._built = _Built(tools, index_texts(texts, ANALYZER, SCORING), np.ones(len(tools), dtype=bool))
 
     def search(self, query: SearchQuery) -> list[SearchResult]:
         """The tools that share a word with the query, by cosine, ties in the order in which they were added."""
@@ -211,17 +206,8 @@ class ToolIndex:
         tools = [tool.model_dump(mode="json", exclude={"embedding"}) for tool in self.get_all_tools()]
         file = Path(path).expanduser()
         file.parent.mkdir(parents=True, exist_ok=True)
-        draft = file.with_name(f"{file.name}-{uuid.uuid4().hex}.draft")
-        try:
-            with draft.open("x", encoding="utf-8") as opened:
-                json.dump({"format": FORMAT, "tools": tools}, opened, ensure_ascii=False, separators=(",", ":"))
-                opened.flush()
-                os.fsync(opened.fileno())
-            os.replace(draft, file)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                draft.unlink()
-            raise
+        data = {"format": FORMAT, "tools": tools}
+        replace_text(file, json.dumps(data, ensure_ascii=False, separators=(",", ":")))
 
     @classmethod
     def load(cls, path: str | Path) -> ToolIndex:
@@ -237,9 +223,16 @@ class ToolIndex:
         except OSError as error:
             raise SourceError(f"The index {file} cannot be read: {error.strerror}.") from None
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise SourceError(f"The index {file} is damaged ({_first_line(error)}): make it again.") from None
+            reason = str(error).partition("\n")[0] or type(error).__name__
+            raise SourceError(f"The index {file} is damaged ({reason}): make it again.") from None
         index.build_index()
         return index
+
+
+def index_texts(texts: Iterable[str], analyzer: str, scoring: Scoring) -> Lexical:
+    """The postings of texts, in memory, ready to be ranked."""
+    own = get_analyzer(analyzer)
+    return Lexical([Part(build((Fields(content=text) for text in texts), own))], own, scoring)
 
 
 def read_tools(*folders: str | Path) -> tuple[list[ToolRecord], list[str]]:
@@ -279,10 +272,6 @@ class _Vectors:
         return self._embedder.embed(_text(tool))
 
 
-def _tokens(text: str) -> list[str]:
-    return _TOKENS.findall(text.lower())
-
-
 def _text(tool: ToolRecord) -> str:
     return " ".join([tool.name, tool.description, *tool.tags, *tool.capabilities])
 
@@ -294,7 +283,3 @@ def _folded(tags: Iterable[str]) -> set[str]:
 def _reason(error: Any) -> str:
     where = ".".join(map(str, error["loc"]))
     return f"{where}: {error['msg']}" if where else str(error["msg"])
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0] or type(error).__name__

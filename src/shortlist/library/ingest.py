@@ -1,4 +1,4 @@
-"""How do files get into an index, and stay as they are? Some paths at a time, a portion of files a commit.
+"""Ingesting files and folders into a corpus, a portion of files per commit.
 
 A path that was ingested before is brought up to date; what came from elsewhere stays. Ids are full paths, so that
 folders with files of the same name live side by side. Stopped at any moment, it goes on where it was: each portion is
@@ -9,13 +9,13 @@ its new pages come.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from shortlist.documents import Document, Problem, Stamp, Stamps
 from shortlist.errors import SourceError
-from shortlist.index.config import Config
 from shortlist.index.corpus import Corpus, create_corpus
 from shortlist.index.embedders.embedder_binding import EmbedderSpec
 from shortlist.index.location import kept_at
@@ -50,9 +50,8 @@ class Ingested:
         return self.read + self.unchanged + self.skipped + len({problem.source for problem in self.failed} - {""})
 
     def to_dict(self) -> dict[str, Any]:
-        counts = ("read", "unchanged", "skipped", "removed", "pages", "chunks", "added", "changed")
-        values: dict[str, Any] = {name: getattr(self, name) for name in counts}
-        return values | {"failed": [problem.to_dict() for problem in self.failed]}
+        counts = {each.name: getattr(self, each.name) for each in fields(self)}
+        return counts | {"failed": [problem.to_dict() for problem in self.failed]}
 
 
 OnProgress = Callable[[Ingested], None]
@@ -80,11 +79,11 @@ def ingest(
     name = name or (GLOBAL_INDEX if path else project_index())
     places = [Path(place).expanduser() for place in ([paths] if isinstance(paths, str | Path) else paths)]
     gone = [place for place in places if not place.exists()]
-    if gone and kept_at(name, path) is None:
-        raise SourceError(f"There is nothing at {gone[0]}.")
-    chunks = {"chunk_size": chunk_size, "chunk_overlap": chunk_overlap}
-    wanted: dict[str, Any] = {option: value for option, value in chunks.items() if value is not None}
     is_new = kept_at(name, path) is None
+    if gone and is_new:
+        raise SourceError(f"There is nothing at {gone[0]}.")
+    given = {"chunk_size": chunk_size, "chunk_overlap": chunk_overlap}
+    wanted: dict[str, Any] = {option: value for option, value in given.items() if value is not None}
     corpus = create_corpus(name, path=path, embedder=embedder, engine=engine, **options, **(wanted if is_new else {}))
     if any(getattr(corpus.config, option) != value for option, value in wanted.items()):
         corpus.reindex(**wanted)
@@ -103,7 +102,8 @@ def ingest(
 def _read(corpus: Corpus, place: Path, known: Stamps, done: Ingested, progress: OnProgress | None) -> set[str]:
     """Take in what is new or changed at a place; the ids of all files there."""
     seen: set[str] = set()
-    portion = _Portion(corpus, done, corpus.config)
+    config = corpus.config
+    portion = _Portion(corpus, done, config.chunk_size, config.chunk_overlap)
     own = _prefix(corpus.path.resolve()) if corpus.path else None
     for file in _files(place, known):
         if own and file.id.startswith(own):
@@ -139,10 +139,10 @@ def file_of(id: str, locator: str) -> str:
 
 @dataclass(slots=True)
 class _File:
-    """What came of one file."""
+    """What was read from one file."""
 
     source: str
-    items: list[Item] = field(default_factory=list)
+    items: list[Item]
     chunks: int = 0
 
     @property
@@ -157,11 +157,6 @@ class _File:
         return [item for item in self.items if isinstance(item, Document)]
 
     @property
-    def came(self) -> set[str]:
-        """The ids of what came of it."""
-        return {clean(item.id) for item in self.items if not isinstance(item, Stamp)}
-
-    @property
     def problems(self) -> list[Problem]:
         return [item for item in self.items if isinstance(item, Problem)]
 
@@ -169,9 +164,13 @@ class _File:
     def stamp(self) -> Stamp | None:
         return next((item for item in self.items if isinstance(item, Stamp)), None)
 
+    @property
+    def ids(self) -> set[str]:
+        return {clean(item.id) for item in self.items if not isinstance(item, Stamp)}
+
 
 def _files(place: Path, known: Stamps) -> Iterator[_File]:
-    """The files at a place, each with its items; ids are the paths in full."""
+    """The files at a place, each with its items; ids are full paths."""
     real = place.resolve()
     prefix = _prefix(real if real.is_dir() else real.parent)
     below = {
@@ -179,16 +178,15 @@ def _files(place: Path, known: Stamps) -> Iterator[_File]:
         for id, stamp in known.items()
         if id.startswith(prefix)
     }
-    file: _File | None = None
-    for item in CorpusSource.from_files(place).since(below):
-        source = item.source or (file.source if file else "")  # a problem of one row has none
-        if file is None or source != file.source:
-            if file:
-                yield file
-            file = _File(source)
-        file.items.append(replace(item, id=prefix + item.id))
-    if file:
-        yield file
+    last = ""
+
+    def source_of(item: Item) -> str:
+        nonlocal last
+        last = item.source or last  # a problem of one row has no source
+        return last
+
+    for source, items in groupby(CorpusSource.from_files(place).since(below), source_of):
+        yield _File(source, [replace(item, id=prefix + item.id) for item in items])
 
 
 @dataclass(slots=True)
@@ -197,23 +195,23 @@ class _Portion:
 
     corpus: Corpus
     done: Ingested
-    config: Config
+    chunk_size: int
+    chunk_overlap: int
     files: list[_File] = field(default_factory=list)
     characters: int = 0
 
     def take(self, file: _File, known: Stamps) -> None:
-        if file.stamp and not file.documents and file.stamp == known.get(file.stamp.id):
-            self.done.unchanged += not file.stamp.skipped
-            self.done.skipped += file.stamp.skipped
+        documents, problems, done = file.documents, file.problems, self.done
+        if file.stamp and not documents and file.stamp == known.get(file.stamp.id):
+            done.unchanged += not file.stamp.skipped
+            done.skipped += file.stamp.skipped
             return
-        documents = file.documents
-        self.done.failed += file.problems
-        self.done.read += bool(documents)
-        self.done.skipped += not documents and not file.problems
-        self.done.pages += len(documents)
-        size, overlap = self.config.chunk_size, self.config.chunk_overlap
-        file.chunks = sum(len(split(one, size, overlap)) for one in documents)
-        self.done.chunks += file.chunks
+        file.chunks = sum(len(split(one, self.chunk_size, self.chunk_overlap)) for one in documents)
+        done.failed += problems
+        done.read += bool(documents)
+        done.skipped += not documents and not problems
+        done.pages += len(documents)
+        done.chunks += file.chunks
         self.files.append(file)
         self.characters += sum(len(document.content) for document in documents)
         if len(self.files) >= PORTION_FILES or self.characters >= PORTION_CHARACTERS:
@@ -222,45 +220,40 @@ class _Portion:
     def commit(self) -> None:
         if not self.files:
             return
-        stored = self._stored()
-        gone = [
-            id for file, ids in stored if not any(problem.source for problem in file.problems) for id in ids - file.came
-        ]
-        if gone:
+        stored = self._stored_ids()
+        readable = [(file, ids) for file, ids in stored if not any(problem.source for problem in file.problems)]
+        if gone := [id for file, ids in readable for id in ids - file.ids]:
             self.corpus.remove(gone)
         changes = self.corpus.add(_Items([item for file in self.files for item in file.items]))
-        self.done.added += changes.added
-        self.done.changed += changes.changed
+        done = self.done
+        done.added += changes.added
+        done.changed += changes.changed
         for file, ids in stored:
-            if file.documents and not file.problems and ids == file.came and ids.isdisjoint(changes.changed_ids):
-                self._was_as_it_is(file)
-        heard = {problem.id for problem in self.done.failed}
-        self.done.failed += [problem for problem in changes.failed if problem.id not in heard]
+            if file.documents and not file.problems and ids == file.ids and ids.isdisjoint(changes.changed_ids):
+                # it was read, since it is too new for its stamp to be trusted, and holds what is stored
+                done.read -= 1
+                done.unchanged += 1
+                done.pages -= len(file.documents)
+                done.chunks -= file.chunks
+        reported = {problem.id for problem in done.failed}
+        done.failed += [problem for problem in changes.failed if problem.id not in reported]
         self.files, self.characters = [], 0
 
-    def _stored(self) -> list[tuple[_File, set[str]]]:
+    def _stored_ids(self) -> list[tuple[_File, set[str]]]:
         """Each file with the ids of what is stored of it; none where nothing is stored at all."""
         with self.corpus.snapshot() as snapshot:
-            if not snapshot.size:
-                return []
-            return [(file, snapshot.ids_of_file(clean(file.id), clean(file.source))) for file in self.files]
-
-    def _was_as_it_is(self, file: _File) -> None:
-        """Count a file that was read, since it is too new for its stamp to be trusted, and holds what is stored."""
-        self.done.read -= 1
-        self.done.unchanged += 1
-        self.done.pages -= len(file.documents)
-        self.done.chunks -= file.chunks
+            files = self.files if snapshot.size else ()
+            return [(file, snapshot.ids_of_file(clean(file.id), clean(file.source))) for file in files]
 
 
+@dataclass(frozen=True, slots=True)
 class _Items:
     """Documents with their stamps, as a sync takes them."""
 
-    def __init__(self, items: Sequence[Item]) -> None:
-        self._items = items
+    items: Sequence[Item]
 
     def __iter__(self) -> Iterator[Document | Problem]:
-        return (item for item in self._items if not isinstance(item, Stamp))
+        return (item for item in self.items if not isinstance(item, Stamp))
 
     def since(self, known: Stamps) -> Iterable[Item]:
-        return self._items
+        return self.items

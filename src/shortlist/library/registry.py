@@ -1,4 +1,4 @@
-"""Which corpora are known by name, and where do their documents come from? A file of the user's, and built-in names."""
+"""The registry: names of corpora and where their documents come from, in a file of the user, plus built-in names."""
 
 from __future__ import annotations
 
@@ -53,13 +53,8 @@ class Registration:
         return CorpusSource.of_kind(self.kind, *self.roots, name=self.name, **self.options)
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "roots": list(self.roots),
-            "options": dict(self.options),
-            "embedder": self.embedder,
-            **({"engine": self.engine} if self.engine else {}),
-        }
+        values = {"kind": self.kind, "roots": list(self.roots), "options": dict(self.options)}
+        return values | {"embedder": self.embedder} | ({"engine": self.engine} if self.engine else {})
 
 
 def register(
@@ -89,10 +84,10 @@ def register(
     entry.source()  # which says what is wrong with it
     with _writing() as known:
         if name in known and known[name] != entry and not replace:
+            before = f"{known[name].kind} {redact(' '.join(known[name].roots))}".rstrip()
             raise InputError(
-                f"{name!r} is already registered as {known[name].kind} {redact(' '.join(known[name].roots))}".rstrip()
-                + ". "
-                "Take another name, unregister it first, or replace it (replace=True, --replace)."
+                f"{name!r} is already registered as {before}. Take another name, unregister it first, or replace it "
+                "(replace=True, --replace)."
             )
         _check_neighbours(name, known)
         known[name] = entry
@@ -146,14 +141,14 @@ def _check_name(name: str) -> None:
 
 
 def _check_neighbours(name: str, known: Mapping[str, Registration]) -> None:
-    """Refuse a name whose folder is that of another name where file systems ignore case or normalise letters."""
+    """Refuse a name whose folder is that of another name where file systems ignore case or normalize letters."""
+
+    def fold_name(name: str) -> str:
+        return unicodedata.normalize("NFC", unicodedata.normalize("NFKD", name).casefold())
+
     for other in {*known, *stored_corpora(), *BUILT_IN} - {name}:
-        if _seen_by_a_file_system(other) == _seen_by_a_file_system(name):
+        if fold_name(other) == fold_name(name):
             raise InputError(f"{name!r} would share a folder with {other!r} on some systems. Take another name.")
-
-
-def _seen_by_a_file_system(name: str) -> str:
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFKD", name).casefold())
 
 
 def _lasting(root: str | Path) -> str:
@@ -190,15 +185,8 @@ def _read(path: Path) -> dict[str, Registration]:
         ) from error
 
 
-def _entry(
-    name: str,
-    kind: str,
-    roots: list[str],
-    options: dict[str, Any],
-    embedder: str | None,
-    engine: str | None = None,
-) -> Registration:
-    return Registration(name, str(kind), tuple(map(str, roots)), dict(options), embedder, engine)
+def _entry(name: str, kind: str, roots: list[str], options: dict[str, Any], **others: str | None) -> Registration:
+    return Registration(name, str(kind), tuple(map(str, roots)), dict(options), **others)
 
 
 def _write(path: Path, known: Mapping[str, Registration]) -> None:

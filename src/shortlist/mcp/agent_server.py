@@ -87,9 +87,9 @@ class Door:
 
         def find() -> Shown:
             from shortlist.search import agent_actions  # noqa: PLC0415  # brings numpy
-            from shortlist.search.corpus_tool import how_many  # noqa: PLC0415
+            from shortlist.search.corpus_tool import parse_count  # noqa: PLC0415
 
-            most = RESULTS if limit is None else how_many(limit, "limit", most=MOST_RESULTS)
+            most = RESULTS if limit is None else parse_count(limit, "limit", most=MOST_RESULTS)
             self._gateway.catalog.look()
             filter = None if kind is None else KINDS[kind]
             found = agent_actions.find(self._collection.corpora(), query[:LONGEST_QUERY], most, filter)

@@ -55,9 +55,9 @@ class Stored:
         return self._only or [name for name in stored_corpora() if is_served(name)]
 
     def corpus(self, name: str) -> Corpus:
-        from shortlist.library.opening import opened  # noqa: PLC0415  # brings numpy
+        from shortlist.library.opening import open_named  # noqa: PLC0415  # brings numpy
 
-        return opened(name)
+        return open_named(name)
 
     def kinds(self, name: str) -> dict[str, int]:
         return _kinds_in(stored_corpora().get(name) or Path(name))
@@ -99,7 +99,7 @@ class Collection:
     def skills(self) -> Corpus:
         """The skills of project and user, as they are now."""
         from shortlist.library import registry  # noqa: PLC0415  # brings numpy
-        from shortlist.library.opening import build  # noqa: PLC0415
+        from shortlist.library.build import build  # noqa: PLC0415
 
         with self._lock:
             if self._skills is None or time.monotonic() - self._looked > LOOK_AGAIN:

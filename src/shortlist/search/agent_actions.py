@@ -1,24 +1,21 @@
-"""What may an agent do with a corpus, whichever door it comes through? Plain functions with answers ready for JSON."""
+"""What an agent can do with a corpus: plain functions that return plain data, each reading one state."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager
+from typing import Any
 
 from shortlist.documents import Passage
 from shortlist.errors import CorpusNotFound, InputError
-from shortlist.index.corpus import Corpus
+from shortlist.index.storage.records import clean
 from shortlist.index.text.analyzers import fold
-from shortlist.library.opening import Searchable, resolve
-from shortlist.results import Hit, Mode
-from shortlist.search.disclose import disclose, pointed_at
+from shortlist.library.opening import CorpusState, Searchable, open_corpora, open_states
+from shortlist.results import Hit
+from shortlist.search.disclose import as_hit, disclose
 from shortlist.search.discover import NEAR_MISSES, discover
 from shortlist.search.filters import Filter, allowed
-from shortlist.search.retrieve import search_passages
-
-if TYPE_CHECKING:
-    from shortlist.index.engine import Allowed, State
 
 MOST_SOURCES = 500
 MOST_MATCHES = 20
@@ -34,7 +31,8 @@ _MEASURED_EVERY = 256  # passages
 
 def list_sources(corpus: Searchable, limit: int = MOST_SOURCES, filter: Filter | None = None) -> dict[str, Any]:
     """The sources of the documents, sorted; a document without one stands for itself."""
-    names = _sources(resolve(corpus, needs_vectors=False), filter)
+    with _open(corpus) as states:
+        names = _sources(states, filter)
     return {"sources": sorted(names)[:limit], "total": len(names)}
 
 
@@ -45,33 +43,33 @@ def find(corpus: Searchable, query: str, limit: int = 3, filter: Filter | None =
     """
     found = discover(corpus, query, k=max(10, limit), filter=filter, min_score="auto", max_k=limit)
     chosen = {(item.corpus, item.id) for item in found.results}
-    hits = [hit for hit in found.candidates if (hit.corpus, hit.id) in chosen]
-    others = [hit for hit in found.candidates if (hit.corpus, hit.id) not in chosen]
-    return {
-        "query": query,
-        "abstained": found.abstained,
-        "reason": found.reason,
-        "results": [_glance(hit) | {"locator": hit.locator, "text": hit.text[:GLANCE]} for hit in hits],
-        "near": [_glance(hit) for hit in others[:NEAR_MISSES]],
-    }
+    results, near = [], []
+    for hit in found.candidates:
+        if (hit.corpus, hit.id) in chosen:
+            results.append(_glance(hit) | {"locator": hit.locator, "text": hit.text[:GLANCE]})
+        else:
+            near.append(_glance(hit))
+    shown = {"query": query, "abstained": found.abstained, "reason": found.reason}
+    return shown | {"results": results, "near": near[:NEAR_MISSES]}
 
 
 def read(corpus: Searchable, id: str, locator: str | None = None, offset: int = 0) -> dict[str, Any]:
     """A document as it is now, of a long one a part, with where to read on; or a passage of it and its neighbours."""
     if isinstance(offset, bool) or not isinstance(offset, int) or offset < 0:
         raise InputError(f"offset is the character to read from, 0 or more, not {offset!r}.")
-    corpora = resolve(corpus, needs_vectors=False)
-    holding = [one for one in corpora if isinstance(id, str) and id in one]
-    if not holding:
-        raise CorpusNotFound(f"There is no item {str(id)[:200]!r}: take the id and the corpus from what was found.")
-    if len(holding) > 1:
-        names = ", ".join(one.name for one in holding)
-        raise InputError(f"{id!r} is in several corpora: {names}. Say which with 'corpus'.")
-    hit = pointed_at(holding[0], id)
-    shown: dict[str, Any] = {"id": id, "corpus": hit.corpus, "kind": hit.kind, "name": hit.name, "source": hit.source}
-    if locator:
-        near = get_neighbors(holding[0], name_of(hit), locator)["passages"]
-        return shown | {"locator": locator, "text": "\n\n".join(passage["text"] for passage in near)}
+    with _open(corpus) as states:
+        stored = [(one, isinstance(id, str) and one.state.get(clean(id))) for one in states]
+        hits = [(one, as_hit(document, one.corpus.name)) for one, document in stored if document]
+        if not hits:
+            raise CorpusNotFound(f"There is no item {str(id)[:200]!r}: take the id and the corpus from what was found.")
+        if len(hits) > 1:
+            names = ", ".join(hit.corpus for _, hit in hits)
+            raise InputError(f"{id!r} is in several corpora: {names}. Say which with 'corpus'.")
+        holder, hit = hits[0]
+        shown: dict[str, Any] = {"id": id, **{key: getattr(hit, key) for key in ("corpus", "kind", "name", "source")}}
+        if locator:
+            near = get_neighbors([holder], name_of(hit), locator)["passages"]
+            return shown | {"locator": locator, "text": "\n\n".join(passage["text"] for passage in near)}
     (item,) = disclose(hit, "bundled", roots=())
     body = item.body or ""
     end = offset + LONGEST_READ
@@ -80,26 +78,8 @@ def read(corpus: Searchable, id: str, locator: str | None = None, offset: int = 
     return shown | {"locator": item.locator, "text": body[offset:end]} | more | notes
 
 
-def retrieve(
-    corpus: Searchable,
-    query: str,
-    source: str | None = None,
-    k: int = 4,
-    mode: Mode = "auto",
-    filter: Filter | None = None,
-) -> dict[str, Any]:
-    """The passages that fit a query best, in all sources or in one."""
-    corpora = resolve(corpus, needs_vectors=mode != "lexical")
-    hits = search_passages(corpora, query, mode, k, only(source, filter, corpora))
-    return {"query": query, "passages": [_of_hit(hit) for hit in hits]}
-
-
 def keyword_search(
-    corpus: Searchable,
-    pattern: str,
-    source: str | None = None,
-    limit: int = MOST_MATCHES,
-    filter: Filter | None = None,
+    corpus: Searchable, pattern: str, source: str | None = None, limit: int = MOST_MATCHES, filter: Filter | None = None
 ) -> dict[str, Any]:
     """The passages that contain a substring, ignoring case, in the order of the corpus.
 
@@ -110,13 +90,12 @@ def keyword_search(
     if len(pattern) > LONGEST_PATTERN:
         raise InputError(f"A pattern has at most {LONGEST_PATTERN} characters.")
     wanted_text = fold(pattern)
-    corpora = resolve(corpus, needs_vectors=False)
-    wanted = None if source is None else _resolved(corpora, source, filter)
     ends = time.monotonic() + MOST_SECONDS
     found: list[dict[str, Any]] = []
-    for one in corpora:
-        with one.snapshot() as snapshot:
-            for count, passage in enumerate(snapshot.walk(_permitted(snapshot, filter)), 1):
+    with _open(corpus) as states:
+        wanted = None if source is None else _full_name(states, source, filter)
+        for one, state in states:
+            for count, passage in enumerate(state.walk(allowed(state, filter)), 1):
                 if wanted in (None, name_of(passage)):
                     at = fold(passage.text).find(wanted_text)
                     if at >= 0:
@@ -127,49 +106,48 @@ def keyword_search(
 
 
 def get_neighbors(
-    corpus: Searchable, source: str, locator: str, before: int = 1, after: int = 1, filter: Filter | None = None
+    states: Sequence[CorpusState],
+    source: str,
+    locator: str,
+    before: int = 1,
+    after: int = 1,
+    filter: Filter | None = None,
 ) -> dict[str, Any]:
     """A passage with those just before and after it, at most three each way, within its page, row or file."""
     for name, count in (("before", before), ("after", after)):
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
             raise InputError(f"{name} is how many passages to show, 0 to {MOST_NEIGHBORS}, not {count!r}.")
-    corpora = resolve(corpus, needs_vectors=False)
-    wanted = _resolved(corpora, source, filter)
-    for one in corpora:
-        with one.snapshot() as snapshot:
-            near = snapshot.neighbors(wanted, locator, min(before, MOST_NEIGHBORS), min(after, MOST_NEIGHBORS))
-            permitted = _permitted(snapshot, filter)
-            if near and (permitted is None or snapshot.permits(near[0].document_id, permitted)):
-                passages = [_of_passage(passage, one.name) for passage in near]
-                return {"source": wanted, "locator": locator, "passages": passages}
+    wanted = _full_name(states, source, filter)
+    for one, state in states:
+        near = state.neighbors(wanted, locator, min(before, MOST_NEIGHBORS), min(after, MOST_NEIGHBORS))
+        permitted = allowed(state, filter)
+        if near and (permitted is None or state.permits(near[0].document_id, permitted)):
+            passages = [_of_passage(passage, one.name) for passage in near]
+            return {"source": wanted, "locator": locator, "passages": passages}
     raise CorpusNotFound(f"There is no passage {locator!r} in {wanted!r}: see the locators of what was found.")
 
 
-def only(source: str | None, condition: Filter | None, corpora: Sequence[Corpus]) -> Filter | None:
+def only(source: str | None, condition: Filter | None, states: Sequence[CorpusState]) -> Filter | None:
     """A filter for one source beside another condition."""
     if source is None:
         return condition
-    name = _resolved(corpora, source, condition)
+    name = _full_name(states, source, condition)
     chosen: Mapping[str, Any] = {"$or": [{"source": name}, {"$and": [{"source": ""}, {"id": name}]}]}
     return chosen if condition is None else {"$and": [chosen, condition]}
 
 
-def _sources(corpora: Sequence[Corpus], condition: Filter | None) -> set[str]:
+def _open(corpus: Searchable) -> AbstractContextManager[list[CorpusState]]:
+    return open_states(open_corpora(corpus, needs_vectors=False))
+
+
+def _sources(states: Sequence[CorpusState], condition: Filter | None) -> set[str]:
     """Where the documents that meet a condition come from."""
-    names: set[str] = set()
-    for one in corpora:
-        with one.snapshot() as snapshot:
-            names |= snapshot.sources(_permitted(snapshot, condition))
-    return names
+    return {name for _, state in states for name in state.sources(allowed(state, condition))}
 
 
-def _permitted(snapshot: State, condition: Filter | None) -> Allowed | None:
-    return None if condition is None else allowed(snapshot, condition)
-
-
-def _resolved(corpora: Sequence[Corpus], source: str, condition: Filter | None) -> str:
+def _full_name(states: Sequence[CorpusState], source: str, condition: Filter | None) -> str:
     """The full name of a source that may be given by the end of its path."""
-    names = _sources(corpora, condition)
+    names = _sources(states, condition)
     if source in names:
         return source
     end = str(source).replace("\\", "/").strip("/")
@@ -181,19 +159,15 @@ def _resolved(corpora: Sequence[Corpus], source: str, condition: Filter | None) 
     raise CorpusNotFound(f"There is no source {source!r}: list_sources lists them.")
 
 
-def name_of(passage: Passage | Hit) -> str:
+def name_of(item: Passage | Hit) -> str:
     """Where a passage comes from: its source or, for a text that has none, its id."""
-    return passage.source or (passage.id if isinstance(passage, Hit) else passage.document_id)
+    return item.source or (item.id if isinstance(item, Hit) else item.document_id)
 
 
 def _glance(hit: Hit) -> dict[str, Any]:
     """What tells a hit from others, and what it takes to read it."""
     shown = {"id": hit.id, "corpus": hit.corpus, "kind": hit.kind, "name": hit.name, "score": round(hit.score, 4)}
     return shown if hit.relevance is None else shown | {"relevance": round(hit.relevance, 3)}
-
-
-def _of_hit(hit: Hit) -> dict[str, Any]:
-    return _of_passage(hit.passage, hit.corpus) | {"score": hit.score}
 
 
 def _of_passage(passage: Passage, corpus: str, around: int = 0) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How does an agent search a corpus by itself? The corpus as a tool that a model can call."""
+"""A corpus as a tool that a model can call."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from typing import Any
 
 from shortlist.errors import InputError
 from shortlist.index.corpus import Corpus
-from shortlist.library.opening import Searchable, resolve
+from shortlist.library.opening import Searchable, open_corpora
 from shortlist.protocols import AgentTool
 from shortlist.results import Level
 from shortlist.search.discover import discover
 
 K = 3
 MOST = 20
-
-Shown = dict[str, Any]
 
 
 def as_tool(
@@ -33,14 +31,14 @@ def as_tool(
     A model may ask for another number of results than `k`, up to 20. `level` is how much it is shown of each. Further
     options are those of `discover`: mode, filter, strategy, min_score, rel and so on.
     """
-    k = how_many(k, "k", most=MOST)
-    corpora = resolve(corpus, needs_vectors=True)
+    k = parse_count(k, "k", most=MOST)
+    corpora = open_corpora(corpus, needs_vectors=True)
     asked: Searchable = corpus if isinstance(corpus, str | Path) else corpora  # a name may mean a new corpus later
 
-    def run(query: Any, top_k: Any = None) -> Shown:
+    def run(query: Any, top_k: Any = None) -> dict[str, Any]:
         if not isinstance(query, str) or not query.strip():
             raise InputError(f"The argument 'query' says in words what is needed; it is not {query!r}.")
-        wanted = k if top_k is None else how_many(top_k, "top_k", most=MOST)
+        wanted = k if top_k is None else parse_count(top_k, "top_k", most=MOST)
         found = discover(asked, query, k=max(wanted, 10), level=level, max_k=wanted, **{"min_score": "auto", **options})
         return {
             "query": query,
@@ -50,25 +48,23 @@ def as_tool(
             **{name: found.signals[name] for name in ("near_misses", "try") if name in found.signals},
         }
 
-    parameters = {
-        "type": "object",
-        "properties": {
-            "query": {"type": "string", "description": "What is needed, in words."},
-            "top_k": {
-                "type": "integer",
-                "description": f"The most results to return; {k} if left out.",
-                "minimum": 1,
-                "maximum": MOST,
-                "default": k,
-            },
-        },
-        "required": ["query"],
-        "additionalProperties": False,
-    }
+    top_k_text = f"The most results to return; {k} if left out."
+    parameters = search_parameters("What is needed, in words.", top_k_text, k, MOST)
     return AgentTool(name or _name(corpora), description or _description(corpora), parameters, run)
 
 
-def how_many(value: Any, name: str, *, most: int) -> int:
+def search_parameters(query: str, top_k: str, default: int, most: int) -> dict[str, Any]:
+    """The JSON Schema of a query and a number of results, with their descriptions."""
+    count = {"type": "integer", "description": top_k, "minimum": 1, "maximum": most, "default": default}
+    return {
+        "type": "object",
+        "properties": {"query": {"type": "string", "description": query}, "top_k": count},
+        "required": ["query"],
+        "additionalProperties": False,
+    }
+
+
+def parse_count(value: Any, name: str, *, most: int) -> int:
     """A number as a model may write it, "3" or 3.0, and no more than there can be; below 1 or no number is an error."""
     try:
         number = int(value)

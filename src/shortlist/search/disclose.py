@@ -1,10 +1,10 @@
-"""What do we show of what was selected? More only when asked: metadata, then the body, then the files beside it."""
+"""Disclosure of what was selected, in levels: metadata, then the body, then the files beside it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 from shortlist.documents import Document, Metadata, Passage
 from shortlist.errors import CorpusError, CorpusNotFound, InputError, RegistryDamaged, SourceError
@@ -24,6 +24,8 @@ POINTERS = ("skill_path", "path")
 
 # Hidden files and folders often hold secrets, so pointers lead into none of them but those of skills.
 _OPEN_HIDDEN = frozenset(Path(place).parts[0] for place in USUAL_PLACES)
+
+_OF_THE_HIT = ("id", "name", "score", "kind", "source", "locator", "metadata", "corpus", "relevance")
 
 Loader = Callable[[Metadata], str | None]
 
@@ -50,21 +52,18 @@ def disclose(
     return [_disclose(hit, level, loader, roots) for hit in ([hits] if isinstance(hits, Hit) else hits)]
 
 
-def pointed_at(corpus: Corpus, id: str) -> Hit:
-    """A document as if it had been found."""
+def read_hit(corpus: Corpus, id: str) -> Hit:
+    """A stored document as if it had been found."""
     document = corpus.get(id)
     if document is None:
         raise CorpusNotFound(f"The corpus {corpus.name!r} has no document {id!r}.")
-    passage = Passage(
-        document.id,
-        document.name,
-        document.content,
-        document.kind,
-        document.source,
-        document.locator,
-        document.metadata,
-    )
-    return Hit(passage, 1.0, load=lambda: document, corpus=corpus.name)
+    return as_hit(document, corpus.name)
+
+
+def as_hit(document: Document, corpus: str) -> Hit:
+    shared = {name: getattr(document, name) for name in ("name", "kind", "source", "locator", "metadata")}
+    passage = Passage(document.id, text=document.content, **shared)
+    return Hit(passage, 1.0, load=lambda: document, corpus=corpus)
 
 
 class _Body(NamedTuple):
@@ -77,22 +76,13 @@ class _Body(NamedTuple):
 
 def _disclose(hit: Hit, level: Level, loader: Loader | None, roots: Sequence[str | Path] | None) -> Disclosure:
     body = _Body(None) if level == "metadata" else _body(hit, loader, roots)
-    files = _files_beside(body.skill) if level == "bundled" else ()
     return Disclosure(
-        id=hit.id,
-        name=hit.name,
-        score=hit.score,
-        kind=hit.kind,
-        source=hit.source,
-        locator=hit.locator,
-        metadata=hit.metadata,
+        **{name: getattr(hit, name) for name in _OF_THE_HIT},
         level=level,
         body=body.text,
-        files=files,
+        files=_files_beside(body.skill) if level == "bundled" and body.skill else (),
         stale=bool(body.note),
         note=body.note,
-        corpus=hit.corpus,
-        relevance=hit.relevance,
     )
 
 
@@ -120,18 +110,23 @@ def _stored(hit: Hit, roots: Sequence[str | Path] | None) -> _Body:
         return _Body(hit.text, "The document is no longer in its corpus; this is the passage that was found.")
     if document is not None and document.payload is not None:
         return _Body(document.payload)
-    if document is not None and _is_whole_file(document):
+    if document and document.source and document.kind in ("file", "skill") and document.locator == "whole":
         return _own_file(document)
     text = document.content if document is not None else hit.text
-    field = next((name for name in POINTERS if _is_pointer(hit, hit.metadata.get(name))), None)
-    if field is None:
+    pointers = [(name, hit.metadata.get(name)) for name in POINTERS]
+    # a part of a file has the file's own name in there, and is not all of it
+    given = [
+        (name, value) for name, value in pointers if isinstance(value, str) and value.strip() and value != hit.source
+    ]
+    if not given:
         return _Body(text)
+    field, pointer = given[0]
     try:
-        file = _follow(hit.metadata[field], [*_registered_folders(hit.corpus), *_given_folders(roots)])
+        file = _follow(pointer, [*_registered_folders(hit.corpus), *_given_folders(roots)])
         return _Body(_text_of(file), skill=file if field == "skill_path" and file.name == SKILL else None)
     except (OSError, ValueError, SourceError) as error:
-        pointer = f"{field} {str(hit.metadata[field])[:200]!r}"
-        return _Body(text, f"{pointer} was not followed: {_reason(error).rstrip('.')}. This is the indexed text.")
+        problem = f"{field} {pointer[:200]!r} was not followed: {_reason(error).rstrip('.')}."
+        return _Body(text, f"{problem} This is the indexed text.")
 
 
 def _own_file(document: Document) -> _Body:
@@ -146,25 +141,17 @@ def _own_file(document: Document) -> _Body:
     return _Body(text, f"{document.source} has changed since it was indexed." if changed else "", skill)
 
 
-def _is_whole_file(document: Document) -> bool:
-    return document.kind in ("file", "skill") and document.locator == "whole" and bool(document.source)
-
-
-def _is_pointer(hit: Hit, value: Any) -> bool:
-    """Whether a metadata value names a file; a part of a file has its own in there, and is not all of it."""
-    return isinstance(value, str) and bool(value.strip()) and value != hit.source
-
-
 def _follow(pointer: str, folders: Sequence[Path]) -> Path:
     """The file that a pointer leads to, links resolved, if that is inside one of the folders."""
-    inside = []
-    for folder in folders:
-        file = (folder / pointer).resolve()
-        if file.is_relative_to(folder):
-            inside.append((file, file.relative_to(folder)))
+    files = [((folder / pointer).resolve(), folder) for folder in folders]
+    inside = [(file, file.relative_to(folder)) for file, folder in files if file.is_relative_to(folder)]
     if not inside:
         raise ValueError("It is outside the folders that may be read: those of the corpus, and `roots`.")
-    visible = [file for file, below in inside if not any(map(_is_hidden, below.parts))]
+    visible = [
+        file
+        for file, below in inside
+        if not any(name.startswith(".") and name not in _OPEN_HIDDEN for name in below.parts)
+    ]
     if not visible:
         raise ValueError("Hidden files and folders are not read.")
     file = next((file for file in visible if file.exists()), visible[0])
@@ -173,10 +160,6 @@ def _follow(pointer: str, folders: Sequence[Path]) -> Path:
     if not file.is_file():
         raise ValueError("It is not a file.")
     return file
-
-
-def _is_hidden(name: str) -> bool:
-    return name.startswith(".") and name not in _OPEN_HIDDEN
 
 
 def _text_of(file: Path) -> str:
@@ -202,11 +185,10 @@ def _registered_folders(corpus: str) -> Iterator[Path]:
             yield root.resolve().parent
 
 
-def _given_folders(roots: Sequence[str | Path] | None) -> Iterator[Path]:
+def _given_folders(roots: Sequence[str | Path] | None) -> list[Path]:
     if roots is not None:
-        yield from (Path(root).expanduser().resolve() for root in roots)
-        return
-    yield from (folder for folder in map(Path.resolve, project_folders()) if not _holds_home(folder))
+        return [Path(root).expanduser().resolve() for root in roots]
+    return [folder for folder in map(Path.resolve, project_folders()) if not _holds_home(folder)]
 
 
 def _holds_home(folder: Path) -> bool:
@@ -218,10 +200,8 @@ def _reason(error: Exception) -> str:
     return str(getattr(error, "strerror", None) or error)
 
 
-def _files_beside(own: Path | None) -> tuple[str, ...]:
-    """The files that come with a skill: all in its folder, relative to it, but the skill's own."""
-    if own is None:
-        return ()
+def _files_beside(own: Path) -> tuple[str, ...]:
+    """The files that come with a skill: all in its folder except the skill's own, relative to the folder."""
     try:
         found = sorted(path for path in own.parent.rglob("*") if path.is_file() and path != own)
     except (OSError, ValueError):

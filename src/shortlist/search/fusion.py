@@ -1,4 +1,4 @@
-"""How do two rankings become one? Each comes as the score of every candidate, minus infinity where it found nothing."""
+"""Fusion of two rankings, each given as the score of every candidate, minus infinity where it found nothing."""
 
 from __future__ import annotations
 

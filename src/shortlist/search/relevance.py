@@ -1,4 +1,4 @@
-"""How far are words and meaning to be trusted? Numbers that were fitted for each embedder, and what they make of a hit.
+"""The relevance of a hit: weights that were fitted for each embedder.
 
 `python -m bench.fit_trust` fits them and shows each set with itself left out; docs/ranking.md keeps the figures.
 """

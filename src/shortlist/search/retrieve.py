@@ -1,9 +1,10 @@
-"""Which documents fit this query? One hit per document, its best passage, best first."""
+"""Retrieval: one hit per document, its best passage, best first, all read from one state of each corpus."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -15,27 +16,17 @@ from shortlist.documents import Passage
 from shortlist.errors import InputError
 from shortlist.index.corpus import Corpus
 from shortlist.index.engine import Progress
-from shortlist.index.lexical.lexical_ranker import top
-from shortlist.index.snapshot import Snapshot
-from shortlist.index.text.query_terms import Asked, asked
-from shortlist.library.opening import Searchable, resolve
-from shortlist.results import Hit, Hits, Mode, Ranking
+from shortlist.index.text.query_terms import asked
+from shortlist.library.opening import CorpusState, Searchable, open_corpora, open_states
+from shortlist.protocols import Embedder
+from shortlist.results import Hit, Hits, Mode
 from shortlist.search.filters import Filter, allowed
-from shortlist.search.fusion import blend, reciprocal_rank
 from shortlist.search.relevance import BY_WORDS, calibration_of, probability, trust_in
+from shortlist.search.scores import Scores, announce, best_passages, score
 
 if TYPE_CHECKING:
     from shortlist.index.engine import Allowed, State
     from shortlist.results import Floats, Positions
-
-# How deep each ranking goes into a fusion; a rank beyond adds less than a thousandth.
-FUSED_DEPTH = 1000
-
-# How deep rankings by words and by meaning are first looked into for the best of their blend.
-BLENDED_DEPTH = 100
-
-# In a corpus of fewer passages it is quicker to score all of them than to look for the best.
-ALL_SCORES_BELOW = 50_000
 
 # Number of candidates that a reranker sees: this many times k, but at least the second number.
 RERANKED_TIMES_K = 5
@@ -66,15 +57,14 @@ def search(
     (`dataclasses.replace(hit, score=...)`), best first, or just in another order, which then scores 1/rank. The first
     score stays in `hit.signals["retrieved"]`.
     """
-    if rerank is None:
-        return merge(retrieve(corpus, query, mode, k, filter, progress), query, mode, k)
-    _check_k(k)
-    depth = max(RERANKED_TIMES_K * k, RERANKED_AT_LEAST) if k else 0
-    hits = merge(retrieve(corpus, query, mode, depth, filter, progress), query, mode, depth)
-    return Hits(_reranked(rerank, hits)[:k], query=query, mode=mode)
+    check_query(query, mode, k)
+    depth = max(RERANKED_TIMES_K * k, RERANKED_AT_LEAST) if rerank and k else k
+    with open_query(corpus, query, mode, depth, progress) as states:
+        hits = merge(retrieve(states, query, mode, depth, filter), query, mode, depth)
+    return Hits(_rerank(rerank, hits)[:k], query=query, mode=mode) if rerank else hits
 
 
-def _reranked(rerank: Reranker, hits: Hits) -> list[Hit]:
+def _rerank(rerank: Reranker, hits: Hits) -> list[Hit]:
     found = {(hit.corpus, hit.id): hit for hit in hits}
     kept = list(rerank(hits.query, list(hits)))
     for hit in kept:
@@ -85,31 +75,61 @@ def _reranked(rerank: Reranker, hits: Hits) -> list[Hit]:
     return [replace(hit, signals={**hit.signals, "retrieved": found[hit.corpus, hit.id].score}) for hit in kept]
 
 
-def search_passages(
-    corpus: Searchable, query: str, mode: Mode = "auto", k: int = 10, filter: Filter | None = None
-) -> Hits:
-    """The k passages that fit the query best; a document may have several among them."""
-    return merge(retrieve(corpus, query, mode, k, filter, whole=False), query, mode, k)
+@contextmanager
+def open_query(
+    corpus: Searchable, query: str, mode: Mode, k: int, progress: Progress | None = None
+) -> Iterator[list[CorpusState]]:
+    """The corpora, each in the one state that everything about this query is read from."""
+    check_query(query, mode, k)
+    with open_states(open_corpora(corpus, needs_vectors=mode != "lexical", progress=progress)) as states:
+        check_comparable(states, mode)
+        yield states
+
+
+def check_query(query: str, mode: str, k: int) -> None:
+    check_mode(mode)
+    if isinstance(k, bool) or not isinstance(k, int) or k < 0:
+        raise InputError(f"k is how many hits are wanted, 0 or more, not {k!r}.")
+    if not isinstance(query, str):
+        raise InputError(f"A query is a string, not {type(query).__name__}.")
+
+
+def check_mode(mode: str) -> None:
+    if mode not in get_args(Mode):
+        raise InputError(f"There is no mode {mode!r}; the known ones are {', '.join(get_args(Mode))}.")
+
+
+def check_comparable(states: Sequence[CorpusState], mode: Mode) -> None:
+    if mode == "dense" and len(models := {one.state.config.embedder_name for one in states}) > 1:
+        raise InputError(
+            f"Cosines of different embedders ({', '.join(sorted(models))}) cannot be compared: search these corpora "
+            f"with the mode 'auto' or 'hybrid', or one by one."
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What one corpus has for a query; beside other corpora also what makes its hits comparable with theirs."""
+    """What one state of a corpus has for a query, with what makes its hits comparable with those of other corpora."""
 
     corpus: Corpus
+    state: State
     hits: Hits
-    named: frozenset[str] = frozenset()  # ids of hits whose name stands in the query
+    named: frozenset[str] = frozenset()  # ids of hits whose name is in the query
     perfect: float = 1.0  # the score that counts as 1
+
+    @property
+    def embedder(self) -> Embedder | None:
+        return self.state.dense.embedder if self.state.has_vectors else None
 
     def comparable(self, hit: Hit) -> Hit:
         return hit if self.perfect == 1.0 else replace(hit, score=hit.score / self.perfect)
 
 
-def merge(found: list[Found], query: str, mode: str, k: int) -> Hits:
+def merge(found: Sequence[Found], query: str, mode: str, k: int) -> Hits:
     """The k best hits of several corpora, best first; documents that the query names are always among them.
 
-    Cosines and blends are compared as they are, reciprocal ranks as ranks; a score by words alone is first divided by
-    what a perfect match would score in its corpus, unless that corpus stands alone.
+    Cosines and blends are compared as they are, reciprocal ranks as ranks; a lexical score is first divided by what a
+    perfect match would score in its corpus, unless there is only one corpus.
     """
     hits = [(hit, hit.id in one.named) for one in found for hit in map(one.comparable, one.hits)]
     hits.sort(key=lambda pair: -pair[0].score)
@@ -118,51 +138,19 @@ def merge(found: list[Found], query: str, mode: str, k: int) -> Hits:
 
 
 def retrieve(
-    corpus: Searchable,
-    query: str,
-    mode: Mode,
-    k: int,
-    filter: Filter | None,
-    progress: Progress | None = None,
-    *,
-    whole: bool = True,
+    states: Sequence[CorpusState], query: str, mode: Mode, k: int, filter: Filter | None, *, whole: bool = True
 ) -> list[Found]:
-    """What each of the corpora has for the query: whole documents, each at its best passage, or passages."""
-    check_mode(mode)
-    _check_k(k)
-    if not isinstance(query, str):
-        raise InputError(f"A query is a string, not {type(query).__name__}.")
-    corpora = resolve(corpus, needs_vectors=mode != "lexical", progress=progress)
-    check_comparable(corpora, mode)
-    found = []
-    for one in corpora:
-        with one.snapshot() as snapshot:
-            mask = None if filter is None else allowed(snapshot, filter)
-            found.append(look(one, snapshot, query, mode, k, mask, beside_others=len(corpora) > 1, whole=whole))
-    return found
-
-
-def _check_k(k: int) -> None:
-    if isinstance(k, bool) or not isinstance(k, int) or k < 0:
-        raise InputError(f"k is how many hits are wanted, 0 or more, not {k!r}.")
-
-
-def check_mode(mode: str) -> None:
-    if mode not in get_args(Mode):
-        raise InputError(f"There is no mode {mode!r}; the known ones are {', '.join(get_args(Mode))}.")
-
-
-def check_comparable(corpora: Sequence[Corpus], mode: Mode) -> None:
-    if mode == "dense" and len(models := {one.config.embedder_name for one in corpora}) > 1:
-        raise InputError(
-            f"Cosines of different embedders ({', '.join(sorted(models))}) cannot be compared: search these corpora "
-            f"with the mode 'auto' or 'hybrid', or one by one."
-        )
+    """What each corpus has for the query: whole documents, each at its best passage, or passages."""
+    several = len(states) > 1
+    return [
+        look(corpus, state, query, mode, k, allowed(state, filter), beside_others=several, whole=whole)
+        for corpus, state in states
+    ]
 
 
 def look(
     corpus: Corpus,
-    snapshot: State,
+    state: State,
     query: str,
     mode: Mode,
     k: int,
@@ -172,32 +160,27 @@ def look(
     read: Callable[[Positions], list[Passage]] | None = None,
     whole: bool = True,
 ) -> Found:
-    """What one state of a corpus has for a query; `read` may know passages without asking the database."""
-    lexical = snapshot.lexical
+    """What one state of a corpus has for a query; `read` may know passages without reading the database."""
+    lexical = state.lexical
     weighed = asked(lexical.analyzer, query)
-    trust = trust_in(snapshot.config.embedder_name)
+    trust = trust_in(state.config.embedder_name)
     # BM25 by itself takes the terms as its formula says, "auto" as measured best.
     terms = weighed if mode == "auto" else lexical.analyzer.terms(query)
-    _announce(snapshot, query, terms, mode, k, mask)
-    parts, scores = _score(snapshot, query, terms, mode, mask, trust.lexical_share)
+    announce(state, query, terms, mode, k, mask)
+    parts, scores = score(state, query, terms, mode, mask, trust.lexical_share)
     named = lexical.named(query)
     if whole:
-        positions = _best(snapshot, scores, k, named if mask is None else named[mask[named]])
+        positions = _best(state, scores, k, named if mask is None else named[mask[named]])
     else:
-        positions = _ordered(snapshot, scores, scores.top(k))[:k]
-    passages = (read or snapshot.passages)(positions)
+        positions = _sort(state, scores, scores.top(k))[:k]
+    passages = (read or state.passages)(positions)
     values = scores.at(positions)
     signals = {name: part.at(positions) for name, part in parts.items()}
     signals["covered"] = lexical.held_at(weighed, positions)
-    signals["named"] = _belong(snapshot, positions, named)
+    signals["named"] = _are_of(state, positions, named)
     weights = trust.relevance if "dense" in signals else BY_WORDS
-    slope, shift = calibration_of(snapshot.config, mode)
+    slope, shift = calibration_of(state.config, mode)
     relevance = probability(slope * weights.odds(signals) + shift).tolist()
-    names, perfect = frozenset[str](), 1.0
-    if beside_others:
-        names = frozenset(snapshot.ids(named))
-        if "dense" not in parts:
-            perfect = lexical.ideal(terms) or 1.0
     hits = [
         Hit(
             passage,
@@ -209,248 +192,45 @@ def look(
         )
         for at, passage in enumerate(passages)
     ]
-    return Found(corpus, Hits(hits, query=query, mode=mode), names, perfect)
+    names, perfect = frozenset[str](), 1.0
+    if beside_others:
+        names = frozenset(state.ids(named))
+        perfect = 1.0 if "dense" in parts else lexical.ideal(terms) or 1.0
+    return Found(corpus, state, Hits(hits, query=query, mode=mode), names, perfect)
 
 
-def _announce(snapshot: State, query: str, terms: Asked, mode: Mode, k: int, mask: Allowed | None) -> None:
-    """Say how deep both rankings will be looked into."""
-    by_meaning = _is_by_meaning(snapshot, mode)
-    deep = k
-    if by_meaning and mode != "dense":
-        deep = FUSED_DEPTH if mode == "hybrid" else _first_depth(k)
-    words, meaning = 0 if mode == "dense" else deep, deep if by_meaning else 0
-    snapshot.expect(query, terms, words, meaning, mask, roughly=mode == "hybrid")
-
-
-def _is_by_meaning(snapshot: State, mode: Mode) -> bool:
-    return mode in ("dense", "hybrid") or (mode == "auto" and snapshot.has_vectors)
-
-
-def _first_depth(k: int) -> int:
-    return max(BLENDED_DEPTH, 2 * k)
-
-
-class _Scores:
-    """The score of every position, minus infinity where nothing was found."""
-
-    def __init__(self, scores: Floats) -> None:
-        self._scores = scores
-
-    def top(self, k: int) -> Positions:
-        """The k best positions and all that tie with the last of them, best first."""
-        return top(self._scores, k)
-
-    def ranking(self, k: int) -> Ranking:
-        positions = self.top(k)
-        return Ranking(positions, self.at(positions))
-
-    def fusible(self, k: int) -> Ranking:
-        """The k best and all that tie with the last of them, scored well enough for their ranks to be added up."""
-        return self.ranking(k)
-
-    def at(self, positions: Positions) -> Floats:
-        return self._scores[positions]
-
-
-class _Best(_Scores):
-    """Scores that are computed only where they are asked for."""
-
-    def __init__(self, rank: Callable[..., Ranking], at: Callable[[Positions], Floats]) -> None:
-        self._rank = rank
-        self._at = at
-        self._known: dict[int, float] = {}
-
-    def top(self, k: int) -> Positions:
-        ranking = self._rank(k)
-        self._known |= zip(ranking.positions.tolist(), ranking.scores.tolist(), strict=True)
-        return ranking.positions
-
-    def fusible(self, k: int) -> Ranking:
-        return self._rank(k, roughly=True)
-
-    def at(self, positions: Positions) -> Floats:
-        wanted = positions.tolist()
-        unknown = [position for position in wanted if position not in self._known]
-        if unknown:
-            self._known |= zip(unknown, self._at(np.array(unknown, dtype=np.int64)).tolist(), strict=True)
-        return np.array([self._known[position] for position in wanted], dtype=np.float64)
-
-
-class _Blend(_Scores):
-    """The blend of words and meaning, from the best of both: Fagin's threshold algorithm.
-
-    What is among neither best scores at most what the last of both would together; once the k-th best exceeds that,
-    no other can come before it.
-    """
-
-    def __init__(
-        self,
-        words: _Scores,
-        meaning: _Scores,
-        mix: Callable[[Floats, Floats], Floats],
-        everything: Callable[[], Floats] | None,
-    ) -> None:
-        self._words = words
-        self._meaning = meaning
-        self._mix = mix
-        self._all = everything
-
-    def top(self, k: int) -> Positions:
-        for depth in (_first_depth(k), 4 * _first_depth(k)):
-            words, meaning = self._words.top(depth), self._meaning.top(depth)
-            positions = np.union1d(words, meaning)
-            scores = self.at(positions)
-            best = top(scores, k)
-            last = self._words.at(words[-1:]) if len(words) >= depth else np.zeros(1)
-            least = self._mix(last, self._meaning.at(meaning[-1:]))[0] if len(meaning) >= depth else -np.inf
-            if least == -np.inf or (len(best) >= k and scores[best[k - 1]] > least):
-                return positions[best]
-        return positions[best] if self._all is None else top(self._all(), k)
-
-    def at(self, positions: Positions) -> Floats:
-        return self._mix(self._words.at(positions), self._meaning.at(positions))
-
-
-def _found(scores: Floats) -> Floats:
-    return np.where(scores > 0, scores, -np.inf)
-
-
-def _score(
-    snapshot: State, query: str, terms: Asked, mode: Mode, mask: Allowed | None, share: float
-) -> tuple[dict[str, _Scores], _Scores]:
-    """The scores, and the parts that they are made of."""
-    lexical = snapshot.lexical
-    by_words = mode != "dense"
-    by_meaning = _is_by_meaning(snapshot, mode)
-    mix = partial(blend, ideal=lexical.ideal(terms), share=share) if mode == "auto" and by_meaning else None
-    all_scores = partial(_score_all, snapshot, query, terms, mask) if isinstance(snapshot, Snapshot) else None
-    blended: _Scores | None = None
-    if all_scores and snapshot.size < ALL_SCORES_BELOW:  # elsewhere only the best can be had
-        scores = all_scores(by_words, by_meaning)
-        parts = {name: _Scores(values) for name, values in scores.items()}
-        blended = _Scores(mix(scores["lexical"], scores["dense"])) if mix else None
-    else:
-        parts = _score_best(snapshot, query, terms, mask, by_words, by_meaning)
-        if mix:
-            everything = partial(_mixed, mix, all_scores) if all_scores else None
-            blended = _Blend(parts["lexical"], parts["dense"], mix, everything)
-    if mode == "hybrid":
-        return parts, _fused(snapshot, parts)
-    return parts, blended or next(iter(parts.values()))
-
-
-def _mixed(mix: Callable[[Floats, Floats], Floats], all_scores: Callable[[bool, bool], dict[str, Floats]]) -> Floats:
-    scores = all_scores(True, True)
-    return mix(scores["lexical"], scores["dense"])
-
-
-def _score_all(
-    snapshot: Snapshot, query: str, terms: Asked, mask: Allowed | None, by_words: bool, by_meaning: bool
-) -> dict[str, Floats]:
-    """Scores of every position."""
-    scores = {}
-    if by_words:
-        scores["lexical"] = _found(snapshot.lexical.scores(terms, mask))
-    if by_meaning:
-        scores["dense"] = snapshot.dense.scores(query, mask)
-    return scores
-
-
-def _score_best(
-    snapshot: State, query: str, terms: Asked, mask: Allowed | None, by_words: bool, by_meaning: bool
-) -> dict[str, _Scores]:
-    """Scores that are computed where they are asked for."""
-    lexical = snapshot.lexical
-    parts: dict[str, _Scores] = {}
-    if by_words:
-        rank = partial(lexical.rank, terms if isinstance(terms, Mapping) else query, allowed=mask)
-        parts["lexical"] = _Best(rank, lambda at: _found(lexical.scores_at(terms, at)))
-    if by_meaning:
-        dense = snapshot.dense
-        parts["dense"] = _Best(partial(dense.rank, query, allowed=mask), partial(dense.scores_at, query))
-    return parts
-
-
-class _Few(_Scores):
-    """The scores of a few positions."""
-
-    def __init__(self, positions: Positions, scores: Floats) -> None:
-        self._positions = positions
-        self._scores = scores
-        self._known = dict(zip(positions.tolist(), scores.tolist(), strict=True))
-
-    def top(self, k: int) -> Positions:
-        return self._positions[top(self._scores, k)]
-
-    def at(self, positions: Positions) -> Floats:
-        return np.array([self._known.get(position, -np.inf) for position in positions.tolist()], dtype=np.float64)
-
-
-def _fused(snapshot: State, parts: dict[str, _Scores]) -> _Scores:
-    """Reciprocal ranks of documents, each standing at the passage that words chose or, without any, meaning."""
-    best = {name: _best_passages(snapshot, part.fusible, FUSED_DEPTH) for name, part in parts.items()}
-    place: dict[int, int] = {}
-    for ranking in reversed(best.values()):
-        place |= zip(snapshot.documents(ranking.positions).tolist(), ranking.positions.tolist(), strict=True)
-    rankings = []
-    for ranking in best.values():
-        found = dict(zip(snapshot.documents(ranking.positions).tolist(), ranking.scores.tolist(), strict=True))
-        rankings.append(np.array([found.get(document, -np.inf) for document in place]))
-    order = sorted(range(len(place)), key=list(place.values()).__getitem__)
-    scores = reciprocal_rank(rankings) if place else np.zeros(0)
-    return _Few(np.array(list(place.values()), dtype=np.int64)[order], scores[order])
-
-
-def _best_passages(snapshot: State, rank: Callable[[int], Ranking], k: int) -> Ranking:
-    """The best position of each of the k best documents, and of all that tie with the last, best first."""
-    wanted = k
-    while True:
-        ranking = rank(wanted)
-        _, first = np.unique(snapshot.documents(ranking.positions), return_index=True)
-        if len(first) >= k or len(ranking) < wanted:
-            first.sort()
-            return Ranking(ranking.positions[first], ranking.scores[first])
-        wanted *= 4
-
-
-def _best(snapshot: State, scores: _Scores, k: int, named: Positions) -> Positions:
+def _best(state: State, scores: Scores, k: int, named: Positions) -> Positions:
     """The positions of the k hits, by score, then by id; documents that the query names are always among them."""
     if k == 0:
         return np.zeros(0, np.int64)
-    best = _ordered(snapshot, scores, _best_passages(snapshot, scores.ranking, k).positions)[:k]
-    if not len(named):
-        return best
-    missing = named[~np.isin(snapshot.documents(named), snapshot.documents(best))]
+    best = _sort(state, scores, best_passages(state, scores.rank, k).positions)[:k]
+    missing = named[_are_of(state, named, best) == 0]
     if not len(missing):
         return best
-    missing = np.array([_best_of(scores, positions) for positions in snapshot.siblings(missing)])
-    is_named = np.isin(snapshot.documents(best), snapshot.documents(named))
-    wanted = _ordered(snapshot, scores, np.concatenate([best[is_named], missing]))[:k]
-    return _ordered(snapshot, scores, np.concatenate([wanted, best[~is_named][: k - len(wanted)]]))
+    missing = np.array([own[np.argmax(scores.at(own))] for own in state.siblings(missing)])
+    is_named = _are_of(state, best, named) > 0
+    wanted = _sort(state, scores, np.concatenate([best[is_named], missing]))[:k]
+    return _sort(state, scores, np.concatenate([wanted, best[~is_named][: k - len(wanted)]]))
 
 
-def _belong(snapshot: State, positions: Positions, others: Positions) -> Floats:
+def _are_of(state: State, positions: Positions, others: Positions) -> Floats:
     """1 for each position whose document is one of the others', else 0."""
     if not len(others):
         return np.zeros(len(positions))
-    return np.isin(snapshot.documents(positions), snapshot.documents(others)).astype(np.float64)
+    return np.isin(state.documents(positions), state.documents(others)).astype(np.float64)
 
 
-def _best_of(scores: _Scores, positions: Positions) -> int:
-    return int(positions[np.argmax(scores.at(positions))])
-
-
-def _ordered(snapshot: State, scores: _Scores, positions: Positions) -> Positions:
+def _sort(state: State, scores: Scores, positions: Positions) -> Positions:
     """By score, best first, and by id where scores are equal."""
     values = scores.at(positions)
     if len(set(values.tolist())) == len(values):  # np.unique would import all of numpy.ma
         return positions[np.argsort(-values)]
-    ids = snapshot.ids(positions)
-    order = sorted(range(len(ids)), key=lambda at: (-values[at], _natural(ids[at])))
+    ids = state.ids(positions)
+    order = sorted(range(len(ids)), key=lambda at: (-values[at], _natural_key(ids[at])))
     return positions[order]
 
 
-def _natural(id: str) -> tuple[list[tuple[int, str]], str]:
+def _natural_key(id: str) -> tuple[list[tuple[int, str]], str]:
     """An id as a sort key in which item 9 comes before item 10."""
     parts = [part.lstrip("0") if part.isdecimal() else part for part in _DIGITS.split(id)]
     return [(len(part) if part.isdecimal() else -1, part) for part in parts], id

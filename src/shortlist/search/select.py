@@ -1,7 +1,7 @@
-"""Which hits do we commit to? A few, or none, always with the reason.
+"""Selection: commit to a few hits, or to none, always with the reason.
 
 Distractors cost an agent more than a missing candidate, so the default is conservative. Every rule but "abs_threshold"
-and the floor is relative to the best score, so one setting serves modes whose scales differ.
+and the threshold is relative to the best score, so one setting serves modes whose scales differ.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import math
 import re
 from collections.abc import Callable, Iterable
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shortlist._text import count_of
 from shortlist.errors import InputError
-from shortlist.index.lexical.live_postings import compiled
 from shortlist.index.text.analyzers import fold, words
 from shortlist.protocols import LLM
 from shortlist.results import Hit, Hits, Selection, Selector
@@ -34,7 +34,7 @@ GAP_RATIO = 0.5
 TEMPERATURE = 0.5
 CUTOFF = 10.0
 
-# Two hits are copies if they share so much of all their words, of which so many characters are looked at.
+# Two hits are duplicates if they share this much of all their words, of which this many characters are compared.
 SAME = 0.9
 LOOKED_AT = 2_000
 
@@ -57,50 +57,60 @@ def select(
     before it; "softmax" what holds at least `cutoff` percent of the softmax of score / `temperature`; the name of a
     strategy that was registered with `register_strategy`; or a callable. Hits in any other order are sorted first.
     """
-    numbers = _Numbers(max_k, rel, gap_ratio, min_score, temperature, cutoff)
+    options = _Options(max_k, rel, gap_ratio, min_score, temperature, cutoff)
     name = strategy if isinstance(strategy, str) else getattr(strategy, "__name__", type(strategy).__name__)
-    if isinstance(strategy, str):
-        strategy = _registered.get(strategy, strategy)
-    if not callable(strategy) and not (isinstance(strategy, str) and strategy in STRATEGIES):
+    rule = STRATEGIES.get(strategy) if isinstance(strategy, str) else None
+    selector = _registered.get(strategy) if isinstance(strategy, str) else strategy
+    if rule is None and not callable(selector):
         known = ", ".join([*STRATEGIES, *_registered])
         raise InputError(f"There is no strategy {strategy!r}; the known ones are {known}, or a callable.")
     if strategy == "abs_threshold" and min_score is None:
         raise InputError("The strategy 'abs_threshold' needs min_score, the score from which hits are kept.")
-    hits = _sorted(hits)
+    hits = _sort(hits)
     signals: dict[str, Any] = {"strategy": name, "candidates": len(hits), "min_score": min_score}
     if not hits:
         return Selection([], "Nothing was found.", signals)
     best = hits[0].score
-    signals["top_score"] = best
-    if hits[0].relevance is not None:
-        signals["relevance"] = hits[0].relevance
-    runner_up = next((hit for hit in hits[1:] if not is_duplicate(hit, hits[0])), None)
-    if runner_up:
-        signals["gap"] = best - runner_up.score
-        signals["runner_up_ratio"] = runner_up.score / best if best > 0 else None
+    signals |= _signals(hits)
     if min_score is not None and best < min_score:
         signals["line"] = min_score
-        return Selection(
-            [], f"The best score, {best:.4g} ({hits[0].name}), is below the floor of {min_score:.4g}.", signals
-        )
+        reason = f"The best score, {best:.4g} ({hits[0].name}), is below the floor of {min_score:.4g}."
+        return Selection([], reason, signals)
     if best <= 0:
         return Selection([], f"The best score, {best:.4g}, is not above zero.", signals)
-    if callable(strategy):
-        chosen = strategy(copy(hits))
-        kept = list(chosen)
-        rule = f"chosen by {name}" if kept else f"{name} chose none"
-        if isinstance(chosen, _ByFallback):
-            rule, signals["fallback"], signals["error"] = chosen.reason, chosen.fallback, chosen.error
+    if rule is not None:
+        kept, why, signals["line"] = rule(list(hits), options)
     else:
-        kept, rule, signals["line"] = STRATEGIES[strategy](list(hits), numbers)
+        chosen = selector(copy(hits))  # type: ignore[misc]
+        kept = list(chosen)
+        why = f"chosen by {name}" if kept else f"{name} chose none"
+        if isinstance(chosen, _ByFallback):
+            why, signals["fallback"], signals["error"] = chosen.reason, chosen.fallback, chosen.error
     signals["selected"] = len(kept)
-    candidates = "1 candidate" if len(hits) == 1 else f"{len(hits)} candidates"
-    if not kept:
-        return Selection([], f"None of {candidates} was kept: {rule}.", signals)
-    return Selection(kept, f"Kept {len(kept)} of {candidates}: {rule}.", signals)
+    candidates = count_of(len(hits), "candidate")
+    return Selection(
+        kept, f"Kept {len(kept)} of {candidates}: {why}." if kept else f"None of {candidates} was kept: {why}.", signals
+    )
 
 
-def _sorted(hits: Iterable[Hit]) -> list[Hit]:
+def _signals(hits: list[Hit]) -> dict[str, Any]:
+    """How good the best hit is, and how far it is from the next that is no copy of it."""
+    best = hits[0]
+    signals: dict[str, Any] = {"top_score": best.score}
+    if best.relevance is not None:
+        signals["relevance"] = best.relevance
+    runner_up = next((hit for hit in hits[1:] if not is_duplicate(hit, best)), None)
+    if runner_up:
+        signals["gap"] = best.score - runner_up.score
+        signals["runner_up_ratio"] = runner_up.score / best.score if best.score > 0 else None
+    return signals
+
+
+def is_built_in(strategy: str | Selector) -> bool:
+    return isinstance(strategy, str) and strategy in STRATEGIES
+
+
+def _sort(hits: Iterable[Hit]) -> list[Hit]:
     """A copy of the hits, best first; equal scores stay in their order."""
     ordered = copy(hits) if isinstance(hits, Hits) else list(hits)
     for hit in ordered:
@@ -127,9 +137,7 @@ def register_strategy(name: str, selector: Selector, *, replace: bool = False) -
 
 
 @dataclass(frozen=True, slots=True)
-class _Numbers:
-    """The numbers of the rules."""
-
+class _Options:
     max_k: int
     rel: float
     gap_ratio: float
@@ -138,11 +146,9 @@ class _Numbers:
     cutoff: float
 
     def __post_init__(self) -> None:
-        for name in ("rel", "gap_ratio", "temperature", "cutoff", "min_score"):
-            value = getattr(self, name)
-            if name == "min_score" and value is None:
-                continue
-            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        for name, value in asdict(self).items():
+            is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+            if name != "max_k" and not is_number and (name, value) != ("min_score", None):
                 raise InputError(f"{name} is a number, not {value!r}.")
         if isinstance(self.max_k, bool) or not isinstance(self.max_k, int) or self.max_k < 1:
             raise InputError(f"max_k is the most hits to keep, 1 or more, not {self.max_k!r}.")
@@ -157,99 +163,87 @@ class _Numbers:
 Kept = tuple[list[Hit], str, float | None]  # the hits, the rule in words, and the score that it draws a line at
 
 
-def _conservative(hits: list[Hit], numbers: _Numbers) -> Kept:
-    return (
-        _distinct_first(_near(hits, numbers.rel), numbers.max_k),
-        f"at least {numbers.rel:g} of the best score, at most {numbers.max_k}",
-        numbers.rel * hits[0].score,
-    )
+def _keep_conservatively(hits: list[Hit], options: _Options) -> Kept:
+    near, rule, line = _keep_near(hits, options)
+    return _prefer_distinct(near, options.max_k), f"{rule}, at most {options.max_k}", line
 
 
-def _top_k(hits: list[Hit], numbers: _Numbers) -> Kept:
-    return hits[: numbers.max_k], f"the first {numbers.max_k}", None
+def _keep_first(hits: list[Hit], options: _Options) -> Kept:
+    return hits[: options.max_k], f"the first {options.max_k}", None
 
 
-def _rel_threshold(hits: list[Hit], numbers: _Numbers) -> Kept:
-    return _near(hits, numbers.rel), f"at least {numbers.rel:g} of the best score", numbers.rel * hits[0].score
+def _keep_near(hits: list[Hit], options: _Options) -> Kept:
+    best, rel = hits[0].score, options.rel
+    return [hit for hit in hits if hit.score / best >= rel], f"at least {rel:g} of the best score", rel * best
 
 
-def _abs_threshold(hits: list[Hit], numbers: _Numbers) -> Kept:
-    floor = numbers.min_score or 0.0
-    return [hit for hit in hits if hit.score >= floor], f"a score of at least {floor:g}", floor
+def _keep_above(hits: list[Hit], options: _Options) -> Kept:
+    line = options.min_score or 0.0
+    return [hit for hit in hits if hit.score >= line], f"a score of at least {line:g}", line
 
 
-def _score_gap(hits: list[Hit], numbers: _Numbers) -> Kept:
+def _keep_before_gap(hits: list[Hit], options: _Options) -> Kept:
     for at in range(1, len(hits)):
-        line = numbers.gap_ratio * hits[at - 1].score
+        line = options.gap_ratio * hits[at - 1].score
         if hits[at].score < line:
-            return hits[:at], f"the next score is below {numbers.gap_ratio:g} of the one before it", line
-    return hits, f"no score drops below {numbers.gap_ratio:g} of the one before", None
+            return hits[:at], f"the next score is below {options.gap_ratio:g} of the one before it", line
+    return hits, f"no score drops below {options.gap_ratio:g} of the one before", None
 
 
-def _softmax(hits: list[Hit], numbers: _Numbers) -> Kept:
+def _keep_by_softmax(hits: list[Hit], options: _Options) -> Kept:
     positive = [hit for hit in hits if hit.score > 0]
-    shares = softmax([hit.score for hit in positive], numbers.temperature)
-    least = numbers.cutoff / 100
+    shares = softmax([hit.score for hit in positive], options.temperature)
+    least = options.cutoff / 100
     kept = [hit for hit, share in zip(positive, shares, strict=True) if share >= least]
     # where share = shares[0] * exp((score - best) / temperature) is the least
-    line = hits[0].score + numbers.temperature * math.log(least / shares[0]) if least > 0 else None
-    who = "each" if kept else "none"
-    rule = f"{who} holds at least {numbers.cutoff:g} % of the softmax at temperature {numbers.temperature:g}"
-    return kept, rule, line
+    line = hits[0].score + options.temperature * math.log(least / shares[0]) if least > 0 else None
+    rule = f"holds at least {options.cutoff:g} % of the softmax at temperature {options.temperature:g}"
+    return kept, f"{'each' if kept else 'none'} {rule}", line
+
+
+STRATEGIES: dict[str, Callable[[list[Hit], _Options], Kept]] = {
+    "conservative": _keep_conservatively,
+    "top_k": _keep_first,
+    "rel_threshold": _keep_near,
+    "abs_threshold": _keep_above,
+    "score_gap": _keep_before_gap,
+    "softmax": _keep_by_softmax,
+}
 
 
 def softmax(scores: list[float], temperature: float) -> list[float]:
     """Shares that sum to 1; a lower temperature gives more to the best."""
-    shares = large_shares(np.array(scores, dtype=np.float64), temperature, 0.0)[1]
-    return [float(share) for share in shares]
+    shares: list[float] = large_shares(np.array(scores, dtype=np.float64), temperature, 0.0)[1].tolist()
+    return shares
 
 
 def large_shares(scores: Floats, temperature: float, least: float) -> tuple[Positions, Floats, int]:
-    """Places whose share of the softmax is at least so large, their shares, and how many scores took part.
+    """Places whose share of the softmax is at least `least`, their shares, and the number of scores that took part.
 
     A score of minus infinity takes no part.
     """
-    if loops := compiled():
-        places, shares, count = loops.shares(scores, float(temperature), float(least))
-        return places, shares, count
     places = np.flatnonzero(scores > -np.inf)
     scaled = scores[places] / temperature
     powers = np.exp(scaled - scaled.max(initial=-np.inf))
     shares = powers / powers.sum()
-    large = shares >= least
-    return places[large], shares[large], len(places)
+    is_large = shares >= least
+    return places[is_large], shares[is_large], len(places)
 
 
-def _near(hits: list[Hit], rel: float) -> list[Hit]:
-    return [hit for hit in hits if hit.score / hits[0].score >= rel]
-
-
-def _distinct_first(hits: list[Hit], most: int) -> list[Hit]:
-    """So many of the hits, in their order; where not all can stay, copies of a better one go first."""
-    if len(hits) <= most:
-        return hits
-    kept: list[int] = []
-    for at, hit in enumerate(hits):
-        if len(kept) < most and not any(is_duplicate(hit, hits[better]) for better in kept):
-            kept.append(at)
-    others = (at for at in range(len(hits)) if at not in kept)
-    return [hits[at] for at in sorted([*kept, *others][:most])]
+def _prefer_distinct(hits: list[Hit], most: int) -> list[Hit]:
+    """At most `most` of the hits, in their order; copies of a better one go first."""
+    distinct: list[int] = []
+    for at, hit in enumerate(hits if len(hits) > most else ()):
+        if len(distinct) < most and not any(is_duplicate(hit, hits[better]) for better in distinct):
+            distinct.append(at)
+    others = (at for at in range(len(hits)) if at not in distinct)
+    return [hits[at] for at in sorted([*distinct, *others][:most])]
 
 
 def is_duplicate(hit: Hit, other: Hit) -> bool:
-    """Whether two hits say the same, but for a word in ten."""
+    """Whether two hits say the same, except for one word in ten."""
     some, more = ({*words(fold(f"{one.name} {one.text[:LOOKED_AT]}"))} for one in (hit, other))
     return len(some & more) >= SAME * len(some | more)
-
-
-STRATEGIES: dict[str, Callable[[list[Hit], _Numbers], Kept]] = {
-    "conservative": _conservative,
-    "top_k": _top_k,
-    "rel_threshold": _rel_threshold,
-    "abs_threshold": _abs_threshold,
-    "score_gap": _score_gap,
-    "softmax": _softmax,
-}
 
 
 _PROMPT = """\
@@ -269,10 +263,7 @@ class _ByFallback(list[Hit]):
         super().__init__(hits)
         self.fallback = fallback
         self.error = error
-
-    @property
-    def reason(self) -> str:
-        return f"the language model failed ({self.error}), so the fallback strategy {self.fallback!r} chose"
+        self.reason = f"the language model failed ({error}), so the fallback strategy {fallback!r} chose"
 
 
 def make_llm_selector(
@@ -282,25 +273,24 @@ def make_llm_selector(
 
     `llm` is an LLM or any function from prompt to reply.
     """
-    ask = prompt_function(llm)
+    ask = as_prompt_function(llm)
     select([], fallback, max_k=max_k)  # a wrong argument is an error now, not when the model fails
 
     def llm_selector(hits: list[Hit]) -> list[Hit]:
         candidates = "\n".join(f"{at}. {hit.name}: {hit.text[:300]}" for at, hit in enumerate(hits, 1))
         prompt = _PROMPT.format(query=getattr(hits, "query", ""), candidates=candidates, max_k=max_k)
         try:
-            return _chosen(ask(prompt), hits)[:max_k]
+            return _parse_choice(ask(prompt), hits)[:max_k]
         except Exception as error:  # whatever a model or its network may do, there is an answer
-            chosen = _ByFallback(
-                select(hits, fallback, max_k=max_k).selected, fallback, f"{type(error).__name__}: {error}"
-            )
+            kept = select(hits, fallback, max_k=max_k).selected
+            chosen = _ByFallback(kept, fallback, f"{type(error).__name__}: {error}")
             log.warning("In llm_selector %s.", chosen.reason)
             return chosen
 
     return llm_selector
 
 
-def prompt_function(llm: LLM | Callable[[str], str]) -> Callable[[str], str]:
+def as_prompt_function(llm: LLM | Callable[[str], str]) -> Callable[[str], str]:
     """A language model as a function from prompt to reply; a function stays as it is."""
     complete = getattr(llm, "complete", None)
     if complete is not None:
@@ -310,7 +300,7 @@ def prompt_function(llm: LLM | Callable[[str], str]) -> Callable[[str], str]:
     raise InputError(f"llm is an LLM or a function from prompt to reply, not {llm!r}.")
 
 
-def _chosen(text: str, hits: list[Hit]) -> list[Hit]:
+def _parse_choice(text: str, hits: list[Hit]) -> list[Hit]:
     found = re.search(r"\[[^\[\]]*\]", text)
     if not found:
         raise ValueError("no list in the reply")

@@ -135,9 +135,9 @@ def _options(pattern: str | None, exclude: str | None, others: list[str] | None)
 
 def ls(out: Output) -> int:
     """List the corpora: those that are stored, registered or built in."""
-    from shortlist.library.opening import overview
+    from shortlist.library.opening import describe_corpora
 
-    rows = overview()
+    rows = describe_corpora()
     out.show({"corpora": rows}, lambda screen: screen.corpora(rows), [row["name"] for row in rows])
     return OK
 

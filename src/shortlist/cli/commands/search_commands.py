@@ -91,10 +91,10 @@ def read(
     level: Annotated[Level, option("--level", help="How much to show.")] = "body",
 ) -> int:
     """Show documents of a corpus by their ids."""
-    from shortlist.search.disclose import pointed_at
+    from shortlist.search.disclose import read_hit
 
     (found,) = opened(out, [corpus])
-    hits = [pointed_at(found, id) for id in ids]
+    hits = [read_hit(found, id) for id in ids]
     shown = shortlist.disclose(hits, level)
     data = [{key: value for key, value in item.to_dict().items() if key != "score"} for item in shown]
     out.show({"documents": data}, lambda screen: screen.documents(shown), [item.body or "" for item in shown])

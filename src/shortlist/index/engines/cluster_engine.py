@@ -17,7 +17,7 @@ from shortlist.index.engines import cluster_schema, facets
 from shortlist.index.engines.cluster_client import PATIENCE_WRITING, Cluster, reason_of
 from shortlist.index.engines.cluster_rows import STORED, key_of, to_document
 from shortlist.index.engines.cluster_schema import PARTS, Names
-from shortlist.index.engines.cluster_snapshot import Reading, Remembered
+from shortlist.index.engines.cluster_snapshot import Reading, Remembered, count, drift_since, read_document
 from shortlist.index.engines.cluster_writer import ROW, Stored, Writing, now, refresh, write_stamps
 from shortlist.index.engines.paging import READY, ids_of_file, pages
 from shortlist.index.storage.records import batched, clean, to_record
@@ -353,10 +353,7 @@ class Remote:
         yield Reading(self.cluster, self.names, config, lambda: self._chosen.of(config), self._remembered)
 
     def get(self, id: str) -> Document | None:
-        path = f"/{self.names.documents}/_doc/{key_of(id)}"
-        reply = self.cluster.ask("GET", path, accept=(404,))
-        row = reply.body.get("_source") if reply.status != 404 else None
-        return to_document(row) if row and row.get("ready") else None
+        return read_document(self.cluster, self.names, id)
 
     def browse(self, text: str, offset: int, limit: int | None) -> tuple[list[Document], int]:
         if not text:
@@ -416,15 +413,7 @@ class Remote:
         return {"documents": self.count(), "passages": passages, "when": now()}
 
     def since(self, mark: dict[str, Any]) -> Drift:
-        later = {"range": {"written": {"gt": mark["when"]}}}
-        passages = count(self.cluster, self.names.passages, facets.EVERYTHING)
-        return Drift(count(self.cluster, self.names.passages, later), passages)
-
-
-def count(cluster: Cluster, index: str, query: Query) -> int:
-    body = {"query": query, "size": 0, "track_total_hits": True}
-    path = f"/{index}/_search?allow_partial_search_results=false"
-    return int(cluster.ask("POST", path, body).body["hits"]["total"]["value"])
+        return drift_since(self.cluster, self.names, mark)
 
 
 def _texts(document: Document) -> tuple[str, ...]:

@@ -12,13 +12,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shortlist.documents import Passage
+from shortlist.documents import Document, Passage
 from shortlist.errors import InputError
 from shortlist.index.config import Config
+from shortlist.index.engine import Drift
 from shortlist.index.engines import facets
 from shortlist.index.engines.bm25_query import ReadWords
 from shortlist.index.engines.cluster_client import Cluster, Search
-from shortlist.index.engines.cluster_rows import SHOWN, Counts, key_of, passage_key, to_passage, unpack_vector
+from shortlist.index.engines.cluster_rows import (
+    SHOWN,
+    Counts,
+    key_of,
+    passage_key,
+    to_document,
+    to_passage,
+    unpack_vector,
+)
 from shortlist.index.engines.cluster_schema import Names
 from shortlist.index.engines.dialects import WINDOW
 from shortlist.index.engines.paging import PAGE, READY, ids_of_file, pages
@@ -218,6 +227,15 @@ class Reading:
         hits = pages(self.cluster, self.names.documents, READY, ["added", "id"], shown)
         return [(row["id"], row["source"], row["locator"]) for row in (hit["_source"] for hit in hits)]
 
+    def get(self, id: str) -> Document | None:
+        return read_document(self.cluster, self.names, id)
+
+    def count(self) -> int:
+        return count(self.cluster, self.names.documents, READY)
+
+    def since(self, mark: dict[str, Any]) -> Drift:
+        return drift_since(self.cluster, self.names, mark)
+
     # Asking the engine
 
     def expect(
@@ -298,3 +316,20 @@ class Reading:
     def _key(self, position: int) -> str:
         id, ordinal = self._places[position]
         return passage_key(key_of(id), ordinal)
+
+
+def read_document(cluster: Cluster, names: Names, id: str) -> Document | None:
+    reply = cluster.ask("GET", f"/{names.documents}/_doc/{key_of(id)}", accept=(404,))
+    row = reply.body.get("_source") if reply.status != 404 else None
+    return to_document(row) if row and row.get("ready") else None
+
+
+def count(cluster: Cluster, index: str, query: Query) -> int:
+    body = {"query": query, "size": 0, "track_total_hits": True}
+    path = f"/{index}/_search?allow_partial_search_results=false"
+    return int(cluster.ask("POST", path, body).body["hits"]["total"]["value"])
+
+
+def drift_since(cluster: Cluster, names: Names, mark: dict[str, Any]) -> Drift:
+    later = {"range": {"written": {"gt": mark["when"]}}}
+    return Drift(count(cluster, names.passages, later), count(cluster, names.passages, facets.EVERYTHING))

@@ -15,8 +15,8 @@ from shortlist.index.corpus import Corpus
 from shortlist.index.engine import EMBEDDED
 from shortlist.index.location import kept_at
 from shortlist.library import registry
-from shortlist.library.opening import opened, overview, size_of
-from shortlist.search.disclose import disclose, pointed_at
+from shortlist.library.opening import describe_corpora, open_named, size_of
+from shortlist.search.disclose import disclose, read_hit
 from shortlist.search.discover import discover
 from shortlist.search.retrieve import search
 from shortlist.server.catalog_store import NAME, Served
@@ -52,7 +52,7 @@ class Shelf:
             raise CorpusNotFound(f"There is no corpus {name!r}.{did_you_mean(name, names)} GET /v1/corpora lists them.")
         if kept_at(name) is None:
             raise SourceError(f"The corpus {name!r} was never built. Run: shortlist build {name}.")
-        return opened(name)
+        return open_named(name)
 
     def document(self, name: str, id: str) -> tuple[str, Document]:
         """A document and its corpus. Both may have slashes, so the border may lie at any /documents/ between them."""
@@ -80,7 +80,7 @@ class Shelf:
             "problem": self._served.problem or None,
         }
         names = self.names()
-        return [own, *(row for row in overview() if row["name"] in names and row["name"] != NAME)]
+        return [own, *(row for row in describe_corpora() if row["name"] in names and row["name"] != NAME)]
 
     def add(self, name: str, documents: list[Document]) -> Changes:
         if name == NAME:
@@ -148,7 +148,7 @@ def add_corpora(app: FastAPI, shelf: Shelf, workers: Workers) -> None:
 
         def shown() -> dict[str, Any]:
             corpus = shelf.corpus(name)
-            items = disclose([pointed_at(corpus, id) for id in body.ids], body.level, roots=())
+            items = disclose([read_hit(corpus, id) for id in body.ids], body.level, roots=())
             return {"documents": [item.to_dict() for item in items]}
 
         return await workers.read(shown)

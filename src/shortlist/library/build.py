@@ -1,0 +1,68 @@
+"""Building a corpus from a source, incrementally and in one transaction."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from shortlist._text import did_you_mean
+from shortlist.documents import Document
+from shortlist.errors import InputError, ShortlistError
+from shortlist.index.corpus import Corpus, create_corpus
+from shortlist.index.embedders import tools_model
+from shortlist.index.embedders.embedder_binding import EmbedderSpec
+from shortlist.index.engine import Progress
+from shortlist.index.location import delete_corpus, kept_at
+from shortlist.library import registry
+from shortlist.sources import OF_TOOLS, CorpusSource
+
+
+def build(
+    source: CorpusSource | str | Mapping[str, Any] | Iterable[str | Document | Mapping[str, Any]],
+    name: str | None = None,
+    *,
+    path: str | Path | None = None,
+    embedder: EmbedderSpec = None,
+    engine: str | None = None,
+    in_memory: bool = False,
+    prune: bool = True,
+    rebuild: bool = False,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Corpus:
+    """Make a corpus hold what a source has now, and keep it: incremental, idempotent, all or nothing.
+
+    `source` may be a name that is registered or built in, such as "skills". A new corpus gets `embedder` (or the
+    default one: for tools on disk "tools", if onnxruntime is installed); an existing one keeps its own, and another is
+    an error unless `rebuild` is set. `engine` is the
+    address of a cluster to keep it in, if not on this machine. What happened is in `corpus.changes`. Options are those
+    of `create_corpus`.
+    """
+    if isinstance(source, str) and (entry := registry.find(source)):
+        source, name = entry.source(), name or entry.name
+        if kept_at(name, path) is None:
+            embedder = entry.embedder if embedder is None else embedder
+            engine = entry.engine if engine is None else engine
+    if isinstance(source, Corpus | str | Path) or not isinstance(source, Iterable):
+        near = did_you_mean(source, registry.names()) if isinstance(source, str) else ""
+        raise InputError(
+            f"build() takes a source of documents, such as CorpusSource.from_files(folder), not {source!r}.{near}"
+        )
+    if not isinstance(source, CorpusSource):
+        source = CorpusSource.from_mapping(source) if isinstance(source, Mapping) else CorpusSource.from_list(source)
+    is_new = not in_memory and kept_at(name or source.name, path) is None
+    options |= {"engine": engine, "in_memory": in_memory, "rebuild": rebuild, "progress": progress}
+    if source.kind in OF_TOOLS and not in_memory:
+        options["default_embedder"] = tools_model.default_for_tools()
+    corpus = create_corpus(name or source.name, path=path, embedder=embedder, **options)
+    try:
+        corpus.sync(source, prune=prune, progress=progress)
+    except BaseException:
+        with contextlib.suppress(ShortlistError, OSError):
+            if is_new and corpus.is_empty and corpus.path is not None:  # made for a source that could not be read
+                corpus.close()
+                delete_corpus(corpus.path)
+        raise
+    return corpus
