@@ -12,6 +12,7 @@ MOST_LINES = 64
 DEEPEST = 4
 MOST_CHOICES = 12
 LONGEST_CHOICE = 40
+MOST_REFERENCES = 200  # of one schema; those that point at many others would grow without end
 
 
 def in_words(description: str, *schemas: Any) -> str:
@@ -35,6 +36,27 @@ def find_reference(root: Any, reference: Any) -> Any:
         else:
             return None
     return found
+
+
+class Resolver:
+    """Puts what local references point to in their place. One inside itself, or one too many, stays as it is."""
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = root
+        self._left = MOST_REFERENCES
+
+    def __call__(self, value: Any, inside: tuple[str, ...] = ()) -> Any:
+        if isinstance(value, list):
+            return [self(item, inside) for item in value]
+        if not isinstance(value, Mapping):
+            return value
+        reference = value.get("$ref")
+        target = find_reference(self._root, reference)
+        if not isinstance(target, Mapping) or reference in inside or not self._left:
+            return {key: self(item, inside) for key, item in value.items()}
+        self._left -= 1
+        beside = {key: item for key, item in value.items() if key != "$ref"}
+        return self({**target, **beside}, (*inside, str(reference)))
 
 
 def _describe(schema: Any, root: Any, prefix: str, seen: set[int], depth: int) -> Iterator[str]:

@@ -9,10 +9,9 @@ from typing import Any
 from shortlist.documents import Document, Problem
 from shortlist.errors import SourceError
 from shortlist.sources.structured import load, to_json
-from shortlist.sources.tools.json_schema import find_reference, in_words
+from shortlist.sources.tools.json_schema import Resolver, find_reference, in_words
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
-MOST_REFERENCES = 200  # put in place for one operation; schemas that point at many others would grow without end
 
 
 def is_openapi(data: Any) -> bool:
@@ -63,7 +62,7 @@ def _operation(
     try:
         if not isinstance(operation, Mapping):
             raise TypeError("it is no mapping")
-        resolve = _Resolver(data)
+        resolve = Resolver(data)
         parameters = _parameters(resolve, item, operation)
         body = resolve(operation.get("requestBody") or {})
         server = _server(operation, item, data)
@@ -117,28 +116,7 @@ def arguments_of(operation: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": properties} | ({"required": required} if required else {})
 
 
-class _Resolver:
-    """Puts what local references point to in their place. One inside itself, or one too many, stays as it is."""
-
-    def __init__(self, root: Mapping[str, Any]) -> None:
-        self._root = root
-        self._left = MOST_REFERENCES
-
-    def __call__(self, value: Any, inside: tuple[str, ...] = ()) -> Any:
-        if isinstance(value, list):
-            return [self(item, inside) for item in value]
-        if not isinstance(value, Mapping):
-            return value
-        reference = value.get("$ref")
-        target = find_reference(self._root, reference)
-        if not isinstance(target, Mapping) or reference in inside or not self._left:
-            return {key: self(item, inside) for key, item in value.items()}
-        self._left -= 1
-        beside = {key: item for key, item in value.items() if key != "$ref"}
-        return self({**target, **beside}, (*inside, str(reference)))
-
-
-def _parameters(resolve: _Resolver, item: Mapping[str, Any], operation: Mapping[str, Any]) -> list[Any]:
+def _parameters(resolve: Resolver, item: Mapping[str, Any], operation: Mapping[str, Any]) -> list[Any]:
     """Those of the path and those of the operation, which come later and count."""
     given = [*resolve(item.get("parameters") or []), *resolve(operation.get("parameters") or [])]
     if not all(isinstance(parameter, Mapping) for parameter in given):

@@ -10,7 +10,6 @@ from shortlist.documents import Document, Problem
 from shortlist.errors import InputError, SourceError
 from shortlist.sources.folder import walk
 from shortlist.sources.structured import SUFFIXES, as_written, load, to_json
-from shortlist.sources.tools.functions import describe_function
 from shortlist.sources.tools.json_schema import in_words
 from shortlist.sources.tools.openapi import is_openapi, operations_of
 
@@ -157,6 +156,8 @@ def _catalog_tool(entry: Any, where: str, source: str = "", locator: str = "whol
 
 def _function_tool(function: Callable[..., Any], where: str, taken: set[str]) -> Document | Problem:
     """A function as a tool; functions of one name get distinct ids."""
+    from shortlist.sources.tools.functions import describe_function  # noqa: PLC0415  # imports pydantic
+
     try:
         found = describe_function(function)
         schema = {"name": found.name, "description": found.description, "parameters": found.parameters}
