@@ -1,4 +1,4 @@
-"""Where do documents come from? `CorpusSource` names a place; its documents are read anew whenever it is iterated."""
+"""Sources of documents. A `CorpusSource` names a place, which is read again each time it is iterated."""
 
 from __future__ import annotations
 
@@ -10,20 +10,18 @@ from typing import Any
 from shortlist.documents import Document, Problem, Stamp, Stamps
 from shortlist.errors import InputError
 from shortlist.sources.folder import documents_in_folder, without_stamps
-from shortlist.sources.inline import documents_of
+from shortlist.sources.inline import documents_of, records_at
 from shortlist.sources.mcp_servers.mcp_client import TIMEOUT, read_servers, servers_at
 from shortlist.sources.packages import packages_in
 from shortlist.sources.projects import folder_name
-from shortlist.sources.python_objects import records_at
-from shortlist.sources.reports import reports_in_folder
-from shortlist.sources.skills import skills_in
+from shortlist.sources.skills import reports_in_folder, skills_in
 from shortlist.sources.tools.openapi import operations_in_file
 from shortlist.sources.tools.tool_catalogs import functions_of, tools_in, tools_in_catalog, tools_of
 
 __all__ = ["OF_TOOLS", "SOURCES", "CorpusSource", "documents_of"]
 
 OF_TOOLS = frozenset({"catalog", "tools", "functions", "openapi", "mcp"})
-"""The kinds of source that hold tools."""
+"""The kinds of source that contain tools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +38,11 @@ class CorpusSource:
 
     @property
     def scope(self) -> dict[str, Document]:
-        """What the source has now, by id; what cannot be read is left out."""
+        """The documents of the source by id, without what cannot be read."""
         return {item.id: item for item in self if isinstance(item, Document)}
 
     def since(self, known: Stamps) -> Iterable[Document | Problem | Stamp]:
-        """As iterating, but what is unchanged since these stamps is left out where the source can tell."""
+        """As iterating, but without what is unchanged since these stamps, where the source can tell."""
         return self.read_since(known) if self.read_since else self.read()
 
     @classmethod
@@ -59,15 +57,15 @@ class CorpusSource:
         """Texts, Documents or {"text", ...metadata}; what has no id is numbered."""
         if isinstance(texts, str) or not isinstance(texts, Iterable):
             raise InputError(f"from_list takes a list of texts, not {texts!r}.")
-        kept = texts if isinstance(texts, list | tuple) else list(texts)
-        return cls(name, "list", lambda: documents_of(kept))
+        items = texts if isinstance(texts, list | tuple) else list(texts)
+        return cls(name, "list", lambda: documents_of(items))
 
     @classmethod
     def from_files(
         cls, root: str | Path, pattern: str | None = None, exclude: str | None = None, name: str | None = None
     ) -> CorpusSource:
-        """The files under a folder, or one file: text, Markdown and source code a document each, PDF a document a page,
-        CSV, JSON and XLSX a document a row, DOCX, HTML. `pattern` and `exclude` are regular expressions on the path
+        """The files under a folder, or one file: a document for each file of text, Markdown, code, DOCX or HTML, each
+        page of a PDF, and each row of CSV, JSON or XLSX. `pattern` and `exclude` are regular expressions on the path
         below the folder. What .gitignore files name is left out."""
         folder = Path(root).expanduser()
         read = documents_in_folder(folder, pattern, exclude)
@@ -94,20 +92,20 @@ class CorpusSource:
     @classmethod
     def from_tools(cls, tools: str | Path | Iterable[Any], name: str | None = None) -> CorpusSource:
         """The tools of a file (a catalog, schemas for OpenAI, Anthropic or MCP, an OpenAPI document), of a folder of
-        such files, or of a list of Python functions and schemas. What a place holds is told by its content."""
+        such files, or of a list of Python functions and schemas. The format is detected from the content."""
         if isinstance(tools, str | Path):
             place = Path(tools).expanduser()
             return cls(name or (folder_name(place) if place.is_dir() else place.stem), "tools", lambda: tools_in(place))
         if isinstance(tools, Mapping) or not isinstance(tools, Iterable):
             raise InputError(f"from_tools takes a file, a folder or a list of tools, not {tools!r}.")
-        kept = list(tools)
-        return cls(name or "tools", "tools", lambda: tools_of(kept))
+        items = list(tools)
+        return cls(name or "tools", "tools", lambda: tools_of(items))
 
     @classmethod
     def from_functions(cls, functions: Iterable[Callable[..., Any]], name: str = "functions") -> CorpusSource:
         """Python functions as tools: signature, hints and docstring become the schema."""
-        kept = functions_of(functions)
-        return cls(name, "functions", lambda: tools_of(kept))
+        items = functions_of(functions)
+        return cls(name, "functions", lambda: tools_of(items))
 
     @classmethod
     def from_openapi(cls, path: str | Path, name: str | None = None) -> CorpusSource:
@@ -143,16 +141,6 @@ class CorpusSource:
 
 
 SOURCES: dict[str, Callable[..., CorpusSource]] = {
-    "mapping": CorpusSource.from_mapping,
-    "list": CorpusSource.from_list,
-    "files": CorpusSource.from_files,
-    "md_reports": CorpusSource.from_md_reports,
-    "skills": CorpusSource.from_skills,
-    "catalog": CorpusSource.from_catalog,
-    "tools": CorpusSource.from_tools,
-    "functions": CorpusSource.from_functions,
-    "openapi": CorpusSource.from_openapi,
-    "mcp": CorpusSource.from_mcp,
-    "packages": CorpusSource.from_packages,
-    "records": CorpusSource.from_records,
+    name.removeprefix("from_"): getattr(CorpusSource, name) for name in vars(CorpusSource) if name.startswith("from_")
 }
+"""The constructors by kind of source."""

@@ -1,4 +1,4 @@
-"""How do the bytes of a file become text, whatever its encoding, and never more of them than memory can hold?"""
+"""Bytes of a file as text in any encoding, with limits on size."""
 
 from __future__ import annotations
 
@@ -68,13 +68,12 @@ def optional(module: str, package: str, purpose: str) -> Any:
         raise MissingExtra(package, "documents", purpose) from error
 
 
-def read_bytes(path: Path, limit: int | None = None) -> bytes:
+def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:
     check_size(path.stat().st_size, limit)
     return path.read_bytes()
 
 
-def check_size(size: int, limit: int | None = None) -> None:
-    limit = limit or MAX_BYTES
+def check_size(size: int, limit: int = MAX_BYTES) -> None:
     if size > limit:
         raise SourceError(f"It is larger than {limit >> 20} MB.")
 

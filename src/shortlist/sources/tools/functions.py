@@ -83,13 +83,14 @@ def _parameters(function: Callable[..., Any], hints: dict[str, Any], documented:
             whole = _schema(hint, parameter.default)
         except Exception:  # a hint may be anything
             whole = _schema(Any, parameter.default)
-        properties[name] = schema = Resolver(whole)(whole["properties"]["value"])
-        if "#/$defs/" in json.dumps(schema):  # left by a type that contains itself
-            definitions |= whole["$defs"]
+        schema = whole["properties"]["value"]
         notes = (getattr(note, "documentation", note) for note in getattr(hint, "__metadata__", ()))
         texts = [*(note for note in notes if isinstance(note, str)), documented.get(name)]
         if described := next(filter(None, texts), None):
             schema.setdefault("description", described)
+        properties[name] = Resolver(whole)(schema)
+        if "#/$defs/" in json.dumps(properties[name]):  # left by a type that contains itself
+            definitions |= whole["$defs"]
         required += [name] if "required" in whole else []
     found: Schema = {"type": "object", "properties": properties, "required": required, "$defs": definitions}
     return {key: value for key, value in found.items() if value or key == "properties"}

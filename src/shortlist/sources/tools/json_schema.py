@@ -1,4 +1,4 @@
-"""What does a JSON Schema say in words? The parameters of a tool, as a person reads them and a search finds them."""
+"""JSON Schemas in words, as people read and search them, and their references."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents out of OpenAPI: an operation is a tool."""
+"""Documents from OpenAPI: each operation is a tool."""
 
 from __future__ import annotations
 
@@ -28,16 +28,13 @@ def operations_in_file(path: Path) -> Iterator[Document | Problem]:
 
 def operations_of(data: Mapping[str, Any], path: Path) -> Iterator[Document | Problem]:
     """Each operation, in the order of the document; one that is broken is a Problem that names it."""
-    version = str(data.get("openapi") or "")
     if "swagger" in data:
-        raise SourceError(
-            f"{path} is Swagger {data['swagger']}, which is not read; convert it to OpenAPI 3 first, for example with "
-            "swagger2openapi."
-        )
+        advice = "convert it to OpenAPI 3 first, for example with swagger2openapi"
+        raise SourceError(f"{path} is Swagger {data['swagger']}, which is not read; {advice}.")
+    version = str(data.get("openapi") or "")
     if not version.startswith("3."):
-        raise SourceError(
-            f"{path} is OpenAPI {version or 'of no version'}; the versions that are read are 3.0 and 3.1."
-        )
+        versions = "the versions that are read are 3.0 and 3.1"
+        raise SourceError(f"{path} is OpenAPI {version or 'of no version'}; {versions}.")
     paths = data.get("paths") or {}
     if not isinstance(paths, Mapping):
         raise SourceError(f"{path} has 'paths' that are no mapping.")
@@ -49,60 +46,47 @@ def operations_of(data: Mapping[str, Any], path: Path) -> Iterator[Document | Pr
             yield Problem(str(route), f"In {path.name}, the path {route} is no mapping.", source)
             continue
         for method in (method for method in METHODS if method in item):
-            found = _operation(data, str(route), item, method, source, taken)
+            call = f"{method.upper()} {route}"
+            try:
+                found: Document | Problem = _operation(data, item, method, str(route), source, taken)
+            except (TypeError, ValueError, AttributeError, RecursionError) as error:
+                reason = f"The operation {call} cannot be read: {str(error) or type(error).__name__}."
+                found = Problem(call, reason, source)
             taken.add(found.id)
             yield found
 
 
 def _operation(
-    data: Mapping[str, Any], route: str, item: Mapping[str, Any], method: str, source: str, taken: set[str]
-) -> Document | Problem:
-    call = f"{method.upper()} {route}"
-    operation = item[method]
-    try:
-        if not isinstance(operation, Mapping):
-            raise TypeError("it is no mapping")
-        resolve = Resolver(data)
-        parameters = _parameters(resolve, item, operation)
-        body = resolve(operation.get("requestBody") or {})
-        server = _server(operation, item, data)
-        place = {"method": method.upper(), "path": route, "server": server}
-        needed = {"parameters": parameters, "requestBody": body}
-        payload = {**place, **operation, **{key: value for key, value in needed.items() if value}}
-        return _document(call, place, operation, [_as_schema(parameters), _body_schema(body)], payload, source, taken)
-    except (TypeError, ValueError, AttributeError, RecursionError) as error:
-        return Problem(call, f"The operation {call} cannot be read: {str(error) or type(error).__name__}.", source)
-
-
-def _document(
-    call: str,
-    place: Mapping[str, Any],
-    operation: Mapping[str, Any],
-    schemas: list[Any],
-    payload: Mapping[str, Any],
-    source: str,
-    taken: set[str],
+    data: Mapping[str, Any], item: Mapping[str, Any], method: str, route: str, source: str, taken: set[str]
 ) -> Document:
+    operation = item[method]
+    if not isinstance(operation, Mapping):
+        raise TypeError("it is no mapping")
+    resolve = Resolver(data)
+    parameters = _parameters(resolve, item, operation)
+    body = resolve(operation.get("requestBody") or {})
+    place = {"method": method.upper(), "path": route, "server": _server(operation, item, data)}
+    needed = {"parameters": parameters, "requestBody": body}
+    call = f"{method.upper()} {route}"
     name, summary = str(operation.get("operationId") or ""), str(operation.get("summary") or "").strip()
     tags = [str(tag) for tag in operation.get("tags") or ()]
-    description = str(operation.get("description") or "").strip()
-    said = "\n\n".join(dict.fromkeys(text for text in (summary, description) if text))
+    texts = (summary, str(operation.get("description") or "").strip())
     metadata = {**place, "tags": tags, "deprecated": operation.get("deprecated") is True}
     return Document(
         name if name and name not in taken else call,
         name or summary or call,
-        in_words(said, *schemas),
-        [*tags, str(place["path"])],
+        in_words("\n\n".join(dict.fromkeys(filter(None, texts))), _as_schema(parameters), _body_schema(body)),
+        [*tags, route],
         {key: value for key, value in metadata.items() if value},
         kind="tool",
         source=source,
         locator=call,
-        payload=to_json(payload),
+        payload=to_json({**place, **operation, **{key: value for key, value in needed.items() if value}}),
     )
 
 
 def arguments_of(operation: Mapping[str, Any]) -> dict[str, Any]:
-    """What a call of an operation takes, as the schema of one object: parameters by name, the body as `body`."""
+    """The schema of an operation's arguments: parameters by name, the body as `body`."""
     parameters = [one for one in operation.get("parameters") or () if isinstance(one, Mapping) and one.get("name")]
     properties = {
         name: {key: value for key, value in schema.items() if value is not None}
