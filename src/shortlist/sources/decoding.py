@@ -7,7 +7,7 @@ import importlib
 import re
 import zipfile
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from shortlist.documents import Document
 from shortlist.errors import MissingExtra, SourceError
@@ -35,9 +35,7 @@ _LEGACY = [
 _FOREIGN = re.compile(r"[^\x00-\x7f\ufffd]")
 _LETTERS = re.compile(rb"[A-Za-z\x80-\xff]")
 _HIGH = re.compile(rb"[\x80-\xff]")
-
-# Western texts have few letters outside ASCII; a text that has more than this is in another script.
-_WESTERN_SHARE = 0.3
+_WESTERN_SHARE = 0.3  # of letters outside ASCII; a text that has more is in another script
 
 
 class File(NamedTuple):
@@ -101,8 +99,12 @@ def decode(data: bytes, declared: str = "") -> str:
         return data.decode(_guess(sample), errors="replace")
 
 
-def encoding_of(path: Path) -> str:
-    """The encoding of a file that may be too large to be held; the first bytes that are no UTF-8 decide."""
+def open_text(path: Path, newline: str | None = None) -> IO[str]:
+    """Open a file that may be too large to hold in memory; the first bytes that are not UTF-8 decide its encoding."""
+    return path.open(encoding=_encoding_of(path), errors="replace", newline=newline)
+
+
+def _encoding_of(path: Path) -> str:
     decoder = codecs.getincrementaldecoder("utf-8")()
     with path.open("rb") as file:
         encoding = _marked(file.read(4))
@@ -145,7 +147,7 @@ def _guess(sample: bytes) -> str:
     return _WESTERN if _WESTERN in best.could_be_from_charset else str(best.encoding)
 
 
-def check_archive(path: Path) -> None:
+def check_zip(path: Path) -> None:
     """Refuse what is no zip archive, or would fill the memory when unpacked."""
     if not path.stat().st_size:
         raise SourceError("It is empty.")
@@ -153,8 +155,7 @@ def check_archive(path: Path) -> None:
         with zipfile.ZipFile(path) as archive:
             unpacked = sum(member.file_size for member in archive.infolist())
     except zipfile.BadZipFile:
-        raise SourceError(
-            "It is damaged, protected by a password, or not of the format that its name says: it is no zip archive."
-        ) from None
+        reasons = "damaged, protected by a password, or not of the format that its name says"
+        raise SourceError(f"It is {reasons}: it is no zip archive.") from None
     if unpacked > MAX_UNPACKED:
         raise SourceError(f"It holds more than {MAX_UNPACKED >> 20} MB when unpacked.")

@@ -92,14 +92,10 @@ def _parts(schema: Any, root: Any) -> list[Mapping[str, Any]]:
 
 def _line(name: str, schema: Any, root: Any) -> str:
     parts = _parts(schema, root)
-    said = (part["description"] for part in parts if isinstance(part.get("description"), str))
-    description = " ".join(next(said, "").split())
-    choices = [str(choice) for part in parts for choice in _choices(part)][:MOST_CHOICES]
-    shown = ", ".join(choice for choice in dict.fromkeys(choices) if len(choice) <= LONGEST_CHOICE)
+    descriptions = (part["description"] for part in parts if isinstance(part.get("description"), str))
+    description = " ".join(next(descriptions, "").split())
+    listed = (part["enum"] if isinstance(part.get("enum"), list) else [] for part in parts)
+    choices = [choice for part, enum in zip(parts, listed, strict=True) for choice in (*enum, part.get("const"))]
+    texts = [str(choice) for choice in choices if isinstance(choice, str | int | float)][:MOST_CHOICES]
+    shown = ", ".join(text for text in dict.fromkeys(texts) if len(text) <= LONGEST_CHOICE)
     return name + (f": {description}" if description else "") + (f" ({shown})" if shown else "")
-
-
-def _choices(schema: Mapping[str, Any]) -> Iterator[Any]:
-    choices = schema.get("enum")
-    listed = choices if isinstance(choices, list) else []
-    yield from (choice for choice in [*listed, schema.get("const")] if isinstance(choice, str | int | float))
