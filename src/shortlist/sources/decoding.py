@@ -19,13 +19,11 @@ _CHUNK = 1 << 20
 _SAMPLE = 1 << 16
 _HEAD = 8192
 
-_BYTE_ORDER_MARKS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
+_BYTE_ORDER_MARKS: dict[str, tuple[bytes, ...]] = {
+    "utf-8-sig": (codecs.BOM_UTF8,),
+    "utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
+    "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
+}
 _WESTERN = "cp1252"
 _LATIN = (_WESTERN, "cp1250")
 _LEGACY = [
@@ -120,7 +118,7 @@ def _encoding_of(path: Path) -> str:
 
 
 def _marked(data: bytes) -> str:
-    return next((encoding for mark, encoding in _BYTE_ORDER_MARKS if data.startswith(mark)), "")
+    return next((encoding for encoding, marks in _BYTE_ORDER_MARKS.items() if data.startswith(marks)), "")
 
 
 def _sample(data: bytes, at: int) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 import re
 import threading
@@ -199,22 +200,13 @@ def read_html(file: File) -> Iterator[Document | Problem]:
     declared = _CHARSET.search(data[:_DECLARED_WITHIN])
     encoding = declared.group(1).decode().lower() if declared else ""
     text = _OPTION.sub(" ", decode(data, "cp1252" if encoding in _LATIN else encoding))
-    if _depth(text) > _DEEPEST:
+    steps = (-1 if closing else 1 for closing, name in _TAG.findall(text) if name.lower() not in _CLOSED_BY_OTHERS)
+    if max(itertools.accumulate(steps, lambda depth, step: max(0, depth + step), initial=0)) > _DEEPEST:
         raise SourceError(f"Its elements are nested more than {_DEEPEST} deep.")
     tree = lexbor.LexborHTMLParser(text)
     title = tree.css_first("head > title") or tree.css_first("h1")
     shown = " ".join(title.text().split()) if title is not None else ""
     yield file.document(_visible(tree.root), shown or file.path.name, "page")
-
-
-def _depth(text: str) -> int:
-    """The greatest depth of nested elements."""
-    depth = deepest = 0
-    for closing, name in _TAG.findall(text):
-        if name.lower() not in _CLOSED_BY_OTHERS:
-            depth = max(0, depth - 1) if closing else depth + 1
-            deepest = max(deepest, depth)
-    return deepest
 
 
 def _visible(root: Any) -> str:
@@ -250,13 +242,11 @@ def _walk(root: Any) -> Iterator[tuple[Any, bool]]:
         is_entering = is_entering and _is_shown(node)
         yield node, is_entering
         if is_entering and node.tag != "-text":
-            stack.append((node, False))
-            stack.extend((child, True) for child in reversed([*node.iter(include_text=True)]))
+            stack += [(node, False), *((child, True) for child in reversed([*node.iter(include_text=True)]))]
 
 
 def _is_shown(node: Any) -> bool:
     if node.tag == "-text":
         return True
-    if node.tag in _NOT_SHOWN or not node.is_element_node:
-        return False
-    return "hidden" not in node.attributes and node.attributes.get("role") != "navigation"
+    is_content = node.is_element_node and node.tag not in _NOT_SHOWN
+    return is_content and "hidden" not in node.attributes and node.attributes.get("role") != "navigation"

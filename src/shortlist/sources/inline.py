@@ -45,8 +45,9 @@ def _from_fields(id: str, title: str, fields: Mapping[str, Any]) -> Document | P
     Plain data may come from anywhere, so its `source` is not read later: the body of such a file is its content.
     """
     of_a_file = fields.get("kind") in ("file", "skill") and fields.get("payload") is None
+    payload = {"payload": fields["content"]} if of_a_file else {}
     try:
-        return Document(**{"id": id, "title": title, **fields, **({"payload": fields["content"]} if of_a_file else {})})
+        return Document(**{"id": id, "title": title, **fields, **payload})
     except TypeError:
         unknown = ", ".join(str(key) for key in fields if key not in Document.__slots__)
         reason = f"A document has no field {unknown}; metadata are a mapping of its own."
@@ -75,7 +76,10 @@ def records_at(address: str) -> Callable[[], Iterator[Document | Problem]]:
             raise SourceError(f"{address} can be read only once; name a function that returns it.")
         if isinstance(found, str | bytes) or not isinstance(found, Iterable):
             raise SourceError(f"{address} holds no list of records but a {type(found).__name__}.")
-        return _read_all(found, address)
+        try:
+            yield from documents_of(found)
+        except Exception as error:
+            raise SourceError(f"{address} failed while it was read: {type(error).__name__}: {error}") from error
 
     return read
 
@@ -92,10 +96,3 @@ def _import(name: str, address: str) -> Any:
         raise SourceError(f"The module {name} needs {error.name!r}, which is not installed.") from error
     except Exception as error:  # whatever that program does when it is imported
         raise SourceError(f"The module {name} cannot be imported: {type(error).__name__}: {error}") from error
-
-
-def _read_all(records: Iterable[Any], address: str) -> Iterator[Document | Problem]:
-    try:
-        yield from documents_of(records)
-    except Exception as error:
-        raise SourceError(f"{address} failed while it was read: {type(error).__name__}: {error}") from error
