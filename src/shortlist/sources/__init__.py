@@ -9,16 +9,18 @@ from typing import Any
 
 from shortlist.documents import Document, Problem, Stamp, Stamps
 from shortlist.errors import InputError
-from shortlist.sources.folder import documents_in_folder, without_stamps
+from shortlist.sources.folder import documents_in_folder
 from shortlist.sources.inline import documents_of, records_at
 from shortlist.sources.mcp_servers.mcp_client import TIMEOUT, read_servers, servers_at
 from shortlist.sources.packages import packages_in
 from shortlist.sources.projects import folder_name
 from shortlist.sources.skills import reports_in_folder, skills_in
 from shortlist.sources.tools.openapi import operations_in_file
-from shortlist.sources.tools.tool_catalogs import functions_of, tools_in, tools_in_catalog, tools_of
+from shortlist.sources.tools.tool_catalogs import tools_in, tools_in_catalog, tools_of
 
 __all__ = ["OF_TOOLS", "SOURCES", "CorpusSource", "documents_of"]
+
+ReadSince = Callable[[Stamps], Iterable[Document | Problem | Stamp]]
 
 OF_TOOLS = frozenset({"catalog", "tools", "functions", "openapi", "mcp"})
 """The kinds of source that contain tools."""
@@ -31,7 +33,7 @@ class CorpusSource:
     name: str
     kind: str
     read: Callable[[], Iterable[Document | Problem]]
-    read_since: Callable[[Stamps], Iterable[Document | Problem | Stamp]] | None = None
+    read_since: ReadSince | None = None
 
     def __iter__(self) -> Iterator[Document | Problem]:
         return iter(self.read())
@@ -68,15 +70,17 @@ class CorpusSource:
         page of a PDF, and each row of CSV, JSON or XLSX. `pattern` and `exclude` are regular expressions on the path
         below the folder. What .gitignore files name is left out."""
         folder = Path(root).expanduser()
-        read = documents_in_folder(folder, pattern, exclude)
-        return cls(name or folder_name(folder), "files", lambda: without_stamps(read), read)
+        return cls._of_folder(name or folder_name(folder), "files", documents_in_folder(folder, pattern, exclude))
 
     @classmethod
     def from_md_reports(cls, root: str | Path = ".", name: str | None = None) -> CorpusSource:
         """The Markdown files under a folder, titled by their first heading, with front matter and date as metadata."""
         folder = Path(root).expanduser()
-        read = reports_in_folder(folder)
-        return cls(name or folder_name(folder), "md_reports", lambda: without_stamps(read), read)
+        return cls._of_folder(name or folder_name(folder), "md_reports", reports_in_folder(folder))
+
+    @classmethod
+    def _of_folder(cls, name: str, kind: str, read: ReadSince) -> CorpusSource:
+        return cls(name, kind, lambda: (item for item in read({}) if not isinstance(item, Stamp)), read)
 
     @classmethod
     def from_skills(cls, *roots: str | Path, name: str = "skills") -> CorpusSource:
@@ -104,7 +108,12 @@ class CorpusSource:
     @classmethod
     def from_functions(cls, functions: Iterable[Callable[..., Any]], name: str = "functions") -> CorpusSource:
         """Python functions as tools: signature, hints and docstring become the schema."""
-        items = functions_of(functions)
+        if callable(functions) or not isinstance(functions, Iterable):
+            raise InputError(f"from_functions takes a list of functions, not {functions!r}.")
+        items = list(functions)
+        for item in items:
+            if not callable(item):
+                raise InputError(f"from_functions takes functions, and {item!r} cannot be called.")
         return cls(name, "functions", lambda: tools_of(items))
 
     @classmethod
@@ -117,9 +126,7 @@ class CorpusSource:
     def from_mcp(cls, *place: Any, name: str | None = None, timeout: float = TIMEOUT) -> CorpusSource:
         """Tools, prompts and resources of live MCP servers: those of a configuration (a file or a mapping), the one at
         an address, the one that a command runs or, without an argument, those in the usual files of project and user.
-
-        Commands are run, and ended when they have answered. A server has `timeout` seconds.
-        """
+        Commands are run, and ended when they have answered. A server has `timeout` seconds."""
         name, servers = servers_at(*place, name=name)
         return cls(name, "mcp", lambda: read_servers(servers(), timeout))
 

@@ -90,11 +90,11 @@ def decode(data: bytes, declared: str = "") -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        sample = _sample(data, error.start)
+        at = error.start
     try:
         return data.decode(declared)
     except (LookupError, UnicodeError):
-        return data.decode(_guess(sample), errors="replace")
+        return data.decode(_guess(data, at), errors="replace")
 
 
 def open_text(path: Path, newline: str | None = None) -> IO[str]:
@@ -113,7 +113,7 @@ def _encoding_of(path: Path) -> str:
             try:
                 decoder.decode(chunk)
             except UnicodeDecodeError as error:
-                return _guess(_sample(chunk, error.start))
+                return _guess(chunk, error.start)
     return "utf-8"
 
 
@@ -121,14 +121,10 @@ def _marked(data: bytes) -> str:
     return next((encoding for encoding, marks in _BYTE_ORDER_MARKS.items() if data.startswith(marks)), "")
 
 
-def _sample(data: bytes, at: int) -> bytes:
-    """The lines around a place, since a cut inside a character would mislead."""
+def _guess(data: bytes, at: int) -> str:
+    """The encoding of text that is not UTF-8 at a place: a damaged UTF-8, else an old encoding, Western if in doubt."""
     sample = data[data.rfind(b"\n", 0, at) + 1 :][:_SAMPLE]
-    return sample[: sample.rfind(b"\n") + 1] or sample
-
-
-def _guess(sample: bytes) -> str:
-    """The encoding of text that is not wholly UTF-8: a damaged UTF-8, else an old encoding, Western if in doubt."""
+    sample = sample[: sample.rfind(b"\n") + 1] or sample  # whole lines, as a cut inside a character would mislead
     text = sample.decode("utf-8", errors="replace")
     if len(_FOREIGN.findall(text)) > text.count("\ufffd"):
         return "utf-8"

@@ -8,16 +8,12 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from shortlist.documents import Document, Problem, Stamp, Stamps
 from shortlist.errors import InputError, ShortlistError, SourceError
 from shortlist.sources.decoding import File, decode, is_binary, read_bytes
 from shortlist.sources.document_formats import read_docx, read_html, read_pdf
 from shortlist.sources.tables import read_csv, read_json, read_json_lines, read_workbook
-
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
 
 VERSION = 2  # of the loaders: a change of what they make of a file has every file read again
 SETTLED_NS = 2_000_000_000  # a file may change once more in the tick of the clock in which it was read
@@ -48,12 +44,6 @@ def documents_in_folder(
     return read
 
 
-def without_stamps(
-    read: Callable[[Stamps], Iterator[Document | Problem | Stamp]],
-) -> Iterator[Document | Problem]:
-    return (item for item in read({}) if not isinstance(item, Stamp))
-
-
 def _files(root: Path) -> Iterator[tuple[Path, str]]:
     """Each file with its path below the folder."""
     real = root.resolve()
@@ -75,6 +65,14 @@ def walk(root: Path) -> Iterator[Path]:
     """The files under a folder in a stable order, except those that .gitignore files name."""
     from pathspec import GitIgnoreSpec  # noqa: PLC0415  # only where folders are read
 
+    def is_ignored(path: Path, is_folder: bool, rules: list[tuple[Path, GitIgnoreSpec]]) -> bool:
+        """Whether the nearest .gitignore file that names a path ignores it."""
+        for base, spec in reversed(rules):
+            verdict = spec.check_file(path.relative_to(base).as_posix() + "/" * is_folder).include
+            if verdict is not None:
+                return verdict
+        return False
+
     def descend(folder: Path, rules: list[tuple[Path, GitIgnoreSpec]]) -> Iterator[Path]:
         with contextlib.suppress(OSError, UnicodeDecodeError):
             lines = (folder / ".gitignore").read_text("utf-8").splitlines()
@@ -86,7 +84,7 @@ def walk(root: Path) -> Iterator[Path]:
         for entry in entries:
             path = Path(entry.path)
             is_folder = entry.is_dir(follow_symlinks=False)
-            if _is_ignored(path, is_folder, rules):
+            if is_ignored(path, is_folder, rules):
                 continue
             if is_folder:
                 yield from descend(path, rules)
@@ -94,15 +92,6 @@ def walk(root: Path) -> Iterator[Path]:
                 yield path
 
     yield from descend(root, [(root, GitIgnoreSpec.from_lines(ALWAYS_IGNORED))])
-
-
-def _is_ignored(path: Path, is_folder: bool, rules: list[tuple[Path, GitIgnoreSpec]]) -> bool:
-    """Whether the nearest .gitignore file that names a path ignores it."""
-    for base, spec in reversed(rules):
-        verdict = spec.check_file(path.relative_to(base).as_posix() + "/" * is_folder).include
-        if verdict is not None:
-            return verdict
-    return False
 
 
 def _read_if_changed(file: File, known: Stamps, reader: str) -> Iterator[Document | Problem | Stamp]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from shortlist.documents import Document, Problem
-from shortlist.errors import InputError, SourceError
+from shortlist.errors import SourceError
 from shortlist.sources.folder import walk
 from shortlist.sources.structured import SUFFIXES, as_written, load, to_json
 from shortlist.sources.tools.json_schema import in_words
@@ -85,17 +85,6 @@ def tools_of(items: Iterable[Any]) -> Iterator[Document | Problem]:
             yield tool_of(item, where)
 
 
-def functions_of(items: Iterable[Any]) -> list[Callable[..., Any]]:
-    """The given functions, after a check that each can be called."""
-    if callable(items) or not isinstance(items, Iterable):
-        raise InputError(f"from_functions takes a list of functions, not {items!r}.")
-    functions = list(items)
-    for item in functions:
-        if not callable(item):
-            raise InputError(f"from_functions takes functions, and {item!r} cannot be called.")
-    return functions
-
-
 def tool_of(
     entry: Any, where: str, written: str | None = None, source: str = "", locator: str = "whole"
 ) -> Document | Problem:
@@ -142,16 +131,8 @@ def _catalog_tool(entry: Any, where: str, source: str = "", locator: str = "whol
     missing = [key for key in ("id", "title", "content") if not isinstance(entry.get(key), str)]
     if missing:
         return Problem(str(entry.get("id") or where), f"In {where}, {', '.join(missing)} must be a string.", source)
-    return Document(
-        entry["id"],
-        entry["title"],
-        entry["content"],
-        entry.get("keywords"),
-        entry.get("metadata"),
-        kind="tool",
-        source=source,
-        locator=locator,
-    )
+    fields = (entry.get(key) for key in ("id", "title", "content", "keywords", "metadata"))
+    return Document(*fields, kind="tool", source=source, locator=locator)
 
 
 def _function_tool(function: Callable[..., Any], where: str, taken: set[str]) -> Document | Problem:
