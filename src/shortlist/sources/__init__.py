@@ -9,14 +9,14 @@ from typing import Any
 
 from shortlist.documents import Document, Problem, Stamp, Stamps
 from shortlist.errors import InputError
-from shortlist.sources.folder import documents_in_folder
-from shortlist.sources.inline import documents_of, records_at
+from shortlist.sources.folder import read_folder
+from shortlist.sources.inline import documents_of, read_records
 from shortlist.sources.mcp_servers.mcp_client import TIMEOUT, read_servers, servers_at
-from shortlist.sources.packages import packages_in
+from shortlist.sources.packages import read_packages
 from shortlist.sources.projects import folder_name
-from shortlist.sources.skills import reports_in_folder, skills_in
-from shortlist.sources.tools.openapi import operations_in_file
-from shortlist.sources.tools.tool_catalogs import tools_in, tools_in_catalog, tools_of
+from shortlist.sources.skills import read_reports, read_skills
+from shortlist.sources.tools.openapi import read_openapi
+from shortlist.sources.tools.tool_catalogs import read_tools, tools_in_catalog, tools_of
 
 __all__ = ["OF_TOOLS", "SOURCES", "CorpusSource", "documents_of"]
 
@@ -70,13 +70,13 @@ class CorpusSource:
         page of a PDF, and each row of CSV, JSON or XLSX. `pattern` and `exclude` are regular expressions on the path
         below the folder. What .gitignore files name is left out."""
         folder = Path(root).expanduser()
-        return cls._of_folder(name or folder_name(folder), "files", documents_in_folder(folder, pattern, exclude))
+        return cls._of_folder(name or folder_name(folder), "files", read_folder(folder, pattern, exclude))
 
     @classmethod
     def from_md_reports(cls, root: str | Path = ".", name: str | None = None) -> CorpusSource:
         """The Markdown files under a folder, titled by their first heading, with front matter and date as metadata."""
         folder = Path(root).expanduser()
-        return cls._of_folder(name or folder_name(folder), "md_reports", reports_in_folder(folder))
+        return cls._of_folder(name or folder_name(folder), "md_reports", read_reports(folder))
 
     @classmethod
     def _of_folder(cls, name: str, kind: str, read: ReadSince) -> CorpusSource:
@@ -85,7 +85,7 @@ class CorpusSource:
     @classmethod
     def from_skills(cls, *roots: str | Path, name: str = "skills") -> CorpusSource:
         """SKILL.md folders under the given roots or, without any, in the usual places of project and user."""
-        return cls(name, "skills", lambda: skills_in([Path(root).expanduser() for root in roots]))
+        return cls(name, "skills", lambda: read_skills([Path(root).expanduser() for root in roots]))
 
     @classmethod
     def from_catalog(cls, path: str | Path, name: str | None = None) -> CorpusSource:
@@ -99,7 +99,9 @@ class CorpusSource:
         such files, or of a list of Python functions and schemas. The format is detected from the content."""
         if isinstance(tools, str | Path):
             place = Path(tools).expanduser()
-            return cls(name or (folder_name(place) if place.is_dir() else place.stem), "tools", lambda: tools_in(place))
+            return cls(
+                name or (folder_name(place) if place.is_dir() else place.stem), "tools", lambda: read_tools(place)
+            )
         if isinstance(tools, Mapping) or not isinstance(tools, Iterable):
             raise InputError(f"from_tools takes a file, a folder or a list of tools, not {tools!r}.")
         items = list(tools)
@@ -120,7 +122,7 @@ class CorpusSource:
     def from_openapi(cls, path: str | Path, name: str | None = None) -> CorpusSource:
         """The operations of an OpenAPI 3 document in JSON or YAML."""
         file = Path(path).expanduser()
-        return cls(name or file.stem, "openapi", lambda: operations_in_file(file))
+        return cls(name or file.stem, "openapi", lambda: read_openapi(file))
 
     @classmethod
     def from_mcp(cls, *place: Any, name: str | None = None, timeout: float = TIMEOUT) -> CorpusSource:
@@ -133,12 +135,12 @@ class CorpusSource:
     @classmethod
     def from_packages(cls, *folders: str | Path, name: str = "packages") -> CorpusSource:
         """The Python distributions that are installed in this environment, or in the given folders."""
-        return cls(name, "packages", lambda: packages_in([Path(folder).expanduser() for folder in folders]))
+        return cls(name, "packages", lambda: read_packages([Path(folder).expanduser() for folder in folders]))
 
     @classmethod
     def from_records(cls, address: str, name: str | None = None) -> CorpusSource:
         """What "module:attribute" holds or, if it is a function, returns: texts, Documents or mappings."""
-        return cls(name or str(address).replace(":", "."), "records", records_at(address))
+        return cls(name or str(address).replace(":", "."), "records", read_records(address))
 
     @classmethod
     def of_kind(cls, kind: str, *arguments: Any, **options: Any) -> CorpusSource:

@@ -23,7 +23,7 @@ ALWAYS_IGNORED = (".git/", ".hg/", ".svn/", "__pycache__/", "node_modules/", ".v
 _HEADING = re.compile(r"^#[ \t]+(\S.*)$", re.MULTILINE)
 
 
-def documents_in_folder(
+def read_folder(
     root: Path, pattern: str | None = None, exclude: str | None = None, reader: str = "files"
 ) -> Callable[[Stamps], Iterator[Document | Problem | Stamp]]:
     """A reader of the files under a folder, or of one file.

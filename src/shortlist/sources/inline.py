@@ -54,7 +54,7 @@ def _from_fields(id: str, title: str, fields: Mapping[str, Any]) -> Document | P
         return Problem(str(fields.get("id", id)), reason)
 
 
-def records_at(address: str) -> Callable[[], Iterator[Document | Problem]]:
+def read_records(address: str) -> Callable[[], Iterator[Document | Problem]]:
     """A reader of the texts, Documents or mappings at "module:attribute", or that a function there returns."""
     module, colon, attribute = str(address).partition(":")
     if not (module and colon and attribute):

@@ -18,7 +18,7 @@ _MODULE = re.compile(r"^([A-Za-z_]\w*)(?:/__init__\.py|\.py|(?:\.[\w-]+)*\.(?:so
 _SEPARATORS = re.compile(r"[-_.]+")
 
 
-def packages_in(folders: Sequence[Path] = ()) -> Iterator[Document | Problem]:
+def read_packages(folders: Sequence[Path] = ()) -> Iterator[Document | Problem]:
     """The distributions on the module search path, or in the given folders; of one name the first, as in an import."""
     from importlib.metadata import distributions  # noqa: PLC0415  # only where packages are read
 

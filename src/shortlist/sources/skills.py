@@ -11,7 +11,7 @@ from typing import Any
 
 from shortlist.documents import Document, Problem, Stamp, Stamps
 from shortlist.errors import SourceError
-from shortlist.sources.folder import documents_in_folder
+from shortlist.sources.folder import read_folder
 from shortlist.sources.projects import project_folders
 from shortlist.sources.structured import in_a_line
 
@@ -30,7 +30,7 @@ def usual_roots() -> list[Path]:
     return list(dict.fromkeys(place.resolve() for place in places if place.is_dir()))
 
 
-def skills_in(roots: Sequence[Path]) -> Iterator[Document | Problem]:
+def read_skills(roots: Sequence[Path]) -> Iterator[Document | Problem]:
     """The skills under the given folders, or in the usual places. Skills of one name get distinct ids."""
     for root in roots:
         if not root.is_dir():
@@ -88,15 +88,15 @@ def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
     return header, text[found.end() :]
 
 
-def reports_in_folder(root: Path) -> Callable[[Stamps], Iterator[Document | Problem | Stamp]]:
-    """A reader of the Markdown files under a folder, as `documents_in_folder`, with what their front matter and their
+def read_reports(root: Path) -> Callable[[Stamps], Iterator[Document | Problem | Stamp]]:
+    """A reader of the Markdown files under a folder, as `read_folder`, with what their front matter and their
     names say of them as metadata."""
-    read = documents_in_folder(root, REPORTS, reader="reports")
+    read_files = read_folder(root, REPORTS, reader="reports")
 
-    def read_reports(known: Stamps) -> Iterator[Document | Problem | Stamp]:
-        return (_report(item) if isinstance(item, Document) else item for item in read(known))
+    def read(known: Stamps) -> Iterator[Document | Problem | Stamp]:
+        return (_report(item) if isinstance(item, Document) else item for item in read_files(known))
 
-    return read_reports
+    return read
 
 
 def _report(file: Document) -> Document:

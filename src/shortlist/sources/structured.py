@@ -54,7 +54,7 @@ def in_a_line(error: Exception) -> str:
     return f"{said} (line {mark.line + 1}, column {mark.column + 1})"
 
 
-def as_written(text: str, keys: Sequence[str]) -> list[str]:
+def split_entries(text: str, keys: Sequence[str]) -> list[str]:
     """The entries of the list that lies under these keys of a valid JSON text, each to the letter."""
     at = _skip_space(text, 0)
     for key in keys:

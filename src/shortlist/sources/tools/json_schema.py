@@ -15,7 +15,7 @@ LONGEST_CHOICE = 40
 MOST_REFERENCES = 200  # of one schema; those that point at many others would grow without end
 
 
-def in_words(description: str, *schemas: Any) -> str:
+def describe_schema(description: str, *schemas: Any) -> str:
     """The description, then a line for each parameter: its name, what is said of it, and what it may be."""
     lines = itertools.chain.from_iterable(_describe(schema, schema, "", set(), DEEPEST) for schema in schemas)
     parameters = "\n".join(dict.fromkeys(itertools.islice(lines, MOST_LINES)))

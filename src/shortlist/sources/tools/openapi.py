@@ -9,7 +9,7 @@ from typing import Any
 from shortlist.documents import Document, Problem
 from shortlist.errors import SourceError
 from shortlist.sources.structured import load, to_json
-from shortlist.sources.tools.json_schema import Resolver, find_reference, in_words
+from shortlist.sources.tools.json_schema import Resolver, describe_schema, find_reference
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 
@@ -18,15 +18,15 @@ def is_openapi(data: Any) -> bool:
     return isinstance(data, Mapping) and bool({"openapi", "swagger"} & data.keys())
 
 
-def operations_in_file(path: Path) -> Iterator[Document | Problem]:
+def read_openapi(path: Path) -> Iterator[Document | Problem]:
     """The operations of an OpenAPI 3 document in JSON or YAML."""
     data, _ = load(path)
     if not is_openapi(data):
         raise SourceError(f"{path} is no OpenAPI document: it has no 'openapi' at its top.")
-    yield from operations_of(data, path)
+    yield from read_operations(data, path)
 
 
-def operations_of(data: Mapping[str, Any], path: Path) -> Iterator[Document | Problem]:
+def read_operations(data: Mapping[str, Any], path: Path) -> Iterator[Document | Problem]:
     """Each operation, in the order of the document; one that is broken is a Problem that names it."""
     if "swagger" in data:
         advice = "convert it to OpenAPI 3 first, for example with swagger2openapi"
@@ -75,7 +75,7 @@ def _operation(
     return Document(
         name if name and name not in taken else call,
         name or summary or call,
-        in_words("\n\n".join(dict.fromkeys(filter(None, texts))), _as_schema(parameters), _body_schema(body)),
+        describe_schema("\n\n".join(dict.fromkeys(filter(None, texts))), _as_schema(parameters), _body_schema(body)),
         [*tags, route],
         {key: value for key, value in metadata.items() if value},
         kind="tool",

@@ -9,9 +9,9 @@ from typing import Any
 from shortlist.documents import Document, Problem
 from shortlist.errors import SourceError
 from shortlist.sources.folder import walk
-from shortlist.sources.structured import SUFFIXES, as_written, load, to_json
-from shortlist.sources.tools.json_schema import in_words
-from shortlist.sources.tools.openapi import is_openapi, operations_of
+from shortlist.sources.structured import SUFFIXES, load, split_entries, to_json
+from shortlist.sources.tools.json_schema import describe_schema
+from shortlist.sources.tools.openapi import is_openapi, read_operations
 
 # The keys of the list of tools in a file: a bare list, our catalogs, requests to a model, answers of an MCP server.
 LISTS: tuple[tuple[str, ...], ...] = ((), ("documents",), ("tools",), ("functions",), ("result", "tools"))
@@ -28,20 +28,20 @@ def tools_in_catalog(path: Path, encoding: str = "utf-8") -> Iterator[Document |
         yield _catalog_tool(entry, f"entry {number} of {path.name}")
 
 
-def tools_in(place: Path) -> Iterator[Document | Problem]:
+def read_tools(place: Path) -> Iterator[Document | Problem]:
     """The tools of a file, or of all JSON and YAML files in a folder; a file without tools is a Problem there."""
     if not place.is_dir():
-        yield from tools_in_file(place)
+        yield from read_tool_file(place)
         return
     for path in walk(place):
         if path.suffix.lower() in SUFFIXES:
             try:
-                yield from tools_in_file(path)
+                yield from read_tool_file(path)
             except SourceError as error:
                 yield Problem(path.relative_to(place).as_posix(), str(error), str(path.resolve()))
 
 
-def tools_in_file(path: Path) -> Iterator[Document | Problem]:
+def read_tool_file(path: Path) -> Iterator[Document | Problem]:
     """The tools of a catalog, a list of schemas, an OpenAPI document or a single tool, detected by content.
 
     The payload of a tool is its text in a JSON file, to the letter; YAML is written as JSON.
@@ -49,7 +49,7 @@ def tools_in_file(path: Path) -> Iterator[Document | Problem]:
     data, text = load(path)
     source = str(path.resolve())
     if is_openapi(data):
-        yield from operations_of(data, path)
+        yield from read_operations(data, path)
         return
     for keys in LISTS:
         entries = data
@@ -65,7 +65,7 @@ def tools_in_file(path: Path) -> Iterator[Document | Problem]:
             )
         yield tool_of(data, path.name, text and text.strip(), source)
         return
-    texts = as_written(text, keys) if text else [None] * len(entries)
+    texts = split_entries(text, keys) if text else [None] * len(entries)
     for number, (entry, written) in enumerate(zip(entries, texts, strict=True), 1):
         yield tool_of(entry, f"entry {number} of {path.name}", written, source, f"tool={number}")
 
@@ -122,7 +122,7 @@ def _content(tool: Mapping[str, Any]) -> str:
     schema: Any = next((tool[key] for key in SCHEMAS if tool.get(key) is not None), {})
     if not isinstance(schema, Mapping):
         raise TypeError(f"the schema of its parameters must be a mapping, not {type(schema).__name__}")
-    return in_words(description, schema)
+    return describe_schema(description, schema)
 
 
 def _catalog_tool(entry: Any, where: str, source: str = "", locator: str = "whole") -> Document | Problem:
@@ -131,7 +131,7 @@ def _catalog_tool(entry: Any, where: str, source: str = "", locator: str = "whol
     missing = [key for key in ("id", "title", "content") if not isinstance(entry.get(key), str)]
     if missing:
         return Problem(str(entry.get("id") or where), f"In {where}, {', '.join(missing)} must be a string.", source)
-    fields = (entry.get(key) for key in ("id", "title", "content", "keywords", "metadata"))
+    fields: list[Any] = [entry.get(key) for key in ("id", "title", "content", "keywords", "metadata")]
     return Document(*fields, kind="tool", source=source, locator=locator)
 
 
@@ -145,7 +145,7 @@ def _function_tool(function: Callable[..., Any], where: str, taken: set[str]) ->
         return Document(
             found.address if found.name in taken else found.name,
             found.name,
-            in_words(found.description, found.parameters),
+            describe_schema(found.description, found.parameters),
             kind="tool",
             source=found.address,
             payload=to_json(schema),
