@@ -19,8 +19,7 @@ import pydantic
 import pytest
 
 from shortlist import CorpusSource, Document, InputError, Problem, build, search
-from shortlist.sources.tools.docstrings import read_docstring
-from shortlist.sources.tools.functions import describe_function
+from shortlist.sources.tools.functions import describe_function, read_docstring
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -94,32 +93,34 @@ def schema_of(hint: Any) -> dict[str, Any]:
         (int | None, {"type": ["integer", "null"]}),
         (list[int] | None, {"anyOf": [{"type": "array", "items": {"type": "integer"}}, {"type": "null"}]}),
         (Literal["a", "b"], {"enum": ["a", "b"], "type": "string"}),
-        (Literal["a", 1, None], {"enum": ["a", 1, None], "type": ["string", "integer", "null"]}),
+        (Literal["a", 1, None], {"enum": ["a", 1, None]}),
         (Colour, {"enum": ["red", "blue"], "type": "string"}),
         (Level, {"enum": [1, 2], "type": "integer"}),
-        (list, {"type": "array"}),
+        (list, {"type": "array", "items": {}}),
         (list[str], {"type": "array", "items": {"type": "string"}}),
         (typing.List[str], {"type": "array", "items": {"type": "string"}}),  # noqa: UP006
         (Sequence[int], {"type": "array", "items": {"type": "integer"}}),
         (Iterable[int], {"type": "array", "items": {"type": "integer"}}),
-        (set[int], {"type": "array", "items": {"type": "integer"}}),
+        (set[int], {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}),
         (tuple[int, ...], {"type": "array", "items": {"type": "integer"}}),
-        (tuple[int, str], {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}]}),
-        (dict, {"type": "object"}),
+        (tuple[int, str], {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}],
+                           "minItems": 2, "maxItems": 2}),
+        (dict, {"type": "object", "additionalProperties": True}),
         (dict[str, int], {"type": "object", "additionalProperties": {"type": "integer"}}),
-        (Mapping[str, Any], {"type": "object"}),
+        (Mapping[str, Any], {"type": "object", "additionalProperties": True}),
         (Callable[[int], str], {}),
         (UserId, {"type": "string"}),
         (Annotated[int, "How many"], {"type": "integer", "description": "How many"}),
         (Annotated[int, {"no": "text"}], {"type": "integer"}),
         (type("Name", (str,), {}), {"type": "string"}),
-        (Annotated[int, pydantic.Field(description="How many", ge=1)], {"type": "integer", "description": "How many"}),
+        (Annotated[int, pydantic.Field(description="How many", ge=1)],
+         {"type": "integer", "description": "How many", "minimum": 1}),
         (Size, {"type": "object", "properties": {"width": {"type": "integer"}, "height": {"type": "integer"}},
                 "required": ["width"]}),
-        (Address, {"type": "object", "properties": {
-            "street": {"type": "string", "description": "With the number."},
-            "zip": {"type": "integer"},
-            "other": {"type": ["object", "null"]}}, "required": ["street"]}),
+        (list[Size], {"type": "array", "items": {"type": "object", "required": ["width"], "properties": {
+            "width": {"type": "integer"}, "height": {"type": "integer"}}}}),
+        (Size | None, {"anyOf": [{"type": "object", "required": ["width"], "properties": {
+            "width": {"type": "integer"}, "height": {"type": "integer"}}}, {"type": "null"}]}),
     ],
     ids=str,
 )  # fmt: skip
@@ -127,10 +128,25 @@ def test_a_hint_becomes_a_schema(hint: Any, schema: dict[str, Any]) -> None:
     assert schema_of(hint) == schema
 
 
-def test_a_pydantic_model_brings_its_own_schema_and_its_definitions_to_the_top() -> None:
-    schema = schema_of(Line)
-    assert schema["properties"]["ends"]["items"] == {"$ref": "#/$defs/Point"}
-    assert schema["$defs"]["Point"]["properties"]["x"]["description"] == "To the right"
+def test_a_dataclass_brings_its_docstring_and_what_contains_itself_stays_a_reference() -> None:
+    schema = schema_of(Address)
+    definition = schema.pop("$defs")["Address"]
+    assert schema == definition
+    assert (schema["type"], schema["description"], schema["required"]) == ("object", "A place.", ["street"])
+    assert schema["properties"] == {
+        "street": {"type": "string", "description": "With the number."},
+        "zip": {"type": "integer", "default": 0},
+        "other": {"anyOf": [{"$ref": "#/$defs/Address"}, {"type": "null"}], "default": None},
+    }
+
+
+def test_a_pydantic_model_brings_its_own_schema() -> None:
+    point = {"type": "object", "properties": {"x": {"type": "integer", "description": "To the right"}}}
+    assert schema_of(Line) == {
+        "type": "object",
+        "properties": {"ends": {"type": "array", "items": {**point, "required": ["x"]}}},
+        "required": ["ends"],
+    }
 
 
 GOOGLE = """Book a table.
@@ -188,13 +204,13 @@ def test_docstrings_of_three_styles_say_the_same(docstring: str) -> None:
         (None, ("", {})),
         ("", ("", {})),
         ("One line.", ("One line.", {})),
-        ("Args:", ("", {})),
-        ("Text.\n\nArgs:\n", ("Text.", {})),
-        ("Text.\n\nArgs:\n    no entry here\n", ("Text.", {})),
-        ("Text.\n\nParameters\n----------", ("Text.", {})),
+        ("Args:", ("Args:", {})),
+        ("Text.\n\nArgs:\n", ("Text.\n\nArgs:", {})),
+        ("Text.\n\nArgs:\n    no entry here\n", ("Text.\n\nArgs:\n    no entry here", {})),
+        ("Text.\n\nParameters\n----------", ("Text.\n\nParameters\n----------", {})),
         ("Parameters of the model are kept.", ("Parameters of the model are kept.", {})),
         ("Parameters\nwithout a rule", ("Parameters\nwithout a rule", {})),
-        ("Text.\n\n:param:", ("Text.", {})),
+        ("Text.\n\n:param:", ("Text.\n\n:param:", {})),
         ("Text.\n\nArgs:\n  a (dict[str, (int)]): A.\n\n  b:\n    B.\n", ("Text.", {"a": "A.", "b": "B."})),
     ],
     ids=repr,
@@ -231,17 +247,13 @@ def test_a_function_becomes_a_tool() -> None:
         },
         "required": ["place"],
     }
-    schema = {"name": "book", "description": "Book a table.", "parameters": parameters}
-    assert list(CorpusSource.from_functions([book])) == [
-        Document(
-            "book",
-            "book",
-            "Book a table.\n\nplace: Name of the restaurant.\nguests: How many come.\nseat (inside, outside)\nprice",
-            kind="tool",
-            source=f"{__name__}:book",
-            payload=json.dumps(schema),
-        )
-    ]
+    (tool,) = CorpusSource.from_functions([book])
+    assert isinstance(tool, Document)
+    assert (tool.id, tool.title, tool.kind, tool.source) == ("book", "book", "tool", f"{__name__}:book")
+    assert tool.content == (
+        "Book a table.\n\nplace: Name of the restaurant.\nguests: How many come.\nseat (inside, outside)\nprice"
+    )
+    assert json.loads(tool.payload or "") == {"name": "book", "description": "Book a table.", "parameters": parameters}
 
 
 class Desk:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -118,10 +117,8 @@ def test_many_packages_are_as_they_were(tmp_path: Path) -> None:
     assert [found[number] for number in (0, 9, -1)] == ["p00", "p09", "p11"]
 
 
-def test_the_packages_of_this_environment_are_found_and_quickly() -> None:
-    started = time.process_time()
+def test_the_packages_of_this_environment_are_found() -> None:
     found = {item.id: item for item in CorpusSource.from_packages()}
-    assert time.process_time() - started < 0.02 * len(found) + 1
     assert not [item for item in found.values() if isinstance(item, Problem)]
     numpy, pyyaml = found["numpy"], found["pyyaml"]
     assert isinstance(numpy, Document)

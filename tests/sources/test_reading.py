@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shortlist.sources.decoding import decode, encoding_of, is_binary
+from shortlist.sources.decoding import decode, is_binary, open_text
 
 POLISH = "Zażółć gęślą jaźń i wszystkie inne słowa po polsku"
 RUSSIAN = "Привет, мир. Это русский текст."
@@ -43,7 +43,8 @@ def test_text_is_read_whatever_its_encoding(tmp_path: Path, text: str, encoding:
     assert decode(data) == text
     file = tmp_path / "a.txt"
     file.write_bytes(data)
-    assert data.decode(encoding_of(file)) == text
+    with open_text(file, newline="") as lines:
+        assert lines.read() == text
 
 
 @pytest.mark.parametrize("order", ["le", "be"])
@@ -70,7 +71,8 @@ def test_a_declared_encoding_is_believed_unless_the_bytes_are_utf8_or_it_is_unkn
 def test_one_old_character_far_into_a_large_file_decides(tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
     file.write_bytes(b"plain,text\n" * 200_000 + b"Se\xf1or,x\n" + b"plain,text\n" * 10)
-    assert "Señor" in file.read_text(encoding_of(file))
+    with open_text(file) as lines:
+        assert "Señor" in lines.read()
     assert "Señor" in decode(file.read_bytes())
 
 

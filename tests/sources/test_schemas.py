@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from shortlist import Changes, CorpusSource, Document, InputError, Problem, SourceError, build, disclose, search
-from shortlist.sources.tools.json_schema import find_reference, in_words
+from shortlist.sources.tools.json_schema import describe_schema, find_reference
 
 PARAMETERS: dict[str, Any] = {
     "type": "object",
@@ -172,7 +172,7 @@ def test_inner_objects_lists_alternatives_and_references_are_put_into_words() ->
             "Level": {"enum": ["low", "high", None], "description": "How loud"},
         },
     }  # fmt: skip
-    assert in_words("Sends.", schema) == (
+    assert describe_schema("Sends.", schema) == (
         "Sends.\n\nto: Receivers\nto.mail: Address\nto.boss\nwhen: A day\nlevel: How loud (low, high)\nplain"
     )
 
@@ -180,14 +180,14 @@ def test_inner_objects_lists_alternatives_and_references_are_put_into_words() ->
 def test_a_schema_that_is_odd_says_nothing_and_one_without_end_ends() -> None:
     odd: Any
     for odd in (None, 5, [], {"properties": []}, {"properties": None}, {"$ref": 5}, {"$ref": "#"}, {"anyOf": {}}):
-        assert in_words(" Text. ", odd) == "Text."
+        assert describe_schema(" Text. ", odd) == "Text."
     loop: dict[str, Any] = {"properties": {}}
     loop["properties"] |= {f"p{number}": loop for number in range(100)}
-    assert in_words("", loop).count("\n") == 63
+    assert describe_schema("", loop).count("\n") == 63
 
 
 def test_long_lists_of_choices_are_cut() -> None:
-    words = in_words("", {"properties": {"n": {"enum": [*range(100)]}, "m": {"enum": ["x" * 41, "y"]}}})
+    words = describe_schema("", {"properties": {"n": {"enum": [*range(100)]}, "m": {"enum": ["x" * 41, "y"]}}})
     assert words == "n (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)\nm (y)"
 
 

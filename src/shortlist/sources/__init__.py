@@ -1,4 +1,4 @@
-"""Where do documents come from? `CorpusSource` names a place; its documents are read anew whenever it is iterated."""
+"""Sources of documents. A `CorpusSource` names a place, which is read again each time it is iterated."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 
 from shortlist.documents import Document, Problem, Stamp, Stamps
 from shortlist.errors import InputError
-from shortlist.sources.folder import documents_in_folder, without_stamps
-from shortlist.sources.inline import documents_of
+from shortlist.sources.folder import read_folder
+from shortlist.sources.inline import documents_of, read_records
 from shortlist.sources.mcp_servers.mcp_client import TIMEOUT, read_servers, servers_at
-from shortlist.sources.packages import packages_in
+from shortlist.sources.packages import read_packages
 from shortlist.sources.projects import folder_name
-from shortlist.sources.python_objects import records_at
-from shortlist.sources.reports import reports_in_folder
-from shortlist.sources.skills import skills_in
-from shortlist.sources.tools.openapi import operations_in_file
-from shortlist.sources.tools.tool_catalogs import functions_of, tools_in, tools_in_catalog, tools_of
+from shortlist.sources.skills import read_reports, read_skills
+from shortlist.sources.tools.openapi import read_openapi
+from shortlist.sources.tools.tool_catalogs import read_tools, tools_in_catalog, tools_of
 
 __all__ = ["OF_TOOLS", "SOURCES", "CorpusSource", "documents_of"]
 
+ReadSince = Callable[[Stamps], Iterable[Document | Problem | Stamp]]
+
 OF_TOOLS = frozenset({"catalog", "tools", "functions", "openapi", "mcp"})
-"""The kinds of source that hold tools."""
+"""The kinds of source that contain tools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +33,18 @@ class CorpusSource:
     name: str
     kind: str
     read: Callable[[], Iterable[Document | Problem]]
-    read_since: Callable[[Stamps], Iterable[Document | Problem | Stamp]] | None = None
+    read_since: ReadSince | None = None
 
     def __iter__(self) -> Iterator[Document | Problem]:
         return iter(self.read())
 
     @property
     def scope(self) -> dict[str, Document]:
-        """What the source has now, by id; what cannot be read is left out."""
+        """The documents of the source by id, without what cannot be read."""
         return {item.id: item for item in self if isinstance(item, Document)}
 
     def since(self, known: Stamps) -> Iterable[Document | Problem | Stamp]:
-        """As iterating, but what is unchanged since these stamps is left out where the source can tell."""
+        """As iterating, but without what is unchanged since these stamps, where the source can tell."""
         return self.read_since(known) if self.read_since else self.read()
 
     @classmethod
@@ -59,31 +59,33 @@ class CorpusSource:
         """Texts, Documents or {"text", ...metadata}; what has no id is numbered."""
         if isinstance(texts, str) or not isinstance(texts, Iterable):
             raise InputError(f"from_list takes a list of texts, not {texts!r}.")
-        kept = texts if isinstance(texts, list | tuple) else list(texts)
-        return cls(name, "list", lambda: documents_of(kept))
+        items = texts if isinstance(texts, list | tuple) else list(texts)
+        return cls(name, "list", lambda: documents_of(items))
 
     @classmethod
     def from_files(
         cls, root: str | Path, pattern: str | None = None, exclude: str | None = None, name: str | None = None
     ) -> CorpusSource:
-        """The files under a folder, or one file: text, Markdown and source code a document each, PDF a document a page,
-        CSV, JSON and XLSX a document a row, DOCX, HTML. `pattern` and `exclude` are regular expressions on the path
+        """The files under a folder, or one file: a document for each file of text, Markdown, code, DOCX or HTML, each
+        page of a PDF, and each row of CSV, JSON or XLSX. `pattern` and `exclude` are regular expressions on the path
         below the folder. What .gitignore files name is left out."""
         folder = Path(root).expanduser()
-        read = documents_in_folder(folder, pattern, exclude)
-        return cls(name or folder_name(folder), "files", lambda: without_stamps(read), read)
+        return cls._of_folder(name or folder_name(folder), "files", read_folder(folder, pattern, exclude))
 
     @classmethod
     def from_md_reports(cls, root: str | Path = ".", name: str | None = None) -> CorpusSource:
         """The Markdown files under a folder, titled by their first heading, with front matter and date as metadata."""
         folder = Path(root).expanduser()
-        read = reports_in_folder(folder)
-        return cls(name or folder_name(folder), "md_reports", lambda: without_stamps(read), read)
+        return cls._of_folder(name or folder_name(folder), "md_reports", read_reports(folder))
+
+    @classmethod
+    def _of_folder(cls, name: str, kind: str, read: ReadSince) -> CorpusSource:
+        return cls(name, kind, lambda: (item for item in read({}) if not isinstance(item, Stamp)), read)
 
     @classmethod
     def from_skills(cls, *roots: str | Path, name: str = "skills") -> CorpusSource:
         """SKILL.md folders under the given roots or, without any, in the usual places of project and user."""
-        return cls(name, "skills", lambda: skills_in([Path(root).expanduser() for root in roots]))
+        return cls(name, "skills", lambda: read_skills([Path(root).expanduser() for root in roots]))
 
     @classmethod
     def from_catalog(cls, path: str | Path, name: str | None = None) -> CorpusSource:
@@ -94,46 +96,51 @@ class CorpusSource:
     @classmethod
     def from_tools(cls, tools: str | Path | Iterable[Any], name: str | None = None) -> CorpusSource:
         """The tools of a file (a catalog, schemas for OpenAI, Anthropic or MCP, an OpenAPI document), of a folder of
-        such files, or of a list of Python functions and schemas. What a place holds is told by its content."""
+        such files, or of a list of Python functions and schemas. The format is detected from the content."""
         if isinstance(tools, str | Path):
             place = Path(tools).expanduser()
-            return cls(name or (folder_name(place) if place.is_dir() else place.stem), "tools", lambda: tools_in(place))
+            return cls(
+                name or (folder_name(place) if place.is_dir() else place.stem), "tools", lambda: read_tools(place)
+            )
         if isinstance(tools, Mapping) or not isinstance(tools, Iterable):
             raise InputError(f"from_tools takes a file, a folder or a list of tools, not {tools!r}.")
-        kept = list(tools)
-        return cls(name or "tools", "tools", lambda: tools_of(kept))
+        items = list(tools)
+        return cls(name or "tools", "tools", lambda: tools_of(items))
 
     @classmethod
     def from_functions(cls, functions: Iterable[Callable[..., Any]], name: str = "functions") -> CorpusSource:
         """Python functions as tools: signature, hints and docstring become the schema."""
-        kept = functions_of(functions)
-        return cls(name, "functions", lambda: tools_of(kept))
+        if callable(functions) or not isinstance(functions, Iterable):
+            raise InputError(f"from_functions takes a list of functions, not {functions!r}.")
+        items = list(functions)
+        for item in items:
+            if not callable(item):
+                raise InputError(f"from_functions takes functions, and {item!r} cannot be called.")
+        return cls(name, "functions", lambda: tools_of(items))
 
     @classmethod
     def from_openapi(cls, path: str | Path, name: str | None = None) -> CorpusSource:
         """The operations of an OpenAPI 3 document in JSON or YAML."""
         file = Path(path).expanduser()
-        return cls(name or file.stem, "openapi", lambda: operations_in_file(file))
+        return cls(name or file.stem, "openapi", lambda: read_openapi(file))
 
     @classmethod
     def from_mcp(cls, *place: Any, name: str | None = None, timeout: float = TIMEOUT) -> CorpusSource:
         """Tools, prompts and resources of live MCP servers: those of a configuration (a file or a mapping), the one at
         an address, the one that a command runs or, without an argument, those in the usual files of project and user.
-
-        Commands are run, and ended when they have answered. A server has `timeout` seconds.
-        """
+        Commands are run, and ended when they have answered. A server has `timeout` seconds."""
         name, servers = servers_at(*place, name=name)
         return cls(name, "mcp", lambda: read_servers(servers(), timeout))
 
     @classmethod
     def from_packages(cls, *folders: str | Path, name: str = "packages") -> CorpusSource:
         """The Python distributions that are installed in this environment, or in the given folders."""
-        return cls(name, "packages", lambda: packages_in([Path(folder).expanduser() for folder in folders]))
+        return cls(name, "packages", lambda: read_packages([Path(folder).expanduser() for folder in folders]))
 
     @classmethod
     def from_records(cls, address: str, name: str | None = None) -> CorpusSource:
         """What "module:attribute" holds or, if it is a function, returns: texts, Documents or mappings."""
-        return cls(name or str(address).replace(":", "."), "records", records_at(address))
+        return cls(name or str(address).replace(":", "."), "records", read_records(address))
 
     @classmethod
     def of_kind(cls, kind: str, *arguments: Any, **options: Any) -> CorpusSource:
@@ -143,16 +150,6 @@ class CorpusSource:
 
 
 SOURCES: dict[str, Callable[..., CorpusSource]] = {
-    "mapping": CorpusSource.from_mapping,
-    "list": CorpusSource.from_list,
-    "files": CorpusSource.from_files,
-    "md_reports": CorpusSource.from_md_reports,
-    "skills": CorpusSource.from_skills,
-    "catalog": CorpusSource.from_catalog,
-    "tools": CorpusSource.from_tools,
-    "functions": CorpusSource.from_functions,
-    "openapi": CorpusSource.from_openapi,
-    "mcp": CorpusSource.from_mcp,
-    "packages": CorpusSource.from_packages,
-    "records": CorpusSource.from_records,
+    name.removeprefix("from_"): getattr(CorpusSource, name) for name in vars(CorpusSource) if name.startswith("from_")
 }
+"""The constructors by kind of source."""

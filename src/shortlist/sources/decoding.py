@@ -1,4 +1,4 @@
-"""How do the bytes of a file become text, whatever its encoding, and never more of them than memory can hold?"""
+"""Bytes of a file as text in any encoding, with limits on size."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import importlib
 import re
 import zipfile
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from shortlist.documents import Document
 from shortlist.errors import MissingExtra, SourceError
@@ -19,13 +19,11 @@ _CHUNK = 1 << 20
 _SAMPLE = 1 << 16
 _HEAD = 8192
 
-_BYTE_ORDER_MARKS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
+_BYTE_ORDER_MARKS: dict[str, tuple[bytes, ...]] = {
+    "utf-8-sig": (codecs.BOM_UTF8,),
+    "utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
+    "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
+}
 _WESTERN = "cp1252"
 _LATIN = (_WESTERN, "cp1250")
 _LEGACY = [
@@ -35,9 +33,7 @@ _LEGACY = [
 _FOREIGN = re.compile(r"[^\x00-\x7f\ufffd]")
 _LETTERS = re.compile(rb"[A-Za-z\x80-\xff]")
 _HIGH = re.compile(rb"[\x80-\xff]")
-
-# Western texts have few letters outside ASCII; a text that has more than this is in another script.
-_WESTERN_SHARE = 0.3
+_WESTERN_SHARE = 0.3  # of letters outside ASCII; a text that has more is in another script
 
 
 class File(NamedTuple):
@@ -68,13 +64,12 @@ def optional(module: str, package: str, purpose: str) -> Any:
         raise MissingExtra(package, "documents", purpose) from error
 
 
-def read_bytes(path: Path, limit: int | None = None) -> bytes:
+def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:
     check_size(path.stat().st_size, limit)
     return path.read_bytes()
 
 
-def check_size(size: int, limit: int | None = None) -> None:
-    limit = limit or MAX_BYTES
+def check_size(size: int, limit: int = MAX_BYTES) -> None:
     if size > limit:
         raise SourceError(f"It is larger than {limit >> 20} MB.")
 
@@ -95,15 +90,19 @@ def decode(data: bytes, declared: str = "") -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        sample = _sample(data, error.start)
+        at = error.start
     try:
         return data.decode(declared)
     except (LookupError, UnicodeError):
-        return data.decode(_guess(sample), errors="replace")
+        return data.decode(_guess(data, at), errors="replace")
 
 
-def encoding_of(path: Path) -> str:
-    """The encoding of a file that may be too large to be held; the first bytes that are no UTF-8 decide."""
+def open_text(path: Path, newline: str | None = None) -> IO[str]:
+    """Open a file that may be too large to hold in memory; the first bytes that are not UTF-8 decide its encoding."""
+    return path.open(encoding=_encoding_of(path), errors="replace", newline=newline)
+
+
+def _encoding_of(path: Path) -> str:
     decoder = codecs.getincrementaldecoder("utf-8")()
     with path.open("rb") as file:
         encoding = _marked(file.read(4))
@@ -114,22 +113,18 @@ def encoding_of(path: Path) -> str:
             try:
                 decoder.decode(chunk)
             except UnicodeDecodeError as error:
-                return _guess(_sample(chunk, error.start))
+                return _guess(chunk, error.start)
     return "utf-8"
 
 
 def _marked(data: bytes) -> str:
-    return next((encoding for mark, encoding in _BYTE_ORDER_MARKS if data.startswith(mark)), "")
+    return next((encoding for encoding, marks in _BYTE_ORDER_MARKS.items() if data.startswith(marks)), "")
 
 
-def _sample(data: bytes, at: int) -> bytes:
-    """The lines around a place, since a cut inside a character would mislead."""
+def _guess(data: bytes, at: int) -> str:
+    """The encoding of text that is not UTF-8 at a place: a damaged UTF-8, else an old encoding, Western if in doubt."""
     sample = data[data.rfind(b"\n", 0, at) + 1 :][:_SAMPLE]
-    return sample[: sample.rfind(b"\n") + 1] or sample
-
-
-def _guess(sample: bytes) -> str:
-    """The encoding of text that is not wholly UTF-8: a damaged UTF-8, else an old encoding, Western if in doubt."""
+    sample = sample[: sample.rfind(b"\n") + 1] or sample  # whole lines, as a cut inside a character would mislead
     text = sample.decode("utf-8", errors="replace")
     if len(_FOREIGN.findall(text)) > text.count("\ufffd"):
         return "utf-8"
@@ -146,7 +141,7 @@ def _guess(sample: bytes) -> str:
     return _WESTERN if _WESTERN in best.could_be_from_charset else str(best.encoding)
 
 
-def check_archive(path: Path) -> None:
+def check_zip(path: Path) -> None:
     """Refuse what is no zip archive, or would fill the memory when unpacked."""
     if not path.stat().st_size:
         raise SourceError("It is empty.")
@@ -154,8 +149,7 @@ def check_archive(path: Path) -> None:
         with zipfile.ZipFile(path) as archive:
             unpacked = sum(member.file_size for member in archive.infolist())
     except zipfile.BadZipFile:
-        raise SourceError(
-            "It is damaged, protected by a password, or not of the format that its name says: it is no zip archive."
-        ) from None
+        reasons = "damaged, protected by a password, or not of the format that its name says"
+        raise SourceError(f"It is {reasons}: it is no zip archive.") from None
     if unpacked > MAX_UNPACKED:
         raise SourceError(f"It holds more than {MAX_UNPACKED >> 20} MB when unpacked.")

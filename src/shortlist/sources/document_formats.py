@@ -1,7 +1,9 @@
-"""Documents out of pages: PDF, a page each; DOCX and HTML, a file each, with their headings marked as in Markdown."""
+"""Documents from PDF, one for each page, and from DOCX and HTML, one for each file, with headings as in Markdown."""
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import logging
 import re
 import threading
@@ -10,7 +12,7 @@ from typing import Any, NamedTuple
 
 from shortlist.documents import Document, Problem
 from shortlist.errors import SourceError
-from shortlist.sources.decoding import File, check_archive, decode, is_binary, optional, read_bytes
+from shortlist.sources.decoding import File, check_zip, decode, is_binary, optional, read_bytes
 
 # PDF
 
@@ -30,7 +32,7 @@ def read_pdf(file: File) -> Iterator[Document | Problem]:
     if not file.path.stat().st_size:
         raise SourceError("It is empty.")
     title, pages = _open_pdf(file)
-    count = said = 0
+    count = read = 0
     images = []
     for count, page in enumerate(pages, 1):
         if page.reason:
@@ -39,14 +41,12 @@ def read_pdf(file: File) -> Iterator[Document | Problem]:
             yield file.part(f"page={count}", page.text, title, "page", page=count)
         elif page.has_image:
             images.append(count)
-        said += bool(page.reason or page.text)
-    if not said:
+        read += bool(page.reason or page.text)
+    if not read:
         raise SourceError(f"None of its {count} pages has a text layer: it may be scanned. Run OCR on it first.")
     if images:
-        numbers = ", ".join(map(str, images))
-        yield Problem(
-            f"{file.id}#page={images[0]}", f"These pages hold images but no text layer: {numbers}. Run OCR on it first."
-        )
+        reason = f"These pages hold images but no text layer: {', '.join(map(str, images))}. Run OCR on it first."
+        yield Problem(f"{file.id}#page={images[0]}", reason)
 
 
 def _open_pdf(file: File) -> tuple[str, Iterator[_Page]]:
@@ -68,25 +68,16 @@ def _pages_by_pdfium(pdfium: Any, pdf: Any) -> Iterator[_Page]:
     try:
         for at in range(len(pdf)):
             with _PDFIUM:
-                page = _page_by_pdfium(pdfium, pdf, at)
-            yield page
+                try:
+                    with contextlib.closing(pdf.get_page(at)) as page:
+                        text = _tidy(page.get_textpage().get_text_bounded())
+                        found = _Page(text, not text and any(page.get_objects([pdfium.raw.FPDF_PAGEOBJ_IMAGE])))
+                except pdfium.PdfiumError as error:
+                    found = _Page(reason=str(error).rstrip("."))
+            yield found
     finally:
         with _PDFIUM:
             pdf.close()
-
-
-def _page_by_pdfium(pdfium: Any, pdf: Any, at: int) -> _Page:
-    page = None
-    try:
-        page = pdf.get_page(at)
-        text = _tidy(page.get_textpage().get_text_bounded())
-        has_image = not text and any(page.get_objects([pdfium.raw.FPDF_PAGEOBJ_IMAGE]))
-        return _Page(text, has_image)
-    except pdfium.PdfiumError as error:
-        return _Page(reason=str(error).rstrip("."))
-    finally:
-        if page is not None:
-            page.close()
 
 
 def _pages_by_pypdf(file: File) -> Iterator[_Page]:
@@ -120,12 +111,11 @@ def _tidy(text: str) -> str:
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"  # the same content once more
 _SPACES = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
-_HEADING_STYLE = re.compile(r"heading (\d)", re.IGNORECASE)
 
 
 def read_docx(file: File) -> Iterator[Document | Problem]:
     docx = optional("docx", "python-docx", "Reading DOCX")
-    check_archive(file.path)
+    check_zip(file.path)
     with file.path.open("rb") as data:
         try:
             opened = docx.Document(data)
@@ -142,18 +132,21 @@ def _blocks(parent: Any, styles: dict[str, str]) -> Iterator[str]:
     """Paragraphs, headings and tables in their order, whatever they are wrapped in."""
     for element in parent:
         if element.tag == f"{_W}p":
-            text = _paragraph(element)
-            if text:
+            texts = (
+                _SPACES.get(node.tag, node.text or "")
+                for node in element.iter(f"{_W}t", *_SPACES)
+                if next(node.iterancestors(_FALLBACK), None) is None
+            )
+            if text := "".join(texts).strip():
                 yield _heading_mark(element, styles) + text
         elif element.tag == f"{_W}tbl":
-            rows = (_cells(row, styles) for row in _own(element, f"{_W}tr"))
+            rows = (
+                [" ".join("\n".join(_blocks(cell, styles)).split()) for cell in _own(row, f"{_W}tc")]
+                for row in _own(element, f"{_W}tr")
+            )
             yield "\n".join(" | ".join(row).rstrip() for row in rows if any(row))
         elif element.tag != _FALLBACK:
             yield from _blocks(element, styles)
-
-
-def _cells(row: Any, styles: dict[str, str]) -> list[str]:
-    return [" ".join("\n".join(_blocks(cell, styles)).split()) for cell in _own(row, f"{_W}tc")]
 
 
 def _own(element: Any, tag: str) -> list[Any]:
@@ -161,21 +154,11 @@ def _own(element: Any, tag: str) -> list[Any]:
     return [found for found in element.iter(tag) if next(found.iterancestors(element.tag)) is element]
 
 
-def _paragraph(element: Any) -> str:
-    parts = []
-    for node in element.iter(f"{_W}t", *_SPACES):
-        if not any(True for _ in node.iterancestors(_FALLBACK)):
-            parts.append(node.text or "" if node.tag == f"{_W}t" else _SPACES[node.tag])
-    return "".join(parts).strip()
-
-
 def _heading_mark(element: Any, styles: dict[str, str]) -> str:
     style = element.find(f"{_W}pPr/{_W}pStyle")
-    name = styles.get(style.get(f"{_W}val"), "") if style is not None else ""
-    if name.lower() == "title":
-        return "# "
-    level = _HEADING_STYLE.match(name)
-    return "#" * int(level.group(1)) + " " if level else ""
+    name = styles.get(style.get(f"{_W}val"), "").lower() if style is not None else ""
+    level = re.match(r"heading (\d)", name)
+    return "#" * int(level.group(1)) + " " if level else "# " * (name == "title")
 
 
 # HTML
@@ -217,7 +200,8 @@ def read_html(file: File) -> Iterator[Document | Problem]:
     declared = _CHARSET.search(data[:_DECLARED_WITHIN])
     encoding = declared.group(1).decode().lower() if declared else ""
     text = _OPTION.sub(" ", decode(data, "cp1252" if encoding in _LATIN else encoding))
-    if _depth(text) > _DEEPEST:
+    steps = (-1 if closing else 1 for closing, name in _TAG.findall(text) if name.lower() not in _CLOSED_BY_OTHERS)
+    if max(itertools.accumulate(steps, lambda depth, step: max(0, depth + step), initial=0)) > _DEEPEST:
         raise SourceError(f"Its elements are nested more than {_DEEPEST} deep.")
     tree = lexbor.LexborHTMLParser(text)
     title = tree.css_first("head > title") or tree.css_first("h1")
@@ -225,28 +209,18 @@ def read_html(file: File) -> Iterator[Document | Problem]:
     yield file.document(_visible(tree.root), shown or file.path.name, "page")
 
 
-def _depth(text: str) -> int:
-    """How deep elements lie in each other, at most."""
-    depth = deepest = 0
-    for closing, name in _TAG.findall(text):
-        if name.lower() not in _CLOSED_BY_OTHERS:
-            depth = max(0, depth - 1) if closing else depth + 1
-            deepest = max(deepest, depth)
-    return deepest
-
-
 def _visible(root: Any) -> str:
     """What a reader sees: blocks, lines and cells apart from each other, headings and list items marked."""
     parts: list[str] = []
-    joint, mark, preformatted = 0, "", 0
-    for node, entering in _walk(root):
+    joint, mark, preformatted = 0, "", False
+    for node, is_entering in _walk(root):
         tag = node.tag
         if tag != "-text":
             joint = max(joint, _JOINT_AT.get(tag, 0))
             if tag in _MARKS:
-                mark = _MARKS[tag] if entering else ""
+                mark = _MARKS[tag] if is_entering else ""
             if tag == "pre":
-                preformatted += 1 if entering else -1
+                preformatted = is_entering
             continue
         text = node.text_content or ""
         if not preformatted:
@@ -261,25 +235,18 @@ def _visible(root: Any) -> str:
 
 
 def _walk(root: Any) -> Iterator[tuple[Any, bool]]:
-    """Every shown node, once when it is entered and, if it is an element, once when it is left; no recursion."""
-    node, entering = root, True
-    while node is not None:
-        if entering and _is_shown(node):
-            yield node, True
-            if node.first_child is not None:
-                node = node.first_child
-                continue
-        if node.tag != "-text":
-            yield node, False
-        if node.mem_id == root.mem_id:
-            return
-        entering = node.next is not None
-        node = node.next if entering else node.parent
+    """Every shown node when it is entered, and every element when it is left; without recursion."""
+    stack = [(root, True)]
+    while stack:
+        node, is_entering = stack.pop()
+        is_entering = is_entering and _is_shown(node)
+        yield node, is_entering
+        if is_entering and node.tag != "-text":
+            stack += [(node, False), *((child, True) for child in reversed([*node.iter(include_text=True)]))]
 
 
 def _is_shown(node: Any) -> bool:
     if node.tag == "-text":
         return True
-    if node.tag in _NOT_SHOWN or not node.is_element_node:
-        return False
-    return "hidden" not in node.attributes and node.attributes.get("role") != "navigation"
+    is_content = node.is_element_node and node.tag not in _NOT_SHOWN
+    return is_content and "hidden" not in node.attributes and node.attributes.get("role") != "navigation"

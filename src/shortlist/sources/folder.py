@@ -1,22 +1,19 @@
-"""Documents out of folders: which files are there, which have changed, and who reads each."""
+"""Documents from the files of a folder: which files exist, which have changed, and how each is read."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from shortlist.documents import Document, Problem, Stamp, Stamps
 from shortlist.errors import InputError, ShortlistError, SourceError
 from shortlist.sources.decoding import File, decode, is_binary, read_bytes
 from shortlist.sources.document_formats import read_docx, read_html, read_pdf
 from shortlist.sources.tables import read_csv, read_json, read_json_lines, read_workbook
-
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
 
 VERSION = 2  # of the loaders: a change of what they make of a file has every file read again
 SETTLED_NS = 2_000_000_000  # a file may change once more in the tick of the clock in which it was read
@@ -26,10 +23,10 @@ ALWAYS_IGNORED = (".git/", ".hg/", ".svn/", "__pycache__/", "node_modules/", ".v
 _HEADING = re.compile(r"^#[ \t]+(\S.*)$", re.MULTILINE)
 
 
-def documents_in_folder(
+def read_folder(
     root: Path, pattern: str | None = None, exclude: str | None = None, reader: str = "files"
 ) -> Callable[[Stamps], Iterator[Document | Problem | Stamp]]:
-    """A reader of the files under a folder, or of one file, made after a look at the arguments.
+    """A reader of the files under a folder, or of one file.
 
     It takes the stamps of an earlier reading; what has not changed since is not opened, and its stamp stands for it.
     """
@@ -45,12 +42,6 @@ def documents_in_folder(
                 yield from _read_if_changed(File(path, relative, source), known, reader)
 
     return read
-
-
-def without_stamps(
-    read: Callable[[Stamps], Iterator[Document | Problem | Stamp]],
-) -> Iterator[Document | Problem]:
-    return (item for item in read({}) if not isinstance(item, Stamp))
 
 
 def _files(root: Path) -> Iterator[tuple[Path, str]]:
@@ -71,20 +62,21 @@ def count_files(root: Path) -> int:
 
 
 def walk(root: Path) -> Iterator[Path]:
-    """The files under a folder in a stable order, but those that .gitignore files name."""
-    import pathspec  # noqa: PLC0415  # only where folders are read
+    """The files under a folder in a stable order, except those that .gitignore files name."""
+    from pathspec import GitIgnoreSpec  # noqa: PLC0415  # only where folders are read
 
-    def ignores(folder: Path) -> pathspec.GitIgnoreSpec | None:
-        try:
-            return pathspec.GitIgnoreSpec.from_lines((folder / ".gitignore").read_text("utf-8").splitlines())
-        except (OSError, UnicodeDecodeError):
-            return None
+    def is_ignored(path: Path, is_folder: bool, rules: list[tuple[Path, GitIgnoreSpec]]) -> bool:
+        """Whether the nearest .gitignore file that names a path ignores it."""
+        for base, spec in reversed(rules):
+            verdict = spec.check_file(path.relative_to(base).as_posix() + "/" * is_folder).include
+            if verdict is not None:
+                return verdict
+        return False
 
-    always = pathspec.GitIgnoreSpec.from_lines(ALWAYS_IGNORED)
-
-    def descend(folder: Path, rules: list[tuple[Path, pathspec.GitIgnoreSpec]]) -> Iterator[Path]:
-        own = ignores(folder)
-        rules = [*rules, (folder, own)] if own else rules
+    def descend(folder: Path, rules: list[tuple[Path, GitIgnoreSpec]]) -> Iterator[Path]:
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            lines = (folder / ".gitignore").read_text("utf-8").splitlines()
+            rules = [*rules, (folder, GitIgnoreSpec.from_lines(lines))]
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError as error:
@@ -92,30 +84,14 @@ def walk(root: Path) -> Iterator[Path]:
         for entry in entries:
             path = Path(entry.path)
             is_folder = entry.is_dir(follow_symlinks=False)
-            if _ignored(path, is_folder, rules):
+            if is_ignored(path, is_folder, rules):
                 continue
             if is_folder:
                 yield from descend(path, rules)
-            elif _is_file(entry):
+            elif entry.is_file(follow_symlinks=False) or os.path.isfile(path):  # not a link that leads nowhere
                 yield path
 
-    yield from descend(root, [(root, always)])
-
-
-def _ignored(path: Path, is_folder: bool, rules: list[tuple[Path, GitIgnoreSpec]]) -> bool:
-    """What the .gitignore files say, the nearest one that says anything having the last word."""
-    for base, spec in reversed(rules):
-        verdict = spec.check_file(path.relative_to(base).as_posix() + "/" * is_folder).include
-        if verdict is not None:
-            return verdict
-    return False
-
-
-def _is_file(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_file()
-    except OSError:  # a link to itself
-        return False
+    yield from descend(root, [(root, GitIgnoreSpec.from_lines(ALWAYS_IGNORED))])
 
 
 def _read_if_changed(file: File, known: Stamps, reader: str) -> Iterator[Document | Problem | Stamp]:
@@ -138,12 +114,12 @@ def _read_if_changed(file: File, known: Stamps, reader: str) -> Iterator[Documen
         problems += isinstance(item, Problem)
         yield item
     if not problems:
-        settled = now - status.st_mtime_ns > SETTLED_NS
-        yield Stamp(file.id, file.source, value if settled else "", skipped=not documents)
+        is_settled = now - status.st_mtime_ns > SETTLED_NS
+        yield Stamp(file.id, file.source, value if is_settled else "", skipped=not documents)
 
 
 def _read(file: File) -> Iterator[Document | Problem]:
-    """Whatever goes wrong with one file is a Problem, and never the end of the others. Empty documents are left out."""
+    """The documents of a file, without empty ones. Whatever goes wrong is a Problem, so that the others are read."""
     try:
         for item in LOADERS.get(file.path.suffix.lower(), read_plain)(file):
             if not isinstance(item, Document) or item.content.strip():
@@ -154,12 +130,9 @@ def _read(file: File) -> Iterator[Document | Problem]:
 
 def _unreadable(file: File, error: Exception) -> Problem:
     if isinstance(error, ShortlistError):
-        reason = str(error)
-    elif isinstance(error, OSError):
-        reason = f"It cannot be read: {error.strerror or error}."
-    else:
-        reason = f"It cannot be read: {type(error).__name__}: {error}."
-    return Problem(file.id, reason, file.source)
+        return Problem(file.id, str(error), file.source)
+    reason = error.strerror or error if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+    return Problem(file.id, f"It cannot be read: {reason}.", file.source)
 
 
 def read_plain(file: File) -> Iterator[Document | Problem]:
@@ -171,25 +144,16 @@ def read_plain(file: File) -> Iterator[Document | Problem]:
 
 
 def _title(path: Path, text: str) -> str:
-    if path.suffix.lower() in (".md", ".markdown"):
-        heading = _HEADING.search(text)
-        title = heading.group(1).rstrip().rstrip("#").rstrip() if heading else ""
-        if title:
-            return title
-    return path.name
+    heading = _HEADING.search(text) if path.suffix.lower() in (".md", ".markdown") else None
+    return (heading.group(1).rstrip().rstrip("#").rstrip() if heading else "") or path.name
 
 
 LOADERS: dict[str, Callable[[File], Iterator[Document | Problem]]] = {
     ".pdf": read_pdf,
     ".docx": read_docx,
-    ".html": read_html,
-    ".htm": read_html,
-    ".xhtml": read_html,
-    ".csv": read_csv,
-    ".tsv": read_csv,
-    ".jsonl": read_json_lines,
-    ".ndjson": read_json_lines,
+    **dict.fromkeys((".html", ".htm", ".xhtml"), read_html),
+    **dict.fromkeys((".csv", ".tsv"), read_csv),
+    **dict.fromkeys((".jsonl", ".ndjson"), read_json_lines),
     ".json": read_json,
-    ".xlsx": read_workbook,
-    ".xlsm": read_workbook,
+    **dict.fromkeys((".xlsx", ".xlsm"), read_workbook),
 }

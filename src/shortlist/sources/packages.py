@@ -1,4 +1,4 @@
-"""Documents out of packages: the distributions that are installed in this environment."""
+"""Documents from installed Python packages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MODULE = re.compile(r"^([A-Za-z_]\w*)(?:/__init__\.py|\.py|(?:\.[\w-]+)*\.(?:so
 _SEPARATORS = re.compile(r"[-_.]+")
 
 
-def packages_in(folders: Sequence[Path] = ()) -> Iterator[Document | Problem]:
+def read_packages(folders: Sequence[Path] = ()) -> Iterator[Document | Problem]:
     """The distributions on the module search path, or in the given folders; of one name the first, as in an import."""
     from importlib.metadata import distributions  # noqa: PLC0415  # only where packages are read
 
@@ -35,25 +35,26 @@ def _read(distribution: Distribution) -> Document | Problem:
     place = str(getattr(distribution, "_path", ""))  # nothing public says where a distribution lies
     try:
         about = cast("Message", distribution.metadata)
+        known = {key: value.strip() for key, value in about.items() if value.strip() != "UNKNOWN"}
         name = about.get("Name")
         if not name:
             return Problem(Path(place).name, f"{place} has no metadata that name a package; install it again.", place)
-        summary = _known(about.get("Summary"))
         modules = _modules(distribution)
-        readme = _known(about.get("Description"))
-        words = _words(_known(about.get("Keywords")))
-        metadata = {
-            "version": about.get("Version"),
-            "summary": summary,
-            "home_page": _home_page(about.get("Home-page"), about.get_all("Project-URL") or []),
-            "modules": modules,
-        }
-    except (OSError, ValueError, UnicodeError) as error:
+        addresses = [str(address) for address in about.get_all("Project-URL") or []]
+    except (OSError, ValueError) as error:
         return Problem(Path(place).name, f"The metadata in {place} cannot be read: {error}", place)
+    summary, keywords = known.get("Summary", ""), known.get("Keywords", "")
+    words = [word.strip() for word in (keywords.split(",") if "," in keywords else keywords.split()) if word.strip()]
+    metadata = {
+        "version": about.get("Version"),
+        "summary": summary,
+        "home_page": known.get("Home-page") or _home_page(addresses),
+        "modules": modules,
+    }
     return Document(
         _SEPARATORS.sub("-", name).lower(),
         name,
-        f"{summary}\n\n{readme}".strip(),
+        f"{summary}\n\n{known.get('Description', '')}".strip(),
         list(dict.fromkeys([*words, *modules])),
         {key: value for key, value in metadata.items() if value},
         kind="package",
@@ -61,31 +62,18 @@ def _read(distribution: Distribution) -> Document | Problem:
     )
 
 
-def _known(value: str | None) -> str:
-    return "" if value is None or value.strip() == "UNKNOWN" else value.strip()
-
-
-def _words(keywords: str) -> list[str]:
-    """Separated by commas or, where there are none, by spaces."""
-    return [word.strip() for word in (keywords.split(",") if "," in keywords else keywords.split()) if word.strip()]
-
-
 def _modules(distribution: Distribution) -> list[str]:
     """What can be imported, without underscored helpers."""
-    listed = distribution.read_text("top_level.txt")
-    if listed:
+    if listed := distribution.read_text("top_level.txt"):
         names = [Path(line).name for line in listed.split()]
     else:
         names = _MODULE.findall(distribution.read_text("RECORD") or "")
     return sorted({name for name in names if not name.startswith("_")})
 
 
-def _home_page(given: str | None, addresses: list[str]) -> str:
-    """The home page, or what comes nearest to it among the labelled addresses."""
-    if _known(given):
-        return _known(given)
-    labelled = {
-        label.strip().lower(): address.strip() for label, _, address in (one.partition(",") for one in addresses)
-    }
+def _home_page(addresses: list[str]) -> str:
+    """The labelled address that comes nearest to a home page."""
+    pairs = (one.partition(",") for one in addresses)
+    labelled = {label.strip().lower(): address.strip() for label, _, address in pairs}
     wanted = ("homepage", "home", "home page", "source", "repository", "source code", "documentation")
     return next((labelled[label] for label in wanted if label in labelled), next(iter(labelled.values()), ""))

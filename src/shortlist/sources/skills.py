@@ -1,32 +1,36 @@
-"""Documents out of skills: folders with a SKILL.md, whose front matter says what it is for."""
+"""Documents from Markdown with front matter: skills, which are folders with a SKILL.md, and reports."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from shortlist.documents import Document, Problem
+from shortlist.documents import Document, Problem, Stamp, Stamps
 from shortlist.errors import SourceError
+from shortlist.sources.folder import read_folder
 from shortlist.sources.projects import project_folders
 from shortlist.sources.structured import in_a_line
 
 FILE = "SKILL.md"
 USUAL_PLACES = (".claude/skills", ".agents/skills")
 NO_SKILLS = (".git", "node_modules", ".venv", "__pycache__")
+REPORTS = r"(?i)\.(md|markdown)$"
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)?---[ \t]*(?:\n|\Z)", re.DOTALL)
+_DATE = re.compile(r"(?<!\d)(\d{4})[-_]?(0[1-9]|1[0-2])[-_]?(0[1-9]|[12]\d|3[01])(?!\d)")
 
 
 def usual_roots() -> list[Path]:
-    """The folders of project and user that hold skills, those that are there, the nearest first."""
+    """The existing skill folders of project and user, the nearest first."""
     places = [base / place for base in (*project_folders(), Path.home()) for place in USUAL_PLACES]
     return list(dict.fromkeys(place.resolve() for place in places if place.is_dir()))
 
 
-def skills_in(roots: Sequence[Path]) -> Iterator[Document | Problem]:
+def read_skills(roots: Sequence[Path]) -> Iterator[Document | Problem]:
     """The skills under the given folders, or in the usual places. Skills of one name get distinct ids."""
     for root in roots:
         if not root.is_dir():
@@ -34,9 +38,9 @@ def skills_in(roots: Sequence[Path]) -> Iterator[Document | Problem]:
     paths = (path.resolve() for root in roots or usual_roots() for path in sorted(_skill_files(root)))
     taken: set[str] = set()
     for path in dict.fromkeys(paths):
-        found = read_skill(path)
+        found = _read_skill(path)
         if isinstance(found, Document) and found.id in taken:
-            found = read_skill(path, id=f"{found.id}@{path.parent}")
+            found = replace(found, id=f"{found.id}@{path.parent}")
         taken.add(found.id)
         yield found
 
@@ -55,25 +59,17 @@ def _skill_files(root: Path) -> Iterator[Path]:
             yield Path(folder, FILE)
 
 
-def read_skill(path: Path, id: str | None = None) -> Document | Problem:
-    source = str(path.resolve())
-    name = path.parent.resolve().name
+def _read_skill(path: Path) -> Document | Problem:
+    source, name = str(path), path.parent.name
     try:
-        text = path.read_text(encoding="utf-8-sig")
-        header, body = split_front_matter(text)
-    except (OSError, UnicodeDecodeError, ValueError) as error:
-        return Problem(id or name, f"{path} cannot be read: {error}", source)
-    title = str(header.get("name") or name)
-    description = str(header.get("description") or "").strip()
-    rest = {key: value for key, value in header.items() if key not in ("name", "description")}
-    return Document(
-        id or title,
-        title,
-        f"{description}\n\n{body.strip()}".strip(),
-        metadata={**rest, "description": description, "skill_path": source},
-        kind="skill",
-        source=source,
-    )
+        header, body = split_front_matter(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError) as error:
+        return Problem(name, f"{path} cannot be read: {error}", source)
+    title = str(header.pop("name", None) or name)
+    description = str(header.pop("description", None) or "").strip()
+    content = f"{description}\n\n{body.strip()}".strip()
+    metadata = {**header, "description": description, "skill_path": source}
+    return Document(title, title, content, metadata=metadata, kind="skill", source=source)
 
 
 def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
@@ -90,3 +86,26 @@ def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
     if not isinstance(header, dict):
         raise ValueError("its front matter is not a mapping")
     return header, text[found.end() :]
+
+
+def read_reports(root: Path) -> Callable[[Stamps], Iterator[Document | Problem | Stamp]]:
+    """A reader of the Markdown files under a folder, as `read_folder`, with what their front matter and their
+    names say of them as metadata."""
+    read_files = read_folder(root, REPORTS, reader="reports")
+
+    def read(known: Stamps) -> Iterator[Document | Problem | Stamp]:
+        return (_report(item) if isinstance(item, Document) else item for item in read_files(known))
+
+    return read
+
+
+def _report(file: Document) -> Document:
+    try:
+        header = split_front_matter(file.content.replace("\r\n", "\n"))[0]
+    except ValueError:  # the report is still worth reading
+        header = {}
+    name = PurePosixPath(file.id).name
+    date = _DATE.search(name)
+    dated = {"date": "-".join(date.groups())} if date else {}
+    title = file.title if file.title != name else str(header.get("title") or name)
+    return replace(file, title=title, metadata={**dated, **header, **file.metadata})

@@ -1,4 +1,4 @@
-"""What does a JSON or YAML file hold, and where in a JSON text does each entry stand?"""
+"""The data of JSON and YAML files, and the text of each entry of a JSON list."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from shortlist.errors import SourceError
 
 SUFFIXES = (".json", ".yaml", ".yml")
-DEEPEST = 100
+DEEPEST = 100  # levels of YAML; very deep nesting would end the process in the compiled loader
 
 _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -33,14 +33,20 @@ def load(path: Path, encoding: str = "utf-8") -> tuple[Any, str | None]:
         except (ValueError, RecursionError) as error:
             if must_be_json:
                 raise SourceError(f"{path} is not valid JSON: {error}.") from None
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the compiled one is seven times as fast
     try:
-        return yaml.load(text, _yaml_loader(text)), None
+        depth = 0
+        for event in yaml.parse(text, Loader=loader):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > DEEPEST:
+                raise ValueError(f"it is nested more than {DEEPEST} deep")
+        return yaml.load(text, loader), None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise SourceError(f"{path} is not valid YAML: {in_a_line(error)}.") from None
 
 
 def in_a_line(error: Exception) -> str:
-    """What a parser of YAML says, which it draws on several lines, with the place where it stopped."""
+    """The message of a YAML parser, which it writes on several lines, with the place where it stopped."""
     mark = getattr(error, "problem_mark", None)
     if mark is None:
         return " ".join(str(error).split())
@@ -48,25 +54,7 @@ def in_a_line(error: Exception) -> str:
     return f"{said} (line {mark.line + 1}, column {mark.column + 1})"
 
 
-def _yaml_loader(text: str) -> Any:
-    """The compiled loader, seven times as fast, for all but deep nesting, which would end the process in it."""
-    import yaml  # noqa: PLC0415  # only where such a file is read
-
-    compiled = getattr(yaml, "CSafeLoader", None)
-    if compiled is None:
-        return yaml.SafeLoader
-    depth = 0
-    for event in yaml.parse(text, Loader=compiled):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            if depth > DEEPEST:
-                return yaml.SafeLoader
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-    return compiled
-
-
-def as_written(text: str, keys: Sequence[str]) -> list[str]:
+def split_entries(text: str, keys: Sequence[str]) -> list[str]:
     """The entries of the list that lies under these keys of a valid JSON text, each to the letter."""
     at = _skip_space(text, 0)
     for key in keys:
@@ -102,5 +90,4 @@ def _members(text: str, at: int) -> Iterator[tuple[str, int, int]]:
 
 
 def _skip_space(text: str, at: int) -> int:
-    space = _SPACE.match(text, at)
-    return space.end() if space else at
+    return _SPACE.match(text, at).end()  # type: ignore[union-attr]

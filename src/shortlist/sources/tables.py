@@ -1,9 +1,10 @@
-"""Documents out of tables: CSV, JSON, JSON lines and spreadsheets, a row each."""
+"""Documents from tables: one for each row of CSV, JSON, JSON lines and spreadsheets."""
 
 from __future__ import annotations
 
 import csv
 import datetime
+import functools
 import io
 import itertools
 import json
@@ -14,16 +15,7 @@ from typing import Any
 
 from shortlist.documents import Document, Problem
 from shortlist.errors import SourceError
-from shortlist.sources.decoding import (
-    File,
-    check_archive,
-    check_size,
-    decode,
-    encoding_of,
-    is_binary,
-    optional,
-    read_bytes,
-)
+from shortlist.sources.decoding import File, check_size, check_zip, decode, is_binary, open_text, optional, read_bytes
 
 MAX_JSON_BYTES = 100 << 20
 MAX_CELLS = 20_000_000  # of a sheet, empty ones counted
@@ -39,8 +31,7 @@ _SEPARATOR_LINE = re.compile(r"sep=(.)\r?\n")  # written by Excel, for Excel
 
 
 def read_csv(file: File) -> Iterator[Document | Problem]:
-    encoding = encoding_of(file.path)
-    with file.path.open(encoding=encoding, errors="replace", newline="") as lines:
+    with open_text(file.path, newline="") as lines:
         sample = lines.read(_SAMPLE)
         if _is_binary(sample):
             raise SourceError("It is binary, not a table in text.")
@@ -57,16 +48,13 @@ def read_csv(file: File) -> Iterator[Document | Problem]:
                 yield from _row(file, f"row={number}", names, cells, row=number)
                 if len(read) > 1 and not _is_quoted_well(read, delimiter):
                     last = reader.line_num
-                    yield Problem(
-                        f"{file.id}#row={number}",
-                        f"A quote is left open: lines {last - len(read) + 1} to {last} were indexed as one row. Close "
-                        f"the quote, or double it if it is part of a value.",
-                    )
+                    merged = f"lines {last - len(read) + 1} to {last} were indexed as one row"
+                    advice = "Close the quote, or double it if it is part of a value."
+                    yield Problem(f"{file.id}#row={number}", f"A quote is left open: {merged}. {advice}")
                 read.clear()
         except csv.Error as error:
-            raise SourceError(
-                f"From line {reader.line_num} on it cannot be read as CSV: {error}. Is a quote left open?"
-            ) from None
+            where = f"From line {reader.line_num} on"
+            raise SourceError(f"{where} it cannot be read as CSV: {error}. Is a quote left open?") from None
 
 
 def _recorded(lines: Iterable[str], read: list[str]) -> Iterator[str]:
@@ -88,37 +76,37 @@ def _is_quoted_well(lines: Sequence[str], delimiter: str) -> bool:
 
 
 def _is_binary(sample: str) -> bool:
-    """A few NULs alone are mere damage, to be left out."""
+    """Whether a sample is binary. A few NULs alone are damage, to be left out."""
     nuls = sample.count("\0")
     return nuls > len(sample) / 3 or (nuls > 0 and _CONTROL.search(sample) is not None)
 
 
 def _delimiter(sample: str) -> str:
-    """The one that cuts the most rows into as many cells as the header has."""
+    """The delimiter that cuts the most rows into as many cells as the header has."""
 
     def evenness(delimiter: str) -> tuple[float, int]:
+        rows = csv.reader(io.StringIO(sample.replace("\0", ""), newline=""), delimiter=delimiter)
         try:
-            rows = csv.reader(io.StringIO(sample.replace("\0", ""), newline=""), delimiter=delimiter)
             widths = [len(row) for row in itertools.islice(rows, _SAMPLE_ROWS) if row]
         except csv.Error:
-            return 0.0, 0
-        if not widths or widths[0] == 1:
-            return 0.0, 0
-        return widths.count(widths[0]) / len(widths), widths[0]
+            widths = []
+        return (widths.count(widths[0]) / len(widths), widths[0]) if widths and widths[0] > 1 else (0.0, 0)
 
     return max(DELIMITERS, key=evenness)
 
 
 def read_json_lines(file: File) -> Iterator[Document | Problem]:
-    encoding = encoding_of(file.path)
-    with file.path.open(encoding=encoding, errors="replace") as lines:
+    with open_text(file.path) as lines:
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
             try:
                 value = json.loads(line.rstrip())
             except (ValueError, RecursionError) as error:
-                yield Problem(f"{file.id}#row={number}", f"Line {number} is not JSON: {_reason(error)}.")
+                reason = str(error)
+                if isinstance(error, json.JSONDecodeError):  # whose text calls every line the first
+                    reason = f"{error.msg} at column {error.colno}"
+                yield Problem(f"{file.id}#row={number}", f"Line {number} is not JSON: {reason}.")
                 continue
             yield from _object(file, number, value)
 
@@ -146,7 +134,7 @@ def read_json(file: File) -> Iterator[Document | Problem]:
 
 def read_workbook(file: File) -> Iterator[Document | Problem]:
     calamine = optional("python_calamine", "python-calamine", "Reading spreadsheets")
-    check_archive(file.path)
+    check_zip(file.path)
     _check_extent(file)
     with file.path.open("rb") as data:
         try:
@@ -170,36 +158,27 @@ def read_workbook(file: File) -> Iterator[Document | Problem]:
 def _check_extent(file: File) -> None:
     """Refuse a sheet with a cell so far off that those before it, which calamine holds too, would fill the memory."""
     with zipfile.ZipFile(file.path) as archive:
-        for member in archive.namelist():
-            if _SHEET.match(member):
-                rows, columns = _extent(archive, member)
-                if rows * columns > MAX_CELLS:
-                    raise SourceError(
-                        f"Its cells in {member} spread over {rows} rows and {columns} columns, which is more than "
-                        f"can be held. Delete what lies far from the rest."
-                    )
+        for member in filter(_SHEET.match, archive.namelist()):
+            rows, columns = _extent(archive, member)
+            if rows * columns > MAX_CELLS:
+                extent = f"Its cells in {member} spread over {rows} rows and {columns} columns"
+                raise SourceError(f"{extent}, which is more than can be held. Delete what lies far from the rest.")
 
 
 def _extent(archive: zipfile.ZipFile, member: str) -> tuple[int, int]:
     """The last row and column that a sheet names."""
-    last_row, letters, tail = 0, {""}, b""
+    last_row, letters, tail = 0, {b""}, b""
     with archive.open(member) as data:
         while chunk := data.read(_SAMPLE):
             found = _POSITION.findall(tail + chunk)
             last_row = max([last_row, *(int(row) for _, row in found)])
-            letters |= {column.decode() for column, _ in found}
+            letters |= {column for column, _ in found}
             tail = chunk[-_LONGEST_POSITION:]
-    columns = (sum((ord(letter) - 64) * 26**at for at, letter in enumerate(reversed(name))) for name in letters)
-    return last_row, max(columns)
+    return last_row, max(functools.reduce(lambda sum, letter: sum * 26 + letter - 64, name, 0) for name in letters)
 
 
 def _is_filled(cells: Sequence[Any]) -> bool:
     return any(cell != "" for cell in cells)
-
-
-def _reason(error: Exception) -> str:
-    """Of a line alone: json would call every line the first."""
-    return f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
 
 
 def _names(header: Sequence[Any]) -> list[str]:
@@ -221,8 +200,7 @@ def _document(file: File, locator: str, pairs: Iterable[tuple[str, Any]], **fact
 
     Rows have no title, since thousands would share it; the words of the file's and the sheet's name are keywords.
     """
-    shown = ((name, _shown(value)) for name, value in pairs)
-    text = " | ".join(f"{name}: {value}" for name, value in shown if value)
+    text = " | ".join(f"{name}: {shown}" for name, value in pairs if (shown := _shown(value)))
     if text:
         keywords = [file.path.stem, *([facts["sheet"]] if "sheet" in facts else [])]
         yield file.part(locator, text, "", "row", keywords, **facts)

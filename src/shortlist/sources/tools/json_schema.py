@@ -1,4 +1,4 @@
-"""What does a JSON Schema say in words? The parameters of a tool, as a person reads them and a search finds them."""
+"""JSON Schemas in words, as people read and search them, and their references."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ MOST_LINES = 64
 DEEPEST = 4
 MOST_CHOICES = 12
 LONGEST_CHOICE = 40
+MOST_REFERENCES = 200  # of one schema; those that point at many others would grow without end
 
 
-def in_words(description: str, *schemas: Any) -> str:
+def describe_schema(description: str, *schemas: Any) -> str:
     """The description, then a line for each parameter: its name, what is said of it, and what it may be."""
     lines = itertools.chain.from_iterable(_describe(schema, schema, "", set(), DEEPEST) for schema in schemas)
     parameters = "\n".join(dict.fromkeys(itertools.islice(lines, MOST_LINES)))
@@ -35,6 +36,27 @@ def find_reference(root: Any, reference: Any) -> Any:
         else:
             return None
     return found
+
+
+class Resolver:
+    """Puts what local references point to in their place. One inside itself, or one too many, stays as it is."""
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = root
+        self._left = MOST_REFERENCES
+
+    def __call__(self, value: Any, inside: tuple[str, ...] = ()) -> Any:
+        if isinstance(value, list):
+            return [self(item, inside) for item in value]
+        if not isinstance(value, Mapping):
+            return value
+        reference = value.get("$ref")
+        target = find_reference(self._root, reference)
+        if not isinstance(target, Mapping) or reference in inside or not self._left:
+            return {key: self(item, inside) for key, item in value.items()}
+        self._left -= 1
+        beside = {key: item for key, item in value.items() if key != "$ref"}
+        return self({**target, **beside}, (*inside, str(reference)))
 
 
 def _describe(schema: Any, root: Any, prefix: str, seen: set[int], depth: int) -> Iterator[str]:
@@ -70,14 +92,10 @@ def _parts(schema: Any, root: Any) -> list[Mapping[str, Any]]:
 
 def _line(name: str, schema: Any, root: Any) -> str:
     parts = _parts(schema, root)
-    said = (part["description"] for part in parts if isinstance(part.get("description"), str))
-    description = " ".join(next(said, "").split())
-    choices = [str(choice) for part in parts for choice in _choices(part)][:MOST_CHOICES]
-    shown = ", ".join(choice for choice in dict.fromkeys(choices) if len(choice) <= LONGEST_CHOICE)
+    descriptions = (part["description"] for part in parts if isinstance(part.get("description"), str))
+    description = " ".join(next(descriptions, "").split())
+    listed = (part["enum"] if isinstance(part.get("enum"), list) else [] for part in parts)
+    choices = [choice for part, enum in zip(parts, listed, strict=True) for choice in (*enum, part.get("const"))]
+    texts = [str(choice) for choice in choices if isinstance(choice, str | int | float)][:MOST_CHOICES]
+    shown = ", ".join(text for text in dict.fromkeys(texts) if len(text) <= LONGEST_CHOICE)
     return name + (f": {description}" if description else "") + (f" ({shown})" if shown else "")
-
-
-def _choices(schema: Mapping[str, Any]) -> Iterator[Any]:
-    choices = schema.get("enum")
-    listed = choices if isinstance(choices, list) else []
-    yield from (choice for choice in [*listed, schema.get("const")] if isinstance(choice, str | int | float))

@@ -1,4 +1,4 @@
-"""Documents out of OpenAPI: an operation is a tool."""
+"""Documents from OpenAPI: each operation is a tool."""
 
 from __future__ import annotations
 
@@ -9,36 +9,32 @@ from typing import Any
 from shortlist.documents import Document, Problem
 from shortlist.errors import SourceError
 from shortlist.sources.structured import load, to_json
-from shortlist.sources.tools.json_schema import find_reference, in_words
+from shortlist.sources.tools.json_schema import Resolver, describe_schema, find_reference
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
-MOST_REFERENCES = 200  # put in place for one operation; schemas that point at many others would grow without end
 
 
 def is_openapi(data: Any) -> bool:
     return isinstance(data, Mapping) and bool({"openapi", "swagger"} & data.keys())
 
 
-def operations_in_file(path: Path) -> Iterator[Document | Problem]:
+def read_openapi(path: Path) -> Iterator[Document | Problem]:
     """The operations of an OpenAPI 3 document in JSON or YAML."""
     data, _ = load(path)
     if not is_openapi(data):
         raise SourceError(f"{path} is no OpenAPI document: it has no 'openapi' at its top.")
-    yield from operations_of(data, path)
+    yield from read_operations(data, path)
 
 
-def operations_of(data: Mapping[str, Any], path: Path) -> Iterator[Document | Problem]:
+def read_operations(data: Mapping[str, Any], path: Path) -> Iterator[Document | Problem]:
     """Each operation, in the order of the document; one that is broken is a Problem that names it."""
-    version = str(data.get("openapi") or "")
     if "swagger" in data:
-        raise SourceError(
-            f"{path} is Swagger {data['swagger']}, which is not read; convert it to OpenAPI 3 first, for example with "
-            "swagger2openapi."
-        )
+        advice = "convert it to OpenAPI 3 first, for example with swagger2openapi"
+        raise SourceError(f"{path} is Swagger {data['swagger']}, which is not read; {advice}.")
+    version = str(data.get("openapi") or "")
     if not version.startswith("3."):
-        raise SourceError(
-            f"{path} is OpenAPI {version or 'of no version'}; the versions that are read are 3.0 and 3.1."
-        )
+        versions = "the versions that are read are 3.0 and 3.1"
+        raise SourceError(f"{path} is OpenAPI {version or 'of no version'}; {versions}.")
     paths = data.get("paths") or {}
     if not isinstance(paths, Mapping):
         raise SourceError(f"{path} has 'paths' that are no mapping.")
@@ -50,60 +46,47 @@ def operations_of(data: Mapping[str, Any], path: Path) -> Iterator[Document | Pr
             yield Problem(str(route), f"In {path.name}, the path {route} is no mapping.", source)
             continue
         for method in (method for method in METHODS if method in item):
-            found = _operation(data, str(route), item, method, source, taken)
+            call = f"{method.upper()} {route}"
+            try:
+                found: Document | Problem = _operation(data, item, method, str(route), source, taken)
+            except (TypeError, ValueError, AttributeError, RecursionError) as error:
+                reason = f"The operation {call} cannot be read: {str(error) or type(error).__name__}."
+                found = Problem(call, reason, source)
             taken.add(found.id)
             yield found
 
 
 def _operation(
-    data: Mapping[str, Any], route: str, item: Mapping[str, Any], method: str, source: str, taken: set[str]
-) -> Document | Problem:
-    call = f"{method.upper()} {route}"
-    operation = item[method]
-    try:
-        if not isinstance(operation, Mapping):
-            raise TypeError("it is no mapping")
-        resolve = _Resolver(data)
-        parameters = _parameters(resolve, item, operation)
-        body = resolve(operation.get("requestBody") or {})
-        server = _server(operation, item, data)
-        place = {"method": method.upper(), "path": route, "server": server}
-        needed = {"parameters": parameters, "requestBody": body}
-        payload = {**place, **operation, **{key: value for key, value in needed.items() if value}}
-        return _document(call, place, operation, [_as_schema(parameters), _body_schema(body)], payload, source, taken)
-    except (TypeError, ValueError, AttributeError, RecursionError) as error:
-        return Problem(call, f"The operation {call} cannot be read: {str(error) or type(error).__name__}.", source)
-
-
-def _document(
-    call: str,
-    place: Mapping[str, Any],
-    operation: Mapping[str, Any],
-    schemas: list[Any],
-    payload: Mapping[str, Any],
-    source: str,
-    taken: set[str],
+    data: Mapping[str, Any], item: Mapping[str, Any], method: str, route: str, source: str, taken: set[str]
 ) -> Document:
+    operation = item[method]
+    if not isinstance(operation, Mapping):
+        raise TypeError("it is no mapping")
+    resolve = Resolver(data)
+    parameters = _parameters(resolve, item, operation)
+    body = resolve(operation.get("requestBody") or {})
+    place = {"method": method.upper(), "path": route, "server": _server(operation, item, data)}
+    needed = {"parameters": parameters, "requestBody": body}
+    call = f"{method.upper()} {route}"
     name, summary = str(operation.get("operationId") or ""), str(operation.get("summary") or "").strip()
     tags = [str(tag) for tag in operation.get("tags") or ()]
-    description = str(operation.get("description") or "").strip()
-    said = "\n\n".join(dict.fromkeys(text for text in (summary, description) if text))
+    texts = (summary, str(operation.get("description") or "").strip())
     metadata = {**place, "tags": tags, "deprecated": operation.get("deprecated") is True}
     return Document(
         name if name and name not in taken else call,
         name or summary or call,
-        in_words(said, *schemas),
-        [*tags, str(place["path"])],
+        describe_schema("\n\n".join(dict.fromkeys(filter(None, texts))), _as_schema(parameters), _body_schema(body)),
+        [*tags, route],
         {key: value for key, value in metadata.items() if value},
         kind="tool",
         source=source,
         locator=call,
-        payload=to_json(payload),
+        payload=to_json({**place, **operation, **{key: value for key, value in needed.items() if value}}),
     )
 
 
 def arguments_of(operation: Mapping[str, Any]) -> dict[str, Any]:
-    """What a call of an operation takes, as the schema of one object: parameters by name, the body as `body`."""
+    """The schema of an operation's arguments: parameters by name, the body as `body`."""
     parameters = [one for one in operation.get("parameters") or () if isinstance(one, Mapping) and one.get("name")]
     properties = {
         name: {key: value for key, value in schema.items() if value is not None}
@@ -117,28 +100,7 @@ def arguments_of(operation: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": properties} | ({"required": required} if required else {})
 
 
-class _Resolver:
-    """Puts what local references point to in their place. One inside itself, or one too many, stays as it is."""
-
-    def __init__(self, root: Mapping[str, Any]) -> None:
-        self._root = root
-        self._left = MOST_REFERENCES
-
-    def __call__(self, value: Any, inside: tuple[str, ...] = ()) -> Any:
-        if isinstance(value, list):
-            return [self(item, inside) for item in value]
-        if not isinstance(value, Mapping):
-            return value
-        reference = value.get("$ref")
-        target = find_reference(self._root, reference)
-        if not isinstance(target, Mapping) or reference in inside or not self._left:
-            return {key: self(item, inside) for key, item in value.items()}
-        self._left -= 1
-        beside = {key: item for key, item in value.items() if key != "$ref"}
-        return self({**target, **beside}, (*inside, str(reference)))
-
-
-def _parameters(resolve: _Resolver, item: Mapping[str, Any], operation: Mapping[str, Any]) -> list[Any]:
+def _parameters(resolve: Resolver, item: Mapping[str, Any], operation: Mapping[str, Any]) -> list[Any]:
     """Those of the path and those of the operation, which come later and count."""
     given = [*resolve(item.get("parameters") or []), *resolve(operation.get("parameters") or [])]
     if not all(isinstance(parameter, Mapping) for parameter in given):
