@@ -17,7 +17,6 @@ from shortlist._text import did_you_mean
 from shortlist.documents import Document, Problem
 from shortlist.errors import InputError, ShortlistError
 from shortlist.index.corpus import Corpus, create_corpus
-from shortlist.index.snapshot import Snapshot
 from shortlist.library.opening import opened
 from shortlist.protocols import AgentTool
 from shortlist.search.corpus_tool import as_tool
@@ -216,10 +215,8 @@ def _state(corpora: Mapping[str, Corpus]) -> list[tuple[int, int]]:
     state = []
     for corpus in corpora.values():
         with corpus.snapshot() as snapshot:
-            if isinstance(snapshot, Snapshot):
-                state.append((id(corpus), snapshot.view.generation))
-            else:
-                state.append((id(corpus), int(time.monotonic() / LOOKED_AT_EVERY)))
+            generation = snapshot.generation
+            state.append((id(corpus), int(time.monotonic() / LOOKED_AT_EVERY) if generation is None else generation))
     return state
 
 

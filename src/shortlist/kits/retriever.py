@@ -17,7 +17,6 @@ from shortlist.documents import Document, Problem
 from shortlist.errors import InputError, SourceError
 from shortlist.index.corpus import Corpus, create_corpus
 from shortlist.index.lexical.bm25 import Scoring
-from shortlist.index.snapshot import Snapshot
 from shortlist.index.storage.records import clean, to_record
 from shortlist.index.text.chunking import CHUNKED_KINDS, LED_KINDS
 from shortlist.search.select import large_shares
@@ -109,8 +108,6 @@ class BM25SRetriever:
         if not isinstance(query, str):
             return _failure(f"The query is a string, not {type(query).__name__}.", settings)
         with self.corpus.snapshot() as snapshot:
-            if not isinstance(snapshot, Snapshot):  # a softmax takes the scores of all
-                return _failure(f"The corpus {self.corpus.name!r} is not kept on this machine", settings)
             lexical = snapshot.lexical
             if not lexical.live:
                 return _failure("No documents indexed", settings)
@@ -118,10 +115,12 @@ class BM25SRetriever:
             if not terms:
                 return _failure("The query has no searchable word", settings)
             scores = lexical.scores(terms)
+            if scores is None:  # a softmax takes the scores of all
+                return _failure(f"The corpus {self.corpus.name!r} is not kept on this machine", settings)
             if settings.ignore_zero:
                 scores[scores <= 0] = -np.inf
             else:
-                scores[~lexical.is_alive(np.arange(lexical.size))] = -np.inf
+                scores[~snapshot.everything()] = -np.inf
             kept, shares, total = large_shares(scores, settings.temperature, settings.llm_tools_cutoff / 100)
             order = np.argsort(-scores[kept], kind="stable")
             kept, shares = kept[order], shares[order]

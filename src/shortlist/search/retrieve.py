@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -16,7 +16,7 @@ from shortlist.errors import InputError
 from shortlist.index.corpus import Corpus
 from shortlist.index.engine import Progress
 from shortlist.index.lexical.lexical_ranker import top
-from shortlist.index.snapshot import Snapshot
+from shortlist.index.query_scores import AllScores, Request, Scores
 from shortlist.index.text.query_terms import Asked, asked
 from shortlist.library.opening import Searchable, resolve
 from shortlist.results import Hit, Hits, Mode, Ranking
@@ -33,9 +33,6 @@ FUSED_DEPTH = 1000
 
 # How deep rankings by words and by meaning are first looked into for the best of their blend.
 BLENDED_DEPTH = 100
-
-# In a corpus of fewer passages it is quicker to score all of them than to look for the best.
-ALL_SCORES_BELOW = 50_000
 
 # Number of candidates that a reranker sees: this many times k, but at least the second number.
 RERANKED_TIMES_K = 5
@@ -178,13 +175,12 @@ def look(
     trust = trust_in(snapshot.config.embedder_name)
     # BM25 by itself takes the terms as its formula says, "auto" as measured best.
     terms = weighed if mode == "auto" else lexical.analyzer.terms(query)
-    _announce(snapshot, query, terms, mode, k, mask)
-    parts, scores = _score(snapshot, query, terms, mode, mask, trust.lexical_share)
+    parts, scores = _score(snapshot, query, terms, mode, k, mask, trust.lexical_share)
     named = lexical.named(query)
     if whole:
         positions = _best(snapshot, scores, k, named if mask is None else named[mask[named]])
     else:
-        positions = _ordered(snapshot, scores, scores.top(k))[:k]
+        positions = _ordered(snapshot, scores, scores.ranking(k).positions)[:k]
     passages = (read or snapshot.passages)(positions)
     values = scores.at(positions)
     signals = {name: part.at(positions) for name, part in parts.items()}
@@ -212,166 +208,67 @@ def look(
     return Found(corpus, Hits(hits, query=query, mode=mode), names, perfect)
 
 
-def _announce(snapshot: State, query: str, terms: Asked, mode: Mode, k: int, mask: Allowed | None) -> None:
-    """Say how deep both rankings will be looked into."""
-    by_meaning = _is_by_meaning(snapshot, mode)
-    deep = k
-    if by_meaning and mode != "dense":
-        deep = FUSED_DEPTH if mode == "hybrid" else _first_depth(k)
-    words, meaning = 0 if mode == "dense" else deep, deep if by_meaning else 0
-    snapshot.expect(query, terms, words, meaning, mask, roughly=mode == "hybrid")
-
-
-def _is_by_meaning(snapshot: State, mode: Mode) -> bool:
-    return mode in ("dense", "hybrid") or (mode == "auto" and snapshot.has_vectors)
-
-
 def _first_depth(k: int) -> int:
     return max(BLENDED_DEPTH, 2 * k)
 
 
-class _Scores:
-    """The score of every position, minus infinity where nothing was found."""
-
-    def __init__(self, scores: Floats) -> None:
-        self._scores = scores
-
-    def top(self, k: int) -> Positions:
-        """The k best positions and all that tie with the last of them, best first."""
-        return top(self._scores, k)
-
-    def ranking(self, k: int) -> Ranking:
-        positions = self.top(k)
-        return Ranking(positions, self.at(positions))
-
-    def fusible(self, k: int) -> Ranking:
-        """The k best and all that tie with the last of them, scored well enough for their ranks to be added up."""
-        return self.ranking(k)
-
-    def at(self, positions: Positions) -> Floats:
-        return self._scores[positions]
-
-
-class _Best(_Scores):
-    """Scores that are computed only where they are asked for."""
-
-    def __init__(self, rank: Callable[..., Ranking], at: Callable[[Positions], Floats]) -> None:
-        self._rank = rank
-        self._at = at
-        self._known: dict[int, float] = {}
-
-    def top(self, k: int) -> Positions:
-        ranking = self._rank(k)
-        self._known |= zip(ranking.positions.tolist(), ranking.scores.tolist(), strict=True)
-        return ranking.positions
-
-    def fusible(self, k: int) -> Ranking:
-        return self._rank(k, roughly=True)
-
-    def at(self, positions: Positions) -> Floats:
-        wanted = positions.tolist()
-        unknown = [position for position in wanted if position not in self._known]
-        if unknown:
-            self._known |= zip(unknown, self._at(np.array(unknown, dtype=np.int64)).tolist(), strict=True)
-        return np.array([self._known[position] for position in wanted], dtype=np.float64)
-
-
-class _Blend(_Scores):
+class _Blend:
     """The blend of words and meaning, from the best of both: Fagin's threshold algorithm.
 
     What is among neither best scores at most what the last of both would together; once the k-th best exceeds that,
     no other can come before it.
     """
 
-    def __init__(
-        self,
-        words: _Scores,
-        meaning: _Scores,
-        mix: Callable[[Floats, Floats], Floats],
-        everything: Callable[[], Floats] | None,
-    ) -> None:
+    def __init__(self, words: Scores, meaning: Scores, mix: Callable[[Floats, Floats], Floats]) -> None:
         self._words = words
         self._meaning = meaning
         self._mix = mix
-        self._all = everything
 
-    def top(self, k: int) -> Positions:
+    def ranking(self, k: int) -> Ranking:
         for depth in (_first_depth(k), 4 * _first_depth(k)):
-            words, meaning = self._words.top(depth), self._meaning.top(depth)
-            positions = np.union1d(words, meaning)
+            words, meaning = self._words.ranking(depth), self._meaning.ranking(depth)
+            positions = np.union1d(words.positions, meaning.positions)
             scores = self.at(positions)
             best = top(scores, k)
-            last = self._words.at(words[-1:]) if len(words) >= depth else np.zeros(1)
-            least = self._mix(last, self._meaning.at(meaning[-1:]))[0] if len(meaning) >= depth else -np.inf
+            last = words.scores[-1:] if len(words) >= depth else np.zeros(1)
+            least = self._mix(last, meaning.scores[-1:])[0] if len(meaning) >= depth else -np.inf
             if least == -np.inf or (len(best) >= k and scores[best[k - 1]] > least):
-                return positions[best]
-        return positions[best] if self._all is None else top(self._all(), k)
+                break
+        else:
+            if (everything := self.every()) is not None:
+                return AllScores(everything).ranking(k)
+        return Ranking(positions[best], scores[best])
 
     def at(self, positions: Positions) -> Floats:
         return self._mix(self._words.at(positions), self._meaning.at(positions))
 
-
-def _found(scores: Floats) -> Floats:
-    return np.where(scores > 0, scores, -np.inf)
+    def every(self) -> Floats | None:
+        words, meaning = self._words.every(), self._meaning.every()
+        return None if words is None or meaning is None else self._mix(words, meaning)
 
 
 def _score(
-    snapshot: State, query: str, terms: Asked, mode: Mode, mask: Allowed | None, share: float
-) -> tuple[dict[str, _Scores], _Scores]:
+    snapshot: State, query: str, terms: Asked, mode: Mode, k: int, mask: Allowed | None, share: float
+) -> tuple[dict[str, Scores], Scores]:
     """The scores, and the parts that they are made of."""
-    lexical = snapshot.lexical
-    by_words = mode != "dense"
-    by_meaning = _is_by_meaning(snapshot, mode)
-    mix = partial(blend, ideal=lexical.ideal(terms), share=share) if mode == "auto" and by_meaning else None
-    all_scores = partial(_score_all, snapshot, query, terms, mask) if isinstance(snapshot, Snapshot) else None
-    blended: _Scores | None = None
-    if all_scores and snapshot.size < ALL_SCORES_BELOW:  # elsewhere only the best can be had
-        scores = all_scores(by_words, by_meaning)
-        parts = {name: _Scores(values) for name, values in scores.items()}
-        blended = _Scores(mix(scores["lexical"], scores["dense"])) if mix else None
-    else:
-        parts = _score_best(snapshot, query, terms, mask, by_words, by_meaning)
-        if mix:
-            everything = partial(_mixed, mix, all_scores) if all_scores else None
-            blended = _Blend(parts["lexical"], parts["dense"], mix, everything)
+    is_by_meaning = mode in ("dense", "hybrid") or (mode == "auto" and snapshot.has_vectors)
+    depth = max(k, 1)
+    if is_by_meaning and mode != "dense":
+        depth = FUSED_DEPTH if mode == "hybrid" else _first_depth(k)
+    words, meaning = 0 if mode == "dense" else depth, depth if is_by_meaning else 0
+    parts = snapshot.score(Request(query, terms, words, meaning, mask, only_ranks=mode == "hybrid"))
     if mode == "hybrid":
         return parts, _fused(snapshot, parts)
-    return parts, blended or next(iter(parts.values()))
+    if mode != "auto" or not is_by_meaning:
+        return parts, next(iter(parts.values()))
+    mix = partial(blend, ideal=snapshot.lexical.ideal(terms), share=share)
+    lexical, dense = parts["lexical"], parts["dense"]
+    if isinstance(lexical, AllScores) and isinstance(dense, AllScores):
+        return parts, AllScores(mix(lexical.scores, dense.scores))
+    return parts, _Blend(lexical, dense, mix)
 
 
-def _mixed(mix: Callable[[Floats, Floats], Floats], all_scores: Callable[[bool, bool], dict[str, Floats]]) -> Floats:
-    scores = all_scores(True, True)
-    return mix(scores["lexical"], scores["dense"])
-
-
-def _score_all(
-    snapshot: Snapshot, query: str, terms: Asked, mask: Allowed | None, by_words: bool, by_meaning: bool
-) -> dict[str, Floats]:
-    """Scores of every position."""
-    scores = {}
-    if by_words:
-        scores["lexical"] = _found(snapshot.lexical.scores(terms, mask))
-    if by_meaning:
-        scores["dense"] = snapshot.dense.scores(query, mask)
-    return scores
-
-
-def _score_best(
-    snapshot: State, query: str, terms: Asked, mask: Allowed | None, by_words: bool, by_meaning: bool
-) -> dict[str, _Scores]:
-    """Scores that are computed where they are asked for."""
-    lexical = snapshot.lexical
-    parts: dict[str, _Scores] = {}
-    if by_words:
-        rank = partial(lexical.rank, terms if isinstance(terms, Mapping) else query, allowed=mask)
-        parts["lexical"] = _Best(rank, lambda at: _found(lexical.scores_at(terms, at)))
-    if by_meaning:
-        dense = snapshot.dense
-        parts["dense"] = _Best(partial(dense.rank, query, allowed=mask), partial(dense.scores_at, query))
-    return parts
-
-
-class _Few(_Scores):
+class _Few:
     """The scores of a few positions."""
 
     def __init__(self, positions: Positions, scores: Floats) -> None:
@@ -379,16 +276,20 @@ class _Few(_Scores):
         self._scores = scores
         self._known = dict(zip(positions.tolist(), scores.tolist(), strict=True))
 
-    def top(self, k: int) -> Positions:
-        return self._positions[top(self._scores, k)]
+    def ranking(self, k: int) -> Ranking:
+        best = top(self._scores, k)
+        return Ranking(self._positions[best], self._scores[best])
 
     def at(self, positions: Positions) -> Floats:
         return np.array([self._known.get(position, -np.inf) for position in positions.tolist()], dtype=np.float64)
 
+    def every(self) -> None:
+        return None
 
-def _fused(snapshot: State, parts: dict[str, _Scores]) -> _Scores:
+
+def _fused(snapshot: State, parts: dict[str, Scores]) -> Scores:
     """Reciprocal ranks of documents, each standing at the passage that words chose or, without any, meaning."""
-    best = {name: _best_passages(snapshot, part.fusible, FUSED_DEPTH) for name, part in parts.items()}
+    best = {name: _best_passages(snapshot, part.ranking, FUSED_DEPTH) for name, part in parts.items()}
     place: dict[int, int] = {}
     for ranking in reversed(best.values()):
         place |= zip(snapshot.documents(ranking.positions).tolist(), ranking.positions.tolist(), strict=True)
@@ -413,7 +314,7 @@ def _best_passages(snapshot: State, rank: Callable[[int], Ranking], k: int) -> R
         wanted *= 4
 
 
-def _best(snapshot: State, scores: _Scores, k: int, named: Positions) -> Positions:
+def _best(snapshot: State, scores: Scores, k: int, named: Positions) -> Positions:
     """The positions of the k hits, by score, then by id; documents that the query names are always among them."""
     if k == 0:
         return np.zeros(0, np.int64)
@@ -436,11 +337,11 @@ def _belong(snapshot: State, positions: Positions, others: Positions) -> Floats:
     return np.isin(snapshot.documents(positions), snapshot.documents(others)).astype(np.float64)
 
 
-def _best_of(scores: _Scores, positions: Positions) -> int:
+def _best_of(scores: Scores, positions: Positions) -> int:
     return int(positions[np.argmax(scores.at(positions))])
 
 
-def _ordered(snapshot: State, scores: _Scores, positions: Positions) -> Positions:
+def _ordered(snapshot: State, scores: Scores, positions: Positions) -> Positions:
     """By score, best first, and by id where scores are equal."""
     values = scores.at(positions)
     if len(set(values.tolist())) == len(values):  # np.unique would import all of numpy.ma

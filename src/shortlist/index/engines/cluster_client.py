@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from shortlist.errors import CorpusMismatch, EngineError
 from shortlist.index.engines.address import Address
-from shortlist.index.engines.dialects import DIALECTS, Dialect
+from shortlist.index.engines.cluster_schema import DIALECTS, Dialect
 
 # Answers that another node, or the same one a little later, may give differently.
 BUSY, ELSEWHERE = 429, frozenset({502, 503, 504})
@@ -78,7 +78,7 @@ class Cluster:
     """The nodes of one address. May be used by many threads."""
 
     def __init__(self, address: Address) -> None:
-        self.address = address.signed_in()
+        self.address = address
         self.dialect: Dialect = DIALECTS[address.dialect]
         self._http = importlib.import_module("httpx2")  # 0.1 s: only where there is an engine to be asked
         self._client: Any = None
