@@ -15,7 +15,7 @@ from bench.scope import MOST_QUERIES, Scope, scopes
 from shortlist.eval.calibration import auroc
 from shortlist.index.corpus import Corpus
 from shortlist.index.lexical.lexical_ranker import top
-from shortlist.index.snapshot import Snapshot
+from shortlist.index.query_scores import Request
 from shortlist.index.text.query_terms import asked
 from shortlist.results import Mode
 from shortlist.search.fusion import blend
@@ -61,12 +61,14 @@ def _ndcgs(corpus: Corpus, one: beir.Set) -> list[float]:
     sums = np.zeros(len(SHARES))
     asked_ids = one.asked(MOST_QUERIES)
     with corpus.snapshot() as snapshot:
-        assert isinstance(snapshot, Snapshot)
         lexical = snapshot.lexical
         ids = snapshot.ids(np.arange(snapshot.size))
         for id in asked_ids:
             terms = asked(lexical.analyzer, one.queries[id])
-            words, meaning = lexical.scores(terms), snapshot.dense.scores(one.queries[id])
+            parts = snapshot.score(Request(one.queries[id], terms, lexical=10, dense=10))
+            words, meaning = (parts[name].every() for name in ("lexical", "dense"))
+            assert words is not None
+            assert meaning is not None
             for at, share in enumerate(SHARES):
                 best = top(blend(words, meaning, lexical.ideal(terms), share), 10)[:10]
                 sums[at] += beir.ndcg([ids[place] for place in best.tolist()], one.relevance[id])

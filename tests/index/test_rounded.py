@@ -15,7 +15,6 @@ import shortlist
 from shortlist.index.dense.dense_ranker import Dense, VectorPart
 from shortlist.index.dense.quantized import Rounded
 from shortlist.index.storage import segment
-from shortlist.search import scores
 from tests.embedded import inside
 
 DIM = 96
@@ -134,7 +133,7 @@ def test_a_corpus_keeps_many_vectors_rounded_and_finds_the_same(mode: Any, monke
     }
     plain = shortlist.build(texts, name="plain")
     monkeypatch.setattr(segment, "ROUNDED_FROM", 0)
-    monkeypatch.setattr(scores, "ALL_SCORES_BELOW", 0)
+    monkeypatch.setattr("shortlist.index.snapshot.ALL_SCORES_BELOW", 0)
     kept = shortlist.build(texts, name="kept")
     for corpus in (kept, shortlist.open_corpus("kept")):
         with corpus.snapshot() as snapshot:

@@ -8,7 +8,6 @@ import shortlist
 from shortlist.index.lexical import lexical_ranker, postings
 from shortlist.index.storage import segment
 from shortlist.index.warm_up import STEPS, loops, warm
-from shortlist.search import scores
 
 
 def test_every_loop_is_compiled_and_real_work_needs_no_other_version(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,7 +21,7 @@ def test_every_loop_is_compiled_and_real_work_needs_no_other_version(monkeypatch
     monkeypatch.setattr(lexical_ranker, "COMPILED_FROM", 0)
     monkeypatch.setattr(segment, "MAPPED_FROM", 0)
     monkeypatch.setattr(segment, "ROUNDED_FROM", 0)
-    monkeypatch.setattr(scores, "ALL_SCORES_BELOW", 0)
+    monkeypatch.setattr("shortlist.index.snapshot.ALL_SCORES_BELOW", 0)
     documents = {str(at): {"text": f"words of the document {at}", "even": at % 2 == 0} for at in range(50)}
     corpus = shortlist.build(documents, name="numbers", embedder="light")
     corpus.remove("7")

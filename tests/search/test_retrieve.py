@@ -607,7 +607,7 @@ def test_a_large_corpus_is_ranked_by_words_as_a_small_one(
         ]
 
     small = found()
-    monkeypatch.setattr(scores, "ALL_SCORES_BELOW", 0)
+    monkeypatch.setattr("shortlist.index.snapshot.ALL_SCORES_BELOW", 0)
     assert found() == small
     monkeypatch.setattr(lexical_ranker, "COMPILED_FROM", 0)
     assert found() == small
@@ -626,7 +626,7 @@ def test_the_best_of_words_and_meaning_are_found_without_scoring_everything(
         found = []
         for below, first in ((1 << 60, depth), (0, depth)):
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(scores, "ALL_SCORES_BELOW", below)
+                patch.setattr("shortlist.index.snapshot.ALL_SCORES_BELOW", below)
                 patch.setattr(scores, "BLENDED_DEPTH", first)
                 hits = search(corpus, " ".join(query), mode, k=k, filter={"even": True} if filtered else None)
             found.append([(round(hit.score, 5), sorted(hit.signals)) for hit in hits])

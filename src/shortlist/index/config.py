@@ -1,4 +1,4 @@
-"""What was a corpus built with? It must be read with the same."""
+"""The configuration that a corpus is built with, and must be read with."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""A corpus: what is kept, so that it is found again."""
+"""A corpus: documents, stored and indexed."""
 
 from __future__ import annotations
 
+import pkgutil
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -14,10 +15,10 @@ from shortlist.errors import CorpusMismatch, CorpusNotFound, InputError
 from shortlist.index.config import Config
 from shortlist.index.embedders.embedder_binding import Chosen, EmbedderSpec, spec_of
 from shortlist.index.embedders.named import load_embedder
-from shortlist.index.engine import EMBEDDED, Engine, Progress, State
-from shortlist.index.location import Here, closed_on_error, corpus_folder, place_of
+from shortlist.index.engine import EMBEDDED, Progress, State
+from shortlist.index.location import LocalStore, RemoteStore, close_on_error, corpus_folder, find_store
 from shortlist.index.storage.records import clean
-from shortlist.index.stored_threshold import Floor, floor_of, origin
+from shortlist.index.stored_threshold import Floor, describe_origin, read_floor
 from shortlist.protocols import AgentTool, Embedder
 
 
@@ -25,18 +26,14 @@ class Corpus:
     """Documents, indexed and stored. Open one with `open_corpus`, make one with `create_corpus` or `build`."""
 
     def __init__(
-        self,
-        engine: Callable[[str, Chosen], Engine],
-        name: str,
-        embedder: EmbedderSpec = None,
-        path: Path | None = None,
+        self, store: LocalStore | RemoteStore, name: str, embedder: EmbedderSpec = None, path: Path | None = None
     ) -> None:
         self.name = name
         self.path = path
         self._chosen = Chosen(name, path)
-        self._engine = engine(name, self._chosen)
+        self._engine = store.open(name, self._chosen)
         self.changes = Changes()  # what the last sync did
-        self._finalizer = weakref.finalize(self, self._engine.release)
+        self._finalizer = weakref.finalize(self, self._engine.close)
         try:
             config = self._engine.config()
             if embedder is not None:
@@ -104,7 +101,7 @@ class Corpus:
             floors.pop(mode, None)
             known.pop(mode, None)
             if floor is not None:
-                floors[mode], known[mode] = float(floor), facts | origin(self._engine, config)
+                floors[mode], known[mode] = float(floor), facts | describe_origin(self._engine, config)
             return replace(config, floors=floors, calibrations=known)
 
         self._engine.configure(change)
@@ -117,7 +114,7 @@ class Corpus:
 
     def floor(self, mode: str) -> Floor:
         """The floor that was set for a mode, and whether the corpus has changed much since."""
-        return floor_of(self._engine, self.config, mode)
+        return read_floor(self._engine, self.config, mode)
 
     def get(self, id: str) -> Document | None:
         return self._engine.get(clean(id))
@@ -163,7 +160,7 @@ class Corpus:
     def info(self) -> dict[str, Any]:
         """Counts and configuration, as plain data."""
         config = self.config
-        doubts = {mode: floor_of(self._engine, config, mode).doubt for mode in config.floors}
+        doubts = {mode: read_floor(self._engine, config, mode).doubt for mode in config.floors}
         return {
             "name": self.name,
             "path": str(self.path) if self.path else None,
@@ -177,9 +174,9 @@ class Corpus:
 
     def as_tool(self, **options: Any) -> AgentTool:
         """The corpus as a tool that an agent can call: `shortlist.as_tool` with its options."""
-        from shortlist.search.corpus_tool import as_tool  # noqa: PLC0415  # from the floor above: see tests/test_floors.py
-
-        return as_tool(self, **options)
+        # The only deliberate late binding: the implementation is in a higher layer.
+        tool: AgentTool = pkgutil.resolve_name("shortlist.search.corpus_tool:as_tool")(self, **options)
+        return tool
 
     def close(self) -> None:
         self._finalizer()
@@ -218,18 +215,18 @@ def create_corpus(
         raise InputError("A corpus is kept in memory or by an engine, not both.")
     folder = None if in_memory else corpus_folder(name, path)
     own = name or (folder.name if folder else "in memory")
-    make = place_of(folder, own, engine) if folder else Here(None)
-    with closed_on_error(make):
-        if not make.exists():
+    store = find_store(folder, own, engine) if folder else LocalStore(None)
+    with close_on_error(store):
+        if not store.exists():
             wanted = default_embedder if embedder is None else embedder
             loaded = load_embedder(wanted)
             config = Config(**options).checked()
             if loaded is not None:
                 config = replace(config, embedder=spec_of(wanted, loaded), embedder_name=loaded.name, dim=loaded.dim)
-            make.create(config)
+            store.create(config)
             embedder, rebuild = loaded or "none", False
-    corpus = Corpus(make, own, None if rebuild else embedder, folder)
-    make.point()
+    corpus = Corpus(store, own, None if rebuild else embedder, folder)
+    store.point()
     if rebuild:
         corpus.reindex(embedder, progress=progress, **options)
     config = corpus.config
@@ -248,14 +245,14 @@ def open_corpus(name: str | Path, embedder: EmbedderSpec = None, *, engine: str 
     """An existing corpus, by its name or by the path of its folder; `engine` is where it is kept, if not known."""
     folder = corpus_folder(name)
     own = folder.name if isinstance(name, Path) else name
-    make = place_of(folder, own, engine)
-    with closed_on_error(make):
-        if not make.exists():
+    store = find_store(folder, own, engine)
+    with close_on_error(store):
+        if not store.exists():
             raise CorpusNotFound(
-                f"There is no corpus {str(name)!r} (looked in {make}). "
+                f"There is no corpus {str(name)!r} (looked in {store}). "
                 f"Build it first: shortlist.build(source, name={str(name)!r}), or shortlist build on the command line."
             )
-    corpus = Corpus(make, own, embedder, folder)
+    corpus = Corpus(store, own, embedder, folder)
     if engine is not None:
-        make.point()
+        store.point()
     return corpus

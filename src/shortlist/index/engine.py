@@ -1,7 +1,6 @@
-"""Where is a corpus kept? The seam: what a corpus needs of an engine, and what a reader sees of a state.
+"""The storage seam: what a corpus needs of an engine, and what a reader sees of one state of it.
 
-The embedded engine (`embedded.py`) keeps it in a folder of this machine. Elsewhere it is on OpenSearch or Elasticsearch
-(`remote.py`). Whoever searches, answers or judges does not know which.
+`local_engine` stores a corpus in a folder or in memory, `engines` on OpenSearch or Elasticsearch.
 """
 
 from __future__ import annotations
@@ -10,78 +9,49 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from shortlist.errors import InputError
+
 if TYPE_CHECKING:
     from shortlist.documents import Changes, Document, Passage, Problem, Stamps
     from shortlist.index.config import Config
-    from shortlist.index.lexical.bm25 import Scoring
+    from shortlist.index.query_scores import Request, Scores
     from shortlist.index.text.analyzers import Analyzer
     from shortlist.index.text.query_terms import Asked
     from shortlist.protocols import Embedder
     from shortlist.results import Floats, Positions, Ranking
 
 EMBEDDED = "embedded"
+MISSING: Any = object()  # stands for a metadata value that a document does not have
+BUILT_IN = ("id", "title", "kind", "source")  # what filters know beside the metadata
 
 Progress = Callable[[int, int | None], None]
 Documents = Iterable["Document | Problem"]
 
-# What a filter allows: of the embedded engine a mask over positions, elsewhere a condition that the engine checks.
-# Both know `&`, `|`, `~` and which of some positions they allow: `allowed[positions]`.
+# What a filter allows: locally a mask over positions, in a cluster a condition that the server checks. Both support
+# `&`, `|`, `~`, and `allowed[positions]` as a mask of these positions.
 Allowed = Any
 
 
-class Words(Protocol):
-    """Ranks the passages of a state by shared words. All counts are of the whole corpus."""
+class LexicalIndex(Protocol):
+    """The terms of all passages of a state.
+
+    `live` is the number of passages. `rank` gives the k best and all that tie with the last of them; `scores` the score
+    of every position, 0 without a common term, or None if the engine can compute only the best; `held_at` the share of
+    the terms, weighted by idf, that each passage contains; `ideal` the score of a passage that contained them all;
+    `frequency` the number of passages with each term; `named` the passages whose whole name is in the query.
+    """
 
     analyzer: Analyzer
-    scoring: Scoring
 
     @property
-    def live(self) -> int:
-        """How many passages there are."""
-        ...
-
-    def rank(self, query: str | Asked, k: int, allowed: Allowed | None = None, roughly: bool = False) -> Ranking:
-        """The k best passages for a text or for terms, and every other that ties with the last of them.
-
-        Roughly means: well enough for ranks to be added up; only the order counts then, and not where it is far down.
-        """
-        ...
-
-    def scores_at(self, terms: Asked, positions: Positions) -> Floats:
-        """The score of some positions, 0 where nothing is shared."""
-        ...
-
-    def held_at(self, terms: Asked, positions: Positions) -> Floats:
-        """What share of all terms, weighed by their idf, the passage at each position holds."""
-        ...
-
-    def ideal(self, terms: Asked) -> float:
-        """What a passage would score at most that holds all these terms, those that no passage holds included."""
-        ...
-
-    def frequency(self, terms: Sequence[str]) -> dict[str, int]:
-        """How many passages hold each of these terms."""
-        ...
-
-    def knows(self, terms: Asked) -> bool:
-        """Whether any of these terms occurs at all."""
-        ...
-
-    def named(self, query: str) -> Positions:
-        """Positions of passages whose name stands in the query, word for word."""
-        ...
-
-
-class Meaning(Protocol):
-    """Ranks the passages of a state by the cosine of their vectors."""
-
-    embedder: Embedder
-
-    def rank(self, query: str, k: int, allowed: Allowed | None = None, roughly: bool = False) -> Ranking: ...
-
-    def scores_at(self, query: str, positions: Positions) -> Floats:
-        """The cosine of some positions; minus infinity where nothing of the query is known."""
-        ...
+    def live(self) -> int: ...
+    def rank(self, query: str | Asked, k: int, allowed: Allowed | None = None) -> Ranking: ...
+    def scores(self, terms: Asked) -> Floats | None: ...
+    def held_at(self, terms: Asked, positions: Positions) -> Floats: ...
+    def ideal(self, terms: Asked) -> float: ...
+    def frequency(self, terms: Sequence[str]) -> dict[str, int]: ...
+    def knows(self, terms: Asked) -> bool: ...
+    def named(self, query: str) -> Positions: ...
 
 
 class Drift(NamedTuple):
@@ -95,143 +65,83 @@ class State(Protocol):
     """What a reader sees of a corpus. A position stands for a passage, in this state only."""
 
     @property
-    def size(self) -> int:
-        """About how many passages there are: none if and only if it is 0."""
-        ...
-
+    def size(self) -> int: ...  # about the number of passages; exactly 0 if there are none
+    @property
+    def generation(self) -> int | None: ...  # changes with every commit; None if the engine does not count commits
     @property
     def config(self) -> Config: ...
-
     @property
     def has_vectors(self) -> bool: ...
-
     @property
-    def lexical(self) -> Words: ...
-
+    def embedder(self) -> Embedder | None: ...  # None without vectors
     @property
-    def dense(self) -> Meaning: ...
+    def lexical(self) -> LexicalIndex: ...
 
-    def documents(self, positions: Positions) -> Positions:
-        """A number for the document at each position."""
-        ...
+    # The scores of a query, "lexical" and "dense", as far as the request wants them.
+    def score(self, request: Request) -> dict[str, Scores]: ...
 
-    def expect(
-        self,
-        query: str,
-        terms: Asked,
-        words: int,
-        meaning: int,
-        allowed: Allowed | None = None,
-        roughly: bool = False,
-    ) -> None:
-        """Hear what will be asked next, so that it can be asked elsewhere at once: so many by words and by meaning."""
-        ...
-
-    def siblings(self, positions: Positions) -> list[Positions]:
-        """The passages of each of the documents whose first ones are at these positions."""
-        ...
-
-    def ids(self, positions: Positions) -> list[str]:
-        """The id of the document at each position."""
-        ...
-
+    # Of the document at each position: a number, its id, its text, all of it; and its other passages.
+    def documents(self, positions: Positions) -> Positions: ...
+    def ids(self, positions: Positions) -> list[str]: ...
     def passages(self, positions: Positions) -> list[Passage]: ...
+    def stored(self, positions: Positions) -> list[Document]: ...
+    def siblings(self, positions: Positions) -> list[Positions]: ...
 
-    def everything(self) -> Allowed:
-        """What allows every position."""
-        ...
+    # Filters: one that allows everything, and one by a metadata value, given as an operator with its operand and as a
+    # test of the value. `permits` is whether a filter allows a document.
+    def everything(self) -> Allowed: ...
+    def match(self, key: str, operator: str, operand: Any, test: Callable[[Any], bool]) -> Allowed: ...
+    def permits(self, id: str, allowed: Allowed) -> bool: ...
 
-    def match(self, key: str, operator: str, operand: Any, test: Callable[[Any], bool]) -> Allowed:
-        """What allows the documents one metadata value of which passes a test, which is also told by its operator."""
-        ...
+    # All sources, or ids of documents without one; all passages in the order in which they were added; id, source and
+    # locator of all documents; and the ids of the documents of one file, which are its id, or that and `#` and more.
+    def sources(self, allowed: Allowed | None = None) -> set[str]: ...
+    def walk(self, allowed: Allowed | None = None) -> Iterator[Passage]: ...
+    def places(self) -> list[tuple[str, str, str]]: ...
+    def ids_of_file(self, id: str, source: str) -> set[str]: ...
 
-    def sources(self, allowed: Allowed | None = None) -> set[str]:
-        """Where the documents come from, each once; a document without a source stands for itself."""
-        ...
-
-    def permits(self, id: str, allowed: Allowed) -> bool:
-        """Whether a document is among those that are allowed."""
-        ...
-
-    def walk(self, allowed: Allowed | None = None) -> Iterator[Passage]:
-        """Every passage that is allowed, in the order in which they came."""
-        ...
-
-    def neighbors(self, source: str, locator: str, before: int, after: int) -> list[Passage]:
-        """A passage and those around it in its document; none if there is no such passage."""
-        ...
-
-    def ids_of_file(self, id: str, source: str) -> set[str]:
-        """The ids of the documents that came of one file, whose id is that of the file or begins with it."""
-        ...
-
-    def places(self) -> list[tuple[str, str, str]]:
-        """Id, source and locator of every document."""
-        ...
+    # A passage and those around it in its document; empty if there is no such passage. A locator without its offset
+    # means the first passage of the record.
+    def neighbors(self, source: str, locator: str, before: int, after: int) -> list[Passage]: ...
 
     def get(self, id: str) -> Document | None: ...
 
-    def count(self) -> int:
-        """The number of documents."""
-        ...
+    def count(self) -> int: ...  # documents
 
     def since(self, mark: dict[str, Any]) -> Drift: ...
 
 
 class Engine(Protocol):
-    """Where a corpus is kept, and all that is asked of it there."""
+    """The storage of one corpus. The methods of `Corpus` with the same names document these."""
 
-    @property
-    def release(self) -> Callable[[], None]:
-        """Gives back what is held open; refers to nothing that refers to the corpus."""
-        ...
-
+    def close(self) -> None: ...
     def config(self) -> Config: ...
-
-    def configure(self, change: Callable[[Config], Config]) -> None:
-        """Write down a configuration made of the present one, so that no other change to it is lost."""
-        ...
-
+    def configure(self, change: Callable[[Config], Config]) -> None: ...  # no concurrent change is lost
     def sync(self, documents: Documents, prune: bool, progress: Progress | None, strict: bool) -> Changes: ...
-
     def compare(self, documents: Documents, progress: Progress | None) -> Changes: ...
-
     def remove(self, ids: Sequence[str]) -> int: ...
-
     def compact(self) -> None: ...
-
     def reindex(
         self, change: Callable[[Config], Config], embedder: Embedder | None, progress: Progress | None = None
-    ) -> None:
-        """Index every stored document again with a configuration made of the present one."""
-        ...
-
+    ) -> None: ...
     def snapshot(self) -> AbstractContextManager[State]: ...
-
     def get(self, id: str) -> Document | None: ...
-
     def browse(self, text: str, offset: int, limit: int | None) -> tuple[list[Document], int]: ...
-
-    def scan(self) -> Iterator[Document]:
-        """All documents in the order in which they were first added."""
-        ...
-
+    def scan(self) -> Iterator[Document]: ...  # in the order in which they were first added
     def ids(self) -> list[str]: ...
-
     def stamps(self) -> Stamps: ...
-
-    def count(self) -> int:
-        """How many documents there are."""
-        ...
-
+    def count(self) -> int: ...  # of documents
     def kinds(self) -> dict[str, int]: ...
-
-    def facts(self) -> dict[str, Any]:
-        """Counts, as plain data: documents, passages, segments and what else there is to tell."""
-        ...
-
-    def mark(self) -> dict[str, Any]:
-        """What the corpus is now, to be compared with later."""
-        ...
-
+    def facts(self) -> dict[str, Any]: ...  # documents, passages, segments, and what else the engine reports
+    def mark(self) -> dict[str, Any]: ...  # what the corpus contains now, for a later `since`
     def since(self, mark: dict[str, Any]) -> Drift: ...
+
+
+def require_embedder(embedder: Embedder | None) -> Embedder:
+    """The embedder, or an error if the corpus has none."""
+    if embedder is None:
+        raise InputError(
+            "This corpus has no vectors (it was built with embedder='none'): search it with mode='lexical', "
+            "or build it again with an embedder."
+        )
+    return embedder

@@ -1,10 +1,11 @@
-"""How is a corpus kept on this machine? In a folder, or in memory: a store, its views, and changes to them."""
+"""The embedded engine: a corpus in a folder or in memory, as an SQLite database and segment files."""
 
 from __future__ import annotations
 
 import contextlib
+import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from shortlist.errors import CorpusBusy
 from shortlist.index.config import Config
@@ -23,31 +24,32 @@ from shortlist.index.storage.records import (
 from shortlist.index.storage.segment import SegmentDamaged
 from shortlist.index.storage.segment_set import Views
 from shortlist.index.storage.sql_tables import read_config, read_last_numbers, read_segments, read_stamps, write_config
-from shortlist.index.storage.writer import Change
-from shortlist.index.sync import BATCH, Rows, compare, sync
+from shortlist.index.storage.writer import Change, Rows
+from shortlist.index.sync import BATCH, sync
 
 if TYPE_CHECKING:
     from shortlist.documents import Changes, Document, Stamps
     from shortlist.index.embedders.embedder_binding import Chosen
     from shortlist.protocols import Embedder
 
+P = ParamSpec("P")
+T = TypeVar("T")
 
-class Embedded:
-    """SQLite and segment files of one folder, or all of it in memory."""
+
+class LocalEngine:
+    """The engine of one store."""
 
     def __init__(self, store: Store, name: str, chosen: Chosen) -> None:
         self.store = store
         self._views = Views(store, name, chosen.of)
         self._chosen = chosen
-        self._is_lexical = False  # as far as is known: no embedder to load
+        self._is_lexical = False  # True once it is known that there is no embedder to load
 
-    @property
-    def release(self) -> Callable[[], None]:
-        return self.store.close
+    def close(self) -> None:
+        self.store.close()
 
     def config(self) -> Config:
-        with self.store.reading() as connection:
-            return read_config(connection)
+        return self._read(read_config)
 
     def configure(self, change: Callable[[Config], Config]) -> None:
         with self.store.writing() as connection:
@@ -61,7 +63,7 @@ class Embedded:
         return changes
 
     def compare(self, documents: Documents, progress: Progress | None) -> Changes:
-        return compare(self._rows, documents, progress)
+        return sync(self._rows, None, documents, True, progress)
 
     def remove(self, ids: Sequence[str]) -> int:
         removed = 0
@@ -92,7 +94,7 @@ class Embedded:
     @contextlib.contextmanager
     def _change(self) -> Iterator[Change]:
         if not self._chosen.is_loaded and not self._is_lexical:
-            # loaded before the lock is taken, since that may take long
+            # loaded before the lock is taken, because loading can be slow
             self._is_lexical = self._chosen.of(self.config()) is None
         with self.store.writing() as connection:
             config = read_config(connection)
@@ -116,7 +118,7 @@ class Embedded:
                 else:
                     yield Snapshot(view, connection, self._chosen.of)
                     return
-            if last_damage == (damage.row, damage.generation):  # not merely merged away since the state was read
+            if last_damage == (damage.row, damage.generation):  # not just merged away since the state was read
                 self._views.mend(damage)
             last_damage = damage.row, damage.generation
 
@@ -125,13 +127,17 @@ class Embedded:
         with self.store.reading() as connection:
             yield Rows(connection)
 
-    def get(self, id: str) -> Document | None:
+    def _read(
+        self, read: Callable[Concatenate[sqlite3.Connection, P], T], *arguments: P.args, **options: P.kwargs
+    ) -> T:
         with self.store.reading() as connection:
-            return read_document(connection, id)
+            return read(connection, *arguments, **options)
+
+    def get(self, id: str) -> Document | None:
+        return self._read(read_document, id)
 
     def browse(self, text: str, offset: int, limit: int | None) -> tuple[list[Document], int]:
-        with self.store.reading() as connection:
-            return browse_documents(connection, text, offset, limit)
+        return self._read(browse_documents, text, offset, limit)
 
     def scan(self) -> Iterator[Document]:
         query = f"SELECT num, {DOCUMENT_COLUMNS}, hash FROM documents WHERE num > ? ORDER BY num LIMIT {BATCH}"
@@ -150,23 +156,19 @@ class Embedded:
             return [id for (id,) in connection.execute("SELECT id FROM documents ORDER BY num")]
 
     def stamps(self) -> Stamps:
-        with self.store.reading() as connection:
-            return read_stamps(connection)
+        return self._read(read_stamps)
 
     def count(self) -> int:
-        with self.store.reading() as connection:
-            return count_documents(connection)
+        return self._read(count_documents)
 
     def kinds(self) -> dict[str, int]:
-        with self.store.reading() as connection:
-            return count_kinds(connection)
+        return self._read(count_kinds)
 
     def facts(self) -> dict[str, Any]:
         with self.store.reading() as connection:
-            (passages,) = connection.execute("SELECT count(*) FROM passages").fetchone()
             return {
                 "documents": count_documents(connection),
-                "passages": passages,
+                "passages": int(connection.execute("SELECT count(*) FROM passages").fetchone()[0]),
                 "segments": len(read_segments(connection)),
             }
 

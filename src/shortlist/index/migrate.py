@@ -1,4 +1,4 @@
-"""How does a corpus move to another engine, and back? Copied, compared to the last letter, and only then meant."""
+"""Moves a corpus to another engine: it is copied, compared byte by byte, and only then used there."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ from shortlist.errors import CorpusError, CorpusMismatch
 from shortlist.index.config import Config
 from shortlist.index.corpus import Corpus, open_corpus
 from shortlist.index.engine import EMBEDDED, Progress
-from shortlist.index.engines import pointers
 from shortlist.index.engines.address import Address
-from shortlist.index.location import Elsewhere, Here, closed_on_error, corpus_folder
+from shortlist.index.location import LocalStore, RemoteStore, close_on_error, corpus_folder, find_store
 from shortlist.index.storage.records import to_record
 
-# What an engine itself writes down with a floor.
+# What an engine itself stores with a threshold.
 _OF_THE_ENGINE = ("embedder", "analyzer", "scoring", "documents", "passages", "last_passage", "when")
 
 
 @dataclass(frozen=True, slots=True)
 class Migrated:
-    """What a migration did: how many documents came, and how many were there from an attempt before."""
+    """What a migration did; `copied` is without the documents that an earlier attempt had copied."""
 
     corpus: str
     source: str
@@ -40,21 +39,20 @@ class Migrated:
 def migrate(name: str, to: str, *, delete_old: bool = False, progress: Progress | None = None) -> Migrated:
     """Move a corpus to the engine `to`: the address of a cluster, or "embedded".
 
-    Stopped at any moment, it goes on where it was. The name means the new place only when counts and hashes of all
-    documents there are those of the old place; what the old one holds stays unless `delete_old` is set.
+    An interrupted migration can be resumed by calling it again. The name refers to the new engine only after the counts
+    and hashes of all documents there match; the old copy stays unless `delete_old` is set.
     """
     folder = corpus_folder(name)
-    target = Here(folder) if to == EMBEDDED else Elsewhere(Address.parse(to), folder, name)
+    target = LocalStore(folder) if to == EMBEDDED else RemoteStore(Address.parse(to), folder, name)
+    there = target.engine
+    old = find_store(folder, name)
     with open_corpus(name) as source:
-        pointer = pointers.read(folder)
-        here = str(pointer.address) if pointer else EMBEDDED
-        there = EMBEDDED if isinstance(target, Here) else str(target)
+        config, here = source.config, old.engine
         if here == there:
             target.close()
             facts = source.info()
             return Migrated(name, here, there, facts["documents"], facts["passages"], 0, False)
-        config = source.config
-        with closed_on_error(target):
+        with close_on_error(target):
             if not target.exists():
                 target.create(replace(config, floors={}, calibrations={}))
         with Corpus(target, name, source.embedder or "none", folder) as moved:
@@ -69,12 +67,12 @@ def migrate(name: str, to: str, *, delete_old: bool = False, progress: Progress 
             documents, passages = _compare(source, moved, there)
     target.point()
     if delete_old:
-        (Elsewhere(pointer.address, folder, pointer.name) if pointer else Here(folder)).delete()
+        old.delete()
     return Migrated(name, here, there, documents, passages, changes.added + changes.changed, delete_old)
 
 
 class _Everything:
-    """All that a corpus holds, with the stamps of the files that it came from."""
+    """All documents of a corpus, and the stamps of the files that they came from."""
 
     def __init__(self, corpus: Corpus) -> None:
         self._corpus = corpus
@@ -100,7 +98,7 @@ def _check_same(config: Config, other: Config, name: str, there: str) -> None:
 
 
 def _compare(source: Corpus, moved: Corpus, there: str) -> tuple[int, int]:
-    """Documents and passages of both, which must be the same, to the last letter."""
+    """The number of documents and of passages, which must be the same in both, as must all contents."""
     counts = [(corpus.info()["documents"], corpus.info()["passages"], _digest(corpus)) for corpus in (source, moved)]
     if counts[0] != counts[1]:
         raise CorpusError(
@@ -112,7 +110,7 @@ def _compare(source: Corpus, moved: Corpus, there: str) -> tuple[int, int]:
 
 
 def _digest(corpus: Corpus) -> int:
-    """A number for all documents as they are read back, whatever their order."""
+    """A checksum of all documents as they are read back, independent of their order."""
     total = 0
     for document in corpus:
         record = to_record(document)

@@ -1,23 +1,23 @@
-"""What does a reader see? One committed state: its segments, its dead, and the rows behind every position.
+"""One committed state of a local corpus: its segments, its deleted passages, and the rows behind every position.
 
-A position is a place in the row of all segments, dead passages included; it means something in one snapshot only.
+A position is an index into all segments together, deleted passages included; it is valid in one snapshot only.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from shortlist.documents import Document, Passage, Stamp
-from shortlist.errors import InputError
 from shortlist.index.config import Config
 from shortlist.index.dense.dense_ranker import Dense, VectorPart
-from shortlist.index.engine import Drift
+from shortlist.index.engine import BUILT_IN, MISSING, Drift, require_embedder
+from shortlist.index.query_scores import AllScores, BestScores, Request, Scores, only_found
 from shortlist.index.storage.records import (
     DOCUMENT_COLUMNS,
     batched,
@@ -31,11 +31,13 @@ from shortlist.index.storage.sql_tables import read_last_numbers, read_segments
 from shortlist.protocols import Embedder
 
 if TYPE_CHECKING:
-    from shortlist.results import Mask, Positions
+    from shortlist.results import Floats, Mask, Positions, Ranking
 
 Found = TypeVar("Found")
 
-MISSING: Any = object()
+# Below this number of passages it is faster to score all of them than to look for the best.
+ALL_SCORES_BELOW = 50_000
+
 _AT_ONCE = 500  # parameters in one statement
 
 
@@ -52,8 +54,12 @@ class Snapshot:
 
     @property
     def size(self) -> int:
-        """How many positions there are, dead ones included."""
+        """The number of positions, deleted passages included."""
         return self.view.size
+
+    @property
+    def generation(self) -> int:
+        return self.view.generation
 
     @property
     def config(self) -> Config:
@@ -63,14 +69,13 @@ class Snapshot:
     def has_vectors(self) -> bool:
         return self.view.config.dim > 0
 
+    @property
+    def embedder(self) -> Embedder | None:
+        return self._embedder(self.view.config) if self.has_vectors else None
+
     @cached_property
     def dense(self) -> Dense:
-        embedder = self._embedder(self.view.config) if self.has_vectors else None
-        if embedder is None:
-            raise InputError(
-                "This corpus has no vectors (it was built with embedder='none'): search it with mode='lexical', "
-                "or build it again with an embedder."
-            )
+        embedder = require_embedder(self._embedder(self.view.config))
         parts = [
             VectorPart(item.segment.vectors, item.part.dead, item.part.offset, item.segment.rounded)
             for item in self.view.loaded
@@ -78,18 +83,36 @@ class Snapshot:
         ]
         return Dense(parts, embedder)
 
+    def score(self, request: Request) -> dict[str, Scores]:
+        query, terms, words, meaning, allowed, _ = request
+        ways: dict[str, tuple[Callable[[int], Ranking], Callable[[Positions], Floats], Callable[[], Floats]]] = {}
+        if words:
+            lexical, wanted = self.lexical, terms if isinstance(terms, Mapping) else query
+            ways["lexical"] = (
+                lambda k: lexical.rank(wanted, k, allowed),
+                lambda positions: only_found(lexical.scores_at(terms, positions)),
+                lambda: only_found(lexical.scores(terms, allowed)),
+            )
+        if meaning:
+            dense = self.dense
+            ways["dense"] = (
+                lambda k: dense.rank(query, k, allowed),
+                lambda positions: dense.scores_at(query, positions),
+                lambda: dense.scores(query, allowed),
+            )
+        if self.size < ALL_SCORES_BELOW:
+            return {name: AllScores(score_all()) for name, (_, _, score_all) in ways.items()}
+        return {name: BestScores(*way) for name, way in ways.items()}
+
     def documents(self, positions: Positions) -> Positions:
-        """The number of the document at each position."""
         return self.view.documents(positions)
 
     def ids(self, positions: Positions) -> list[str]:
-        """The id of the document at each position."""
         numbers = self.documents(positions).tolist()
         found = dict(self._select("SELECT num, id FROM documents WHERE num IN ({})", numbers))
         return _each(found, numbers)
 
     def stored(self, positions: Positions) -> list[Document]:
-        """The whole document at each position."""
         numbers = self.documents(positions).tolist()
         rows = self._select(f"SELECT num, {DOCUMENT_COLUMNS}, hash FROM documents WHERE num IN ({{}})", numbers)
         return _each({number: to_document(row) for number, *row in rows}, numbers)
@@ -97,25 +120,13 @@ class Snapshot:
     def passages(self, positions: Positions) -> list[Passage]:
         return self._passages(self.view.passages(positions).tolist())
 
-    def expect(self, *_: Any, **__: Any) -> None:
-        """Nothing is gained here by knowing what will be asked."""
-
     def siblings(self, positions: Positions) -> list[Positions]:
-        """The positions of each of the documents that begin at these positions."""
-        return [self._siblings(position) for position in positions.tolist()]
-
-    def _siblings(self, position: int) -> Positions:
-        end, step = position + 1, 16
-        (document,) = self.documents(np.array([position]))
-        while True:
-            following = np.arange(end, min(end + step, self.size))
-            same = int(np.argmin(np.append(self.documents(following) == document, False)))
-            end += same
-            if same < step:
-                return np.arange(position, end)
+        numbers = self.documents(positions).tolist()
+        query = "SELECT document, count(*) FROM passages WHERE document IN ({}) GROUP BY document"
+        counts = _each(dict(self._select(query, numbers)), numbers)
+        return [np.arange(at, at + count) for at, count in zip(positions.tolist(), counts, strict=True)]
 
     def sources(self, allowed: Mask | None = None) -> set[str]:
-        """Where the documents come from, each once; a document without a source stands for itself."""
         if allowed is None:
             rows = self._connection.execute("SELECT DISTINCT iif(source = '', id, source) FROM documents")
             return {source for (source,) in rows}
@@ -123,23 +134,18 @@ class Snapshot:
         return {source or id for id, source, _ in self.places() if id in permitted}
 
     def permits(self, id: str, allowed: Mask) -> bool:
-        """Whether a document is among those that are allowed."""
         return id in self._ids_allowed(allowed)
 
     def _ids_allowed(self, allowed: Mask) -> set[str]:
-        positions = np.flatnonzero(allowed)
-        return set(self.ids(positions[self.lexical.is_alive(positions)]))
+        return set(self.ids(np.flatnonzero(allowed & self.everything())))
 
     def ids_of_file(self, id: str, source: str) -> set[str]:
-        """The ids of the documents that came of one file, whose id is that of the file or begins with it."""
         return find_stamped(self._connection, Stamp(id, source, ""))
 
     def places(self) -> list[tuple[str, str, str]]:
-        """Id, source and locator of every document."""
         return self._connection.execute("SELECT id, source, locator FROM documents").fetchall()
 
     def walk(self, allowed: Mask | None = None) -> Iterator[Passage]:
-        """Every passage that is allowed, in the order of their numbers."""
         if allowed is not None:
             permitted = self._ids_allowed(allowed)
             yield from (passage for passage in self.walk() if passage.document_id in permitted)
@@ -154,10 +160,6 @@ class Snapshot:
             last = numbers[-1]
 
     def neighbors(self, source: str, locator: str, before: int, after: int) -> list[Passage]:
-        """A passage and those around it in its document; none if there is no such passage.
-
-        A locator without its offset means the first passage of the record.
-        """
         query = (
             "SELECT p.document, p.num FROM passages p JOIN documents d ON d.num = p.document WHERE iif(d.source = '', "
             "d.id, d.source) = ? AND (p.locator = ? OR d.locator = ?) ORDER BY p.locator != ?, p.num LIMIT 1"
@@ -195,7 +197,11 @@ class Snapshot:
         return _each(found, numbers)
 
     def everything(self) -> Mask:
-        return np.ones(self.size, dtype=bool)
+        mask = np.ones(self.size, dtype=bool)
+        for part in self.lexical.parts:
+            if part.dead is not None:
+                mask[part.offset : part.offset + len(part.dead)] = ~part.dead
+        return mask
 
     def match(self, key: str, operator: str, operand: Any, test: Callable[[Any], bool]) -> Mask:
         """The positions whose document passes a test of one metadata value; MISSING stands for an absent one."""
@@ -261,9 +267,6 @@ def _parsed(metadata: str) -> Any:
         return json.loads(metadata)
     except ValueError as error:
         raise sqlite3.DatabaseError(f"metadata cannot be read: {error}") from None
-
-
-BUILT_IN = ("id", "title", "kind", "source")
 
 
 def _lookup(metadata: dict[str, Any], key: str) -> Any:

@@ -1,4 +1,4 @@
-"""Is a floor still right? What the corpus was when it was set, and what has changed since."""
+"""The stored score thresholds ("floors"), and whether the corpus has changed too much since they were set."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shortlist.index.config import Config
 if TYPE_CHECKING:
     from shortlist.index.engine import Engine, State
 
-# From this share of passages on that came, changed or went, scores are no longer those that a floor was set for.
+# The share of passages added, changed or removed from which on a threshold is in doubt.
 MUCH = 0.2
 
 
@@ -22,18 +22,18 @@ class Floor(NamedTuple):
     doubt: str = ""
 
 
-def origin(engine: Engine, config: Config) -> dict[str, Any]:
+def describe_origin(engine: Engine, config: Config) -> dict[str, Any]:
     """What a floor that is set now belongs to."""
-    return {**_made_of(config), **engine.mark()}
+    return {**_scoring_facts(config), **engine.mark()}
 
 
-def floor_of(engine: Engine | State, config: Config, mode: str) -> Floor:
+def read_floor(engine: Engine | State, config: Config, mode: str) -> Floor:
     value, then = config.floors.get(mode), config.calibrations.get(mode)
-    return Floor(value, _doubt(engine, config, then) if value is not None and then else "")
+    return Floor(value, _find_doubt(engine, config, then) if value is not None and then else "")
 
 
-def _doubt(engine: Engine | State, config: Config, then: Mapping[str, Any]) -> str:
-    other = [name for name, value in _made_of(config).items() if then.get(name, value) != value]
+def _find_doubt(engine: Engine | State, config: Config, then: Mapping[str, Any]) -> str:
+    other = [name for name, value in _scoring_facts(config).items() if then.get(name, value) != value]
     if other:
         return f"The floor was set for another {' and '.join(other)}: calibrate it again."
     added, passages = engine.since(dict(then))
@@ -47,7 +47,7 @@ def _doubt(engine: Engine | State, config: Config, then: Mapping[str, Any]) -> s
     )
 
 
-def _made_of(config: Config) -> dict[str, Any]:
+def _scoring_facts(config: Config) -> dict[str, Any]:
     """What scores depend on besides the documents, as JSON gives it back."""
     scoring = {**asdict(config.scoring), "weights": list(config.scoring.weights)}
     return {"embedder": config.embedder_name, "analyzer": config.analyzer, "scoring": scoring}

@@ -1,100 +1,46 @@
-"""How does a corpus come to hold what a source has? A comparison document by document, and one change at the end."""
+"""Makes a corpus contain what a source has: documents are compared one by one, and changes are made in one go."""
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set, Sized
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from shortlist.documents import Changes, Document, Problem, Stamp, Stamps
 from shortlist.errors import CorpusBusy, InputError
 from shortlist.index.engine import Documents, Progress
-from shortlist.index.storage.records import Record, batched, clean, find_stamped, find_stored, to_record
-from shortlist.index.storage.sql_tables import read_generation, read_stamps
-
-T = TypeVar("T")
+from shortlist.index.storage.records import PAUSE, Record, batched, clean, to_record
 
 BATCH = 500
-PAUSE = 100  # documents between two words on how far it is
 
 
 class Kept(Protocol):
-    """What is stored, to be compared with. What stands for a stored document is the engine's own affair."""
+    """The stored documents, to compare with. Each has a reference that only its engine understands."""
 
     def generation(self) -> int: ...
-
-    def stored(self, ids: Sequence[str]) -> dict[str, tuple[Any, bytes]]:
-        """What stands for each of those documents that are stored, and its hash."""
-        ...
-
-    def everything(self) -> Iterable[tuple[Any, str, str]]:
-        """What stands for each document, its id and its source."""
-        ...
-
+    def stored(self, ids: Sequence[str]) -> dict[str, tuple[Any, bytes]]: ...  # reference and hash by id
+    def everything(self) -> Iterable[tuple[Any, str, str]]: ...  # reference, id and source
     def stamps(self) -> dict[str, Stamp]: ...
-
-    def stamped(self, stamp: Stamp) -> set[str]:
-        """The ids of the stored documents that a stamp stands for."""
-        ...
+    def stamped(self, stamp: Stamp) -> set[str]: ...  # ids of the stored documents that a stamp stands for
 
 
 class Work(Protocol):
-    """A change on its way."""
+    """A change in progress. `settle` waits for everything that was put, and reports what the engine refused."""
 
     @property
-    def kept(self) -> Kept:
-        """What is stored as this change sees it."""
-        ...
-
+    def kept(self) -> Kept: ...  # as this change sees it
     @property
     def began_empty(self) -> bool: ...
-
     def put(self, record: Record, stored: Any) -> None: ...
-
     def remove(self, stored: Any) -> None: ...
-
-    def settle(self) -> Sequence[Problem]:
-        """Wait for all that was put; what of it the engine did not take, the rest being taken."""
-        ...
-
+    def settle(self) -> Sequence[Problem]: ...
     def keep_stamps(self, stamps: Iterable[Stamp], gone: Iterable[Stamp]) -> None: ...
 
 
-Begin = Callable[[], AbstractContextManager[Work]]
 Reading = Callable[[], AbstractContextManager[Kept]]
-
-
-class Rows:
-    """What the rows of a database hold."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-
-    def generation(self) -> int:
-        return read_generation(self._connection)
-
-    def stored(self, ids: Sequence[str]) -> dict[str, tuple[Any, bytes]]:
-        return dict(find_stored(self._connection, ids))
-
-    def everything(self) -> Iterable[tuple[Any, str, str]]:
-        return self._connection.execute("SELECT num, id, source FROM documents").fetchall()
-
-    def stamps(self) -> dict[str, Stamp]:
-        return read_stamps(self._connection)
-
-    def stamped(self, stamp: Stamp) -> set[str]:
-        return find_stamped(self._connection, stamp)
-
-
-def counted(items: Iterable[T], total: int, progress: Progress | None) -> Iterator[T]:
-    """The items; how many are done is told now and then, and at the end."""
-    for done, item in enumerate(items, 1):
-        yield item
-        if progress and (not done % PAUSE or done == total):
-            progress(done, total)
+Begin = Callable[[], AbstractContextManager[Work]]
 
 
 class _Overtaken(Exception):
@@ -103,17 +49,18 @@ class _Overtaken(Exception):
 
 def sync(
     reading: Reading,
-    begin: Begin,
+    begin: Begin | None,
     documents: Documents,
     prune: bool,
     progress: Progress | None,
     strict: bool = False,
 ) -> Changes:
-    """Compare first, and take the writer's lock only at the first difference.
+    """Compare first, and take the writer's lock only at the first difference; without `begin` only compare.
 
-    If another writer came between, what was compared before means nothing: it is done again under the lock. Documents
-    that can be had only once are compared under the lock from the start.
+    If another writer committed in between, compare again under the lock. Documents that can be read only once are
+    compared under the lock from the start.
     """
+    begin = begin or partial(_begin_dry_run, reading)
     if iter(documents) is not documents:
         first = _Sync(reading, begin, strict=strict)
         try:
@@ -124,48 +71,40 @@ def sync(
     return _Sync(reading, begin, strict=strict, locked=True).run(documents, prune, progress)
 
 
-def compare(reading: Reading, documents: Documents, progress: Progress | None) -> Changes:
-    """What a sync would do."""
-    return sync(reading, partial(_only_counting, reading), documents, True, progress)
-
-
 @contextmanager
-def _only_counting(reading: Reading) -> Iterator[Work]:
+def _begin_dry_run(reading: Reading) -> Iterator[Work]:
     with reading() as kept:
-        yield _Nothing(kept)
+        yield _DryRun(kept)
 
 
-class _Nothing:
-    """Stands for a change and makes none."""
+class _DryRun:
+    """A change that changes nothing."""
+
+    began_empty = False
 
     def __init__(self, kept: Kept) -> None:
         self.kept = kept
-        self.began_empty = False
 
-    def put(self, record: Record, stored: Any) -> None: ...
-
-    def remove(self, stored: Any) -> None: ...
-
-    def settle(self) -> Sequence[Problem]:
+    def _do_nothing(self, *_: Any, **__: Any) -> Any:
         return ()
 
-    def keep_stamps(self, stamps: Iterable[Stamp], gone: Iterable[Stamp]) -> None: ...
+    put = remove = settle = keep_stamps = _do_nothing
 
 
 class _Sync:
-    """One sync on its way."""
+    """One sync in progress."""
 
     def __init__(
         self, reading: Reading, begin: Begin, *, strict: bool, locked: bool = False, expected: Set[str] = frozenset()
     ) -> None:
-        self._strict = strict  # one that cannot be taken stops them all
+        self._strict = strict  # one bad document stops them all
         self._read_state = reading
         self._begin = begin
         self._stack = ExitStack()
         self._change: Work | None = None
-        self._generation: int | None = None  # of the state that was compared with, before there was a change
+        self._generation: int | None = None  # of the state that was compared with before there was a change
         self._locked = locked
-        self._expected = expected  # came when the documents were read before
+        self._expected = expected  # ids that came when the documents were read before
         self.seen: set[str] = set()
         self._known: dict[str, Stamp] = {}
         self._stamps: dict[str, Stamp] = {}
@@ -182,11 +121,11 @@ class _Sync:
             for batch in batched(self._read(documents), BATCH):
                 for _ in self._take(batch):
                     if progress:
-                        progress(self._done, total)
+                        progress(self._added + len(self._changed) + self._unchanged + len(self._failed), total)
             if self._strict and self._failed:
                 wrong = self._failed[0]
                 raise InputError(f"The document {wrong.id!r} was not taken, nor any other: {wrong.reason}")
-            if not self._expected <= self.seen:  # a source that is spent must not empty the corpus
+            if not self._expected <= self.seen:  # a source that is used up must not empty the corpus
                 raise CorpusBusy(
                     "Another writer changed the corpus during this sync, and the documents could not be read a second "
                     "time. Nothing was changed. Sync again."
@@ -194,7 +133,7 @@ class _Sync:
             if prune and not (self._change is not None and self._change.began_empty):
                 self._prune()
             if self._change is not None:
-                self._note_refused(self._change.settle())
+                self._count_refused(self._change.settle())
             self._keep_stamps(prune)
             if self._change is None:
                 with self._reading() as kept:
@@ -203,13 +142,9 @@ class _Sync:
         skipped = sum(stamp.skipped for stamp in self._stamps.values())
         return Changes(self._added, len(changed), self._unchanged, self._removed, tuple(self._failed), skipped, changed)
 
-    @property
-    def _done(self) -> int:
-        return self._added + len(self._changed) + self._unchanged + len(self._failed)
-
     def _read(self, documents: Documents) -> Iterable[Document | Problem | Stamp]:
-        """The documents, less those that the source knows to be unchanged since they were stored."""
-        # much quicker than to ask whether they are Stamped
+        """The documents, minus those that the source knows to be unchanged since they were stored."""
+        # much faster than isinstance(documents, Stamped)
         since: Callable[[Stamps], Iterable[Document | Problem | Stamp]] | None = getattr(documents, "since", None)
         if since is None:
             return documents
@@ -218,19 +153,16 @@ class _Sync:
         return since(self._known)
 
     def _take(self, batch: list[Any]) -> Iterator[None]:
-        """Compare and put, with a pause now and then."""
-        batch = [_cleaned(item) if isinstance(item, Stamp) else item for item in batch]
-        unchanged = self._unchanged_since([item for item in batch if isinstance(item, Stamp)])
+        """Compare and put; yields now and then, for progress."""
         records = []
-        for item in batch:
-            if isinstance(item, Stamp):
-                self._stamps[item.id] = item
-                came_not = unchanged.get(item, set()) - self.seen
-                self._unchanged += len(came_not)
-                self.seen |= came_not
-            elif record := self._admit(item):
-                records.append(record)
-        stored = self._stored(records)
+        with self._reading() as kept:
+            for item in batch:
+                if isinstance(item, Stamp):
+                    self._take_stamp(replace(item, id=clean(item.id), source=clean(item.source)), kept)
+                elif record := self._admit(item):
+                    records.append(record)
+            is_new = self._change is not None and self._change.began_empty
+            stored = {} if is_new else kept.stored([record.document.id for record in records])
         for at, record in enumerate(records):
             if at and not at % PAUSE:
                 yield
@@ -245,16 +177,16 @@ class _Sync:
                 self._changed.append(record.document.id)
         yield
 
-    def _unchanged_since(self, stamps: list[Stamp]) -> dict[Stamp, set[str]]:
-        """The ids of the documents that need not come, for those stamps that are the same as before."""
-        same = [stamp for stamp in stamps if stamp == self._known.get(stamp.id)]
-        if not same:
-            return {}
-        with self._reading() as kept:
-            return {stamp: kept.stamped(stamp) for stamp in same}
+    def _take_stamp(self, stamp: Stamp, kept: Kept) -> None:
+        """Count the documents of an unchanged stamp as seen and unchanged."""
+        self._stamps[stamp.id] = stamp
+        if stamp == self._known.get(stamp.id):
+            unchanged = kept.stamped(stamp) - self.seen
+            self._unchanged += len(unchanged)
+            self.seen |= unchanged
 
-    def _note_refused(self, refused: Sequence[Problem]) -> None:
-        """Count among the failed what the engine did not take after all."""
+    def _count_refused(self, refused: Sequence[Problem]) -> None:
+        """Count among the failed what the engine refused later."""
         for problem in refused:
             self._failed.append(problem)
             if problem.id in self._changed:
@@ -263,16 +195,19 @@ class _Sync:
                 self._added -= 1
 
     def _keep_stamps(self, prune: bool) -> None:
-        """Write down the new stamps, but none of a file with a document that could not be taken: it is tried again."""
+        """Store the new stamps, except of a file with a document that was not taken: that one is tried again."""
         failed = {problem.source for problem in self._failed}
-        fresh = [stamp for stamp in self._stamps.values() if stamp.value and stamp != self._known.get(stamp.id)]
-        fresh = [stamp for stamp in fresh if stamp.source not in failed]
+        fresh = [
+            stamp
+            for stamp in self._stamps.values()
+            if stamp.value and stamp != self._known.get(stamp.id) and stamp.source not in failed
+        ]
         gone = [stamp for id, stamp in self._known.items() if prune and id not in self._stamps]
         if fresh or gone:
             self._open_change().keep_stamps(fresh, gone)
 
     def _admit(self, item: Any) -> Record | None:
-        """The item ready to be stored, or None, after a note of what is wrong with it."""
+        """The item ready to be stored, or None if something is wrong with it, which is noted."""
         record = to_record(item)
         if isinstance(record, Problem):
             self._failed.append(record)
@@ -287,29 +222,19 @@ class _Sync:
         return record
 
     def _prune(self) -> None:
-        """Remove what did not come, except what a Problem speaks of: it may still be there, only unreadable."""
+        """Remove what did not come, except what a Problem refers to: it may still exist, and only be unreadable."""
         self._unreadable.discard("")
-        for stored in self._gone():
-            self._open_change().remove(stored)
-            self._removed += 1
-
-    def _gone(self) -> list[Any]:
         with self._reading() as kept:
-            return [
-                stored
-                for stored, id, source in kept.everything()
-                if id not in self.seen and source not in self._unreadable
+            stored = [
+                one for one, id, source in kept.everything() if id not in self.seen and source not in self._unreadable
             ]
-
-    def _stored(self, records: list[Record]) -> dict[str, tuple[Any, bytes]]:
-        if self._change is not None and self._change.began_empty:
-            return {}
-        with self._reading() as kept:
-            return kept.stored([record.document.id for record in records])
+        for one in stored:
+            self._open_change().remove(one)
+        self._removed = len(stored)
 
     @contextmanager
     def _reading(self) -> Iterator[Kept]:
-        """What this change sees or, before there is one, what everybody sees."""
+        """The state that this change sees or, before there is one, the last committed one."""
         if self._change is not None:
             yield self._change.kept
             return
@@ -327,7 +252,3 @@ class _Sync:
     def _compare_generation(self, kept: Kept) -> None:
         if self._generation is not None and kept.generation() != self._generation:
             raise _Overtaken
-
-
-def _cleaned(stamp: Stamp) -> Stamp:
-    return replace(stamp, id=clean(stamp.id), source=clean(stamp.source))

@@ -17,7 +17,6 @@ from shortlist._text import did_you_mean
 from shortlist.documents import Document, Problem
 from shortlist.errors import InputError, ShortlistError
 from shortlist.index.corpus import Corpus, create_corpus
-from shortlist.index.snapshot import Snapshot
 from shortlist.library.opening import open_named
 from shortlist.protocols import AgentTool
 from shortlist.search.corpus_tool import as_tool
@@ -207,7 +206,7 @@ def _version(corpora: Mapping[str, Corpus]) -> list[tuple[int, int]]:
     for corpus in corpora.values():
         with corpus.snapshot() as state:
             now = int(time.monotonic() / LOOKED_AT_EVERY)
-            versions.append((id(corpus), state.view.generation if isinstance(state, Snapshot) else now))
+            versions.append((id(corpus), now if state.generation is None else state.generation))
     return versions
 
 

@@ -17,7 +17,6 @@ from shortlist.documents import Document, Problem
 from shortlist.errors import InputError, SourceError
 from shortlist.index.corpus import Corpus, create_corpus
 from shortlist.index.lexical.bm25 import Scoring
-from shortlist.index.snapshot import Snapshot
 from shortlist.index.storage.records import clean, to_record
 from shortlist.index.text.chunking import CHUNKED_KINDS, LED_KINDS
 from shortlist.search.select import large_shares
@@ -108,8 +107,6 @@ class BM25SRetriever:
         if not isinstance(query, str):
             return _response(f"The query is a string, not {type(query).__name__}.", settings)
         with self.corpus.snapshot() as snapshot:
-            if not isinstance(snapshot, Snapshot):  # a softmax takes the scores of all
-                return _response(f"The corpus {self.corpus.name!r} is not kept on this machine", settings)
             lexical = snapshot.lexical
             if not lexical.live:
                 return _response("No documents indexed", settings)
@@ -117,7 +114,9 @@ class BM25SRetriever:
             if not terms:
                 return _response("The query has no searchable word", settings)
             scores = lexical.scores(terms)
-            takes_part = scores > 0 if settings.ignore_zero else lexical.is_alive(np.arange(lexical.size))
+            if scores is None:  # a softmax takes the scores of all
+                return _response(f"The corpus {self.corpus.name!r} is not kept on this machine", settings)
+            takes_part = scores > 0 if settings.ignore_zero else snapshot.everything()
             scores[~takes_part] = -np.inf
             kept, shares, total = large_shares(scores, settings.temperature, settings.llm_tools_cutoff / 100)
             order = np.argsort(-scores[kept], kind="stable")

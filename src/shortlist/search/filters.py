@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from shortlist.errors import InputError
-from shortlist.index.snapshot import MISSING
+from shortlist.index.engine import MISSING
 from shortlist.index.storage.records import clean
 
 if TYPE_CHECKING:

@@ -16,13 +16,14 @@ from shortlist.documents import Passage
 from shortlist.errors import InputError
 from shortlist.index.corpus import Corpus
 from shortlist.index.engine import Progress
+from shortlist.index.query_scores import Scores
 from shortlist.index.text.query_terms import asked
 from shortlist.library.opening import CorpusState, Searchable, open_corpora, open_states
 from shortlist.protocols import Embedder
 from shortlist.results import Hit, Hits, Mode
 from shortlist.search.filters import Filter, allowed
 from shortlist.search.relevance import BY_WORDS, calibration_of, probability, trust_in
-from shortlist.search.scores import Scores, announce, best_passages, score
+from shortlist.search.scores import best_passages, score
 
 if TYPE_CHECKING:
     from shortlist.index.engine import Allowed, State
@@ -119,7 +120,7 @@ class Found:
 
     @property
     def embedder(self) -> Embedder | None:
-        return self.state.dense.embedder if self.state.has_vectors else None
+        return self.state.embedder
 
     def comparable(self, hit: Hit) -> Hit:
         return hit if self.perfect == 1.0 else replace(hit, score=hit.score / self.perfect)
@@ -166,13 +167,12 @@ def look(
     trust = trust_in(state.config.embedder_name)
     # BM25 by itself takes the terms as its formula says, "auto" as measured best.
     terms = weighed if mode == "auto" else lexical.analyzer.terms(query)
-    announce(state, query, terms, mode, k, mask)
-    parts, scores = score(state, query, terms, mode, mask, trust.lexical_share)
+    parts, scores = score(state, query, terms, mode, k, mask, trust.lexical_share)
     named = lexical.named(query)
     if whole:
         positions = _best(state, scores, k, named if mask is None else named[mask[named]])
     else:
-        positions = _sort(state, scores, scores.top(k))[:k]
+        positions = _sort(state, scores, scores.ranking(k).positions)[:k]
     passages = (read or state.passages)(positions)
     values = scores.at(positions)
     signals = {name: part.at(positions) for name, part in parts.items()}
@@ -203,7 +203,7 @@ def _best(state: State, scores: Scores, k: int, named: Positions) -> Positions:
     """The positions of the k hits, by score, then by id; documents that the query names are always among them."""
     if k == 0:
         return np.zeros(0, np.int64)
-    best = _sort(state, scores, best_passages(state, scores.rank, k).positions)[:k]
+    best = _sort(state, scores, best_passages(state, scores.ranking, k).positions)[:k]
     missing = named[_are_of(state, named, best) == 0]
     if not len(missing):
         return best

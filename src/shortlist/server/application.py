@@ -20,7 +20,6 @@ from starlette.types import Receive, Scope, Send
 import shortlist
 from shortlist.errors import SourceError
 from shortlist.index.engines.address import sign_in
-from shortlist.index.snapshot import Snapshot
 from shortlist.library.opening import size_of
 from shortlist.server import web
 from shortlist.server.access_control import Guard
@@ -183,7 +182,7 @@ def _add_care(app: FastAPI, served: Served, workers: Workers, metrics: Metrics, 
 def _index_facts(served: Served) -> dict[str, Any]:
     corpus = served.corpus
     with corpus.snapshot() as snapshot:
-        generation = snapshot.view.generation if isinstance(snapshot, Snapshot) else 0
+        generation = snapshot.generation or 0
     facts = corpus.info()
     kept = {key: facts[key] for key in ("documents", "passages", "segments", "analyzer", "embedder", "dim")}
     return {**kept, "generation": generation, "bytes": size_of(corpus.path)}

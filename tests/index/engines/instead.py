@@ -12,10 +12,10 @@ import httpx2
 
 from shortlist.index import corpus
 from shortlist.index.engines.address import Address
-from shortlist.index.location import Elsewhere, Here
+from shortlist.index.location import LocalStore, RemoteStore
 
 
-class Nowhere(Elsewhere):
+class Nowhere(RemoteStore):
     """A corpus on a server that no folder points to."""
 
     def point(self) -> None: ...
@@ -27,11 +27,11 @@ def of_memory(kind: str, url: str, folder: Path) -> Iterator[None]:
     prefix = f"m{uuid.uuid4().hex[:10]}"
     address = Address.parse(f"{kind}+{url}/{prefix}")
 
-    def place(path: Path | None) -> Here | Elsewhere:
+    def place(path: Path | None) -> LocalStore | RemoteStore:
         name = uuid.uuid4().hex
-        return Here(path) if path is not None else Nowhere(address, folder / name, name)
+        return LocalStore(path) if path is not None else Nowhere(address, folder / name, name)
 
-    with patch.object(corpus, "Here", place), httpx2.Client(trust_env=False, timeout=60) as client:
+    with patch.object(corpus, "LocalStore", place), httpx2.Client(trust_env=False, timeout=60) as client:
         client.put(f"{url}/_cluster/settings", json={"persistent": {"cluster.max_shards_per_node": 10_000}})
         try:
             yield

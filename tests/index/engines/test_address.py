@@ -9,7 +9,7 @@ import pytest
 from shortlist import InputError
 from shortlist._paths import data_dir
 from shortlist.index.engines import pointers
-from shortlist.index.engines.address import Address, Credentials, sign_in
+from shortlist.index.engines.address import Address, Credentials
 from shortlist.index.engines.cluster_schema import Names
 
 
@@ -66,15 +66,12 @@ def test_the_error_of_a_wrong_address_does_not_tell_its_password() -> None:
 
 
 def test_those_signed_in_with_go_only_where_nobody_else_reads_them() -> None:
-    sign_in("ann", "secret", "ca.pem")
-    try:
-        for private in ("opensearch+https://far:9200/p", "opensearch+http://127.0.0.1:9200/p"):
-            assert Address.parse(private).signed_in().credentials == Credentials("ann", "secret", "ca.pem")
-        assert Address.parse("opensearch+http://far:9200/p").signed_in().credentials == Credentials()
-        named = Address.parse("opensearch+https://bob:other@far/p").signed_in()
-        assert named.credentials == Credentials("bob", "other", "ca.pem")
-    finally:
-        sign_in()
+    ann = Credentials("ann", "secret", "ca.pem")
+    for private in ("opensearch+https://far:9200/p", "opensearch+http://127.0.0.1:9200/p"):
+        assert Address.parse(private).signed_in(ann).credentials == ann
+    assert Address.parse("opensearch+http://far:9200/p").signed_in(ann).credentials == Credentials()
+    named = Address.parse("opensearch+https://bob:other@far/p").signed_in(ann)
+    assert named.credentials == Credentials("bob", "other", "ca.pem")
 
 
 def test_names_that_differ_have_indices_that_differ() -> None:
@@ -98,23 +95,20 @@ def test_credentials_are_not_sent_to_a_cluster_that_only_a_foreign_file_names(
     folder = tmp_path / "cloned" / "index"
     folder.mkdir(parents=True)
     (folder / "engine.json").write_text('{"engine": "opensearch+https://evil.example:9200/p", "name": "x"}')
-    sign_in("ann", "secret")
-    try:
-        pointer = pointers.read(folder)
-        assert pointer
-        assert pointer.address.signed_in().credentials == Credentials()
-        assert "evil.example" in caplog.text
-        assert "secret" not in caplog.text
-        pointers.write(folder, pointer.address, "x")  # as it is opened, which is not to be trusted
-        again = pointers.read(folder)
-        assert again
-        assert not again.address.trusted
-        pointers.write(folder, Address.parse(str(pointer.address)), "x")  # as the user names it
-        named = pointers.read(folder)
-        assert named
-        assert named.address.signed_in().credentials.user == "ann"
-    finally:
-        sign_in()
+    ann = Credentials("ann", "secret")
+    pointer = pointers.read(folder)
+    assert pointer
+    assert pointer.address.signed_in(ann).credentials == Credentials()
+    assert "evil.example" in caplog.text
+    assert "secret" not in caplog.text
+    pointers.write(folder, pointer.address, "x")  # as it is opened, which is not to be trusted
+    again = pointers.read(folder)
+    assert again
+    assert not again.address.trusted
+    pointers.write(folder, Address.parse(str(pointer.address)), "x")  # as the user names it
+    named = pointers.read(folder)
+    assert named
+    assert named.address.signed_in(ann).credentials == ann
 
 
 def test_a_pointer_in_the_data_folder_is_trusted() -> None:

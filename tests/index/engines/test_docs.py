@@ -12,8 +12,7 @@ import pytest
 
 from shortlist.index.engines import address as addresses
 from shortlist.index.engines.cluster_rows import LONGEST_NAME
-from shortlist.index.engines.cluster_schema import FORMULAS
-from shortlist.index.engines.dialects import DIALECTS, WINDOW
+from shortlist.index.engines.cluster_schema import DIALECTS, FORMULAS, WINDOW
 from shortlist.index.engines.vector_query import COMPARED_UP_TO
 from tests.index.engines.conftest import on_servers
 

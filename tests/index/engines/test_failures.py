@@ -21,8 +21,7 @@ from shortlist.index.config import Config
 from shortlist.index.engines import cluster_client as asking
 from shortlist.index.engines import cluster_schema
 from shortlist.index.engines.address import Address
-from shortlist.index.engines.cluster_snapshot import Reading, Remembered
-from shortlist.index.engines.dialects import DIALECTS
+from shortlist.index.engines.cluster_snapshot import ClusterSnapshot, LastSize
 from tests.index.engines.conftest import Make, listening, on_servers
 
 Answer = Callable[[str, str], tuple[int, Any]]
@@ -137,9 +136,9 @@ def test_what_comes_back_too_busy_is_asked_again() -> None:
     assert len(asked) >= 2
 
 
-def reading(host: str) -> Reading:
+def reading(host: str) -> ClusterSnapshot:
     cluster = asking.Cluster(Address.parse(f"opensearch+http://{host}/p"))
-    return Reading(cluster, cluster_schema.Names("p-tea"), Config("english-v1"), lambda: None, Remembered())
+    return ClusterSnapshot(cluster, cluster_schema.Names("p-tea"), Config("english-v1"), lambda: None, LastSize())
 
 
 GONE = {"type": "node_disconnected_exception", "reason": "[node-2][search[phase/fetch/id]] disconnected"}
@@ -238,7 +237,7 @@ def test_shards_without_a_node_are_told_when_read_and_when_written(
     with httpx2.Client(trust_env=False, timeout=30) as client:
         (index,) = client.get(f"{base}/_alias/{prefix}-tea-passages").json()
         body = cluster_schema.settings(
-            "passages", corpus.config, Address.parse(address), DIALECTS[address.split("+")[0]]
+            "passages", corpus.config, Address.parse(address), cluster_schema.DIALECTS[address.split("+")[0]]
         )
         body["settings"]["index.routing.allocation.require._name"] = "nobody"
         client.delete(f"{base}/{index}")

@@ -78,8 +78,7 @@ def test_a_query_takes_one_request_and_the_texts_another(
 
     monkeypatch.setattr(Cluster, "ask", listened)
     shortlist.search(corpus, "sencha in the garden", mode, k=3)
-    fetched = ["_msearch"] if mode == "hybrid" else []  # what the few that are left score by words and by meaning
-    assert [path for path in asked if path != "config"] == ["_msearch", "_mget", *fetched]
+    assert [path for path in asked if path != "config"] == ["_msearch", "_mget"]
 
 
 @on_servers

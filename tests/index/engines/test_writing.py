@@ -18,7 +18,7 @@ import shortlist
 from shortlist import Changes, CorpusBusy, CorpusMismatch, Document, InputError, search
 from shortlist.documents import Stamp, Stamps
 from shortlist.index.engines import cluster_writer
-from shortlist.index.engines.cluster_engine import Remote
+from shortlist.index.engines.cluster_engine import ClusterEngine
 from shortlist.index.engines.cluster_rows import passage_rows
 from tests.index.engines.conftest import Make, everywhere, on_servers
 
@@ -141,8 +141,8 @@ KILLED = """
 import sys
 import shortlist
 from shortlist import Document
-from shortlist.index.engines import writing
-writing.BATCH_DOCUMENTS = 20
+from shortlist.index.engines import cluster_writer
+cluster_writer.BATCH_DOCUMENTS = 20
 
 class Source:
     def __iter__(self):
@@ -245,9 +245,9 @@ def test_while_a_corpus_is_built_again_it_can_be_read_and_not_written(
     corpus = make("tea")
     corpus.add([Document(str(at), "", f"tea {at}") for at in range(10)])
     told: list[str] = []
-    switch = Remote._switch
+    switch = ClusterEngine._switch
 
-    def meanwhile(self: Remote, *arguments: Any) -> None:
+    def meanwhile(self: ClusterEngine, *arguments: Any) -> None:
         with shortlist.open_corpus("tea", engine=address) as other:
             told.append(str(len(search(other, "tea"))))
             with pytest.raises(CorpusBusy) as error:
@@ -255,7 +255,7 @@ def test_while_a_corpus_is_built_again_it_can_be_read_and_not_written(
             told.append(str(error.value))
         switch(self, *arguments)
 
-    monkeypatch.setattr(Remote, "_switch", meanwhile)
+    monkeypatch.setattr(ClusterEngine, "_switch", meanwhile)
     corpus.reindex("light")
     assert told == ["10", "The corpus 'tea' is being built again. Try again later."]
     assert len(corpus) == 10
@@ -297,8 +297,8 @@ def test_a_rebuild_that_died_is_taken_back_by_the_next_writer(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Remote, "_switch", die)
-        patched.setattr(Remote, "_end_rebuild", lambda *arguments: None)
+        patched.setattr(ClusterEngine, "_switch", die)
+        patched.setattr(ClusterEngine, "_end_rebuild", lambda *arguments: None)
         with pytest.raises(KeyboardInterrupt):
             corpus.reindex("light")
     with pytest.raises(CorpusBusy):

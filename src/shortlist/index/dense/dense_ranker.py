@@ -50,8 +50,8 @@ class Dense:
         self.size = sum(len(part.vectors) for part in parts)
         self._encoded = lru_cache(maxsize=1)(embedder.encode_query)
 
-    def rank(self, query: str, k: int, allowed: Mask | None = None, roughly: bool = False) -> Ranking:
-        """The k nearest, and all that tie with the last; roughly is for engines elsewhere, and no quicker here."""
+    def rank(self, query: str, k: int, allowed: Mask | None = None) -> Ranking:
+        """The k nearest, and all that tie with the last."""
         vector = self._encoded(query)
         positions, scores = np.zeros(0, np.int64), np.zeros(0)
         if not vector.any():

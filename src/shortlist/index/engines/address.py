@@ -1,8 +1,7 @@
-"""Which engine is meant, and who asks? opensearch+http://host:9200,other:9200/prefix?shards=3&replicas=1
+"""The address of an engine, and the credentials for it: opensearch+http://host:9200,other:9200/prefix?shards=3
 
-User and password may stand before the hosts; what is kept or shown of an address never has them. Those that a program
-signed in with are sent where nobody else can read them: over https, or to this machine; and only to clusters that the
-user named.
+User and password may precede the hosts; they are never stored or shown. Credentials that a program signed in with are
+sent only over https or to this machine, and only to clusters that the user named.
 """
 
 from __future__ import annotations
@@ -17,8 +16,7 @@ from shortlist.errors import InputError
 
 log = logging.getLogger("shortlist")
 
-DIALECTS = ("opensearch", "elasticsearch")
-SCHEMES = tuple(f"{dialect}+{scheme}://" for dialect in DIALECTS for scheme in ("http", "https"))
+SCHEMES = tuple(f"{dialect}+{scheme}://" for dialect in ("opensearch", "elasticsearch") for scheme in ("http", "https"))
 TIMEOUT = 30.0  # seconds
 PREFIX = "shortlist"
 
@@ -30,7 +28,7 @@ _LOOPBACK = re.compile(r"localhost|127\.[0-9.]+|\[::1\]")
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Who asks, and whose certificates are trusted beside the usual ones (a file)."""
+    """A user, and a file with certificates to trust in addition to the usual ones."""
 
     user: str = ""
     password: str = ""
@@ -40,13 +38,19 @@ class Credentials:
         return f"Credentials(user={self.user!r})"
 
 
-_signed_in = Credentials()
+@dataclass(slots=True)
+class SignIn:
+    """The credentials for clusters whose address names no user, looked up when a corpus is opened by its name."""
+
+    credentials: Credentials = Credentials()
+
+
+PROCESS = SignIn()  # used by `location`; `Address` and everything that sends requests get credentials passed
 
 
 def sign_in(user: str = "", password: str = "", certificate: str = "") -> None:
-    """Ask engines whose address names no user with these from now on, in this process."""
-    global _signed_in
-    _signed_in = Credentials(user, password, certificate)
+    """Use these credentials for engines whose address names no user, from now on, in this process."""
+    PROCESS.credentials = Credentials(user, password, certificate)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +71,10 @@ class Address:
     def parse(cls, url: str) -> Address:
         match = _URL.fullmatch(url.strip()) if isinstance(url, str) else None
         if match is None:
+            shown = re.sub(r"//[^/@]*@", "//***@", str(url))
             raise InputError(
                 f"An engine is an address such as opensearch+http://localhost:9200/shortlist, beginning with one of "
-                f"{', '.join(SCHEMES)}; not {_hidden(url)!r}."
+                f"{', '.join(SCHEMES)}; not {shown!r}."
             )
         dialect, scheme, who, hosts, path, query = match.groups()
         given = dict(parse_qsl(query or "", keep_blank_values=True))
@@ -86,25 +91,23 @@ class Address:
         return cls(
             dialect,
             scheme,
-            tuple(_checked_host(host) for host in hosts.split(",")),
+            tuple(_parse_host(host) for host in hosts.split(",")),
             prefix,
-            int(_number(given, "shards", 1, 1, 1024)),
-            int(_number(given, "replicas", 0, 0, 100)) if "replicas" in given else None,
-            _number(given, "timeout", TIMEOUT, 0.01, 3600),
+            int(_parse_number(given, "shards", 1, 1, 1024)),
+            int(_parse_number(given, "replicas", 0, 0, 100)) if "replicas" in given else None,
+            _parse_number(given, "timeout", TIMEOUT, 0.01, 3600),
             Credentials(unquote(user), unquote(password)),
         )
 
     def __str__(self) -> str:
-        """The address without secrets, which is what is kept and shown."""
-        options: dict[str, Any] = {}
-        if self.shards != 1:
-            options["shards"] = self.shards
-        if self.replicas is not None:
-            options["replicas"] = self.replicas
-        if self.timeout != TIMEOUT:
-            options["timeout"] = f"{self.timeout:g}"
-        query = f"?{urlencode(options)}" if options else ""
-        return f"{self.dialect}+{self.scheme}://{','.join(self.hosts)}/{self.prefix}{query}"
+        """The address without secrets, as it is stored and shown."""
+        options: dict[str, Any] = {
+            "shards": self.shards if self.shards != 1 else None,
+            "replicas": self.replicas,
+            "timeout": f"{self.timeout:g}" if self.timeout != TIMEOUT else None,
+        }
+        query = urlencode({name: value for name, value in options.items() if value is not None})
+        return f"{self.dialect}+{self.scheme}://{','.join(self.hosts)}/{self.prefix}{'?' if query else ''}{query}"
 
     __repr__ = __str__
 
@@ -112,29 +115,29 @@ class Address:
     def urls(self) -> list[str]:
         return [f"{self.scheme}://{host}" for host in self.hosts]
 
-    def signed_in(self) -> Address:
-        """With the credentials of this process, where it names no user and nobody else could read them."""
+    def signed_in(self, given: Credentials) -> Address:
+        """The address with these credentials, if it names no user and no one else could read them."""
         if self.credentials.user:
-            return replace(self, credentials=replace(self.credentials, certificate=_signed_in.certificate))
+            return replace(self, credentials=replace(self.credentials, certificate=given.certificate))
         if not self.trusted:
-            if _signed_in.user:
+            if given.user:
                 log.warning(
                     "The user %r and the password are not sent to %s: only a file outside the data folder names this "
-                    "cluster. To trust it, name it once yourself, with --engine or engine=.", _signed_in.user, self
+                    "cluster. To trust it, name it once yourself, with --engine or engine=.", given.user, self
                 )  # fmt: skip
-            return replace(self, credentials=Credentials(certificate=_signed_in.certificate))
-        private = self.scheme == "https" or all(_LOOPBACK.fullmatch(host.rpartition(":")[0]) for host in self.hosts)
-        return replace(self, credentials=_signed_in) if private else self
+            return replace(self, credentials=Credentials(certificate=given.certificate))
+        is_private = self.scheme == "https" or all(_LOOPBACK.fullmatch(host.rpartition(":")[0]) for host in self.hosts)
+        return replace(self, credentials=given) if is_private else self
 
 
-def _checked_host(text: str) -> str:
+def _parse_host(text: str) -> str:
     match = _HOST.fullmatch(text.strip())
     if match is None or (match[2] and not 0 < int(match[2]) < 65536):
         raise InputError(f"{text.strip()!r} is no host with a port, such as localhost:9200.")
     return f"{match[1]}:{match[2] or 9200}"
 
 
-def _number(given: dict[str, str], name: str, default: float, least: float, most: float) -> float:
+def _parse_number(given: dict[str, str], name: str, default: float, least: float, most: float) -> float:
     try:
         value = float(given.get(name, default))
     except ValueError:
@@ -142,7 +145,3 @@ def _number(given: dict[str, str], name: str, default: float, least: float, most
     if not least <= value <= most:
         raise InputError(f"{name} in an engine's address is a number from {least:g} to {most:g}, not {given[name]!r}.")
     return value
-
-
-def _hidden(url: object) -> str:
-    return re.sub(r"//[^/@]*@", "//***@", str(url))

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from shortlist._http import SLOW, JsonClient, Unavailable, backoff, retry
 from shortlist.errors import CorpusMismatch, EngineError, ShortlistError
 from shortlist.index.engines.address import Address
-from shortlist.index.engines.dialects import DIALECTS, Dialect
+from shortlist.index.engines.cluster_schema import DIALECTS, Dialect
 
 # Answers that another node, or the same one a little later, may give differently.
 BUSY, ELSEWHERE = 429, frozenset({502, 503, 504})
@@ -85,7 +85,7 @@ class Cluster:
     """The nodes of one address. May be used by many threads."""
 
     def __init__(self, address: Address) -> None:
-        self.address = address.signed_in()
+        self.address = address
         self.dialect: Dialect = DIALECTS[address.dialect]
         self._clients: dict[str, JsonClient] = {}
         self._process = 0

@@ -1,14 +1,14 @@
-"""How does a document lie in an engine? As one row of its own, and one for each of its passages.
+"""A document in a cluster: one row for the document, and one for each of its passages.
 
-A passage carries what it is found by (its words, each as the key that the embedded engine knows it by), what it is
-scored with to the last digit (counts of words by field, lengths, the vector) and what is shown of it.
+A passage has what it is found by (its terms, by the keys of the embedded engine), what it is scored with (counts of
+terms by field, lengths, the vector) and what is shown of it.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,13 +18,12 @@ from shortlist.documents import Document, Passage
 from shortlist.index.config import Config
 from shortlist.index.embedders import vector_cache
 from shortlist.index.engines import facets
-from shortlist.index.engines.cluster_schema import LENGTHS, repetitions
-from shortlist.index.engines.dialects import VECTOR, ZERO
+from shortlist.index.engines.cluster_schema import LENGTHS, VECTOR, ZERO, repetitions
 from shortlist.index.lexical import postings
 from shortlist.index.storage.records import Record
 from shortlist.index.storage.writer import Unindexed
 from shortlist.index.text.analyzers import get_analyzer
-from shortlist.index.text.chunking import Piece, split
+from shortlist.index.text.chunking import split
 from shortlist.protocols import Embedder
 
 if TYPE_CHECKING:
@@ -34,14 +33,14 @@ if TYPE_CHECKING:
 
     from shortlist.results import Vectors
 
-LONGEST_NAME = 8_000  # characters of an id, a source, a kind or a locator; a term of the engine has 32,766 bytes
-LONGEST_CONTENT = 10_000_000  # characters; a request has 100 MB
+LONGEST_NAME = 8_000  # characters of an id, a source, a kind or a locator; a term has at most 32,766 bytes
+LONGEST_CONTENT = 10_000_000  # characters; a request has at most 100 MB
 SHOWN = ("document", "title", "text", "kind", "source", "locator", "metadata", "context")
 STORED = ("id", "title", "content", "keywords", "metadata", "kind", "source", "locator", "payload")
 
 
 class Counts(NamedTuple):
-    """The words of one passage: their keys, ascending, how often each stands in which field, and the lengths."""
+    """The terms of one passage: their keys, ascending, their counts by field, and the lengths of the fields."""
 
     keys: NDArray[np.uint64]
     tfs: NDArray[np.uint32]
@@ -53,17 +52,14 @@ class Counts(NamedTuple):
 
     @classmethod
     def unpack(cls, text: str) -> Counts:
-        data = _bytes(text)
+        data = _decode(text)
         size = (len(data) - 12) // 12
-        return cls(
-            np.frombuffer(data, "<u8", size, 12),
-            np.frombuffer(data, "<u4", size, 12 + 8 * size),
-            np.frombuffer(data, "<i4", 3),
-        )
+        keys, tfs = np.frombuffer(data, "<u8", size, 12), np.frombuffer(data, "<u4", size, 12 + 8 * size)
+        return cls(keys, tfs, np.frombuffer(data, "<i4", 3))
 
 
 def key_of(id: str) -> str:
-    """The name of a document's row: engines take at most 512 bytes for one."""
+    """The key of the row of a document: a server takes at most 512 bytes."""
     return blake2b(id.encode("utf-8", "replace"), digest_size=16).hexdigest()
 
 
@@ -72,12 +68,12 @@ def passage_key(document: str, ordinal: int) -> str:
 
 
 def token(key: int) -> str:
-    """A word's or a name's key as the engine indexes it."""
+    """The key of a term or a name as the server indexes it."""
     return base64.urlsafe_b64encode(key.to_bytes(8, "big")).decode()[:11]
 
 
 def what_is_wrong(document: Document) -> str:
-    """Why an engine cannot keep a document that the embedded one could."""
+    """Why a cluster cannot store a document that the embedded engine could; empty if it can."""
     for name in ("id", "kind", "source", "locator"):
         if len(getattr(document, name)) > LONGEST_NAME:
             return f"Its {name} has more than {LONGEST_NAME:,} characters, which is all that an engine takes."
@@ -89,15 +85,9 @@ def what_is_wrong(document: Document) -> str:
 def document_row(record: Record, added: int, passages: int) -> dict[str, Any]:
     document = record.document
     return {
-        "id": document.id,
-        "title": document.title,
-        "content": document.content,
+        **{name: getattr(document, name) for name in STORED},
         "keywords": record.keywords,
         "metadata": record.metadata,
-        "kind": document.kind,
-        "source": document.source,
-        "locator": document.locator,
-        "payload": document.payload,
         "place": document.source or document.id,
         "hash": record.hash.hex(),
         "added": added,
@@ -107,11 +97,8 @@ def document_row(record: Record, added: int, passages: int) -> dict[str, Any]:
 
 
 def to_document(row: dict[str, Any]) -> Document:
-    id, title, content, keywords, metadata, kind, source, locator, payload = (row.get(name) for name in STORED)
-    return Document(
-        str(id), str(title), str(content), json.loads(str(keywords)), json.loads(str(metadata)),
-        kind=str(kind), source=str(source), locator=str(locator), payload=payload,
-    )  # fmt: skip
+    columns: dict[str, Any] = {name: row.get(name) for name in STORED}
+    return Document(**columns | {name: json.loads(row[name]) for name in ("keywords", "metadata")})
 
 
 def to_passage(row: dict[str, Any]) -> Passage:
@@ -119,29 +106,8 @@ def to_passage(row: dict[str, Any]) -> Passage:
     return Passage(id, title or id, text, kind, source, locator, json.loads(metadata), context)
 
 
-class Pieces(NamedTuple):
-    """A document and the passages that it falls into."""
-
-    record: Record
-    pieces: Sequence[Piece]
-
-    @classmethod
-    def of(cls, record: Record, config: Config) -> Pieces:
-        return cls(record, split(record.document, config.chunk_size, config.chunk_overlap))
-
-    def unindexed(self) -> list[Unindexed]:
-        document = self.record.document
-        return [
-            Unindexed(
-                0, 0, ordinal, document.id, document.title, document.keywords,
-                document.content if piece.text is None else piece.text, piece.context,
-            )
-            for ordinal, piece in enumerate(self.pieces)
-        ]  # fmt: skip
-
-
 def passage_rows(
-    documents: Sequence[Pieces],
+    records: Sequence[Record],
     added: Sequence[int],
     written: int,
     config: Config,
@@ -149,34 +115,30 @@ def passage_rows(
     folder: Path | None,
 ) -> list[list[bytes]]:
     """The rows of all passages of each document, as JSON."""
-    parts = [one.unindexed() for one in documents]
-    passages = [passage for one in parts for passage in one]
-    words = _words(passages, config)
-    vectors = (
-        vector_cache.encode(embedder, [one.to_embed for one in passages], folder) if embedder and passages else None
-    )
+    pieces = [split(record.document, config.chunk_size, config.chunk_overlap) for record in records]
+    passages = [
+        Unindexed(
+            0, 0, ordinal, record.document.id, record.document.title, record.document.keywords,
+            record.document.content if piece.text is None else piece.text, piece.context,
+        )
+        for record, parts in zip(records, pieces, strict=True)
+        for ordinal, piece in enumerate(parts)
+    ]  # fmt: skip
+    vectors = _vector_columns(passages, embedder, folder)
+    made = iter(zip(passages, _term_columns(passages, config), vectors, strict=True))
     rows: list[list[bytes]] = []
-    at = 0
-    for one, unindexed, when in zip(documents, parts, added, strict=True):
-        shared = _shared(one.record, when, written)
+    for record, parts, when in zip(records, pieces, added, strict=True):
+        shared = _document_columns(record, when, written)
         rows.append([])
-        for piece, passage in zip(one.pieces, unindexed, strict=True):
-            row = {
-                **shared,
-                "ordinal": passage.ordinal,
-                "locator": piece.locator,
-                "text": passage.text,
-                "context": passage.context,
-                **words[at],
-                **(_vector(vectors[at]) if vectors is not None else {}),
-            }
+        for piece, (passage, terms, vector) in zip(parts, made, strict=False):
+            own = {"ordinal": passage.ordinal, "locator": piece.locator, "text": passage.text}
+            row = {**shared, **own, "context": passage.context, **terms, **vector}
             rows[-1].append(json.dumps(row, ensure_ascii=False).encode())
-            at += 1
     return rows
 
 
-def _shared(record: Record, added: int, written: int) -> dict[str, Any]:
-    """What all passages of a document have."""
+def _document_columns(record: Record, added: int, written: int) -> dict[str, Any]:
+    """The columns that all passages of a document share."""
     document = record.document
     built_in = (document.id, document.title, document.kind, document.source)
     return {
@@ -193,60 +155,54 @@ def _shared(record: Record, added: int, written: int) -> dict[str, Any]:
     }
 
 
-def _words(passages: Sequence[Unindexed], config: Config) -> list[dict[str, Any]]:
-    """What each passage is found by and scored with."""
+def _term_columns(passages: Sequence[Unindexed], config: Config) -> Iterator[dict[str, Any]]:
+    """The columns by which each passage is found and scored."""
     built = postings.build((passage.fields for passage in passages), get_analyzer(config.analyzer))
-    repeated, _ = repetitions(config)
     order = np.argsort(built.docs, kind="stable")  # by passage, and within one by key
     keys = np.repeat(built.keys, np.diff(built.starts))[order]
     tfs = built.tfs[order]
-    ends = np.cumsum(np.bincount(built.docs, minlength=len(passages)))
+    ends = np.cumsum(np.bincount(built.docs, minlength=len(passages))).tolist()
     tokens = {key: token(key) for key in built.keys.tolist()}
     names: list[list[str]] = [[] for _ in passages]
     for key, doc in zip(built.name_keys.tolist(), built.name_docs.tolist(), strict=True):
         names[doc].append(token(key))
-    times = sum(
-        (count * times for count, times in zip((tfs >> 24, (tfs >> 16) & 0xFF, tfs & 0xFFFF), repeated, strict=True)),
-        np.zeros(len(tfs), np.int64),
-    ).tolist()
-    rows = []
-    start = 0
-    for at, end in enumerate(ends.tolist()):
-        own = keys[start:end]
-        words = zip(own.tolist(), times[start:end], strict=True)
-        lengths = built.lengths[at]
-        rows.append(
-            {
-                "body": "".join(f"{tokens[key]} " * count for key, count in words),
-                "counts": Counts(own, tfs[start:end], lengths).pack(),
-                "names": names[at],
-                **dict(zip(LENGTHS, lengths.tolist(), strict=True)),
-            }
-        )
-        start = end
-    return rows
+    title, keywords, content = repetitions(config)[0]
+    repeated = ((tfs >> 24) * title + ((tfs >> 16) & 0xFF) * keywords + (tfs & 0xFFFF) * content).tolist()
+    for at, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
+        own, lengths = keys[start:end], built.lengths[at]
+        words = zip(own.tolist(), repeated[start:end], strict=True)
+        yield {
+            "body": "".join(f"{tokens[key]} " * times for key, times in words),
+            "counts": Counts(own, tfs[start:end], lengths).pack(),
+            "names": names[at],
+            **dict(zip(LENGTHS, lengths.tolist(), strict=True)),
+        }
 
 
-def _vector(vector: Vectors) -> dict[str, Any]:
-    unit = base64.b64encode(vector.astype("<f4").tobytes()).decode()
-    if not vector.any():
-        return {"unit": unit, ZERO: True}
-    return {"unit": unit, VECTOR: direction(vector)}
+def _vector_columns(
+    passages: Sequence[Unindexed], embedder: Embedder | None, folder: Path | None
+) -> Iterator[dict[str, Any]]:
+    if embedder is None or not passages:
+        yield from ({} for _ in passages)
+        return
+    for vector in vector_cache.encode(embedder, [passage.to_embed for passage in passages], folder):
+        unit = base64.b64encode(vector.astype("<f4").tobytes()).decode()
+        yield {"unit": unit, VECTOR: direction(vector)} if vector.any() else {"unit": unit, ZERO: True}
 
 
 def direction(vector: Vectors) -> list[int]:
-    """A vector as the engine's own index gets it, which only has to find the nearest: they are compared exactly.
+    """A vector for the server's own index, which only has to find candidates.
 
-    It is as long for all, and in whole numbers, which are written and read in half the time.
+    All have the same length, and whole numbers, which are written and read in half the time.
     """
     numbers: list[int] = np.rint(vector * 1e5).astype(np.int64).tolist()
     return numbers
 
 
 def unpack_vector(text: str) -> Vectors:
-    return np.frombuffer(_bytes(text), "<f4")
+    return np.frombuffer(_decode(text), "<f4")
 
 
-def _bytes(text: str) -> bytes:
-    """Bytes as an engine gives them back: without the padding at the end."""
+def _decode(text: str) -> bytes:
+    """Bytes as a server returns them: base64 without the padding."""
     return base64.b64decode(text + "==")

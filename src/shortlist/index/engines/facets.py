@@ -1,7 +1,7 @@
-"""How does an engine filter by metadata of any shape? Every value becomes a token that sorts as the value does.
+"""Filters by metadata of any shape in a cluster: every value becomes a token that sorts as the value does.
 
-A token is the key, the kind of value and the value: one field holds them all, so no key needs a mapping of its own,
-True is not 1, and a range of values is a range of tokens. What a condition means is said in `search/filter.py`.
+A token is the key, the kind of value and the value. One field has them all, so no key needs a mapping of its own, True
+is not 1, and a range of values is a range of tokens. `search/filters.py` defines what a condition means.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 from typing import Any
 
-from shortlist.index.snapshot import BUILT_IN
+from shortlist.index.engine import BUILT_IN
 from shortlist.index.storage.records import clean
 
 FIELD = "facets"
@@ -24,31 +24,28 @@ EVERYTHING: Query = {"match_all": {}}
 NOTHING: Query = {"match_none": {}}
 
 _BORDER = "\0"
-_AFTER = "\U0010ffff"  # sorts behind everything that begins alike
+_AFTER = "\U0010ffff"  # sorts after everything with the same beginning
 
 
 def tokens(metadata: Mapping[str, Any], built_in: Iterable[str]) -> list[str]:
-    """All that a document can be filtered by; `built_in` are the values of BUILT_IN, where metadata has none."""
+    """Everything that a document can be filtered by; `built_in` has the values of BUILT_IN, if not in the metadata."""
     found = dict(_paths(metadata))
     for key, value in zip(BUILT_IN, built_in, strict=True):
         found.setdefault(key, value)
-    return list(dict.fromkeys(token for key, value in found.items() for token in _of_value(key, value)))
+    return list(dict.fromkeys(token for key, value in found.items() for token in _value_tokens(key, value)))
 
 
 def query(key: str, operator: str, operand: Any) -> Query:
-    """The condition as the engine checks it."""
-    match operator:
-        case "$eq":
-            return _any_of(key, [operand])
-        case "$ne":
-            return refused(_any_of(key, [operand]))
-        case "$in":
-            return _any_of(key, operand)
-        case "$nin":
-            return refused(_any_of(key, operand))
-        case "$exists":
-            there: Query = {"term": {FIELD: _token(key, "e", "")}}
-            return there if operand else refused(there)
+    """A condition as the server checks it."""
+    if operator in ("$ne", "$nin") or (operator == "$exists" and not operand):
+        opposite = {"$ne": ("$eq", operand), "$nin": ("$in", operand), "$exists": ("$exists", True)}
+        return negate(query(key, *opposite[operator]))
+    if operator == "$exists":
+        return {"term": {FIELD: _token(key, "e", "")}}
+    if operator in ("$eq", "$in"):
+        values = [operand] if operator == "$eq" else operand
+        wanted = [token for value in values for token in _equality_tokens(key, value)]
+        return {"terms": {FIELD: wanted}} if wanted else NOTHING
     return _range(key, operator, operand)
 
 
@@ -64,14 +61,14 @@ def either(one: Query, other: Query) -> Query:
     return {"bool": {"should": [one, other], "minimum_should_match": 1}}
 
 
-def refused(one: Query) -> Query:
+def negate(one: Query) -> Query:
     if one in (EVERYTHING, NOTHING):
         return NOTHING if one == EVERYTHING else EVERYTHING
     return {"bool": {"must_not": [one]}}
 
 
 def _paths(metadata: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Every value that a key or a dotted path leads to; a key with dots in it goes before a path."""
+    """Every key and dotted path with its value; a key that has dots takes precedence over a path."""
     yield from metadata.items()
     waiting = [(key, value) for key, value in metadata.items() if "." not in key]
     while waiting:
@@ -82,20 +79,18 @@ def _paths(metadata: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             waiting += inner
 
 
-def _of_value(key: str, value: Any) -> Iterator[str]:
+def _value_tokens(key: str, value: Any) -> Iterator[str]:
     yield _token(key, "e", "")
-    yield from _equal_to(key, value)
     for item in [value, *value] if isinstance(value, list) else [value]:
-        if item is not value:
-            yield from _equal_to(key, item)
+        yield from _equality_tokens(key, item)
         if _is_number(item):
             yield _token(key, "n", _sortable(item))
         elif isinstance(item, str) and len(item) > LONGEST_TEXT:
             yield _token(key, "s", item[:LONGEST_TEXT] + _AFTER)
 
 
-def _equal_to(key: str, value: Any) -> list[str]:
-    """The token that all values have that are the same as this one; none if nothing that is stored can be."""
+def _equality_tokens(key: str, value: Any) -> list[str]:
+    """The token that all values equal to this one have; none if no stored value can be equal."""
     if value is None:
         return [_token(key, "z", "")]
     if isinstance(value, bool):
@@ -109,11 +104,6 @@ def _equal_to(key: str, value: Any) -> list[str]:
         return [_token(key, "j", _hash(json.dumps(_canonical(value), sort_keys=True)))]
     except (TypeError, ValueError, RecursionError):
         return []
-
-
-def _any_of(key: str, values: Iterable[Any]) -> Query:
-    wanted = [token for value in values for token in _equal_to(key, value)]
-    return {"terms": {FIELD: wanted}} if wanted else NOTHING
 
 
 def _range(key: str, operator: str, operand: Any) -> Query:
@@ -136,7 +126,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _plain_number(value: float) -> str:
-    """Equal numbers are written alike, be they whole or not."""
+    """A number so that equal ones, integers or floats, are written the same."""
     return repr(value) if isinstance(value, float) and not value.is_integer() else str(int(value))
 
 
@@ -151,7 +141,7 @@ def _sortable(value: float) -> str:
 
 
 def _canonical(value: Any) -> Any:
-    """Values that are the same, written the same: True is not 1, and 1 is 1.0."""
+    """A value so that equal ones are written the same: True is not 1, and 1 is 1.0."""
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
             raise TypeError
@@ -160,10 +150,10 @@ def _canonical(value: Any) -> Any:
         return [_canonical(inner) for inner in value]
     if _is_number(value):
         return {"": _plain_number(value)}
-    if value is None or isinstance(value, bool):
-        return value
     if isinstance(value, str):
         return clean(value)
+    if value is None or isinstance(value, bool):
+        return value
     raise TypeError
 
 

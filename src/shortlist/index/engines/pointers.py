@@ -1,7 +1,7 @@
-"""Which cluster keeps the corpus of a folder? A small file says so, without secrets.
+"""The small file in a folder that names the cluster of its corpus, without secrets.
 
-Such a file may come with a folder from someone else, so a cluster that it names is trusted only if the folder is in the
-data directory, or if the user has named the same cluster on this machine before: these are remembered.
+Such a file may come with a folder from someone else. So a cluster that it names is trusted only if the folder is in the
+data directory, or if the user has named the same cluster on this machine before, which is stored.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Pointer(NamedTuple):
 
 
 def read(folder: Path) -> Pointer | None:
-    """What a folder points to; None if it keeps its corpus itself, or there is nothing."""
+    """What a folder points to; None if it stores its corpus itself, or does not exist."""
     try:
         text = (folder / FILE).read_text("utf-8")
     except (FileNotFoundError, NotADirectoryError):

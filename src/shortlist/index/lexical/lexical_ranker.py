@@ -120,8 +120,8 @@ class Lexical:
         self._known_gains: dict[tuple[int, int], tuple[NDArray[np.int32], Floats]] = {}
         self._room_for_gains = REMEMBERED_GAINS
 
-    def rank(self, query: str | Asked, k: int, allowed: Mask | None = None, roughly: bool = False) -> Ranking:
-        """The k best for a text or for terms, and those that tie with the last of them; all of them exactly."""
+    def rank(self, query: str | Asked, k: int, allowed: Mask | None = None) -> Ranking:
+        """The k best for a text or for terms, and those that tie with the last of them."""
         keys = self.analyzer.keys(query) if isinstance(query, str) else None
         coarsely = 0 < k <= COARSE_UP_TO and self._formula.gain is not gain_linear
         is_large = self._is_one_part and self.parts[0].postings.docs.size >= COMPILED_FROM

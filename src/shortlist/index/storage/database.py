@@ -20,12 +20,12 @@ from urllib.parse import quote
 
 from shortlist.errors import CorpusBusy, CorpusDamaged, CorpusError, CorpusMismatch, CorpusNotFound
 from shortlist.index.config import Config
-from shortlist.index.corpus_paths import DATABASE
 from shortlist.index.embedders.vector_cache import FILE as VECTORS
 from shortlist.index.storage import segment as segments
 from shortlist.index.storage.segment import Segment, SegmentDamaged
 from shortlist.index.storage.sql_tables import SegmentRow, check, initialise
 
+DATABASE = "corpus.db"
 SEGMENTS = "segments"
 RECENT_SEGMENTS = 16
 

@@ -11,10 +11,16 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from pathlib import PurePath
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from shortlist.documents import Document, Problem, Stamp
 
+if TYPE_CHECKING:
+    from shortlist.index.engine import Progress
+
+T = TypeVar("T")
+
+PAUSE = 100  # documents between two reports of progress
 DEEPEST = 100  # levels of metadata; what is deeper cannot be copied by all of Python
 
 _STRINGS = {str}
@@ -199,3 +205,11 @@ def batched(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
     iterator = iter(items)
     while batch := list(itertools.islice(iterator, size)):
         yield batch
+
+
+def report_progress(items: Iterable[T], total: int, progress: Progress | None) -> Iterator[T]:
+    """The items, with a report now and then, and at the end, of how many are done."""
+    for done, item in enumerate(items, 1):
+        yield item
+        if progress and (not done % PAUSE or done == total):
+            progress(done, total)

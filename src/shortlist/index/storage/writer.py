@@ -16,18 +16,28 @@ from shortlist.index.embedders import vector_cache
 from shortlist.index.lexical import postings
 from shortlist.index.lexical.postings import Fields
 from shortlist.index.storage.database import Store
-from shortlist.index.storage.records import DOCUMENT_COLUMNS, Record, batched, passage_checksum, to_document
+from shortlist.index.storage.records import (
+    DOCUMENT_COLUMNS,
+    Record,
+    batched,
+    find_stamped,
+    find_stored,
+    passage_checksum,
+    report_progress,
+    to_document,
+)
 from shortlist.index.storage.segment import Segment, SegmentDamaged, merge, with_tables
 from shortlist.index.storage.sql_tables import (
     SegmentRow,
     has_stamps,
     has_tombstones,
     read_dead,
+    read_generation,
     read_last_numbers,
     read_segments,
+    read_stamps,
     write_stamps,
 )
-from shortlist.index.sync import Rows, counted
 from shortlist.index.text.analyzers import get_analyzer
 from shortlist.index.text.chunking import split
 from shortlist.protocols import Embedder
@@ -58,6 +68,28 @@ TINY = 4
 # The most passages that a small change may rewrite; a large one may rewrite this many for each of its own.
 MERGE_BUDGET = 16_384
 MERGE_SHARE = 64
+
+
+class Rows:
+    """The stored documents that a sync compares with."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def generation(self) -> int:
+        return read_generation(self._connection)
+
+    def stored(self, ids: Sequence[str]) -> dict[str, tuple[Any, bytes]]:
+        return dict(find_stored(self._connection, ids))
+
+    def everything(self) -> Iterable[tuple[Any, str, str]]:
+        return self._connection.execute("SELECT num, id, source FROM documents").fetchall()
+
+    def stamps(self) -> dict[str, Stamp]:
+        return read_stamps(self._connection)
+
+    def stamped(self, stamp: Stamp) -> set[str]:
+        return find_stamped(self._connection, stamp)
 
 
 class Unindexed(NamedTuple):
@@ -309,7 +341,7 @@ class Change:
             self.store.name(self.connection, None, (row.first, row.last))
         self.connection.execute("DELETE FROM passages")
         (total,) = self.connection.execute("SELECT count(*) FROM documents").fetchone()
-        for number, metadata, *columns in counted(self._stored(), total, progress):
+        for number, metadata, *columns in report_progress(self._stored(), total, progress):
             self._add_passages(to_document(columns), number, metadata)
 
     def _stored(self) -> Iterator[tuple[Any, ...]]:

@@ -1,0 +1,94 @@
+"""The scores that a state gives to the passages for one query."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+
+from shortlist.index.lexical.lexical_ranker import top
+from shortlist.index.text.query_terms import Asked
+from shortlist.results import Ranking
+
+if TYPE_CHECKING:
+    from shortlist.results import Floats, Positions
+
+
+class Request(NamedTuple):
+    """One query: how many of the best passages the caller reads by keywords and by meaning, 0 for no such ranking.
+
+    With `only_ranks` the caller adds up ranks, so an engine may approximate rankings; `Scores.at` is always exact.
+    """
+
+    query: str
+    terms: Asked
+    lexical: int
+    dense: int
+    allowed: Any = None  # see engine.Allowed
+    only_ranks: bool = False
+
+
+class Scores(Protocol):
+    """The scores of passages, minus infinity where nothing was found.
+
+    `ranking` gives the k best positions and all that tie with the last of them, best first; `every` the score of every
+    position, or None if the engine can compute only the best.
+    """
+
+    def ranking(self, k: int) -> Ranking: ...
+    def at(self, positions: Positions) -> Floats: ...
+    def every(self) -> Floats | None: ...
+
+
+class AllScores:
+    """The score of every position."""
+
+    def __init__(self, scores: Floats) -> None:
+        self.scores = scores
+
+    def ranking(self, k: int) -> Ranking:
+        positions = top(self.scores, k)
+        return Ranking(positions, self.scores[positions])
+
+    def at(self, positions: Positions) -> Floats:
+        return self.scores[positions]
+
+    def every(self) -> Floats:
+        return self.scores
+
+
+class BestScores:
+    """Scores that are computed only where they are needed."""
+
+    def __init__(
+        self,
+        rank: Callable[[int], Ranking],
+        at: Callable[[Positions], Floats],
+        every: Callable[[], Floats | None] = lambda: None,
+        *,
+        is_exact: bool = True,
+    ) -> None:
+        self._rank = rank
+        self._at = at
+        self.every = every
+        self._is_exact = is_exact
+        self._known: dict[int, float] = {}
+
+    def ranking(self, k: int) -> Ranking:
+        ranking = self._rank(k)
+        if self._is_exact:
+            self._known |= zip(ranking.positions.tolist(), ranking.scores.tolist(), strict=True)
+        return ranking
+
+    def at(self, positions: Positions) -> Floats:
+        wanted = positions.tolist()
+        unknown = [position for position in wanted if position not in self._known]
+        if unknown:
+            self._known |= zip(unknown, self._at(np.array(unknown, dtype=np.int64)).tolist(), strict=True)
+        return np.array([self._known[position] for position in wanted], dtype=np.float64)
+
+
+def only_found(scores: Floats) -> Floats:
+    """The scores with minus infinity in place of 0, which means that nothing was found."""
+    return np.where(scores > 0, scores, -np.inf)
