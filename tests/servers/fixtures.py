@@ -1,4 +1,4 @@
-"""One real server of each kind for all processes of a test run; tests that use one carry the marker `engine`.
+"""One real server of each kind for all processes of a test run; tests that use one have the marker `cluster`.
 
 A server that cannot be had skips its tests, and the end of the run says why; those named in $SHORTLIST_TEST_MUST fail.
 """
@@ -39,13 +39,13 @@ def need(kind: str) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "engine: runs on a real OpenSearch or Elasticsearch, where one can be had")
+    config.addinivalue_line("markers", "cluster: needs a real OpenSearch or Elasticsearch server")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if FIXTURES & set(getattr(item, "fixturenames", ())):
-            item.add_marker("engine")
+            item.add_marker("cluster")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

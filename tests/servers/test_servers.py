@@ -55,7 +55,7 @@ def test_a_real_elasticsearch_finds_what_was_indexed(elasticsearch_url: str) -> 
     assert index_and_search(elasticsearch_url, "farm") == ["1"]
 
 
-@pytest.mark.engine
+@pytest.mark.cluster
 @pytest.mark.slow
 def test_a_server_does_not_outlive_the_process_that_started_it() -> None:
     need("opensearch")
