@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 
@@ -59,5 +60,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def _one(kind: str, folders: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[str]:
     need(kind)
     folder = folders.getbasetemp()
-    with shared(kind, folder.parent if hasattr(request.config, "workerinput") else folder) as url:
+    if hasattr(request.config, "workerinput"):  # all workers of pytest-xdist use one server
+        folder = folder.parent
+    with ExitStack() as stack:
+        try:
+            url = stack.enter_context(shared(kind, folder))
+        except RuntimeError as error:
+            pytest.fail(str(error), pytrace=False)
         yield url

@@ -13,13 +13,10 @@ from tests.index.engines.conftest import Make, on_servers, teas
 
 
 @on_servers
-@pytest.mark.parametrize("mode", get_args(Mode))
-def test_a_query_takes_one_request_and_the_texts_another(
-    mode: Mode, make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_query_takes_one_request_and_the_texts_another(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = make("teas", embedder="light")
     corpus.sync(teas(50))
-    shortlist.search(corpus, "sencha", mode)  # after which about how many passages there are is known
+    shortlist.search(corpus, "sencha")  # after which about how many passages there are is known
     asked: list[str] = []
     ask = Cluster.ask
 
@@ -28,6 +25,8 @@ def test_a_query_takes_one_request_and_the_texts_another(
         return ask(self, method, path, *more, **options)
 
     monkeypatch.setattr(Cluster, "ask", listened)
-    shortlist.search(corpus, "sencha in the garden", mode, k=3)
-    fetched = ["_msearch"] if mode == "hybrid" else []  # what the few that are left score by words and by meaning
-    assert [path for path in asked if path != "config"] == ["_msearch", "_mget", *fetched]
+    for mode in get_args(Mode):
+        asked.clear()
+        shortlist.search(corpus, "sencha in the garden", mode, k=3)
+        fetched = ["_msearch"] if mode == "hybrid" else []  # what the few that are left score by words and by meaning
+        assert [path for path in asked if path != "config"] == ["_msearch", "_mget", *fetched], mode

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -73,8 +72,8 @@ writing.BATCH_DOCUMENTS = 20
 class Source:
     def __iter__(self):
         for at in range(2000):
-            yield Document(f"d{at}", "", " ".join(f"{sys.argv[2]} word{at}." for _ in range(100)), kind="file")
-            if at == 400:
+            yield Document(f"d{at}", "", f"{sys.argv[2]} word{at}. " * 50, kind="file")
+            if at == 200:
                 print("under way", flush=True)
 
 shortlist.create_corpus("killed", embedder="none", engine=sys.argv[1], chunk_size=300, chunk_overlap=20).sync(Source())
@@ -85,7 +84,7 @@ shortlist.create_corpus("killed", embedder="none", engine=sys.argv[1], chunk_siz
 def test_a_writer_that_is_killed_loses_nothing_and_the_next_one_goes_on(
     address: str, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "LEASE_SECONDS", 1.0)
+    monkeypatch.setattr(writing, "LEASE_SECONDS", 0.0)
     process = subprocess.Popen(
         [sys.executable, "-c", KILLED, address, "old"], stdout=subprocess.PIPE, env=dict(os.environ)
     )
@@ -97,14 +96,11 @@ def test_a_writer_that_is_killed_loses_nothing_and_the_next_one_goes_on(
     corpus = make("killed", chunk_size=300, chunk_overlap=20)
     corpus.compare([])  # which shows what was written
     before = set(corpus.ids())
-    time.sleep(1.1)
-    documents = [
-        Document(f"d{at}", "", " ".join(f"old word{at}." for _ in range(100)), kind="file") for at in range(600)
-    ]
+    documents = [Document(f"d{at}", "", f"old word{at}. " * 50, kind="file") for at in range(300)]
     changes = corpus.sync(documents)
     assert changes.unchanged == len(before & {document.id for document in documents})
-    assert (changes.added + changes.unchanged, changes.failed) == (600, ())
-    assert len(corpus) == 600
+    assert (changes.added + changes.unchanged, changes.failed) == (300, ())
+    assert len(corpus) == 300
     passages = held(corpus)
     assert len(passages) == len(set(held_keys(corpus))) == corpus.info()["passages"]
     with make("whole", chunk_size=300, chunk_overlap=20) as whole:
@@ -180,10 +176,18 @@ def test_a_rebuild_with_a_slow_embedder_is_not_taken_for_dead(
     corpus.add([Document("a", "", "tea")])
     monkeypatch.setattr("shortlist.index.engines.remote.REBUILD_SECONDS", 4.0)
     told: list[str] = []
+    begin, heartbeats = Remote._begin_rebuild, threading.Semaphore(0)
+
+    def begin_rebuild(self: Remote, generation: str) -> None:
+        begin(self, generation)
+        heartbeats.release()
+
+    monkeypatch.setattr(Remote, "_begin_rebuild", begin_rebuild)
 
     def slowly(texts: list[str]) -> list[list[float]]:
         if "tea" in texts:
-            time.sleep(5)
+            for _ in range(2):  # when the rebuild began, and once more while it waits for this embedder
+                assert heartbeats.acquire(timeout=60)
             with (
                 shortlist.open_corpus("tea", engine=address) as other,
                 pytest.raises(CorpusBusy, match="being built again"),
