@@ -66,5 +66,5 @@ def _one(kind: str, folders: pytest.TempPathFactory, request: pytest.FixtureRequ
         try:
             url = stack.enter_context(shared(kind, folder))
         except RuntimeError as error:
-            pytest.fail(str(error), pytrace=False)
+            raise pytest.fail.Exception(str(error), pytrace=False) from None
         yield url

@@ -66,8 +66,9 @@ KILLED = """
 import sys
 import shortlist
 from shortlist import Document
+from shortlist.index import sync
 from shortlist.index.engines import writing
-writing.BATCH_DOCUMENTS = 20
+sync.BATCH, writing.BATCH_DOCUMENTS, writing.UNDER_WAY, writing.WAITING = 50, 20, 1, 0
 
 class Source:
     def __iter__(self):
@@ -96,6 +97,7 @@ def test_a_writer_that_is_killed_loses_nothing_and_the_next_one_goes_on(
     corpus = make("killed", chunk_size=300, chunk_overlap=20)
     corpus.compare([])  # which shows what was written
     before = set(corpus.ids())
+    assert before
     documents = [Document(f"d{at}", "", f"old word{at}. " * 50, kind="file") for at in range(300)]
     changes = corpus.sync(documents)
     assert changes.unchanged == len(before & {document.id for document in documents})
