@@ -6,7 +6,7 @@ import random
 import threading
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from http.server import ThreadingHTTPServer
 from pathlib import Path
@@ -76,11 +76,14 @@ class Place:
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """Every engine in turn. Use `persistent` for tests that close a corpus and open it again."""
     folder = tmp_path_factory.mktemp("corpora")
-    if request.param in ("folder", "memory"):
-        yield Place(request.param, folder)
-        return
-    with cluster_address(request.param, request.getfixturevalue(f"{request.param}_url")) as address:
-        yield Place(request.param, folder, address)
+    with ExitStack() as stack:
+        # Clusters are remembered in the data directory, and the one of `own_places` does not exist yet.
+        stack.enter_context(pytest.MonkeyPatch.context()).setenv("SHORTLIST_DATA_DIR", str(folder))
+        if request.param in ("folder", "memory"):
+            yield Place(request.param, folder)
+        else:
+            url = request.getfixturevalue(f"{request.param}_url")
+            yield Place(request.param, folder, stack.enter_context(cluster_address(request.param, url)))
 
 
 @pytest.fixture
