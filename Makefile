@@ -18,7 +18,7 @@ test: $(READY) missing servers
 # For daily work: no browser, no server processes, no cluster.
 test-fast: $(READY)
 	$(BIN)/ruff check $(PATHS)
-	$(BIN)/pytest -n 2 --dist worksteal -m "not slow and not engine and not browser and not process"
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow and not cluster and not browser and not process"
 
 fuzz: $(READY) missing servers
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest -n 2 --dist worksteal -m "not slow"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -13,7 +14,10 @@ from tests.servers.shared import keep
 def main() -> None:
     match sys.argv[1:]:
         case ["keep", kind, folder]:
-            keep(kind, Path(folder))
+            try:
+                keep(kind, Path(folder))
+            except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+                sys.exit(str(error))
         case ["fetch", *kinds]:
             for kind in kinds or KINDS:
                 reason, began = available(kind), time.monotonic()

@@ -1,4 +1,4 @@
-"""One real server of each kind for all processes of a test run; tests that use one carry the marker `engine`.
+"""One real server of each kind for all processes of a test run; tests that use one have the marker `cluster`.
 
 A server that cannot be had skips its tests, and the end of the run says why; those named in $SHORTLIST_TEST_MUST fail.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 
@@ -39,13 +40,13 @@ def need(kind: str) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "engine: runs on a real OpenSearch or Elasticsearch, where one can be had")
+    config.addinivalue_line("markers", "cluster: needs a real OpenSearch or Elasticsearch server")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if FIXTURES & set(getattr(item, "fixturenames", ())):
-            item.add_marker("engine")
+            item.add_marker("cluster")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -59,5 +60,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def _one(kind: str, folders: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[str]:
     need(kind)
     folder = folders.getbasetemp()
-    with shared(kind, folder.parent if hasattr(request.config, "workerinput") else folder) as url:
+    if hasattr(request.config, "workerinput"):  # all workers of pytest-xdist use one server
+        folder = folder.parent
+    with ExitStack() as stack:
+        try:
+            url = stack.enter_context(shared(kind, folder))
+        except RuntimeError as error:
+            raise pytest.fail.Exception(str(error), pytrace=False) from None
         yield url

@@ -1,7 +1,8 @@
-"""How do all processes of a test run use one server? A keeper starts it, and stops it when the last of them is gone.
+"""One server for all processes of a test run. A keeper process starts it, and stops it when no process uses it.
 
-Whoever uses the server holds a shared lock on one file; the keeper waits for the exclusive lock on it. A lock ends with
-its process, so the server is stopped however the tests end.
+The first process that needs the server starts the keeper. Each process that uses the server holds a shared lock on one
+file; the keeper waits for the exclusive lock on it. A lock ends with its process, so the server is stopped however the
+tests end. A server that did not start is not started again for the other processes.
 """
 
 from __future__ import annotations
@@ -22,13 +23,15 @@ ROOT = Path(__file__).parents[2]
 
 @contextmanager
 def shared(kind: str, folder: Path) -> Iterator[str]:
-    """The address of the one server of this kind that everybody with this folder uses."""
-    address, keeper = folder / f"{kind}.url", None
+    """The URL of the one server of this kind for all processes that pass this folder."""
+    address, failure, keeper = folder / f"{kind}.url", folder / f"{kind}.failed", None
     with (folder / f"{kind}.users").open("w") as users:
         fcntl.flock(users, fcntl.LOCK_SH)
         with locked(folder / f"{kind}.starting"):
-            if not address.exists():
-                keeper = _start_keeper(kind, folder, address)
+            if not address.exists() and not failure.exists():
+                keeper = _start_keeper(kind, folder, address, failure)
+        if failure.exists():
+            raise RuntimeError(f"The {kind} server for the tests did not start: {failure.read_text('utf-8')}")
         yield address.read_text("utf-8")
     if keeper is not None:
         keeper.wait()
@@ -44,7 +47,8 @@ def keep(kind: str, folder: Path) -> None:
         address.unlink()
 
 
-def _start_keeper(kind: str, folder: Path, address: Path) -> subprocess.Popen[bytes]:
+def _start_keeper(kind: str, folder: Path, address: Path, failure: Path) -> subprocess.Popen[bytes]:
+    """Start the keeper, and wait until the URL of its server is in `address`, or the reason for none in `failure`."""
     log = folder / f"{kind}.log"
     with log.open("w") as out:
         keeper = subprocess.Popen(
@@ -57,6 +61,7 @@ def _start_keeper(kind: str, folder: Path, address: Path) -> subprocess.Popen[by
         )
     while not address.exists():
         if keeper.poll() is not None:
-            raise RuntimeError(f"{kind} could not be started:\n{log.read_text('utf-8')[-3000:]}")
+            failure.write_text(log.read_text("utf-8").strip() or f"its keeper exited with {keeper.returncode}", "utf-8")
+            break
         time.sleep(0.1)
     return keeper

@@ -7,14 +7,17 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import httpx2
 import pytest
 
+from tests.servers.archive import RELEASES
 from tests.servers.fixtures import need
-from tests.servers.shared import ROOT
+from tests.servers.shared import ROOT, shared
 
 
 def index_and_search(url: str, name: str) -> list[str]:
@@ -55,7 +58,35 @@ def test_a_real_elasticsearch_finds_what_was_indexed(elasticsearch_url: str) -> 
     assert index_and_search(elasticsearch_url, "farm") == ["1"]
 
 
-@pytest.mark.engine
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="servers are started with setpriv")
+def test_a_server_that_does_not_start_is_tried_once_and_its_log_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tempfile.TemporaryDirectory() as place:  # where the user that servers run as may read and write
+        program = Path(place) / f"opensearch-{RELEASES['opensearch'].version}" / "bin" / "opensearch"
+        program.parent.mkdir(parents=True)
+        program.write_text(f"#!/bin/sh\necho x >> {place}/starts\necho No space left on device\nexit 3\n")
+        for path in (Path(place), program):
+            path.chmod(0o777)
+        monkeypatch.setenv("SHORTLIST_TEST_SERVERS", place)
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match=r"opensearch server .* did not start: .*\nNo space left on device"):
+                shared("opensearch", tmp_path).__enter__()
+        assert (Path(place) / "starts").read_text() == "x\n"
+
+
+def test_all_processes_of_a_test_run_share_one_server(
+    opensearch_url: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    base = tmp_path_factory.getbasetemp()
+    folder = next(folder for folder in (base, base.parent) if (folder / "opensearch.url").exists())
+    program = "import sys, pathlib; from tests.servers import shared; "
+    program += "print(shared('opensearch', pathlib.Path(sys.argv[1])).__enter__())"
+    done = subprocess.run([sys.executable, "-c", program, str(folder)], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout.strip() == opensearch_url, done.stderr
+
+
+@pytest.mark.cluster
 @pytest.mark.slow
 def test_a_server_does_not_outlive_the_process_that_started_it() -> None:
     need("opensearch")

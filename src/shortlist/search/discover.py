@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from shortlist.errors import InputError
 from shortlist.index.engine import Progress, State
-from shortlist.index.stored_threshold import Floor
+from shortlist.index.stored_threshold import Floor, read_floor
 from shortlist.index.text.query_terms import weight_of
 from shortlist.library.opening import Searchable
 from shortlist.results import Discovery, Hit, Hits, Level, Mode, Selection, Selector

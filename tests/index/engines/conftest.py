@@ -1,53 +1,116 @@
-"""Corpora on every engine: the embedded one, and real servers where they can be had."""
+"""Corpora on every engine: the embedded one, and real servers if they are available."""
 
 from __future__ import annotations
 
+import random
 import threading
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from http.server import ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 import shortlist
-from shortlist import Corpus
+from shortlist import Corpus, Document
 
 Make = Callable[..., Corpus]
 
-KINDS = ("opensearch", "elasticsearch")
-# One of the two is enough for every run; the other is asked with -m slow.
-MARKS = {"opensearch": [pytest.mark.engine], "elasticsearch": [pytest.mark.engine, pytest.mark.slow]}
-EVERYWHERE = ("embedded", *(pytest.param(kind, marks=MARKS[kind]) for kind in KINDS))
-SERVERS = EVERYWHERE[1:]
+# Every run tests on OpenSearch. Elasticsearch is tested with -m slow.
+SERVERS = (
+    pytest.param("opensearch", marks=pytest.mark.cluster),
+    pytest.param("elasticsearch", marks=[pytest.mark.cluster, pytest.mark.slow]),
+)
+# One order for all tests: pytest groups tests by the index of their parameter.
+PERSISTENT = ("folder", *SERVERS)
+ENGINES = (*PERSISTENT, "memory")
+
+WORDS = """
+oolong sencha assam matcha darjeeling ceylon kettle cup saucer leaf garden harvest mountain river trade ship port
+merchant tax price weight chest paper stamp letter house table guest morning evening winter summer rain soil root
+"""
+
+
+def teas(count: int) -> list[Document]:
+    """Documents of several passages each, some with the same title."""
+    dice, words = random.Random(9), WORDS.split()
+    return [
+        Document(f"d{at}", f"Tea {at % 150}", " ".join(dice.choices(words, k=dice.randint(20, 120))), kind="file")
+        for at in range(count)
+    ]
+
+
+def long_document(id: str, word: str, passages: int) -> Document:
+    """A document of at least this many passages of 200 characters."""
+    return Document(id, f"About {word}", " ".join(f"{word}{at}." for at in range(passages * 40)), kind="file")
+
+
+@dataclass(frozen=True)
+class Place:
+    """One engine to store corpora with, each under its own name."""
+
+    engine: str
+    folder: Path
+    address: str = "embedded"
+
+    @property
+    def is_cluster(self) -> bool:
+        return self.address != "embedded"
+
+    def create(self, name: str = "", embedder: Any = "none", **options: Any) -> Corpus:
+        """Create a corpus, or open an existing one with these options. Without a name it gets a new one."""
+        if self.engine == "memory":
+            return shortlist.create_corpus(name, in_memory=True, embedder=embedder, **options)
+        name = name or f"c{uuid.uuid4().hex}"
+        return shortlist.create_corpus(name, path=self.folder / name, engine=self.address, embedder=embedder, **options)
+
+    def open(self, name: str, embedder: Any = None) -> Corpus:
+        return shortlist.open_corpus(self.folder / name, embedder)
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """Every engine in turn. Use `persistent` for tests that close a corpus and open it again."""
+    folder = tmp_path_factory.mktemp("corpora")
+    with ExitStack() as stack:
+        # Clusters are remembered in the data directory, and the one of `own_places` does not exist yet.
+        stack.enter_context(pytest.MonkeyPatch.context()).setenv("SHORTLIST_DATA_DIR", str(folder))
+        if request.param in ("folder", "memory"):
+            yield Place(request.param, folder)
+        else:
+            url = request.getfixturevalue(f"{request.param}_url")
+            yield Place(request.param, folder, stack.enter_context(cluster_address(request.param, url)))
 
 
 @pytest.fixture
-def address(request: pytest.FixtureRequest) -> Iterator[str | None]:
-    """Where the corpora of a test are kept; None is this machine. What is kept elsewhere is deleted in the end."""
-    kind: str = request.param
-    if kind == "embedded":
-        yield None
-        return
-    url = request.getfixturevalue(f"{kind}_url")
+def address(request: pytest.FixtureRequest) -> Iterator[str]:
+    """An engine address with a prefix that no other test uses. Its indices are deleted afterwards."""
+    with cluster_address(request.param, request.getfixturevalue(f"{request.param}_url")) as address:
+        yield address
+
+
+@contextmanager
+def cluster_address(kind: str, url: str) -> Iterator[str]:
+    """An engine address with a new prefix. Its indices are deleted afterwards."""
     prefix = f"t{uuid.uuid4().hex[:10]}"
     yield f"{kind}+{url}/{prefix}"
-    import httpx2
-
     with httpx2.Client(trust_env=False, timeout=30) as client:
         names = [index["index"] for index in client.get(f"{url}/_cat/indices/{prefix}-*?format=json").json()]
-        if names:
-            client.delete(f"{url}/{','.join(names)}")
+        for start in range(0, len(names), 50):
+            client.delete(f"{url}/{','.join(names[start : start + 50])}")
 
 
 @pytest.fixture
-def make(address: str | None) -> Iterator[Make]:
-    """Makes corpora where the address says."""
+def make(address: str) -> Iterator[Make]:
+    """Creates corpora at the address, and closes them after the test."""
     made: list[Corpus] = []
 
     def create(name: str = "shelf", embedder: Any = "none", **options: Any) -> Corpus:
-        made.append(shortlist.create_corpus(name, embedder=embedder, engine=address or "embedded", **options))
+        made.append(shortlist.create_corpus(name, embedder=embedder, engine=address, **options))
         return made[-1]
 
     yield create
@@ -58,7 +121,7 @@ def make(address: str | None) -> Iterator[Make]:
 @contextmanager
 def listening(server: ThreadingHTTPServer) -> Iterator[int]:
     """A server that answers in a thread of its own; its port."""
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:
         yield server.server_port
@@ -68,11 +131,11 @@ def listening(server: ThreadingHTTPServer) -> Iterator[int]:
         server.server_close()
 
 
-def everywhere(function: Any) -> Any:
-    """Run a test on every engine."""
-    return pytest.mark.parametrize("address", EVERYWHERE, indirect=True)(function)
+def persistent(function: Any) -> Any:
+    """Run a test on every engine that stores corpora outside this process."""
+    return pytest.mark.parametrize("place", PERSISTENT, indirect=True)(function)
 
 
 def on_servers(function: Any) -> Any:
-    """Run a test on every engine but the embedded one."""
+    """Run a test on every cluster engine."""
     return pytest.mark.parametrize("address", SERVERS, indirect=True)(function)

@@ -22,7 +22,7 @@ ASKED, ASKING = 300, 3
 MODES: tuple[Mode, ...] = ("lexical", "dense", "hybrid")
 GREEN_SECONDS = 180
 
-pytestmark = [pytest.mark.engine, pytest.mark.slow]  # three servers for a minute and a half
+pytestmark = [pytest.mark.cluster, pytest.mark.slow]  # three servers for a minute and a half
 
 
 @pytest.fixture(scope="module", params=["opensearch", "elasticsearch"])
