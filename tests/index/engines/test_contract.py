@@ -587,11 +587,11 @@ def test_search_is_that_of_the_reference(library: Corpus, reference: Corpus, mod
     few = {"n": {"$exists": False}}
     found, expected = (shortlist.search(one, "kettle", mode, 5, few) for one in (library, reference))
     assert_same_hits(found, expected, tolerance)
-    found, expected = (passages_of(one, "kettle", mode, 5, few) for one in (library, reference))
+    found, expected = (search_passages(one, "kettle", mode, 5, few) for one in (library, reference))
     assert_same_hits(found, expected, tolerance)
 
 
-def passages_of(corpus: Corpus, query: str, mode: Mode, k: int, filter: dict[str, Any]) -> Hits:
+def search_passages(corpus: Corpus, query: str, mode: Mode, k: int, filter: dict[str, Any]) -> Hits:
     with open_query(corpus, query, mode, k) as states:
         return merge(retrieve(states, query, mode, k, filter, whole=False), query, mode, k)
 
