@@ -176,7 +176,7 @@ def test_a_rebuild_with_a_slow_embedder_is_not_taken_for_dead(
 ) -> None:
     corpus = make("tea")
     corpus.add([Document("a", "", "tea")])
-    monkeypatch.setattr("shortlist.index.engine.cluster_engine.REBUILD_SECONDS", 4.0)
+    monkeypatch.setattr("shortlist.index.engines.cluster_engine.REBUILD_SECONDS", 4.0)
     told: list[str] = []
     begin, heartbeats = ClusterEngine._begin_rebuild, threading.Semaphore(0)
 
@@ -220,7 +220,7 @@ def test_a_rebuild_that_died_is_taken_back_by_the_next_writer(
             corpus.reindex("light")
     with pytest.raises(CorpusBusy):
         corpus.add([Document("b", "", "tea")])
-    monkeypatch.setattr("shortlist.index.engine.cluster_engine.REBUILD_SECONDS", 0.0)
+    monkeypatch.setattr("shortlist.index.engines.cluster_engine.REBUILD_SECONDS", 0.0)
     assert corpus.add([Document("b", "", "tea")]) == Changes(added=1)
     assert (corpus.ids(), corpus.config.embedder_name) == (["a", "b"], "none")
 
