@@ -82,15 +82,13 @@ def test_every_example_runs_in_the_order_in_which_they_stand(
     assert ran == {path.split()[1] for path in COMMANDS} - {"serve"}  # which has no end; tests/serve/http runs it
 
 
-def test_every_command_has_a_help_text_that_starts_with_its_line_in_the_list() -> None:
-    texts = {path: (command.help or "").splitlines()[0] for path, command in COMMANDS.items()}
-    assert len(set(texts.values())) == len(texts)
-    assert texts == {path: command.help for path, command in listed(app)}
-
-
-def listed(group: click.Group, path: str = "shortlist") -> Iterator[tuple[str, click.Command]]:
-    for name, command in group.commands.items():
-        if isinstance(command, click.Group):
-            yield from listed(command, f"{path} {name}")
-        else:
-            yield f"{path} {name}", command
+def test_every_command_has_a_help_text_and_examples_of_its_own() -> None:
+    texts = [command.help for command in COMMANDS.values()]
+    assert all(texts)
+    assert len(set(texts)) == len(texts)
+    examples = {path: (command.epilog or "").split("Examples:\n")[1] for path, command in COMMANDS.items()}
+    for path in ("shortlist serve", "shortlist mcp run"):  # which do not end by themselves
+        assert examples.pop(path)
+    lines = {line.strip() for text in examples.values() for line in text.splitlines()}
+    assert lines <= set("".join(BLOCKS).splitlines())  # which are run
+    assert all(path in text for path, text in examples.items())

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.filesize import decimal
 from rich.padding import Padding
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Column, Table
 from rich.text import Text
 
 from shortlist._text import count_of, printable
@@ -105,11 +106,9 @@ class Screen:
         full = best if best > 1.0 or (is_hybrid and best > 0) else 1.0
         show_corpus = len({hit.corpus for hit in among}) > 1
         terms = set(get_analyzer().terms(query))
-        table = Table.grid(padding=(0, 1, 1, 0))
-        table.add_column(justify="right")
-        table.add_column(justify="right")
-        table.add_column(min_width=BAR)
-        table.add_column(ratio=1, overflow="fold")
+        right, wide = {"justify": "right"}, {"ratio": 1, "overflow": "fold"}
+        columns = [Column(**more) for more in (right, right, {"min_width": BAR}, wide)]
+        table = Table.grid(*columns, padding=(0, 1, 1, 0))
         for rank, hit in enumerate(hits, 1):
             snippet = _make_snippet(str(hit.metadata.get("description") or hit.text), terms)
             place = Text(_format_place(hit.source, hit.locator), "dim")
@@ -167,11 +166,11 @@ class Screen:
     # Corpora
 
     def show_ingested(self, data: Row) -> None:
-        counts = [*_count(data, "read", "unchanged", "removed", "skipped")]
-        counts += [f"{len(data['failed']):,} failed"] if data["failed"] else []
+        data = {**data, "failed": len(data["failed"])}
+        counts = ", ".join(_count(data, "read", "unchanged", "removed", "skipped", "failed")) or "none"
         rate = f", {data['chunks'] / max(data['seconds'], 0.001):,.0f} chunks a second" if data["chunks"] else ""
         size = f"{data['documents']:,} pages and rows in {data['passages']:,} chunks"
-        self._draw_summary(_shorten(data["index"]), f"files {', '.join(counts) or 'none'}; {size}", data, rate)
+        self._draw_summary(_shorten(data["index"]), f"files {counts}; {size}", data, rate)
 
     def show_built(self, data: Row) -> None:
         counts = ", ".join(_count(data, "added", "changed", "removed", "unchanged")) or "nothing to read"
@@ -186,7 +185,7 @@ class Screen:
         table = make_table(titles, right=("documents", "size"))
         for row in rows:
             documents = f"{row['documents']:,}" if row["documents"] is not None else "broken" if row["built"] else "-"
-            size = _format_bytes(row["bytes"]) if row["built"] else "-"
+            size = decimal(row["bytes"]) if row["built"] else "-"
             origin = ", ".join(map(_shorten, row["roots"])) or ("its usual places" if row["kind"] else "")
             engine = [Text(row["engine"], "dim")] if has_engines else []
             table.add_row(Text(row["name"], "bold"), row["kind"] or "-", documents, size, Text(origin, "dim"), *engine)
@@ -307,38 +306,25 @@ class Screen:
         self.draw(Padding(table, (0, 0, 0, 2)))
 
 
-class _CountColumn(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        total = f" of {task.total:,.0f}" if task.total is not None else ""
-        rate = f", {task.speed:,.0f} a second" if task.speed else ""
-        return Text(f"{task.completed:,.0f}{total}{rate}{task.fields['note']}", style="dim")
-
-
-class _TimeColumn(ProgressColumn):
-    """Time left if the total is known, else time taken."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._left, self._taken = TimeRemainingColumn(), TimeElapsedColumn()
-
-    def render(self, task: Task) -> Text:
-        return (self._taken if task.total is None else self._left).render(task)
-
-
 @contextmanager
 def show_progress(title: str) -> Iterator[Bar]:
     """A bar on stderr that disappears when the work is done."""
-    columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), _CountColumn(), _TimeColumn())
+    title_column, text = TextColumn("{task.description}"), TextColumn("{task.fields[text]}", style="dim")
+    columns = (title_column, BarColumn(bar_width=24), text, TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task(title, total=None, note="")
-        yield lambda done, total, note="": bars.update(task, completed=done, total=total, note=note)
+        task = bars.add_task(title, total=None, text="")
+
+        def update(done: int, total: int | None, note: str = "") -> None:
+            of = f" of {total:,}" if total else ""
+            rate = f", {bars.tasks[0].speed:,.0f} a second" if bars.tasks[0].speed else ""
+            bars.update(task, completed=done, total=total, text=f"{done:,}{of}{rate}{note}")
+
+        yield update
 
 
 def make_table(titles: Sequence[str], right: Container[str] = ()) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for title in titles:
-        table.add_column(title, justify="right" if title in right else "left", overflow="fold")
-    return table
+    columns = (Column(title, justify="right" if title in right else "left", overflow="fold") for title in titles)
+    return Table(*columns, box=None, padding=(0, 2, 0, 0), header_style="dim")
 
 
 def _count(data: Row, *names: str) -> Iterator[str]:
@@ -380,15 +366,6 @@ def _shorten(path: str) -> str:
         if path.startswith(f"{base}{os.sep}"):
             return sign + path[len(str(base)) + 1 :]
     return path
-
-
-def _format_bytes(count: int) -> str:
-    size = float(count)
-    for unit in ("B", "KB", "MB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}"
-        size /= 1000
-    return f"{size:.1f} GB"
 
 
 def _flatten(data: Row) -> dict[str, Any]:

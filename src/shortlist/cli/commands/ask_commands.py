@@ -64,10 +64,6 @@ def ingest(
     engine: str | None,
     **chunks: Any,
 ) -> int:
-    """Add files and folders to the index.
-
-    What is new or changed is read, what is gone is removed.
-    """
     if shared and index_dir:
         raise click.UsageError("--global cannot be combined with --index-dir.")
     chunks = _load_settings(chunks).model_dump(include={"chunk_size", "chunk_overlap"}, exclude_unset=True)
@@ -97,10 +93,6 @@ def ingest(
 @click.argument("question", nargs=-1, required=True, metavar="QUESTION")
 @answer_options
 def query(out: Output, question: Sequence[str], agent: bool, **given: Any) -> int:
-    """Answer one question from the documents, with citations.
-
-    If the documents do not have the answer, it says so.
-    """
     corpora, llm, _, limits = _prepare(out, agent, **given)
     ask: Any = shortlist.agent_ask if agent else shortlist.ask
     answer = ask(corpora, " ".join(question), llm, **limits)
@@ -112,10 +104,6 @@ def query(out: Output, question: Sequence[str], agent: bool, **given: Any) -> in
 @answer_options
 @options.count("--memory-window-turns", least=0, help="Number of turns to remember.")
 def chat(out: Output, agent: bool, **given: Any) -> None:
-    """Answer one question after another.
-
-    /reset forgets what was said. /exit or Ctrl-D ends the chat.
-    """
     if out.as_json:
         raise click.UsageError("A chat has no end, and --json prints one document: ask with query --json instead.")
     corpora, llm, settings, limits = _prepare(out, agent, **given)

@@ -46,10 +46,6 @@ source_options = options.combine(
 def build(
     out: Output, name: str, kind: str | None, embedder: Any, engine: Any, rebuild: bool, follow: bool, **source: Any
 ) -> int:
-    """Sync a corpus with its source.
-
-    A path means its documents (a folder) or its tools (a catalog). With --kind or --root the name is registered.
-    """
     if follow and out.as_json:
         raise click.UsageError("--watch has no end, and --json prints one document: leave one of them out.")
     if kind or source["root"]:
@@ -133,7 +129,6 @@ def _register(name: str, kind: str, root: Sequence[str], others: Sequence[str], 
 
 @command
 def ls(out: Output) -> None:
-    """List corpora: stored, registered and built in."""
     rows = overview()
     out.show({"corpora": rows}, lambda screen: screen.show_corpora(rows), [row["name"] for row in rows])
 
@@ -141,7 +136,6 @@ def ls(out: Output) -> None:
 @command
 @options.name_argument
 def info(out: Output, name: str) -> None:
-    """Show counts, configuration, thresholds and folder of a corpus."""
     (corpus,) = options.open_corpora(out, [name])
     entry = registry.find(name)
     data = {"bytes": size_of(corpus.path)} | corpus.info() | {"source": entry.to_dict() if entry else None}
@@ -151,10 +145,6 @@ def info(out: Output, name: str) -> None:
 @command
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=options.complete)
 def status(out: Output, names: Sequence[str]) -> None:
-    """Compare corpora with their sources.
-
-    Shows what a build would change, and where the index of this project is stored.
-    """
     for name in names:
         if not is_known(name):
             raise CorpusNotFound(f"There is no corpus {name!r}.{_suggest(name)}")
@@ -189,10 +179,6 @@ def _compare(out: Output, name: str) -> dict[str, Any]:
 @source_options
 @options.flag("--replace", help="Replace what the name means now.")
 def register(out: Output, name: str, kind: str, **source: Any) -> None:
-    """Give a source a name.
-
-    KIND is files, skills, catalog, ... The corpus is built when it is first used.
-    """
     entry = _register(name, kind, **source)
     text = f"{entry.name} is registered. Build it now: shortlist build {entry.name}"
     out.show({"name": entry.name, **entry.to_dict()}, text)
@@ -206,10 +192,6 @@ def register(out: Output, name: str, kind: str, **source: Any) -> None:
 @click.option("--to", required=True, metavar="URL", help="The cluster, or embedded for this machine.")
 @options.flag("--delete-old", help="Delete what the old engine stores.")
 def migrate(out: Output, name: str, to: str, delete_old: bool) -> None:
-    """Move a corpus to another engine.
-
-    The name means the new place once all of it was compared.
-    """
     with out.progress(f"migrating {name}") as progress:
         moved = shortlist.migrate(name, to, delete_old=delete_old, progress=progress)
     size = f"{count_of(moved.documents, 'document')}, {count_of(moved.passages, 'passage')}"
@@ -223,7 +205,6 @@ def migrate(out: Output, name: str, to: str, delete_old: bool) -> None:
 @options.name_argument
 @options.flag("--data", "delete", help="Delete what was built, too.")
 def rm(out: Output, name: str, delete: bool) -> None:
-    """Forget a corpus name, and with --data delete what was built."""
     is_stored = kept_at(name) is not None
     if delete and is_stored:
         shortlist.delete_corpus(name)

@@ -69,11 +69,6 @@ def eval(
     misses: int,
     **how: Any,
 ) -> int:
-    """Measure how well a corpus answers the queries of a case file.
-
-    CASES is JSONL, a folder in BEIR layout, or TREC topics with --qrels. If CORPUS is a folder in BEIR layout, it has
-    documents and cases.
-    """
     limits = dict(map(_parse_limit, fail_under))
     where, asked = _load(out, corpus, cases, qrels)
     flaws = _report_flaws(out, where, asked)
@@ -171,10 +166,6 @@ def _report_flaws(out: Output, corpus: Corpus, cases: Sequence[Case]) -> list[di
 @options.min_score_option(None)
 @options.seed_option
 def eval_select(out: Output, corpus: str, cases: str, qrels: str | None, **how: Any) -> None:
-    """Measure how well results are selected.
-
-    CASES is JSONL, a folder in BEIR layout, or TREC topics with --qrels.
-    """
     where, asked = _load(out, corpus, cases, qrels)
     flaws = _report_flaws(out, where, asked)
     with out.progress(f"asking {where.name}") as progress:
@@ -193,10 +184,6 @@ def eval_select(out: Output, corpus: str, cases: str, qrels: str | None, **how: 
 def sweep_select(
     out: Output, corpus: str, cases: str, qrels: str | None, max_k: Any, rel: Any, min_score: str, by: str, **how: Any
 ) -> None:
-    """Try every combination of selection settings, and show the best.
-
-    CASES is JSONL, a folder in BEIR layout, or TREC topics with --qrels. The candidates are retrieved once.
-    """
     thresholds = [options.parse_threshold(None, None, text) for text in min_score.split(",")]
     where, asked = _load(out, corpus, cases, qrels)
     with out.progress(f"asking {where.name}") as progress:
@@ -216,10 +203,6 @@ def sweep_select(
 @options.flag("--persist", help="Save it for --min-score auto.")
 @options.seed_option
 def calibrate_min_score(out: Output, corpus: str, cases: str, qrels: str | None, **how: Any) -> None:
-    """Find the score threshold below which nothing fits.
-
-    CASES is JSONL, a folder in BEIR layout, or TREC topics with --qrels; it needs cases with and without an answer.
-    """
     where, asked = _load(out, corpus, cases, qrels)
     with out.progress(f"asking {where.name}") as progress:
         made = calibration.calibrate_min_score(where, asked, progress=progress, **how)
@@ -234,10 +217,6 @@ def calibrate_min_score(out: Output, corpus: str, cases: str, qrels: str | None,
 @options.count("--repeats", default=5, help="Number of random draws.")
 @options.seed_option
 def distractors(out: Output, corpus: str, cases: str, qrels: str | None, **how: Any) -> None:
-    """Measure accuracy as the catalog grows.
-
-    CASES is JSONL, a folder in BEIR layout, or TREC topics with --qrels.
-    """
     where, asked = _load(out, corpus, cases, qrels)
     with out.progress("adding distractors") as progress:
         curve = distractor_curve.distractor_robustness_curve(where, asked, progress=progress, **how)
@@ -260,10 +239,6 @@ def distractors(out: Output, corpus: str, cases: str, qrels: str | None, **how: 
 @options.flag("--dry-run", help="Show the prompts, and send none.")
 @options.seed_option
 def eval_gen(out: Output, corpus: str, file: str, dry_run: bool, **how: Any) -> int:
-    """Generate cases about a corpus with a language model.
-
-    FILE gets the cases as JSONL. Queries that give the answer away are dropped.
-    """
     (opened,) = options.open_corpora(out, [corpus])
     if dry_run:
         prompts = [request.prompt for request in generate.plan(opened, **how)]
@@ -289,10 +264,6 @@ def eval_gen(out: Output, corpus: str, file: str, dry_run: bool, **how: Any) -> 
 @options.count("-k", default=10, help="Rank cutoff: found means ranked in the top k.")
 @options.flag("--strict", help="Exit with code 1 on warnings, too.")
 def lint(out: Output, corpus: str, k: int, strict: bool) -> int:
-    """Find documents that are ambiguous, unfindable, empty or hostile.
-
-    A path means the tools of a file or the documents of a folder; nothing of it is stored.
-    """
     entry = None if is_known(corpus) else options.find_path_source(corpus)
     if entry:
         with out.progress(f"indexing {corpus}") as progress:

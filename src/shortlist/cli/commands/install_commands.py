@@ -54,10 +54,6 @@ def install(
     only: bool,
     dry_run: bool,
 ) -> None:
-    """Add `shortlist mcp` to the configuration of an agent.
-
-    Nothing else there is changed.
-    """
     places, scope = Places(), _choose_scope(project, user)
     if only and project:
         raise click.UsageError("--only moves the servers of the user; those of a project are shared with others.")
@@ -72,10 +68,6 @@ def install(
 @command
 @agent_options
 def uninstall(out: Output, agent: Sequence[str], project: bool, user: bool, name: str, dry_run: bool) -> None:
-    """Remove what `install` wrote.
-
-    Nothing else in the configuration of the agent is changed.
-    """
     places, scope = Places(), _choose_scope(project, user)
     agents = agents_named(_name_agents(agent), scope, places)
     moves = Moves(config_dir(), places.home)

@@ -44,10 +44,6 @@ class Check(NamedTuple):
 
 @command
 def doctor(out: Output) -> int:
-    """Check the installation, the folders and every corpus.
-
-    Shows what is broken and how to fix it.
-    """
     parts = (_check_installation, _check_folders, _check_settings, _check_models, _check_servers, _check_corpora)
     checks = [check for part in parts for check in part()]
     broken = [check for check in checks if check.state == "broken"]
@@ -143,10 +139,6 @@ def _find_folders() -> dict[str, Path]:
 @command
 @click.option("--settings", metavar="FILE", help="Settings file, instead of settings.yaml.")
 def show(out: Output, settings: str | None) -> None:
-    """Show folders, environment variables and settings.
-
-    Each setting of the service is shown with its origin.
-    """
     loaded = load_settings(settings)
     values = {name: os.environ.get(name) for name in ENVIRONMENT["variables"]}
     data: dict[str, Any] = {
@@ -165,10 +157,6 @@ def show(out: Output, settings: str | None) -> None:
 
 @command
 def warm(out: Output) -> None:
-    """Compile the loops for large corpora ahead of their first use.
-
-    It takes a minute, once.
-    """
     began = time.perf_counter()
     with out.progress("compiling") as progress:
         from shortlist.index.warm_up import warm as compile_all  # noqa: PLC0415  # brings numba, and the bar is shown first
@@ -183,10 +171,6 @@ def warm(out: Output) -> None:
 @click.argument("model", required=False)
 @click.option("--index-dir", metavar="PATH", help="Fetch the model of this index.")
 def download(out: Output, model: str | None, index_dir: str | None) -> None:
-    """Fetch a model and try it once.
-
-    MODEL is what --embedder takes.
-    """
     began = time.perf_counter()
     model = model or (_find_model(index_dir) if index_dir else "default")
     loaded = shortlist.load_embedder(model)

@@ -39,10 +39,6 @@ yes_option = options.flag("--yes", help="Do not ask for confirmation.")
 @config_option
 @options.repeatable("--corpus", "-c", metavar="NAME", help="Serve only this corpus beside tools and skills.")
 def run(out: Output, config: Sequence[str], corpus: Sequence[str]) -> None:
-    """Serve an agent over stdio: search, and a gateway to its MCP servers.
-
-    One search covers tools, skills and documents.
-    """
     try:
         from shortlist.mcp.agent_server import Door, over_stdio  # noqa: PLC0415  # needs an extra
     except ImportError as error:
@@ -57,7 +53,6 @@ def run(out: Output, config: Sequence[str], corpus: Sequence[str]) -> None:
 @config_option
 @options.flag("--refresh", help="Ask every server for its tools now.")
 def status(out: Output, config: Sequence[str], refresh: bool) -> None:
-    """Show the configured servers, their tools, and what is pending approval."""
     gateway = Gateway.of(config)
     if refresh:
         if find_spec("mcp") is None:
@@ -85,10 +80,6 @@ async def _refresh(gateway: Gateway) -> None:
 @yes_option
 @config_option
 def approve(out: Output, names: Sequence[str], everything: bool, yes: bool, config: Sequence[str]) -> int:
-    """Show the tools that are pending approval, and approve the named ones.
-
-    They are approved as they are now.
-    """
     gateway = Gateway.of(config)
     pending = gateway.catalog.pending()
     wanted = pending if everything else _select(names, pending, gateway)
@@ -111,10 +102,6 @@ def approve(out: Output, names: Sequence[str], everything: bool, yes: bool, conf
 @options.flag("--revoke", help="Withdraw the approval of PATH.")
 @yes_option
 def trust(out: Output, path: str | None, listed: bool, revoke: bool, yes: bool) -> int:
-    """Approve the MCP servers that a project's own files name.
-
-    PATH is a project file or folder; the default is the current project. It shows exactly what they would run.
-    """
     if listed or revoke:
         _list_trusted(out) if listed else _revoke(out, path)
         return OK
@@ -164,20 +151,12 @@ def _revoke(out: Output, path: str | None) -> None:
 @options.flag("--read", help="Permit call_read too: the agent may run it without asking.")
 @options.flag("--forget", help="Remove the rules for these names.")
 def allow(out: Output, names: Sequence[str], read: bool, forget: bool) -> None:
-    """Permit servers or tools to be called; without a name, show all rules.
-
-    A * in a name matches anything. This also permits what was denied.
-    """
     _permit(out, names, None if forget else "read" if read else "write")
 
 
 @command
 @click.argument("names", nargs=-1, required=True, metavar="SERVER|SERVER/TOOL...")
 def deny(out: Output, names: Sequence[str]) -> None:
-    """Hide servers or tools from agents.
-
-    A * in a name matches anything. What is denied is neither found nor called.
-    """
     _permit(out, names, "never")
 
 

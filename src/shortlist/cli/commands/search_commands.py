@@ -22,10 +22,6 @@ query_options = options.combine(
 @command
 @query_options
 def search(out: Output, words: Sequence[str], corpus: Sequence[str], **how: Any) -> int:
-    """Rank candidates, best first.
-
-    The first word is the corpus, unless --corpus names one.
-    """
     names, query = _split_query(words, corpus)
     hits = shortlist.search(options.open_corpora(out, names), query, **how)
     out.show(hits.to_dict(), lambda screen: screen.show_hits(hits), [hit.id for hit in hits])
@@ -40,10 +36,6 @@ def search(out: Output, words: Sequence[str], corpus: Sequence[str], **how: Any)
 @options.max_k_option
 @options.strategy_option
 def discover(out: Output, words: Sequence[str], corpus: Sequence[str], disclose: bool, level: Any, **how: Any) -> int:
-    """Choose the few that fit, or report that nothing does.
-
-    The first word is the corpus, unless --corpus names one.
-    """
     names, query = _split_query(words, corpus)
     level = level or ("body" if disclose else "metadata")
     found = shortlist.discover(options.open_corpora(out, names), query, level=level, **how)
@@ -58,7 +50,6 @@ def discover(out: Output, words: Sequence[str], corpus: Sequence[str], disclose:
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
 @click.option("--level", type=options.LEVELS, default="body", show_default=True, help="How much to show.")
 def read(out: Output, corpus: str, ids: Sequence[str], level: Any) -> None:
-    """Show documents of a corpus by id."""
     (opened,) = options.open_corpora(out, [corpus])
     shown = shortlist.disclose([pointed_at(opened, id) for id in ids], level)
     data = [{key: value for key, value in item.to_dict().items() if key != "score"} for item in shown]

@@ -24,10 +24,6 @@ from shortlist.server.service_settings import load_settings, unknown_variables
 def serve(
     out: Output, settings: str | None, documents: str | None, corpus: Sequence[str], allow_anonymous: bool, **given: Any
 ) -> None:
-    """Serve the catalog and the corpora over HTTP, with a web page.
-
-    It ends with Ctrl-C.
-    """
     values = {f"server.{name}": value for name, value in given.items()} | {
         "documents.source": documents,
         "server.corpora": options.split_names(corpus) if corpus else None,

@@ -27,10 +27,6 @@ index_file_option = click.option(
 @options.repeatable("--tools-dir", metavar="PATH", help="Another way to name a folder.")
 @index_file_option
 def index(out: Output, paths: Sequence[str], tools_dir: Sequence[str], index_file: Path | None) -> None:
-    """Index the tools of folders, replacing those indexed before.
-
-    A PATH is a folder of JSON files with one tool each.
-    """
     folders = [*paths, *tools_dir]
     if not folders:
         raise click.UsageError("No folder is given. Run: shortlist tools index PATH.")
@@ -57,7 +53,6 @@ def index(out: Output, paths: Sequence[str], tools_dir: Sequence[str], index_fil
 )
 @index_file_option
 def search(out: Output, query: str, top_k: int, tag: Sequence[str], output_format: str, index_file: Path | None) -> int:
-    """Search the indexed tools."""
     file = _place(index_file)
     if not file.exists():
         raise SourceError(f"No tools are indexed yet (looked for {file}): shortlist tools index PATH.")
