@@ -13,8 +13,10 @@ from pathlib import Path
 
 import click
 
+import shortlist
 from shortlist._paths import cache_dir, config_dir, data_dir
-from shortlist.cli.app import COMPLETE_VARIABLE, app
+from shortlist.cli import completion
+from shortlist.cli.app import app
 from shortlist.cli.output import ABSTAINED, ERROR, INTERRUPTED, OK, USAGE, discard_output, fail, write
 from shortlist.errors import ShortlistError
 
@@ -58,10 +60,8 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _invoke(arguments: Sequence[str]) -> int:
-    if instruction := os.environ.get(COMPLETE_VARIABLE):
-        from shortlist.cli.completion import complete  # noqa: PLC0415  # only the shell asks for it
-
-        return complete(instruction)
+    if instruction := os.environ.get(completion.VARIABLE):
+        return completion.complete(app, instruction)
     try:
         with app.make_context("shortlist", list(arguments)) as context:
             return int(app.invoke(context))
@@ -73,9 +73,7 @@ def _sign_in() -> None:
     """Use the cluster credentials of the environment."""
     user = [os.environ.get(f"SHORTLIST_ENGINE_{name}", "").strip() for name in ("USER", "PASSWORD", "CERTIFICATE")]
     if any(user):
-        from shortlist.index.engines.address import sign_in  # noqa: PLC0415  # brings an HTTP client
-
-        sign_in(*user)
+        shortlist.sign_in(*user)
 
 
 def _describe(error: Exception) -> str:

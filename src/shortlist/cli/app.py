@@ -14,9 +14,8 @@ from typing import Any
 import click
 
 import shortlist
+from shortlist.cli import completion
 from shortlist.cli.output import write
-
-COMPLETE_VARIABLE = "_SHORTLIST_COMPLETE"
 
 
 class Group(click.Group):
@@ -65,14 +64,6 @@ def _print_version(ctx: click.Context, param: click.Parameter, is_wanted: bool) 
         ctx.exit()
 
 
-def _set_up_completion(ctx: click.Context, param: click.Parameter, is_wanted: bool) -> None:
-    if is_wanted:
-        from shortlist.cli import completion  # noqa: PLC0415  # rarely needed
-
-        completion.install() if param.name == "install_completion" else completion.show()
-        ctx.exit()
-
-
 def _flag(name: str, callback: Callable[..., None], help: str) -> click.Option:
     return click.Option([name], is_flag=True, is_eager=True, expose_value=False, callback=callback, help=help)
 
@@ -85,6 +76,6 @@ app = Group(
 app.context_settings = {"help_option_names": ["-h", "--help"]}
 app.params = [
     _flag("--version", _print_version, "Print the version."),
-    _flag("--install-completion", _set_up_completion, "Install completion for the current shell."),
-    _flag("--show-completion", _set_up_completion, "Print the completion script of the current shell."),
+    _flag("--install-completion", completion.set_up, "Install completion for the current shell."),
+    _flag("--show-completion", completion.set_up, "Print the completion script of the current shell."),
 ]

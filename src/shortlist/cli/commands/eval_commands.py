@@ -93,15 +93,11 @@ def eval(
         out.note(f"The page is in {html}.")
     failed = {name: limit for name, limit in limits.items() if report.metrics.get(name, 0.0) < limit}
     data = (comparison or report).to_dict() | {"flaws": flaws, "failed": failed}
-    out.show(
-        data,
-        lambda screen: (
-            eval_output.show_comparison(screen, comparison)
-            if comparison
-            else eval_output.show_report(screen, report, misses)
-        ),
-        [f"{name}\t{float(value):.4f}" for name, value in report.metrics.items()],
-    )
+    brief = [f"{name}\t{float(value):.4f}" for name, value in report.metrics.items()]
+    if comparison:
+        out.show(data, lambda screen: eval_output.show_comparison(screen, comparison), brief)
+    else:
+        out.show(data, lambda screen: eval_output.show_report(screen, report, misses), brief)
     for name, limit in failed.items():
         if name in report.metrics:
             out.warn(f"{name} is {report.metrics[name]:.4f}, which is under {limit:g}.")
@@ -229,13 +225,7 @@ def distractors(out: Output, corpus: str, cases: str, qrels: str | None, **how: 
 @click.argument("file")
 @options.count("-n", default=50, help="Number of cases with an answer.")
 @options.count("--per-document", default=1, help="Queries about one document.")
-@click.option(
-    "--out-of-scope",
-    default=0.25,
-    show_default=True,
-    metavar="SHARE",
-    help="Cases without an answer, as a share of -n.",
-)
+@click.option("--out-of-scope", default=0.25, show_default=True, help="Cases without an answer, as a share of -n.")
 @options.flag("--dry-run", help="Show the prompts, and send none.")
 @options.seed_option
 def eval_gen(out: Output, corpus: str, file: str, dry_run: bool, **how: Any) -> int:
