@@ -5,7 +5,21 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from bench import answers, context, dense, distributed, encoding, hostile, hybrid, lexical, load, page, quality, update
+from bench import (
+    answers,
+    context,
+    dense,
+    distributed,
+    encoding,
+    hostile,
+    hybrid,
+    lexical,
+    load,
+    page,
+    quality,
+    startup,
+    update,
+)
 
 BENCHMARKS = {
     "quality": quality,
@@ -20,6 +34,7 @@ BENCHMARKS = {
     "context": context,
     "hostile": hostile,
     "page": page,
+    "startup": startup,
 }
 
 

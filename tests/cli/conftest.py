@@ -39,8 +39,8 @@ class Shell:
         self.folder = folder
         self.environment = {**os.environ, "HOME": str(folder / "home"), "COLUMNS": "100"}
 
-    def __call__(self, *arguments: str, **environment: str) -> Done:
-        """Run a command in this process, which spares it the start of Python and the imports."""
+    def __call__(self, *arguments: str, stdin: str = "", **environment: str) -> Done:
+        """Run a command in this process, which saves the start of Python and the imports."""
         out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", newline="", write_through=True) for _ in range(2))
         with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
             patch.chdir(self.folder)
@@ -49,7 +49,7 @@ class Shell:
                 patch.delenv(name)
             for name, value in wanted.items():
                 patch.setenv(name, value)
-            patch.setattr(sys, "stdin", io.StringIO())
+            patch.setattr(sys, "stdin", io.StringIO(stdin))
             code = run(arguments)
         return Done(code, *(stream.buffer.getvalue().decode() for stream in (out, err)))
 

@@ -6,7 +6,6 @@ import os
 import pty
 import select
 import signal
-import subprocess
 import sys
 import time
 from contextlib import suppress
@@ -129,13 +128,11 @@ def test_b9_what_is_shown_and_remembered_can_be_set(lamp: Shell, how: str) -> No
     call = {"index": 0, "id": "1", "type": "function", "function": {"name": "list_sources", "arguments": "{}"}}
     look = Scripted(body=[event({"choices": [{"delta": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]})])
     with serving(*[look, streamed("It is green [hall.txt:whole].")] * 3) as server:
-        done = subprocess.run(
-            [*COMMAND, "chat", "--agent", *INDEX, *options],
-            cwd=lamp.folder,
-            env=lamp.environment | {"SHORTLIST_LLM_URL": server.url, "SHORTLIST_LLM_MODEL": "small"},
-            input="Zebra lamp?\nAnd the hall?\nAnd the attic?\n", capture_output=True, encoding="utf-8", timeout=120,
+        done = lamp(
+            "chat", "--agent", *INDEX, *options, stdin="Zebra lamp?\nAnd the hall?\nAnd the attic?\n",
+            SHORTLIST_LLM_URL=server.url, SHORTLIST_LLM_MODEL="small",
         )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.err
     assert ["tools" in asked for asked in server.asked] == [True, False] * 3  # one step, then the forced answer
     first, *_, last = (server.asked[at]["messages"] for at in (0, 2, 4))
     assert first[1]["content"].count("<passage ") == 1
@@ -204,30 +201,23 @@ def test_a_model_that_is_set_up_by_half_says_what_is_missing(lamp: Shell) -> Non
 
 def test_a_chat_from_a_pipe_answers_line_by_line(lamp: Shell) -> None:
     lines = "What colour is the lamp in the hall?\n\nAnd when was it made?\n/reset\n/what\n/quit\nnever asked\n"
-    done = subprocess.run(
-        [*COMMAND, "chat", *INDEX],
-        cwd=lamp.folder, env=lamp.environment, input=lines, capture_output=True, encoding="utf-8", timeout=120,
-    )  # fmt: skip
-    assert done.returncode == 0
-    answers = [line for line in done.stdout.splitlines() if "[hall.txt" in line]
+    done = lamp("chat", *INDEX, stdin=lines)
+    assert done.code == 0
+    answers = [line for line in done.out.splitlines() if "[hall.txt" in line]
     assert answers[0].startswith("The lamp in the hall is green. [hall.txt:whole]")
     assert "It was made in 1950. [hall.txt:whole]" in answers[1]
-    assert "Forgotten." in done.stderr
-    assert "There is no /what here" in done.stderr
+    assert "Forgotten." in done.err
+    assert "There is no /what here" in done.err
 
 
 def test_b11_a_chat_shows_waits_and_keeps_what_was_verified_when_the_model_breaks_off(lamp: Shell) -> None:
     script = [failure(429, "busy", Retry_After="1"), streamed("It is green [hall.txt:whole]. It was m", done=False)]
     with serving(*script) as server:
-        done = subprocess.run(
-            [*COMMAND, "chat", *INDEX],
-            cwd=lamp.folder,
-            env=lamp.environment | {"SHORTLIST_LLM_URL": server.url, "SHORTLIST_LLM_MODEL": "small"},
-            input="What colour is the lamp in the hall?\n", capture_output=True, encoding="utf-8", timeout=120,
-        )  # fmt: skip
-    assert done.stdout.splitlines()[0] == "It is green [hall.txt:whole]."
-    assert "Trying again in 1 s" in done.stderr
-    assert "The answer broke off: The language model small" in done.stderr
+        model = {"SHORTLIST_LLM_URL": server.url, "SHORTLIST_LLM_MODEL": "small"}
+        done = lamp("chat", *INDEX, stdin="What colour is the lamp in the hall?\n", **model)
+    assert done.out.splitlines()[0] == "It is green [hall.txt:whole]."
+    assert "Trying again in 1 s" in done.err
+    assert "The answer broke off: The language model small" in done.err
 
 
 class Terminal:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import pty
@@ -11,13 +10,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
+import click
 import pytest
 
 import shortlist
-from shortlist.cli import run
-from shortlist.cli.commands.search_commands import Strategy
+from shortlist.cli import options, run
+from shortlist.cli.commands import corpus_commands
 from shortlist.library.registry import registry_file
 from shortlist.search.select import STRATEGIES
 from tests.cli.conftest import COMMAND, Shell
@@ -209,7 +209,7 @@ def test_a_folder_of_ours_that_cannot_be_written_is_told_with_the_variable_that_
 
 
 def test_every_strategy_can_be_chosen() -> None:
-    assert get_args(get_args(Strategy)[0]) == tuple(STRATEGIES)
+    assert tuple(STRATEGIES) == options.STRATEGIES
 
 
 @pytest.mark.parametrize(("arguments", "code", "says"), FAILING, ids=[" ".join(row[0]) for row in FAILING])
@@ -269,22 +269,18 @@ def test_nothing_found_is_a_document_too(shop: Shell) -> None:
 
 
 def test_debug_shows_where_an_error_comes_from(shell: Shell) -> None:
-    for options, environment in ((["--debug"], {}), ([], {"SHORTLIST_DEBUG": "1"})):
-        done = shell.process("search", "nowhere", "x", *options, **environment)
-        assert done.code == 1
-        assert "Traceback" in done.err
+    for more, environment in ((["--debug"], {}), ([], {"SHORTLIST_DEBUG": "1"})):
+        with pytest.raises(shortlist.CorpusNotFound):
+            shell("search", "nowhere", "x", *more, **environment)
+    assert "Traceback" in shell.process("search", "nowhere", "x", "--debug").err
 
 
 def test_what_a_bug_raises_is_one_sentence_too(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    from shortlist import cli
-    from shortlist.cli.command_list import COMMANDS
-
-    def broken(**options: Any) -> int:
+    def broken() -> list[Any]:
         raise KeyError("oops")
 
-    broken.__dict__["__signature__"] = inspect.Signature()
-    monkeypatch.setitem(COMMANDS, "ls", broken)
-    assert cli.run(["ls"]) == 1
+    monkeypatch.setattr(corpus_commands, "overview", broken)
+    assert run(["ls"]) == 1
     assert capsys.readouterr().err == (
         "shortlist: Something unexpected went wrong (KeyError: 'oops'). --debug shows where.\n"
     )
@@ -300,11 +296,78 @@ def test_version_help_and_no_command(shell: Shell) -> None:
 
 @pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
 def test_completion_scripts_and_words(name: str, shop: Shell) -> None:
-    script = shop(_SHORTLIST_COMPLETE=f"source_{name}")
+    script = shop(_SHORTLIST_COMPLETE=f"{name}_source")
     assert script.code == 0
-    assert "shortlist" in script.out
-    words = shop(_SHORTLIST_COMPLETE="complete_bash", COMP_WORDS="shortlist search sh", COMP_CWORD="2")
-    assert words.out.split() == ["shop"]
+    assert f"_SHORTLIST_COMPLETE={name}_complete" in script.out
+    assert shop("--show-completion", SHELL=f"/bin/{name}").out.strip() == script.out.strip()
+    (shop.folder / "home").mkdir()
+    for _ in range(2):
+        assert shop("--install-completion", SHELL=f"/bin/{name}").code == 0
+    written = "".join(path.read_text() for path in (shop.folder / "home").rglob("*") if path.is_file())
+    assert written.count(f"_SHORTLIST_COMPLETE={name}_complete") == 1
+    assert written.count("source ~/") == (name != "fish")
+    words = shop(_SHORTLIST_COMPLETE="bash_complete", COMP_WORDS="shortlist search sh", COMP_CWORD="2")
+    assert words.out.split() == ["plain,shop"]
+
+
+def test_completion_of_an_unknown_shell_is_a_usage_error(shell: Shell) -> None:
+    done = shell("--install-completion", SHELL="/bin/tcsh")
+    assert (done.code, "tcsh" in done.err) == (2, True)
+
+
+# Reading the command line
+
+READ: list[tuple[str, dict[str, Any]]] = [
+    ("search shop a query", {"words": ("shop", "a", "query"), "corpus": (), "k": 10, "mode": "auto", "filter": None}),
+    ("search shop query -k3 --mode lexical --filter a=b", {"k": 3, "mode": "lexical", "filter": {"a": "b"}}),
+    ("search -c a,b --corpus c --quiet query -- --json", {"corpus": ("a,b", "c"), "quiet": True, "as_json": False}),
+    ("search shop -", {"words": ("shop", "-")}),
+    ("discover shop query --min-score -1 --max-k 2 --strategy=top_k", {"min_score": -1.0, "max_k": 2}),
+    ("discover shop query", {"min_score": "auto", "strategy": "conservative", "level": None, "max_k": 3}),
+    ("discover shop query --min-score none", {"min_score": None}),
+    ("read shop one two --level=metadata", {"corpus": "shop", "ids": ("one", "two"), "level": "metadata"}),
+    ("build shop --root a --root b --watch --option a=b", {"root": ("a", "b"), "follow": True, "others": ("a=b",)}),
+    ("register a files --embedder light --embedder none", {"embedder": "none", "root": (), "replace": False}),
+    (
+        "eval shop cases.jsonl --compare lexical dense",
+        {"compare": ("lexical", "dense"), "min_score": None, "misses": 5},
+    ),
+    ("sweep-select a b --max-k 1,2", {"max_k": [1, 2], "rel": [0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1]}),
+    ("eval-gen shop made.jsonl -n 5", {"n": 5, "out_of_scope": 0.25, "per_document": 1, "seed": 0}),
+    ("query What now -k 3", {"question": ("What", "now"), "top_k": 3, "threshold": None}),
+    ("download", {"model": None}),
+    ("mcp approve one/tool other --all", {"names": ("one/tool", "other"), "everything": True}),
+    ("mcp --config a.json --config b.json -c x", {"config": ("a.json", "b.json"), "corpus": ("x",)}),
+    ("mcp", {"config": (), "corpus": ()}),
+]
+
+
+@pytest.mark.parametrize(("line", "values"), READ, ids=[line for line, _ in READ])
+def test_command_lines_are_read_with_their_defaults(
+    line: str, values: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: dict[str, Any] = {}
+
+    def invoke(command: click.Command, context: click.Context) -> int:
+        read.update(context.params)
+        return 0
+
+    monkeypatch.setattr(click.Command, "invoke", invoke)
+    assert run(line.split()) == 0
+    assert {key: read[key] for key in values} == values
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "search shop query -k", "search shop query -k many", "search shop query --json=yes", "search shop query --js",
+        "eval-select shop cases.jsonl --rel much", "info", "info a b", "ls a", "config shwo", "tools", "config",
+        "eval a b --compare one", "migrate shop", "mcp deny", "mcp stat",
+    ],
+)  # fmt: skip
+def test_a_wrong_command_line_is_a_usage_error(line: str, shell: Shell) -> None:
+    done = shell(*line.split())
+    assert (done.code, bool(done.out + done.err)) == (2, True)
 
 
 # Terminals and pipes
@@ -399,7 +462,7 @@ def test_ctrl_c_in_a_build_leaves_the_last_committed_state(tmp_path: Path) -> No
     code = (
         "import sys, time, pathlib\n"
         "from shortlist import CorpusSource, Document\n"
-        "from shortlist.serve import cli\n"
+        "from shortlist import cli\n"
         "from shortlist.sources import SOURCES\n"
         "def read():\n"
         "    for at in range(1000): yield Document(str(at), '', f'the second state {at}')\n"
@@ -453,27 +516,27 @@ def test_what_has_no_folder_cannot_be_watched(shell: Shell) -> None:
 # Starting
 
 
-def test_a_search_loads_neither_typer_nor_rich_nor_numba(shop: Shell) -> None:
+def test_a_search_loads_neither_rich_nor_numba(shop: Shell) -> None:
     code = (
         "import sys\n"
-        "from shortlist.serve import cli\n"
+        "from shortlist import cli\n"
         "assert cli.run(['search', 'shop', 'refund', '--json']) == 0\n"
         "print(' '.join(sys.modules), file=sys.stderr)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert set(done.stderr.split()).isdisjoint({"typer", "rich", "pydantic", "numba", "numpy.ma", "yaml", "wordllama"})
+    assert set(done.stderr.split()).isdisjoint({"rich", "pydantic", "numba", "numpy.ma", "yaml", "wordllama"})
 
 
 def test_help_loads_no_numpy() -> None:
     code = (
         "import sys\n"
-        "from shortlist.serve import cli\n"
+        "from shortlist import cli\n"
         "assert cli.run(['--version']) == 0\n"
         "assert cli.run(['--help']) == 0\n"
-        "print('numpy' in sys.modules, file=sys.stderr)\n"
+        "print([name for name in sys.modules if 'commands' in name or name in ('numpy', 'rich')], file=sys.stderr)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stderr == "False\n"
+    assert done.stderr == "['shortlist.cli.commands']\n" or done.stderr == "[]\n"
 
 
 def test_the_command_is_installed_under_its_name() -> None:

@@ -1,131 +1,119 @@
-"""How does a command say what it found? As one JSON document, as bare lines, or as something to look at."""
+"""The output of a command: one JSON document, bare lines for scripts, or text for people. Exit codes."""
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from shortlist.errors import ShortlistError
+import click
 
 if TYPE_CHECKING:
-    from shortlist.cli.terminal import Screen
+    from shortlist.cli.terminal import Bar, Screen
     from shortlist.documents import Problem
-    from shortlist.index.engine import Progress
-    from shortlist.library.ingest import Ingested
 
 OK, ERROR, USAGE, ABSTAINED, INTERRUPTED = 0, 1, 2, 3, 130
 
 
-class WrongUsage(ShortlistError):
-    """A command line that makes no sense."""
-
-
-class Unheard(Exception):
-    """Nobody reads what is written to stdout any more."""
-
-
+@dataclass
 class Output:
-    """What a command writes to, as its options ask for it."""
+    """Where a command writes its answer, in the form that its options ask for."""
 
-    def __init__(self, *, as_json: bool, quiet: bool) -> None:
-        self.as_json = as_json
-        self.quiet = quiet
+    as_json: bool
+    quiet: bool
 
-    def show(self, data: Mapping[str, Any], draw: Callable[[Screen], None], brief: Sequence[str] = ()) -> None:
-        """The answer: its data as JSON, `brief` lines if quiet, or what `draw` draws."""
+    def show(self, data: Mapping[str, Any], draw: str | Callable[[Screen], None], brief: Sequence[str] = ()) -> None:
+        """Write the answer: `data` as JSON, the lines of `brief` if quiet, or what `draw` is or draws."""
         if self.as_json:
-            write(_json(data))
+            write(_to_json(data))
         elif self.quiet:
             write("".join(f"{line}\n" for line in brief))
+        elif isinstance(draw, str):
+            write(f"{draw}\n")
         else:
-            from shortlist.cli.terminal import Screen
+            from shortlist.cli.terminal import render  # noqa: PLC0415  # brings rich
 
-            write(Screen.drawn(draw))
+            write(render(draw))
 
     def note(self, text: str) -> None:
-        """A line beside the answer."""
+        """Write a line beside the answer."""
         if not self.quiet:
             print(text, file=sys.stderr, flush=True)
 
-    def problems(self, problems: Iterable[Problem]) -> None:
-        """A line for each file that was left out, and for each part of one that could not be read as it should."""
+    def report_problems(self, problems: Iterable[Problem]) -> None:
+        """Write a line for each file that was skipped or only partly read."""
         for problem in problems:
             left_out = " was left out." if problem.source else ":"
             self.note(f"shortlist: {problem.id}{left_out} {problem.reason}")
 
     def warn(self, sentence: str) -> None:
-        """Why the command ends with a code that says so, although it has an answer."""
+        """Say why the command fails although it has an answer."""
         print(f"shortlist: {sentence}", file=sys.stderr, flush=True)
 
     @contextmanager
-    def progress(self, title: str, about: int = 0) -> Iterator[Progress | None]:
-        """A bar on stderr from the first news on, where somebody looks at it; nothing elsewhere.
-
-        `about` is how many are expected where the work itself does not know.
-        """
+    def progress(self, title: str, about: int = 0) -> Iterator[Bar | None]:
+        """A bar on stderr, if that is a terminal. It appears at the first update; `about` is the expected total."""
         if self.quiet or not sys.stderr.isatty():
             yield None
             return
         with ExitStack() as stack:
-            bar: Progress | None = None
 
-            def tell(done: int, total: int | None) -> None:
-                nonlocal bar
-                if bar is None:
-                    from shortlist.cli.progress_bars import show
+            @functools.cache
+            def start() -> Bar:
+                from shortlist.cli.terminal import show_progress  # noqa: PLC0415  # brings rich
 
-                    bar = stack.enter_context(show(title))
-                bar(done, total or (about if done <= about else None))
+                return stack.enter_context(show_progress(title))
 
-            yield tell
+            def update(done: int, total: int | None, note: str = "") -> None:
+                start()(done, total or (about if done <= about else None), note)
 
-    @contextmanager
-    def rates(self, title: str, paths: Sequence[str]) -> Iterator[Callable[[Ingested], None] | None]:
-        """A bar on stderr for files on their way in, with how many files and chunks a second."""
-        if self.quiet or not sys.stderr.isatty():
-            yield None
-            return
-        from shortlist.cli.progress_bars import show_files
+            yield update
 
-        with show_files(title, paths) as tell:
-            yield tell
+
+def command(function: Callable[..., int | None]) -> click.Command:
+    """Make a click command of a function: it gets an Output first, and the options that every command has."""
+
+    @functools.wraps(function)
+    def call(as_json: bool, quiet: bool, debug: bool, **values: Any) -> int:
+        return function(Output(as_json, quiet), **values) or OK
+
+    call = click.option("--debug", is_flag=True, help="Show the traceback of an error.")(call)
+    call = click.option("--quiet", is_flag=True, help="Print only what a script needs.")(call)
+    call = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")(call)
+    made = click.command(call)
+    made.params = [*made.params[3:], *made.params[:3]]  # its own options first
+    return made
 
 
 def fail(sentence: str, kind: str, code: int, *, as_json: bool) -> int:
-    """Say what went wrong; the code to end with."""
+    """Report an error; the code to exit with."""
     if as_json:
         try:
-            write(_json({"error": {"type": kind, "message": sentence, "exit_code": code}}))
-        except Unheard:
+            write(_to_json({"error": {"type": kind, "message": sentence, "exit_code": code}}))
             return code
-        except OSError:  # what is wrong is stdout, such as a full disk
-            hush()
-        else:
-            return code
+        except OSError:  # stdout itself is what is wrong: a full disk, or no one reads it
+            discard_output()
     print(f"shortlist: {sentence}", file=sys.stderr)
     return code
 
 
 def write(text: str) -> None:
-    """Write to stdout, and go quietly if nobody reads it any more."""
+    """Write to stdout. What its encoding cannot express is replaced."""
     encoding = sys.stdout.encoding or "utf-8"
-    try:
-        sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
-        sys.stdout.flush()
-    except BrokenPipeError:
-        hush()
-        raise Unheard from None
+    sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
+    sys.stdout.flush()
 
 
-def hush() -> None:
-    """Let what is still to be written to stdout vanish."""
+def discard_output() -> None:
+    """Drop what is still to be written to stdout."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _json(data: Mapping[str, Any]) -> str:
+def _to_json(data: Mapping[str, Any]) -> str:
     in_ascii = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
     return json.dumps(data, ensure_ascii=in_ascii, indent=2, allow_nan=False, default=str) + "\n"

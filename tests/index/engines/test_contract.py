@@ -32,6 +32,7 @@ from shortlist.errors import EmbedderError, SourceError
 from shortlist.index.engine import State
 from shortlist.index.engines.address import Address
 from shortlist.index.engines.cluster_schema import Names
+from shortlist.index.query_scores import Request
 from shortlist.results import Hit, Hits, Mode, Ranking
 from shortlist.search import agent_actions
 from shortlist.search.filters import allowed
@@ -563,6 +564,12 @@ def test_term_statistics_are_those_of_the_reference(library: Corpus, reference: 
         assert [state.lexical.knows([term]) for term in ("tea", "xqzvw")] == [True, False]
 
 
+def rank(state: State, part: str, query: str, allowed: Any) -> Ranking:
+    terms = state.lexical.analyzer.terms(query)
+    lexical, dense = (20, 0) if part == "lexical" else (0, 20)
+    return state.score(Request(query, terms, lexical, dense, allowed))[part].ranking(20)
+
+
 @persistent
 @pytest.mark.parametrize("part", ["lexical", "dense"])
 def test_passage_ranking_is_that_of_the_reference(library: Corpus, reference: Corpus, part: str) -> None:
@@ -570,8 +577,7 @@ def test_passage_ranking_is_that_of_the_reference(library: Corpus, reference: Co
         for query in QUERIES:
             for condition in ({}, {"kind": "file"}):
                 found, wanted = (
-                    scores_of(one, getattr(one, part).rank(query, 20, allowed(one, condition)))
-                    for one in (state, expected)
+                    scores_of(one, rank(one, part, query, allowed(one, condition))) for one in (state, expected)
                 )
                 assert found == pytest.approx(wanted, abs=1e-6), query
 

@@ -233,7 +233,7 @@ def test_shards_without_a_node_are_told_when_read_and_when_written(
         found = state.lexical.rank("tea", 1).positions
     base, prefix = address.split("+")[1].rsplit("/", 1)
     monkeypatch.setattr("shortlist.index.engines.cluster_engine.PATIENCE_WRITING", 0.5)
-    monkeypatch.setattr("shortlist.index.engine.cluster_writer.PATIENCE_WRITING", 0.5)
+    monkeypatch.setattr("shortlist.index.engines.cluster_writer.PATIENCE_WRITING", 0.5)
     with httpx2.Client(trust_env=False, timeout=30) as client:
         (index,) = client.get(f"{base}/_alias/{prefix}-tea-passages").json()
         body = cluster_schema.settings(

@@ -1,190 +1,163 @@
-"""What is kept? The commands that build corpora, look after them and name them."""
+"""The commands that build, list, compare, register, move and remove corpora."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
+
+import click
 
 import shortlist
+from shortlist._paths import data_dir
 from shortlist._text import count_of, did_you_mean
-from shortlist.cli.corpus_arguments import complete, opened
-from shortlist.cli.declare import Argument, option
-from shortlist.cli.output import ERROR, OK, Output, WrongUsage
-from shortlist.cli.watching import folders_of, watch
-from shortlist.errors import CorpusError, CorpusNotFound, InputError
+from shortlist.cli import options
+from shortlist.cli.output import ERROR, OK, Output, command
+from shortlist.documents import Changes
+from shortlist.errors import CorpusError, CorpusNotFound, InputError, ShortlistError
+from shortlist.index.embedders.models import need
+from shortlist.index.location import corpus_folder, kept_at
+from shortlist.library import registry
+from shortlist.library.opening import describe_corpora, is_known, size_of
+from shortlist.sources.projects import project_index, project_root
+from shortlist.sources.skills import usual_roots
 
-if TYPE_CHECKING:
-    from shortlist.documents import Changes
-    from shortlist.library.registry import Registration
+# A burst of changes has ended when none came for the first time, and is not waited for longer than the second.
+QUIET_MS = 200
+LONGEST_MS = 2000
 
-Name = Annotated[str, Argument(metavar="NAME", complete=complete)]
-Roots = Annotated[list[str] | None, option("--root", help="A place to read; repeat it.", metavar="PATH")]
-Pattern = Annotated[str | None, option("--pattern", help="Only files whose path matches this regular expression.")]
-Exclude = Annotated[str | None, option("--exclude", help="No files whose path matches this regular expression.")]
-Embedder = Annotated[
-    str | None, option("--embedder", help="default, tools, light, minilm, none, or any other model.", metavar="MODEL")
-]
-Engine = Annotated[
-    str | None,
-    option("--engine", help="The cluster to keep it in, such as opensearch+http://HOST:9200/PREFIX.", metavar="URL"),
-]
-Options = Annotated[
-    list[str] | None, option("--option", help="An option of the kind, key=value; repeat it.", metavar="KEY=VALUE")
-]
+source_options = options.combine(
+    options.repeatable("--root", metavar="PATH", help="Place to read."),
+    click.option("--pattern", help="Only files whose path matches this regular expression."),
+    click.option("--exclude", help="No files whose path matches this regular expression."),
+    options.repeatable("--option", "others", metavar="KEY=VALUE", help="Option of the kind."),
+    click.option("--embedder", metavar="MODEL", help="default, tools, light, minilm, none, or any other model."),
+    click.option("--engine", metavar="URL", help="Cluster to store it in, such as opensearch+http://HOST:9200/PREFIX."),
+)
 
 
+@command
+@click.argument("name", metavar="NAME|PATH", shell_complete=options.complete)
+@click.option("--kind", help="Register it as this kind of source first.")
+@source_options
+@options.flag("--rebuild", help="Index everything again.")
+@options.flag("--watch", "follow", help="Keep running and rebuild on changes (Ctrl-C to stop).")
 def build(
-    out: Output,
-    name: Annotated[str, Argument(metavar="NAME|PATH", complete=complete)],
-    kind: Annotated[str | None, option("--kind", help="Register it as this kind of source first.")] = None,
-    root: Roots = None,
-    pattern: Pattern = None,
-    exclude: Exclude = None,
-    others: Options = None,
-    embedder: Embedder = None,
-    engine: Engine = None,
-    rebuild: Annotated[bool, option("--rebuild", help="Index everything again.")] = False,
-    follow: Annotated[bool, option("--watch", help="Go on and follow changes until Ctrl-C.")] = False,
+    out: Output, name: str, kind: str | None, embedder: Any, engine: Any, rebuild: bool, follow: bool, **source: Any
 ) -> int:
-    """Make a corpus hold what its source has now.
-
-    A path stands for its documents (a folder) or its tools (a catalog). With --kind or --root the name is registered.
-    """
-    from shortlist.library import registry
-
     if follow and out.as_json:
-        raise WrongUsage("--watch has no end, and --json prints one document: leave one of them out.")
-    if kind or root:
-        told = _options(pattern, exclude, others)
-        registry.register(name, kind or "files", root, embedder=embedder, engine=engine, **told)
-    elif pattern or exclude or others:
-        raise WrongUsage("--pattern, --exclude and --option say how to read a --root: name that too.")
-    entry = registry.find(name) or entry_of_path(name)
+        raise click.UsageError("--watch has no end, and --json prints one document: leave one of them out.")
+    if kind or source["root"]:
+        _register(name, kind or "files", embedder=embedder, engine=engine, **source)
+    elif any(source.values()):
+        raise click.UsageError("--pattern, --exclude and --option say how to read a --root: name that too.")
+    entry = registry.find(name) or options.find_path_source(name)
     if entry is None:
         raise CorpusNotFound(
-            f"{name!r} is no name that is registered and no path.{_near(name)} "
+            f"{name!r} is no name that is registered and no path.{_suggest(name)} "
             f"To register it: shortlist register {name} KIND --root PATH."
         )
-    changes = _sync(out, entry, embedder, engine, rebuild)
+    changes = _sync(out, entry.name, rebuild=rebuild, embedder=embedder, engine=engine)
     if follow:
-        watch(out, folders_of(entry), lambda: _sync(out, entry, None, None, False, only_news=True))
+        _watch(out, entry)
     elif changes.failed and not (changes.added or changes.changed or changes.unchanged):
         out.warn(f"Nothing of {name} could be read.")
         return ERROR
     return OK
 
 
-def _sync(
-    out: Output,
-    entry: Registration,
-    embedder: str | None,
-    engine: str | None,
-    rebuild: bool,
-    *,
-    only_news: bool = False,
-) -> Changes:
+def _sync(out: Output, name: str, *, only_changes: bool = False, **options: Any) -> Changes:
     began = time.perf_counter()
-    before = _documents(entry.name)
-    with out.progress(f"building {entry.name}", about=before) as progress:
-        corpus = shortlist.build(entry.name, embedder=embedder, engine=engine, rebuild=rebuild, progress=progress)
+    try:
+        with shortlist.open_corpus(name) as corpus:
+            before = len(corpus)
+    except CorpusError:
+        before = 0
+    with out.progress(f"building {name}", about=before) as progress:
+        corpus = shortlist.build(name, progress=progress, **options)
     changes, seconds = corpus.changes, time.perf_counter() - began
     data = {"corpus": corpus.name, "documents": len(corpus), "seconds": round(seconds, 3), **changes.to_dict()}
     corpus.close()
-    if not only_news or changes.added or changes.changed or changes.removed:
-        out.show(data, lambda screen: screen.built(data))
-    out.problems(changes.failed)
+    if not only_changes or changes.added or changes.changed or changes.removed:
+        out.show(data, lambda screen: screen.show_built(data))
+    out.report_problems(changes.failed)
     return changes
 
 
-def _documents(name: str) -> int:
-    """How many documents were there at the last build: about so many will come."""
+def _watch(out: Output, entry: registry.Registration) -> None:
+    """Sync after each burst of changes in the folders of a source, until Ctrl-C."""
+    roots = [Path(root) for root in entry.roots] or (usual_roots() if entry.kind == "skills" else [])
+    places = [root for root in roots if root.exists()]
+    if not places:
+        raise InputError(f"{entry.name!r} has no folder here to watch: build it again when it has changed.")
+    watchfiles = need("watchfiles", "watchfiles", "watch", "Watching")
+    own = data_dir().resolve()
+    files = {place.resolve() for place in places if place.is_file()}
+    folders = {place.resolve() for place in places if place.is_dir()}
+
+    def is_ours(change: object, path: str) -> bool:
+        place = Path(path)
+        return not place.is_relative_to(own) and (place in files or not folders.isdisjoint(place.parents))
+
+    out.note(f"Watching {', '.join(map(str, places))}. Ctrl-C ends it.")
     try:
-        with shortlist.open_corpus(name) as corpus:
-            return len(corpus)
-    except CorpusError:
-        return 0
+        # a file is watched by its folder, since most editors put another in its place
+        watched = folders | {file.parent for file in files}
+        for _ in watchfiles.watch(*watched, watch_filter=is_ours, debounce=LONGEST_MS, step=QUIET_MS):
+            try:
+                _sync(out, entry.name, only_changes=True)
+            except ShortlistError as error:  # a file half written; the next change comes soon
+                out.note(f"shortlist: {error}")
+    except KeyboardInterrupt:
+        out.note("Stopped watching.")
 
 
-def entry_of_path(path: str) -> Registration | None:
-    """What is meant by a path alone: the documents of a folder, the tools of a file."""
-    from shortlist.library import registry
-
-    place = Path(path).expanduser()
-    if place.is_dir():
-        return registry.find(f"docs:{path}")
-    return registry.find(f"tools:{path}") if place.is_file() else None
-
-
-def _near(name: str) -> str:
-    from shortlist.library import registry
-
+def _suggest(name: str) -> str:
     return did_you_mean(name, registry.names())
 
 
-def _options(pattern: str | None, exclude: str | None, others: list[str] | None) -> dict[str, Any]:
-    """The options of a kind of source: those that have a flag of their own, and any other."""
-    options = {"pattern": pattern, "exclude": exclude}
-    for text in others or ():
+def _register(name: str, kind: str, root: Sequence[str], others: Sequence[str], **more: Any) -> registry.Registration:
+    """Register a source; `others` are options of its kind, as key=value."""
+    for text in others:
         key, equals, value = text.partition("=")
         if not key.isidentifier() or not equals or key in ("root", "embedder", "replace", "name", "kind"):
             raise InputError(f"--option takes key=value, where key is an option of the kind, not {text!r}.")
-        options[key] = value
-    return options
+        more[key] = value
+    return registry.register(name, kind, list(root) or None, **more)
 
 
-def ls(out: Output) -> int:
-    """List the corpora: those that are stored, registered or built in."""
-    from shortlist.library.opening import describe_corpora
-
+@command
+def ls(out: Output) -> None:
     rows = describe_corpora()
-    out.show({"corpora": rows}, lambda screen: screen.corpora(rows), [row["name"] for row in rows])
-    return OK
+    out.show({"corpora": rows}, lambda screen: screen.show_corpora(rows), [row["name"] for row in rows])
 
 
-def info(out: Output, name: Name) -> int:
-    """Tell what a corpus is made of: counts, configuration, floors, folder."""
-    from shortlist.library import registry
-    from shortlist.library.opening import size_of
-
-    (corpus,) = opened(out, [name])
+@command
+@options.name_argument
+def info(out: Output, name: str) -> None:
+    (corpus,) = options.open_corpora(out, [name])
     entry = registry.find(name)
     data = {"bytes": size_of(corpus.path)} | corpus.info() | {"source": entry.to_dict() if entry else None}
-    out.show(data, lambda screen: screen.facts(corpus.name, data), [str(corpus.path)])
-    return OK
+    out.show(data, lambda screen: screen.show_facts(corpus.name, data), [str(corpus.path)])
 
 
-def status(
-    out: Output,
-    names: Annotated[list[str] | None, Argument(metavar="[NAME]...", complete=complete)] = None,
-) -> int:
-    """Compare corpora with their sources, show what a build would change, and where the index of this project is."""
-    from shortlist.library import registry
-    from shortlist.library.opening import is_known
-
-    for name in names or ():
+@command
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=options.complete)
+def status(out: Output, names: Sequence[str]) -> None:
+    for name in names:
         if not is_known(name):
-            raise CorpusNotFound(f"There is no corpus {name!r}.{_near(name)}")
-    rows = [_state(out, name) for name in names or registry.names()]
-    data = {"corpora": rows, "index": _project_index()}
-    out.show(data, lambda screen: screen.states(data), [f"{row['name']}\t{row['state']}" for row in rows])
-    return OK
+            raise CorpusNotFound(f"There is no corpus {name!r}.{_suggest(name)}")
+    rows = [_compare(out, name) for name in names or registry.names()]
+    index = project_index()
+    is_stored = kept_at(index) is not None
+    place = {"project": str(project_root()), "path": str(corpus_folder(index)), "ingested": is_stored}
+    data = {"corpora": rows, "index": {"name": index, **place}}
+    out.show(data, lambda screen: screen.show_states(data), [f"{row['name']}\t{row['state']}" for row in rows])
 
 
-def _project_index() -> dict[str, Any]:
-    """The index that ingest, query and chat use here, and where it is stored."""
-    from shortlist.index.location import corpus_folder, kept_at
-    from shortlist.sources.projects import project_index, project_root
-
-    name = project_index()
-    stored = kept_at(name) is not None
-    return {"name": name, "project": str(project_root()), "path": str(corpus_folder(name)), "ingested": stored}
-
-
-def _state(out: Output, name: str) -> dict[str, Any]:
-    """One of: not built, fresh, stale, no source, broken; with what a build would do or what is wrong."""
-    from shortlist.library import registry
-
+def _compare(out: Output, name: str) -> dict[str, Any]:
+    """The state of a corpus (not built, fresh, stale, no source or broken), and what a build would change."""
     row: dict[str, Any] = {"name": name, "state": "fresh", "changes": None, "problem": None}
     entry = registry.find(name)
     try:
@@ -194,74 +167,51 @@ def _state(out: Output, name: str) -> dict[str, Any]:
             changes = corpus.compare(entry.source(), progress)
     except CorpusNotFound:
         return row | {"state": "not built"}
-    except shortlist.ShortlistError as error:
+    except ShortlistError as error:
         return row | {"state": "broken", "problem": str(error)}
-    stale = changes.added or changes.changed or changes.removed
-    return row | {"state": "stale" if stale else "fresh", "changes": changes.to_dict()}
+    is_stale = changes.added or changes.changed or changes.removed
+    return row | {"state": "stale" if is_stale else "fresh", "changes": changes.to_dict()}
 
 
-def register(
-    out: Output,
-    name: Annotated[str, Argument(metavar="NAME")],
-    kind: Annotated[str, Argument(metavar="KIND", help="files, skills, catalog, ...")],
-    root: Roots = None,
-    pattern: Pattern = None,
-    exclude: Exclude = None,
-    others: Options = None,
-    embedder: Embedder = None,
-    engine: Engine = None,
-    replace: Annotated[bool, option("--replace", help="Let the name mean this from now on.")] = False,
-) -> int:
-    """Give a source a name. It is built when it is first used."""
-    entry = shortlist.register(
-        name, kind, root, embedder=embedder, engine=engine, replace=replace, **_options(pattern, exclude, others)
-    )
-    data = {"name": entry.name, **entry.to_dict()}
-    out.show(data, lambda screen: screen.say(f"{entry.name} is registered. Build it now: shortlist build {entry.name}"))
+@command
+@click.argument("name")
+@click.argument("kind")
+@source_options
+@options.flag("--replace", help="Replace what the name means now.")
+def register(out: Output, name: str, kind: str, **source: Any) -> None:
+    entry = _register(name, kind, **source)
+    text = f"{entry.name} is registered. Build it now: shortlist build {entry.name}"
+    out.show({"name": entry.name, **entry.to_dict()}, text)
     for place in entry.roots:
         if "://" not in place and not Path(place).exists():
             out.note(f"shortlist: there is nothing at {place} yet.")
-    return OK
 
 
-def migrate(
-    out: Output,
-    name: Name,
-    to: Annotated[str, option("--to", help="The cluster, or embedded for this machine.", metavar="URL")],
-    delete_old: Annotated[bool, option("--delete-old", help="Delete what the old engine holds.")] = False,
-) -> int:
-    """Move a corpus to another engine, compare all of it, and let the name mean the new place."""
-    from shortlist.index.migrate import migrate as move
-
+@command
+@options.name_argument
+@click.option("--to", required=True, metavar="URL", help="The cluster, or embedded for this machine.")
+@options.flag("--delete-old", help="Delete what the old engine stores.")
+def migrate(out: Output, name: str, to: str, delete_old: bool) -> None:
     with out.progress(f"migrating {name}") as progress:
-        moved = move(name, to, delete_old=delete_old, progress=progress)
-    data = moved.to_dict()
+        moved = shortlist.migrate(name, to, delete_old=delete_old, progress=progress)
+    size = f"{count_of(moved.documents, 'document')}, {count_of(moved.passages, 'passage')}"
+    text = f"{name} is now kept by {moved.target}: {size}."
     if moved.source == moved.target:
-        words = f"{name} is already kept there."
-    else:
-        size = f"{count_of(moved.documents, 'document')}, {count_of(moved.passages, 'passage')}"
-        words = f"{name} is now kept by {moved.target}: {size}."
-    out.show(data, lambda screen: screen.say(words), [moved.target])
-    return OK
+        text = f"{name} is already kept there."
+    out.show(moved.to_dict(), text, [moved.target])
 
 
-def rm(
-    out: Output,
-    name: Name,
-    data: Annotated[bool, option("--data", help="Delete what was built, too.")] = False,
-) -> int:
-    """Forget a name. What was built of it stays, unless --data is given."""
-    from shortlist.index.location import kept_at
-
-    stored = kept_at(name) is not None
-    if data and stored:
+@command
+@options.name_argument
+@options.flag("--data", "delete", help="Delete what was built, too.")
+def rm(out: Output, name: str, delete: bool) -> None:
+    is_stored = kept_at(name) is not None
+    if delete and is_stored:
         shortlist.delete_corpus(name)
-    forgotten = shortlist.unregister(name)
-    if not forgotten and not stored:
-        raise CorpusNotFound(f"There is no corpus {name!r} to remove.{_near(name)}")
-    if not forgotten and not data:
+    is_forgotten, is_deleted = shortlist.unregister(name), delete and is_stored
+    if not is_forgotten and not is_stored:
+        raise CorpusNotFound(f"There is no corpus {name!r} to remove.{_suggest(name)}")
+    if not is_forgotten and not delete:
         raise InputError(f"{name!r} is not registered, only built. To delete that: shortlist rm {name} --data.")
-    said = {"name": name, "unregistered": forgotten, "deleted": data and stored}
-    words = [word for word, done in (("forgotten", forgotten), ("deleted", data and stored)) if done]
-    out.show(said, lambda screen: screen.say(f"{name} is {' and '.join(words)}."))
-    return OK
+    done = " and ".join(word for word, is_done in (("forgotten", is_forgotten), ("deleted", is_deleted)) if is_done)
+    out.show({"name": name, "unregistered": is_forgotten, "deleted": is_deleted}, f"{name} is {done}.")

@@ -1,161 +1,150 @@
-"""How well does it work? The commands that evaluate, let cases be written, and look for flaws."""
+"""The commands that evaluate retrieval and selection, tune their settings, generate cases, and lint a catalog."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import Any, get_args
 
-from shortlist.cli.commands.search_commands import Conditions, HowToSearch, Most, Strategy, conditions, floor_given
-from shortlist.cli.corpus_arguments import complete, opened
-from shortlist.cli.declare import Argument, option
-from shortlist.cli.output import ABSTAINED, ERROR, OK, Output, WrongUsage
+import click
+
+import shortlist
+from shortlist.cli import eval_output, options
+from shortlist.cli.output import ABSTAINED, ERROR, OK, Output, command
 from shortlist.errors import InputError
-from shortlist.protocols import LLM
+from shortlist.eval import calibration, generate, retrieval, selection
+from shortlist.eval import distractors as distractor_curve
+from shortlist.eval.cases import Case, load_beir, load_cases, save_cases, validate_cases
+from shortlist.eval.lint import lint_corpus
+from shortlist.eval.metrics import metric
+from shortlist.eval.reporting.study import study
+from shortlist.index.corpus import Corpus
+from shortlist.library.opening import is_known
 from shortlist.results import Mode
+from shortlist.server.llm_settings import connect, llm_settings
 
-if TYPE_CHECKING:
-    from shortlist.eval.cases import Case
-    from shortlist.eval.retrieval import Comparison, DiscoveryReport
-    from shortlist.index.corpus import Corpus
-
-Where = Annotated[str, Argument(metavar="CORPUS", complete=complete)]
-Qrels = Annotated[str | None, option("--qrels", help="The judgements of TREC topics.", metavar="FILE")]
-Floor = Annotated[
-    str | None,
-    option("--min-score", help="Below this best score nothing fits; auto: as calibrated.", metavar="X|auto"),
-]
-Seed = Annotated[int, option("--seed", help="Where chance begins.", least=0)]
+qrels_option = click.option("--qrels", metavar="FILE", help="Relevance judgments of TREC topics.")
+case_options = options.combine(options.corpus_argument, click.argument("cases"), qrels_option)
 
 
+def numbers_option(name: str, parse: Callable[[str], float | int | None], **more: Any) -> Callable[[Any], Any]:
+    """An option that takes numbers separated by commas."""
+    kind = "whole numbers" if parse is int else "numbers"
+
+    def read(ctx: click.Context, param: click.Parameter, text: str | None) -> Any:
+        try:
+            numbers = [parse(number) for number in text.split(",")] if text is not None else None
+        except ValueError:
+            numbers = [math.nan]
+        if numbers is None or all(number is None or math.isfinite(number) for number in numbers):
+            return numbers
+        raise click.UsageError(f"{name} takes {kind} separated by commas, not {text!r}.")
+
+    return click.option(name, metavar="A,B,...", callback=read, show_default=True, **more)
+
+
+@command
+@options.corpus_argument
+@click.argument("cases", required=False)
+@qrels_option
+@options.retrieval_options
+@options.min_score_option(None)
+@options.strategy_option
+@click.option("--compare", nargs=2, metavar="A B", help="Compare two modes or two corpora.")
+@options.repeatable("--fail-under", metavar="MEASURE=X", help="Exit with code 1 if a measure is lower.")
+@click.option("--html", metavar="FILE", help="Write a page with plots, too.")
+@options.count("--misses", least=0, default=5, help="Number of misses to show.")
+@options.seed_option
 def eval(
     out: Output,
-    corpus: Where,
-    cases: Annotated[
-        str | None, Argument(metavar="CASES", help="JSONL, a BEIR folder, or TREC topics with --qrels.")
-    ] = None,
-    qrels: Qrels = None,
-    k: Most = 10,
-    mode: HowToSearch = "auto",
-    filter: Conditions = None,
-    min_score: Floor = None,
-    strategy: Strategy = "conservative",
-    compare: Annotated[
-        tuple[str, str] | None, option("--compare", help="Two modes or two corpora, side by side.", metavar="A B")
-    ] = None,
-    fail_under: Annotated[
-        list[str] | None,
-        option("--fail-under", help="End with code 1 if a measure is lower; repeat it.", metavar="MEASURE=X"),
-    ] = None,
-    html: Annotated[str | None, option("--html", help="Write a page with plots, too.", metavar="FILE")] = None,
-    misses: Annotated[int, option("--misses", help="Show so many of what went wrong.", least=0)] = 5,
-    seed: Seed = 0,
+    corpus: str,
+    cases: str | None,
+    qrels: str | None,
+    mode: Mode,
+    k: int,
+    compare: tuple[str, str] | None,
+    fail_under: Sequence[str],
+    html: str | None,
+    misses: int,
+    **how: Any,
 ) -> int:
-    """Measure how well a corpus answers the questions of a case file, and tell why it misses.
+    limits = dict(map(_parse_limit, fail_under))
+    where, asked = _load(out, corpus, cases, qrels)
+    flaws = _report_flaws(out, where, asked)
+    metrics = tuple(dict.fromkeys((*retrieval.default_metrics(k), *limits)))
 
-    A folder in BEIR layout holds documents and cases, so it needs no CASES.
-    """
-    from shortlist.cli import eval_output
-    from shortlist.eval.reporting.study import study
-    from shortlist.eval.retrieval import compare as compared
-    from shortlist.eval.retrieval import default_metrics, evaluate_discovery
+    def evaluate(one: Corpus, mode: Mode) -> retrieval.DiscoveryReport:
+        with out.progress(f"asking {one.name}, {mode}") as progress:
+            return retrieval.evaluate_discovery(one, asked, mode, k, metrics=metrics, progress=progress, **how)
 
-    limits = dict(_limit(text) for text in fail_under or ())
-    where, asked = corpus_and_cases(out, corpus, cases, qrels)
-    names = tuple(dict.fromkeys((*default_metrics(k), *limits)))
-    wrong = flaws(out, where, asked)
-
-    def evaluated(one: Corpus, how: Mode) -> DiscoveryReport:
-        with out.progress(f"asking {one.name}, {how}") as progress:
-            return evaluate_discovery(
-                one, asked, how, k, conditions(filter), metrics=names, min_score=floor_given(min_score),
-                strategy=strategy, seed=seed, progress=progress,
-            )  # fmt: skip
-
-    comparison: Comparison | None = None
+    comparison = None
     if compare:
-        (first, second) = (_side(out, where, mode, name) for name in compare)
-        comparison = compared(evaluated(*first), evaluated(*second), seed=seed)
+        first, second = (_choose_side(out, where, mode, name) for name in compare)
+        comparison = retrieval.compare(evaluate(*first), evaluate(*second), seed=how["seed"])
         where, report = second[0], comparison.second
     else:
-        report = evaluated(where, mode)
-    failed = {name: limit for name, limit in limits.items() if report.metrics.get(name, 0.0) < limit}
+        report = evaluate(where, mode)
     if html:
         with out.progress("measuring more") as progress:
-            studied = study(
-                where, report, comparison, filter=conditions(filter), strategy=strategy,
-                min_score=floor_given(min_score), seed=seed,
-                tell=progress and (lambda step: progress(step.done, step.total)),
-            )  # fmt: skip
-        Path(html).expanduser().write_text(studied.html(), "utf-8")
+            tell = progress and (lambda step: progress(step.done, step.total))
+            page = study(where, report, comparison, tell=tell, **how).html()
+        Path(html).expanduser().write_text(page, "utf-8")
         out.note(f"The page is in {html}.")
-    data = (comparison.to_dict() if comparison else report.to_dict()) | {"flaws": wrong, "failed": failed}
+    failed = {name: limit for name, limit in limits.items() if report.metrics.get(name, 0.0) < limit}
+    data = (comparison or report).to_dict() | {"flaws": flaws, "failed": failed}
     brief = [f"{name}\t{float(value):.4f}" for name, value in report.metrics.items()]
-    out.show(
-        data,
-        lambda screen: (
-            eval_output.comparison(screen, comparison) if comparison else eval_output.report(screen, report, misses)
-        ),
-        brief,
-    )
+    if comparison:
+        out.show(data, lambda screen: eval_output.show_comparison(screen, comparison), brief)
+    else:
+        out.show(data, lambda screen: eval_output.show_report(screen, report, misses), brief)
     for name, limit in failed.items():
-        value = report.metrics.get(name)
-        out.warn(
-            f"{name} cannot be measured, since no case has gold." if value is None
-            else f"{name} is {value:.4f}, which is under {limit:g}."
-        )  # fmt: skip
+        if name in report.metrics:
+            out.warn(f"{name} is {report.metrics[name]:.4f}, which is under {limit:g}.")
+        else:
+            out.warn(f"{name} cannot be measured, since no case has gold.")
     return ERROR if failed else OK
 
 
-def _limit(text: str) -> tuple[str, float]:
-    from shortlist.eval.metrics import metric
-
+def _parse_limit(text: str) -> tuple[str, float]:
     name, _, value = text.partition("=")
     try:
         metric(name)
         limit = float(value)
         if math.isfinite(limit):
             return name, limit
-        said = f"{value!r} is no limit."
+        problem = f"{value!r} is no limit."
     except ValueError as error:
-        said = str(error) if isinstance(error, InputError) else f"{value!r} is not a number."
-    raise WrongUsage(f"--fail-under takes a measure and a number, as in ndcg@10=0.6: {said}")
+        problem = str(error) if isinstance(error, InputError) else f"{value!r} is not a number."
+    raise click.UsageError(f"--fail-under takes a measure and a number, as in ndcg@10=0.6: {problem}")
 
 
-def _side(out: Output, corpus: Corpus, mode: Mode, name: str) -> tuple[Corpus, Mode]:
+def _choose_side(out: Output, corpus: Corpus, mode: Mode, name: str) -> tuple[Corpus, Mode]:
     """One side of a comparison: a mode of the corpus, or another corpus."""
     for known in get_args(Mode):
         if name == known:
             return corpus, known
-    return opened(out, [name])[0], mode
+    return options.open_corpora(out, [name])[0], mode
 
 
-def corpus_and_cases(
-    out: Output, corpus: str, cases: str | None, qrels: str | None = None
-) -> tuple[Corpus, list[Case]]:
-    """What is asked, and of which corpus; a BEIR folder is both."""
-    import shortlist
-    from shortlist.eval.cases import load_beir, load_cases
-
+def _load(out: Output, corpus: str, cases: str | None, qrels: str | None) -> tuple[Corpus, list[Case]]:
+    """The corpus and the cases; a BEIR folder has both."""
     if cases is not None:
         asked = load_cases(cases, qrels)
-        found = opened(out, [corpus])[0]
+        opened = options.open_corpora(out, [corpus])[0]
     elif Path(corpus).is_dir():
         documents, asked = load_beir(corpus)
         with out.progress(f"indexing {corpus}") as progress:
-            found = shortlist.build(documents, Path(corpus).resolve().name, in_memory=True, progress=progress)
+            opened = shortlist.build(documents, Path(corpus).resolve().name, in_memory=True, progress=progress)
     else:
-        raise WrongUsage("Say which cases to ask, such as: shortlist eval skills cases.jsonl.")
+        raise click.UsageError("Say which cases to ask, such as: shortlist eval skills cases.jsonl.")
     if not asked:
         raise InputError(f"There are no cases in {cases or corpus}.")
-    return found, asked
+    return opened, asked
 
 
-def flaws(out: Output, corpus: Corpus, cases: Sequence[Case]) -> list[dict[str, Any]]:
-    """What is wrong with the cases; the first few are told."""
-    from shortlist.eval.cases import validate_cases
-
+def _report_flaws(out: Output, corpus: Corpus, cases: Sequence[Case]) -> list[dict[str, Any]]:
+    """What is wrong with the cases; the first few are printed."""
     flaws = validate_cases(corpus, cases)
     for flaw in flaws[:3]:
         out.note(f"shortlist: {flaw.says}")
@@ -164,83 +153,118 @@ def flaws(out: Output, corpus: Corpus, cases: Sequence[Case]) -> list[dict[str, 
     return [flaw.to_dict() for flaw in flaws]
 
 
-def eval_gen(
-    out: Output,
-    corpus: Where,
-    file: Annotated[str, Argument(metavar="FILE", help="Where the cases go, as JSONL.")],
-    number: Annotated[int, option("-n", help="How many cases with an answer.", least=1)] = 50,
-    per_document: Annotated[int, option("--per-document", help="Questions about one document.", least=1)] = 1,
-    out_of_scope: Annotated[
-        float, option("--out-of-scope", help="Questions that nothing serves, as a share of -n.", metavar="SHARE")
-    ] = 0.25,
-    dry_run: Annotated[bool, option("--dry-run", help="Show what the model would be asked, and ask nothing.")] = False,
-    seed: Seed = 0,
-) -> int:
-    """Let a language model write cases about a corpus; what gives itself away is dropped."""
-    from shortlist.cli import eval_output
-    from shortlist.eval import cases, generate
+@command
+@case_options
+@options.retrieval_options
+@options.strategy_option
+@options.max_k_option
+@click.option("--rel", default=0.9, show_default=True, help="Minimum score, as a share of the top score.")
+@options.min_score_option(None)
+@options.seed_option
+def eval_select(out: Output, corpus: str, cases: str, qrels: str | None, **how: Any) -> None:
+    where, asked = _load(out, corpus, cases, qrels)
+    flaws = _report_flaws(out, where, asked)
+    with out.progress(f"asking {where.name}") as progress:
+        report = selection.evaluate_selection(where, asked, progress=progress, **how)
+    brief = [f"{name}\t{float(value):.4f}" for name, value in report.measures.items() if value is not None]
+    out.show(report.to_dict() | {"flaws": flaws}, lambda screen: eval_output.show_selection(screen, report), brief)
 
-    (found,) = opened(out, [corpus])
-    options: dict[str, Any] = {"per_document": per_document, "out_of_scope": out_of_scope, "seed": seed}
+
+@command
+@case_options
+@options.retrieval_options
+@numbers_option("--max-k", int, default="1,2,3,5,10", help="Values of max_k to try.")
+@numbers_option("--rel", float, default="0.5,0.6,0.7,0.8,0.85,0.9,0.95,1", help="Values of rel to try.")
+@click.option("--min-score", default="none", metavar="A,B,...", help="Thresholds to try; none: no threshold.")
+@click.option("--by", default="f1", show_default=True, metavar="MEASURE", help="Measure to maximize.")
+def sweep_select(
+    out: Output, corpus: str, cases: str, qrels: str | None, max_k: Any, rel: Any, min_score: str, by: str, **how: Any
+) -> None:
+    thresholds = [options.parse_threshold(None, None, text) for text in min_score.split(",")]
+    where, asked = _load(out, corpus, cases, qrels)
+    with out.progress(f"asking {where.name}") as progress:
+        sweep = selection.sweep_selector(
+            where, asked, max_k_grid=max_k, rel_grid=rel, min_score_grid=thresholds, progress=progress, **how
+        )
+    best = sweep.best(by)
+    data = sweep.to_dict() | {"best": best.to_dict()}
+    out.show(data, lambda screen: eval_output.show_sweep(screen, sweep, best), [f"{best.max_k}\t{best.rel:g}"])
+
+
+@command
+@case_options
+@options.mode_option
+@options.filter_option
+@numbers_option("--floor-grid", float, help="Thresholds to choose from.")
+@options.flag("--persist", help="Save it for --min-score auto.")
+@options.seed_option
+def calibrate_min_score(out: Output, corpus: str, cases: str, qrels: str | None, **how: Any) -> None:
+    where, asked = _load(out, corpus, cases, qrels)
+    with out.progress(f"asking {where.name}") as progress:
+        made = calibration.calibrate_min_score(where, asked, progress=progress, **how)
+    out.show(made.to_dict(), lambda screen: eval_output.show_calibration(screen, made), [f"{made.floor:.6g}"])
+
+
+@command
+@case_options
+@options.k_option
+@options.mode_option
+@numbers_option("--sizes", int, help="Catalog sizes; else 10, 20, 40, ...")
+@options.count("--repeats", default=5, help="Number of random draws.")
+@options.seed_option
+def distractors(out: Output, corpus: str, cases: str, qrels: str | None, **how: Any) -> None:
+    where, asked = _load(out, corpus, cases, qrels)
+    with out.progress("adding distractors") as progress:
+        curve = distractor_curve.distractor_robustness_curve(where, asked, progress=progress, **how)
+    brief = [f"{point.size}\t{float(point.accuracy):.4f}" for point in curve.points]
+    out.show(curve.to_dict(), lambda screen: eval_output.show_rows(screen, curve.table()), brief)
+
+
+@command
+@options.corpus_argument
+@click.argument("file")
+@options.count("-n", default=50, help="Number of cases with an answer.")
+@options.count("--per-document", default=1, help="Queries about one document.")
+@click.option("--out-of-scope", default=0.25, show_default=True, help="Cases without an answer, as a share of -n.")
+@options.flag("--dry-run", help="Show the prompts, and send none.")
+@options.seed_option
+def eval_gen(out: Output, corpus: str, file: str, dry_run: bool, **how: Any) -> int:
+    (opened,) = options.open_corpora(out, [corpus])
     if dry_run:
-        prompts = [request.prompt for request in generate.plan(found, number, **options)]
-        out.show({"prompts": prompts}, lambda screen: eval_output.prompts(screen, prompts), [str(len(prompts))])
+        prompts = [request.prompt for request in generate.plan(opened, **how)]
+        out.show({"prompts": prompts}, lambda screen: eval_output.show_prompts(screen, prompts), [str(len(prompts))])
         return OK
-    model = language_model()
-    with out.progress("writing cases") as progress:
-        made = generate.generate_cases(found, model, number, **options, progress=progress)
-    if made.cases:
-        cases.save_cases(made.cases, file)
-    data = made.to_dict() | {"file": file if made.cases else None}
-    out.show(data, lambda screen: eval_output.generated(screen, data), [file] if made.cases else [])
-    return OK if made.cases else ABSTAINED
-
-
-def language_model() -> LLM:
-    """The model that writes cases: the one that `query` and `chat` ask."""
-    from shortlist.server.llm_settings import connect, llm_settings
-
     model = connect(llm_settings())
     if model is None:
         raise InputError(
             "eval-gen needs a language model: set SHORTLIST_LLM_URL and SHORTLIST_LLM_MODEL (any OpenAI-compatible "
             "endpoint). --dry-run shows what it would be asked."
         )
-    return model
+    with out.progress("writing cases") as progress:
+        made = generate.generate_cases(opened, model, **how, progress=progress)
+    if made.cases:
+        save_cases(made.cases, file)
+    data = made.to_dict() | {"file": file if made.cases else None}
+    out.show(data, lambda screen: eval_output.show_generated(screen, data), [file] if made.cases else [])
+    return OK if made.cases else ABSTAINED
 
 
-def lint(
-    out: Output,
-    corpus: Annotated[str, Argument(metavar="CORPUS|PATH", complete=complete)],
-    k: Annotated[int, option("-k", help="Found is what is among so many.", least=1)] = 10,
-    strict: Annotated[bool, option("--strict", help="Let warnings end with code 1, too.")] = False,
-) -> int:
-    """Tell which things of a catalog cannot be told apart or found, and which descriptions are empty or hostile.
-
-    A path stands for the tools of a file or the documents of a folder; nothing is kept of it.
-    """
-    from shortlist.cli import eval_output
-    from shortlist.eval.lint import lint_corpus
-
-    where = _corpus_or_path(out, corpus)
+@command
+@click.argument("corpus", metavar="CORPUS|PATH", shell_complete=options.complete)
+@options.count("-k", default=10, help="Rank cutoff: found means ranked in the top k.")
+@options.flag("--strict", help="Exit with code 1 on warnings, too.")
+def lint(out: Output, corpus: str, k: int, strict: bool) -> int:
+    entry = None if is_known(corpus) else options.find_path_source(corpus)
+    if entry:
+        with out.progress(f"indexing {corpus}") as progress:
+            where = shortlist.build(entry.source(), in_memory=True, progress=progress)
+        out.report_problems(where.changes.failed)
+    else:
+        (where,) = options.open_corpora(out, [corpus])
     with out.progress(f"reading {where.name}") as progress:
         report = lint_corpus(where, k=k, progress=progress)
     brief = [f"{one.severity}\t{one.rule}\t{','.join(one.ids)}" for one in report.findings]
-    out.show(report.to_dict(), lambda screen: eval_output.findings(screen, report), brief)
+    out.show(report.to_dict(), lambda screen: eval_output.show_findings(screen, report), brief)
     if not report.documents:
         return ABSTAINED
     return ERROR if report.errors or (strict and report.findings) else OK
-
-
-def _corpus_or_path(out: Output, name: str) -> Corpus:
-    import shortlist
-    from shortlist.cli.commands.corpus_commands import entry_of_path
-    from shortlist.library.opening import is_known
-
-    entry = None if is_known(name) else entry_of_path(name)
-    if entry is None:
-        return opened(out, [name])[0]
-    with out.progress(f"indexing {name}") as progress:
-        corpus = shortlist.build(entry.source(), in_memory=True, progress=progress)
-    out.problems(corpus.changes.failed)
-    return corpus

