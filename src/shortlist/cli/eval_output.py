@@ -12,10 +12,10 @@ from shortlist._text import count_of
 from shortlist.cli.terminal import Screen, make_table
 from shortlist.eval.calibration import Calibration
 from shortlist.eval.lint import LintReport
-from shortlist.eval.reporting.text_table import Table as Rows
 from shortlist.eval.retrieval import OUTCOMES, Comparison, DiscoveryReport
 from shortlist.eval.selection import Point, SelectionReport, Sweep
 from shortlist.eval.statistics import Estimate
+from shortlist.eval.text_table import Table as Rows
 
 GOOD = ("hit_rank_1", "abstention_ok")
 SHOWN_PROMPTS = 2

@@ -12,8 +12,8 @@ from shortlist._plain import Plain
 from shortlist.errors import InputError
 from shortlist.eval.cases import Case, validate_cases
 from shortlist.eval.reader import reading
-from shortlist.eval.reporting.text_table import Table
 from shortlist.eval.statistics import SEED
+from shortlist.eval.text_table import Table
 from shortlist.library.opening import Searchable, open_corpora
 from shortlist.protocols import Progress, track
 from shortlist.results import Mode

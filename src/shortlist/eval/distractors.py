@@ -12,8 +12,8 @@ from shortlist.documents import Document
 from shortlist.errors import InputError
 from shortlist.eval.cases import Case
 from shortlist.eval.reader import reading
-from shortlist.eval.reporting.text_table import Table
 from shortlist.eval.statistics import SEED, Estimate, estimates
+from shortlist.eval.text_table import Table
 from shortlist.index.corpus import Corpus, create_corpus
 from shortlist.index.embedders.embedder_binding import EmbedderSpec
 from shortlist.library.opening import Searchable, open_corpora

@@ -11,8 +11,8 @@ from shortlist._plain import Plain, to_plain
 from shortlist.errors import InputError
 from shortlist.eval.cases import Case
 from shortlist.eval.reader import reading
-from shortlist.eval.reporting.text_table import Table
 from shortlist.eval.statistics import CONFIDENCE, RESAMPLES, SEED, Estimate, estimates
+from shortlist.eval.text_table import Table
 from shortlist.library.opening import Searchable, open_corpora
 from shortlist.protocols import Progress, track
 from shortlist.results import Hit, Hits, Mode, Selector
