@@ -15,7 +15,6 @@ from tests.servers.fixtures import (  # noqa: F401
     elasticsearch_url,
     opensearch_url,
     pytest_collection_modifyitems,
-    pytest_configure,
     pytest_terminal_summary,
 )
 

@@ -8,12 +8,20 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
 from tests.servers import KINDS, available, shared
 
 FIXTURES = {f"{kind}_url" for kind in KINDS}
+TESTS = Path(__file__).parents[1]
+# Tests that start servers, kill processes or run every documented command.
+PROCESSES = (
+    *("cli/test_docs.py", "mcp/", "sources/test_mcp.py", "index/test_concurrency.py", "index/test_durability.py"),
+    *(f"server/test_{name}.py" for name in ("client", "docs", "durable", "openapi", "process")),
+    *("parity/test_softmax_retriever.py", "servers/", "test_readme.py"),
+)
 SKIPPED = "Not tested on a real {kind}: {reason}."
 
 
@@ -39,14 +47,16 @@ def need(kind: str) -> None:
         pytest.skip(sentence)
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "cluster: needs a real OpenSearch or Elasticsearch server")
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that `make test-fast` leaves out."""
     for item in items:
+        place = item.path.relative_to(TESTS).as_posix()
         if FIXTURES & set(getattr(item, "fixturenames", ())):
             item.add_marker("cluster")
+        if place.startswith("web/"):
+            item.add_marker("browser")
+        if place.startswith(PROCESSES):
+            item.add_marker("process")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
