@@ -1,4 +1,4 @@
-"""Which servers does a file of an agent name, and how is that changed without touching anything else?"""
+"""The servers in an agent's configuration file, changed without touching anything else."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from shortlist._redact import Secret, secrets_in_url, secrets_in_words
 from shortlist.errors import InputError, SourceError
-from shortlist.install import jsonc
+from shortlist.install import json_text
 from shortlist.install.file_changes import MARK, Change, read_file
 
 NAME = "shortlist"
@@ -20,19 +20,21 @@ Data = dict[str, Any]
 
 
 class Configuration:
-    """The servers in a file of an agent. Each edit is made in its text and in its data, which must say the same."""
+    """The servers in a file of an agent. Each edit is made in its text and in its data, which must agree at the end."""
 
-    def __init__(self, path: Path, key: str = "mcpServers", form: ModuleType = jsonc, private: bool = False) -> None:
+    def __init__(
+        self, path: Path, key: str = "mcpServers", form: ModuleType = json_text, private: bool = False
+    ) -> None:
         self.path, self._key, self._form, self._is_private = path, key, form, private
         self._before = read_file(path)
         self._text = (self._before or "").removeprefix(MARK)
         try:
             self._data: Data = form.read(self._text)
         except (ValueError, RecursionError) as error:
-            called = "JSON" if form is jsonc else "TOML"
-            raise SourceError(f"{path} is not valid {called}: {error}. Nothing was changed: mend it first.") from None
+            called = "JSON" if form is json_text else "TOML"
+            raise SourceError(f"{path} is not valid {called}: {error}. Nothing was changed: fix it first.") from None
         if not isinstance(self._data.get(key, {}), dict):
-            raise SourceError(f"In {path}, '{key}' is no mapping of servers. Nothing was changed: mend it first.")
+            raise SourceError(f"In {path}, '{key}' is no mapping of servers. Nothing was changed: fix it first.")
         self._secrets = set(_secrets(self._data))
 
     @property
@@ -56,7 +58,7 @@ class Configuration:
         try:
             self._text = self._form.put(self._text, [self._key, *path], value)
         except ValueError as error:
-            raise self._by_hand(str(error)) from None
+            raise self._refusal(str(error)) from None
         inside = self._data.setdefault(self._key, {})
         for key in path[:-1]:
             inside = inside.setdefault(key, {})
@@ -67,31 +69,27 @@ class Configuration:
         del self.servers[name]
 
     def change(self) -> Change:
-        """What the edits amount to, once it is certain that they did what they should."""
-        if not self._is_as_expected():
-            raise self._by_hand("its servers are written in an unusual way")
+        """The change that the edits amount to, once it is certain that they did what they should."""
+        try:
+            found = self._form.read(self._text)
+        except ValueError:
+            found = None
+        if self._form is json_text:
+            is_as_expected = json.dumps(found) == json.dumps(self._data)  # in the same order, too
+        else:  # a table without a header of its own goes with the last one in it
+            is_as_expected = found is not None and {self._key: {}, **found} == {self._key: {}, **self._data}
+        if not is_as_expected:
+            raise self._refusal("its servers are written in an unusual way")
         mark = MARK if (self._before or "").startswith(MARK) else ""
         secrets = frozenset(self._secrets | set(_secrets(self._data)))
         return Change(self.path, self._before, mark + self._text, secrets, self._is_private)
 
-    def _is_as_expected(self) -> bool:
-        try:
-            found = self._form.read(self._text)
-        except ValueError:
-            return False
-        if self._form is jsonc:
-            return json.dumps(found) == json.dumps(self._data)  # in the same order, too
-        empty: Data = {self._key: {}}  # a table without a header of its own goes with the last one in it
-        return {**empty, **found} == {**empty, **self._data}
-
-    def _by_hand(self, reason: str) -> SourceError:
+    def _refusal(self, reason: str) -> SourceError:
         return SourceError(f"{self.path} cannot be changed safely: {reason}. Nothing was changed: do it by hand.")
 
 
 def _secrets(data: Any, *, within: bool = False) -> Iterator[Secret]:
-    """The values of environments and headers, however deep, and what looks like a secret in arguments and addresses."""
-    if not isinstance(data, Mapping):
-        return
+    """The values of environments and headers at any depth, and secrets in arguments and URLs."""
     for key, value in data.items():
         if isinstance(value, Mapping):
             yield from _secrets(value, within=within or key in ("env", "headers", "http_headers"))

@@ -60,14 +60,14 @@ def install(
     from importlib.util import find_spec
 
     from shortlist._paths import config_dir
-    from shortlist.install import Moves, Places, agents_named, installing
+    from shortlist.install import Places, Relocation, agents_named, plan_install
 
     places, scope = Places(), _scope(project, user)
     if only and project:
         raise WrongUsage("--only moves the servers of the user; those of a project are shared with others.")
     agents = agents_named(_agents(agent), scope, places)
-    moves = Moves(config_dir(), places.home) if only else None
-    plans = [installing(one, scope, places, name=name, command=command, moves=moves) for one in agents]
+    moves = Relocation(config_dir(), places.home) if only else None
+    plans = [plan_install(one, scope, places, name=name, command=command, relocation=moves) for one in agents]
     _carry_out(out, [*(moves.changes() if moves else ()), *plans], name, dry_run)
     if command is None and find_spec("mcp") is None:
         out.warn('shortlist mcp needs the package mcp: pip install "shortlist[mcp]"')
@@ -84,12 +84,12 @@ def uninstall(
 ) -> int:
     """Take what `install` wrote out of an agent's configuration again, and nothing else."""
     from shortlist._paths import config_dir
-    from shortlist.install import Moves, Places, agents_named, uninstalling
+    from shortlist.install import Places, Relocation, agents_named, plan_uninstall
 
     places, scope = Places(), _scope(project, user)
     agents = agents_named(_agents(agent), scope, places)
-    moves = Moves(config_dir(), places.home)
-    plans = [uninstalling(one, scope, places, name=name, moves=moves) for one in agents]
+    moves = Relocation(config_dir(), places.home)
+    plans = [plan_uninstall(one, scope, places, name=name, relocation=moves) for one in agents]
     _carry_out(out, [*plans, *moves.changes()], name, dry_run)
     return OK
 

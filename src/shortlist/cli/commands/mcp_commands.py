@@ -39,14 +39,14 @@ def run(
     import asyncio
 
     try:
-        from shortlist.mcp.agent_server import Door, over_stdio
+        from shortlist.mcp.agent_server import AgentActions, serve_stdio
     except ImportError as error:
         raise MissingExtra("mcp", "mcp", "The MCP server") from error
-    from shortlist.mcp.collection import Collection, Stored
+    from shortlist.mcp.collection import Collection, StoredCorpora
     from shortlist.mcp.gateway.dispatch import Gateway
 
-    collection = Collection(Gateway.of(config or ()), Stored(names_in(corpus or ())))
-    asyncio.run(over_stdio(Door(collection, _model)))
+    collection = Collection(Gateway.of(config or ()), StoredCorpora(names_in(corpus or ())))
+    asyncio.run(serve_stdio(AgentActions(collection, _model)))
     return OK
 
 
