@@ -25,7 +25,7 @@ from shortlist.server.application import create_app
 from shortlist.server.service_settings import load_settings
 from shortlist.sources.mcp_servers.mcp_trust import trust
 from tests.mcp.conftest import INVOICE, PATIENCE, WEATHER, Agent, Servers, Upstream, tool, until, with_agent
-from tests.mcp.test_door import ACTS, written
+from tests.mcp.test_agent_server import ACTS, written
 from tests.server.conftest import Service
 
 REQUEST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
