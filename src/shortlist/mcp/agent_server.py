@@ -64,7 +64,8 @@ class AgentActions:
     ) -> None:
         self._collection = collection
         self.gateway = collection.gateway
-        self._connect, self._answering = connect, {"k": k, "threshold": threshold}
+        self._connect = connect
+        self._options: dict[str, Any] = {"k": k, "threshold": threshold}  # of an answer
         self._warming: asyncio.Task[None] | None = None
 
     def instructions(self) -> str:
@@ -88,9 +89,7 @@ class AgentActions:
         await self.gateway.close()
         await asyncio.to_thread(self._collection.close)
 
-    async def discover(self, query: str | None, kind: Any = None, limit: Any = None) -> Shown:
-        if not query or not query.strip():
-            raise InputError("'query' says in words what is needed.")
+    async def discover(self, query: str, kind: Any = None, limit: Any = None) -> Shown:
         if kind is not None and (not isinstance(kind, str) or kind not in KINDS):
             raise InputError(f"'kind' is one of {', '.join(KINDS)}, or left out, not {kind!r}.")
         has_tools = kind in (None, "tool")
@@ -124,12 +123,7 @@ class AgentActions:
         is_short = len(json.dumps(tool.schema, ensure_ascii=False)) <= LONGEST_SCHEMA
         return shown | ({"input_schema": tool.schema} if is_short else {"note": "Its schema is long: read it."})
 
-    async def read(
-        self, id: str | None, corpus: str | None = None, locator: str | None = None, offset: Any = 0
-    ) -> Shown:
-        if not id or not id.strip():
-            raise InputError("'id' is that of a found item.")
-
+    async def read(self, id: str, corpus: str | None = None, locator: str | None = None, offset: Any = 0) -> Shown:
         def show() -> Shown:
             from shortlist.search import agent_actions  # noqa: PLC0415  # loads numpy
 
@@ -149,11 +143,11 @@ class AgentActions:
 
         return await _within(FIND_SECONDS, show)
 
-    async def call_read(self, tool: str | None, arguments: Any = None) -> types.CallToolResult:
+    async def call_read(self, tool: str, arguments: Any = None) -> types.CallToolResult:
         return await self.call(tool, arguments, only_reads=True)
 
-    async def call(self, tool: str | None, arguments: Any = None, *, only_reads: bool = False) -> types.CallToolResult:
-        found, raw = await self.gateway.call(tool or "", arguments, only_reads=only_reads)
+    async def call(self, tool: str, arguments: Any = None, *, only_reads: bool = False) -> types.CallToolResult:
+        found, raw = await self.gateway.call(tool, arguments, only_reads=only_reads)
         try:
             answered = types.CallToolResult.model_validate(raw)
         except ValueError:
@@ -172,16 +166,13 @@ class AgentActions:
             is_error=answered.is_error,
         )
 
-    async def ask(self, question: str | None, corpus: str | None = None) -> Shown:
-        if not question or not question.strip():
-            raise InputError("'question' is what is asked, in words.")
-
+    async def ask(self, question: str, corpus: str | None = None) -> Shown:
         def answer() -> Shown:
             corpora = [one for one in self._collection.corpora(corpus) if one.name != TOOLS and not one.is_empty]
             if not corpora:
                 raise CorpusNotFound("No documents are indexed. The user can do that: shortlist ingest PATH.")
-            filter, options = {"kind": {"$ne": "tool"}}, self._answering
-            given = shortlist.ask(corpora, question, self._connect(), filter=filter, **options)  # type: ignore[arg-type]
+            no_tools = {"kind": {"$ne": "tool"}}
+            given = shortlist.ask(corpora, question, self._connect(), filter=no_tools, **self._options)
             sources = {(item.source, item.locator): item.marker for item in given.evidence}
             return {
                 "answer": given.text,
@@ -322,17 +313,17 @@ def make_server(agent: AgentActions) -> Server[Any]:
 
 
 def _check(tool: str, arguments: Mapping[str, Any]) -> None:
-    """Raise for an unknown tool, and for arguments that are missing, unknown or no text; the actions check the rest."""
+    """Raise for an unknown tool, and for missing, empty, unknown or non-text arguments; the actions check the rest."""
     if tool not in SCHEMAS:
         raise InputError(f"There is no {tool[:80]!r} here, only {', '.join(SCHEMAS)}. call runs found tools.")
     known = SCHEMAS[tool]["properties"]
-    if missing := [name for name in SCHEMAS[tool].get("required", ()) if name not in arguments]:
-        raise InputError(f"{tool} needs {missing[0]!r}.")
     for name, value in arguments.items():
         if name not in known:
             raise InputError(f"{tool} takes {', '.join(known) or 'nothing'}, not {name[:80]!r}.")
         if known[name].get("type") == "string" and not isinstance(value, str | None):
             raise InputError(f"{name!r} is a text, not {json.dumps(value)[:80]}.")
+    if missing := [name for name in SCHEMAS[tool].get("required", ()) if not (arguments.get(name) or "").strip()]:
+        raise InputError(f"{tool} needs {missing[0]!r}, a text that is not empty.")
 
 
 async def serve_stdio(agent: AgentActions) -> None:

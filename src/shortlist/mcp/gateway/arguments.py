@@ -54,7 +54,7 @@ def check(tool: str, schema: Mapping[str, Any], arguments: Mapping[str, Any]) ->
 
 def _problems(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> Iterator[str]:
     from jsonschema import SchemaError, validators  # type: ignore[import-untyped]  # noqa: PLC0415  # slow to load
-    from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]  # noqa: PLC0415  # asks nobody
+    from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]  # noqa: PLC0415  # offline
     from referencing.exceptions import Unresolvable  # noqa: PLC0415
 
     base = validators.validator_for(schema, default=validators.Draft202012Validator)

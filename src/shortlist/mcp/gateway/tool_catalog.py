@@ -25,7 +25,7 @@ from shortlist._text import closest, printable
 from shortlist.errors import InputError, SourceError
 from shortlist.mcp.gateway.gateway_config import NO_RULES, Access, Permissions
 from shortlist.mcp.gateway.tool_changes import Change, changes_between
-from shortlist.mcp.gateway.tool_checks import doubt, looks, refusal
+from shortlist.mcp.gateway.tool_checks import doubt, refusal, visual_key
 from shortlist.sources.mcp_servers.mcp_config import Server
 
 FORMAT = 2
@@ -218,11 +218,11 @@ def find_tool(name: str, tools: Mapping[str, Tool]) -> Tool:
 
 def _near(name: str, ids: Sequence[str]) -> list[str]:
     """The ids closest to a name, first those that differ only in case or in what cannot be seen."""
-    seen = looks(name[:200])
+    seen = visual_key(name[:200])
     by_look: dict[str, str] = {}
     for id in ids:
-        by_look.setdefault(looks(id), id)
-        by_look.setdefault(looks(id.partition("/")[2]), id)
+        by_look.setdefault(visual_key(id), id)
+        by_look.setdefault(visual_key(id.partition("/")[2]), id)
     near = [seen] if seen in by_look else []
     return list(dict.fromkeys(by_look[look] for look in [*near, *closest(seen, by_look, MOST_NEAR)]))[:MOST_NEAR]
 
@@ -232,13 +232,13 @@ def _review(tools: Mapping[str, Entry], known: Mapping[str, Entry]) -> Iterator[
     firsts: dict[str, str] = {}  # for each look of a name the tool that had it first: an approved one before a new one
     if any(known.get(name) != entry for name, entry in tools.items()):
         for name in (*known, *tools):
-            firsts.setdefault(looks(name), name)
+            firsts.setdefault(visual_key(name), name)
     for name, entry in list(tools.items()):
         approved = known.get(name)
         if approved == entry:
             yield name, "", []
             continue
-        first = firsts[looks(name)]
+        first = firsts[visual_key(name)]
         reason, changes = doubt(entry, first), changes_between(approved or {"name": name}, entry)
         if approved and (not reason or reason == doubt(approved, first)):  # which the user has seen
             parts = dict.fromkeys(change.top for change in changes if change.waits)

@@ -48,7 +48,7 @@ def doubt(entry: Mapping[str, Any], first: str) -> str:
     return ""
 
 
-def looks(name: str) -> str:
+def visual_key(name: str) -> str:
     """A key that is the same for names that look alike at a glance."""
     return visible(name).casefold().strip().replace("-", "_")
 

@@ -56,7 +56,7 @@ class Index:
             digest, better = self._catalog.digest, self._better
             if better is not None and self._improve(better, digest):
                 return better.corpus()
-            if not self._first.is_of(digest):
+            if self._first.digest() != digest:
                 self._first.sync(self._documents(), digest)
             return self._first.corpus()
 
@@ -65,11 +65,11 @@ class Index:
         if self._work is not None and self._work.is_alive():
             return False
         try:
-            if better.exists():
-                better.fit()
-                if better.is_of(digest):
-                    return True
-            missing = better.count_missing(self._documents()) if better.exists() else len(self._catalog.offered())
+            better.fit()
+            if better.digest() == digest:
+                return True
+            is_new = better.digest() is None
+            missing = len(self._catalog.offered()) if is_new else better.count_missing(self._documents())
             if missing <= AT_ONCE:
                 better.sync(self._documents(), digest)
                 return True
@@ -128,6 +128,8 @@ class _CatalogCorpus:
 
     def fit(self) -> None:
         """Start over if it was made with an older model; raise what would keep it from being searched."""
+        if self.digest() is None:
+            return
         try:
             _ = self.corpus().embedder
         except CorpusMismatch:
@@ -135,19 +137,15 @@ class _CatalogCorpus:
             self._digest.unlink(missing_ok=True)
             shortlist.delete_corpus(self._folder)
 
-    def exists(self) -> bool:
-        """Whether it was ever synced with a whole catalog."""
-        return self._digest.exists()
-
     def count_missing(self, documents: Iterator[Document | Problem]) -> int:
         found = self.corpus().compare(documents)
         return found.added + found.changed
 
-    def is_of(self, digest: str) -> bool:
-        """Whether it is in sync with that catalog, whichever process did it."""
+    def digest(self) -> str | None:
+        """The digest of the catalog that it was last synced with, by any process; None if it never was."""
         with contextlib.suppress(OSError, ValueError):
-            return self._digest.read_text("utf-8") == digest
-        return False
+            return self._digest.read_text("utf-8")
+        return None
 
     def sync(self, documents: Iterator[Document | Problem], digest: str) -> None:
         self.corpus().sync(documents)

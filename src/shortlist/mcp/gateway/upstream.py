@@ -9,13 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from shortlist.errors import SourceError
-from shortlist.sources.mcp_servers.mcp_client import (
-    Complaints,
-    connect,
-    describe_failure,
-    list_entries,
-    silence_logs,
-)
+from shortlist.sources.mcp_servers import mcp_client
 from shortlist.sources.mcp_servers.mcp_config import Server
 
 if TYPE_CHECKING:
@@ -197,7 +191,7 @@ class Upstream:
 
     async def _keep(self) -> None:
         """Run the server whenever it is wanted."""
-        silence_logs()
+        mcp_client.silence_logs()
         time = asyncio.get_running_loop().time
         while True:
             await self._is_wanted.wait()
@@ -228,7 +222,7 @@ class Upstream:
 
     async def _live(self) -> str:
         """Start it, and keep it until it is lost or no longer needed; the reason why it ended."""
-        complaints = Complaints()
+        complaints = mcp_client.Complaints()
         self._is_lost = False
         error: Exception = SourceError("ended by itself")
         options = {
@@ -238,7 +232,7 @@ class Upstream:
         try:
             async with contextlib.AsyncExitStack() as stack:
                 async with asyncio.timeout(START_SECONDS):
-                    connecting = connect(self.server, complaints, lambda _: self._lose(), **options)
+                    connecting = mcp_client.connect(self.server, complaints, lambda _: self._lose(), **options)
                     client = await stack.enter_async_context(connecting)
                     if client.server_info and client.server_info.name == OURSELVES:
                         raise SourceError("it is shortlist itself, which would ask itself without end")
@@ -260,12 +254,16 @@ class Upstream:
             self._attempts += 1
         self._client = None
         await asyncio.to_thread(complaints.close)
-        return describe_failure(self.server, complaints, error, START_SECONDS)
+        return mcp_client.describe_failure(self.server, complaints, error, START_SECONDS)
 
     async def _list(self, client: Client) -> None:
         async with self._listing:
             has_tools = client.server_capabilities.tools is not None
-            tools = [entry async for entry in list_entries(client, "ListToolsRequest", "tools")] if has_tools else []
+            tools = (
+                [entry async for entry in mcp_client.list_entries(client, "ListToolsRequest", "tools")]
+                if has_tools
+                else []
+            )
             self._listed_at = asyncio.get_running_loop().time()
             await self._take(self.server, tools)
 

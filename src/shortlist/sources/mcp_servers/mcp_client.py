@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from shortlist.documents import Document, Problem
 from shortlist.errors import InputError, MissingExtra, SourceError
-from shortlist.sources.mcp_servers.mcp_config import Server, servers_in_files, servers_of, usual_files
+from shortlist.sources.mcp_servers.mcp_config import Server, possible_files, servers_in_files, servers_of
 from shortlist.sources.mcp_servers.mcp_transport import LONGEST_LINE, OnEnd, run_server
 from shortlist.sources.structured import to_json
 from shortlist.sources.tools.tool_catalogs import tool_of
@@ -55,7 +55,7 @@ def servers_at(*place: Any, name: str | None = None) -> tuple[str, Callable[[], 
     """A name for, and a reader of, the servers of a configuration (a file, a mapping or, without an argument, the usual
     files of project and user), the one at a URL, or the one that a command runs."""
     if not place:
-        return name or "mcp", lambda: servers_in_files(usual_files(), settings_too=True)
+        return name or "mcp", lambda: servers_in_files(filter(Path.is_file, possible_files()), settings_too=True)
     first = place[0]
     if len(place) == 1 and isinstance(first, Mapping):
         return name or "mcp", lambda: servers_of(first, Path.cwd(), "The configuration")

@@ -183,10 +183,6 @@ def possible_files() -> list[Path]:
     return list(dict.fromkeys((own, *project_files(), *agents)))
 
 
-def usual_files() -> list[Path]:
-    return [place for place in possible_files() if place.is_file()]
-
-
 def project_of(path: Path) -> Path | None:
     """The folder of the project that a file belongs to; None for any file of the user's own."""
     if path.resolve() in user_files():
@@ -209,7 +205,7 @@ def pending_files() -> list[Pending]:
     return [pending for pending in found if pending]
 
 
-def servers_in_files(paths: Sequence[Path], *, settings_too: bool = False) -> Iterator[Server | Problem]:
+def servers_in_files(paths: Iterable[Path], *, settings_too: bool = False) -> Iterator[Server | Problem]:
     """The servers that these files configure, the first of each name. With `settings_too` a file may name none."""
     taken: set[str] = set()
     for file in map(ConfigurationFile, paths):

@@ -23,7 +23,7 @@ MOST_LINES, WINDOW = 2_000, 10.0  # lines, in seconds
 MOST_STRAY = 200  # lines in a row that are not messages: some servers print a banner, or log to the wrong stream
 
 END_SECONDS = 1.0  # for a server to exit once its input is closed
-KILL_SECONDS = 0.5  # and once it was told to
+KILL_SECONDS = 0.5  # and once it is terminated
 
 OnEnd = Callable[[str], None]
 
