@@ -14,7 +14,7 @@ import pytest
 from shortlist import install
 from shortlist._files import replace_text
 from shortlist.cli import ERROR, OK, USAGE, run
-from shortlist.install import file_changes
+from shortlist.install import agent_config
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "install.md").read_text("utf-8")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -89,7 +89,7 @@ def test_what_was_done_is_told_when_something_fails_in_the_middle(
             raise OSError(28, "No space left on device", str(path))
         replace_text(path, text, private=private)
 
-    monkeypatch.setattr(file_changes, "replace_text", replace)
+    monkeypatch.setattr(agent_config, "replace_text", replace)
     assert run(["install", "--agent", "codex", "--agent", "cursor"]) == ERROR
     assert capsys.readouterr().err == (
         "Codex now starts shortlist (~/.codex/config.toml)\n"

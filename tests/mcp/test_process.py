@@ -139,7 +139,7 @@ def test_the_official_client_over_http_reaches_all_three(
 def test_a_server_of_the_official_sdk_over_http_is_an_upstream_like_any_other(servers: Servers, tmp_path: Path) -> None:
     offer = tmp_path / "offer.json"
     offer.write_text(json.dumps({"tools": [WEATHER]}))
-    program = Path(__file__).parents[2] / "sources" / "mcp_server.py"
+    program = Path(__file__).parents[1] / "sources" / "mcp_server.py"
     with subprocess.Popen(
         [sys.executable, str(program), str(offer), "http"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:

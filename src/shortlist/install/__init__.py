@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from shortlist.errors import InputError
-from shortlist.install.agent_config import NAME, Configuration, Data
+from shortlist.install.agent_config import NAME, Change, Configuration, Data
 from shortlist.install.agents import AGENTS, Agent, Places, Scope
-from shortlist.install.file_changes import Change
 from shortlist.install.relocation import Relocation
 
 __all__ = ["AGENTS", "Places", "Plan", "Relocation", "Scope", "agents_named", "plan_install", "plan_uninstall"]

@@ -11,9 +11,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from shortlist.install import toml_text
-from shortlist.install.agent_config import Configuration, Data
+from shortlist.install.agent_config import Change, Configuration, Data
 from shortlist.install.agents import Agent
-from shortlist.install.file_changes import Change
 from shortlist.sources.mcp_servers.mcp_config import Server, servers_of
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")

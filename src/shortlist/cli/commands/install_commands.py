@@ -13,7 +13,7 @@ from shortlist.cli.output import OK, Output, WrongUsage, write
 
 if TYPE_CHECKING:
     from shortlist.install import Plan, Scope
-    from shortlist.install.file_changes import Change
+    from shortlist.install.agent_config import Change
 
 Names = Annotated[
     list[str] | None,
