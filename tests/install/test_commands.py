@@ -14,7 +14,7 @@ import pytest
 from shortlist import install
 from shortlist._files import replace_text
 from shortlist.cli import ERROR, OK, USAGE, run
-from shortlist.install import file_changes
+from shortlist.install import agent_config
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "install.md").read_text("utf-8")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -77,7 +77,7 @@ def test_a_broken_file_keeps_all_from_being_written(home: Path, capsys: pytest.C
     (home / ".cursor").mkdir()
     (home / ".cursor" / "mcp.json").write_text("{")
     assert run(["install", "--agent", "codex", "--agent", "cursor"]) == ERROR
-    assert "mcp.json is not valid JSON: line 1, column 2" in capsys.readouterr().err
+    assert "mcp.json is not valid JSON: Expecting property name" in capsys.readouterr().err
     assert not (home / ".codex").exists()
 
 
@@ -89,7 +89,7 @@ def test_what_was_done_is_told_when_something_fails_in_the_middle(
             raise OSError(28, "No space left on device", str(path))
         replace_text(path, text, private=private)
 
-    monkeypatch.setattr(file_changes, "replace_text", replace)
+    monkeypatch.setattr(agent_config, "replace_text", replace)
     assert run(["install", "--agent", "codex", "--agent", "cursor"]) == ERROR
     assert capsys.readouterr().err == (
         "Codex now starts shortlist (~/.codex/config.toml)\n"

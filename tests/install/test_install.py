@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from shortlist import InputError, SourceError
-from shortlist.install import AGENTS, Moves, Places, agents_named, installing, own_command, uninstalling
+from shortlist.install import AGENTS, Places, Relocation, agents_named, own_command, plan_install, plan_uninstall
 from shortlist.install.agents import Agent
 
 
@@ -35,14 +35,14 @@ def write(path: Path, text: str) -> Path:
 
 
 def install(agent: str, places: Places, scope: Any = "user", **options: Any) -> str:
-    plan = installing(AGENTS[agent], scope, places, **{"command": "/opt/bin/shortlist", **options})
+    plan = plan_install(AGENTS[agent], scope, places, **{"command": "/opt/bin/shortlist", **options})
     if plan.change.is_one:
         plan.change.apply()
     return plan.action
 
 
 def uninstall(agent: str, places: Places, scope: Any = "user", **options: Any) -> str:
-    plan = uninstalling(AGENTS[agent], scope, places, **options)
+    plan = plan_uninstall(AGENTS[agent], scope, places, **options)
     if plan.change.is_one:
         plan.change.apply()
     return plan.action
@@ -183,7 +183,7 @@ def test_a_link_stays_a_link(places: Places, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("agent", "text", "reason"),
     [
-        ("cursor", '{"mcpServers": {', "is not valid JSON: line 1, column 17"),
+        ("cursor", '{"mcpServers": {', "is not valid JSON: .*line 1 column 17"),
         ("vscode", '{"servers": []}', "'servers' is no mapping of servers"),
         ("claude-desktop", "[]", "is not valid JSON: it is no object but list"),
         ("codex", "[mcp_servers\n", "is not valid TOML: .*line 1"),
@@ -207,7 +207,7 @@ def test_a_file_that_is_not_text_is_left_as_it_is(places: Places) -> None:
 
 
 def test_what_another_program_wrote_meanwhile_is_not_lost(places: Places) -> None:
-    plan = installing(AGENTS["claude-code"], "user", places)
+    plan = plan_install(AGENTS["claude-code"], "user", places)
     file = write(places.home / ".claude.json", '{"numStartups": 1}')
     with pytest.raises(SourceError, match="changed meanwhile by another program: run it again"):
         plan.change.apply()
@@ -302,10 +302,10 @@ def test_all_means_the_agents_that_are_here(places: Places) -> None:
 
 def test_the_diff_shows_the_change_without_secrets(places: Places) -> None:
     write(places.home / ".cursor" / "mcp.json", '{\n  "mcpServers": {\n    "a": {"env": {"K": "sk-secret"}}\n  }\n}\n')
-    diff = installing(AGENTS["cursor"], "user", places, command="shortlist").change.diff()
+    diff = plan_install(AGENTS["cursor"], "user", places, command="shortlist").change.diff()
     assert '-    "a": {"env": {"K": "***"}}\n+    "a": {"env": {"K": "***"}},\n+    "shortlist": {\n' in diff
     assert "sk-secret" not in diff
-    assert installing(AGENTS["codex"], "user", places).change.diff().startswith(f"--- {os.devnull}\n")
+    assert plan_install(AGENTS["codex"], "user", places).change.diff().startswith(f"--- {os.devnull}\n")
 
 
 class TestOnly:
@@ -315,8 +315,8 @@ class TestOnly:
     def own(self, tmp_path: Path) -> Path:
         return tmp_path / "config"
 
-    def moves(self, own: Path, places: Places) -> Moves:
-        return Moves(own, places.home)
+    def moves(self, own: Path, places: Places) -> Relocation:
+        return Relocation(own, places.home)
 
     def behind(self, own: Path) -> Any:
         return json.loads((own / "mcp.json").read_text())["mcpServers"]
@@ -336,7 +336,7 @@ class TestOnly:
         }
         file = write(places.home / ".cursor" / "mcp.json", json.dumps({"mcpServers": servers}))
         moves = self.moves(own, places)
-        plan = installing(AGENTS["cursor"], "user", places, moves=moves)
+        plan = plan_install(AGENTS["cursor"], "user", places, relocation=moves)
         assert plan.moved == ["git", "keyed", "local"]
         assert plan.left.keys() == {"sso", "asks", "unset", "off"}
         assert plan.left["sso"] == "it may need a sign-in that only the agent can do"
@@ -354,10 +354,10 @@ class TestOnly:
         }
         assert {stat.S_IMODE(path.stat().st_mode) for path in own.iterdir()} == {0o600}
         again = self.moves(own, places)
-        assert installing(AGENTS["cursor"], "user", places, moves=again).action == "unchanged"
+        assert plan_install(AGENTS["cursor"], "user", places, relocation=again).action == "unchanged"
         assert again.changes() == []
         back = self.moves(own, places)
-        plan = uninstalling(AGENTS["cursor"], "user", places, moves=back)
+        plan = plan_uninstall(AGENTS["cursor"], "user", places, relocation=back)
         for change in [plan.change, *back.changes()]:
             change.apply()
         assert (plan.action, plan.moved) == ("removed", ["git", "keyed", "local"])
@@ -390,7 +390,7 @@ experimental_environment = "remote"
 """
         file = write(places.home / ".codex" / "config.toml", text)
         moves = self.moves(own, places)
-        plan = installing(AGENTS["codex"], "user", places, moves=moves)
+        plan = plan_install(AGENTS["codex"], "user", places, relocation=moves)
         assert plan.left == {
             "keyed": "Codex hands the variables that it needs to no other server",
             "odd": "only Codex understands its 'experimental_environment'",
@@ -402,7 +402,7 @@ experimental_environment = "remote"
             "remote": {"url": "https://a.example/mcp", "headers": {"X": "y"}},
         }
         back = self.moves(own, places)
-        plan = uninstalling(AGENTS["codex"], "user", places, moves=back)
+        plan = plan_uninstall(AGENTS["codex"], "user", places, relocation=back)
         for change in [plan.change, *back.changes()]:
             change.apply()
         assert tomllib.loads(file.read_text()) == tomllib.loads(text)
@@ -416,7 +416,7 @@ experimental_environment = "remote"
         )
         moves = self.moves(own, places)
         plans = [
-            installing(AGENTS[name], "user", places, moves=moves)
+            plan_install(AGENTS[name], "user", places, relocation=moves)
             for name in ("cursor", "claude-code", "claude-desktop")
         ]
         assert [plan.moved for plan in plans] == [["git"], ["git"], []]
@@ -425,7 +425,7 @@ experimental_environment = "remote"
             change.apply()
         for name, rest in (("cursor", ["git"]), ("claude-code", [])):
             back = self.moves(own, places)
-            plan = uninstalling(AGENTS[name], "user", places, moves=back)
+            plan = plan_uninstall(AGENTS[name], "user", places, relocation=back)
             for change in [plan.change, *back.changes()]:
                 change.apply()
             assert plan.moved == ["git"]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from shortlist.install import jsonc, toml_text
+from shortlist.install import json_text, toml_text
 
 ENTRY = {"command": "shortlist", "args": ["mcp"]}
 
@@ -27,7 +27,7 @@ def test_a_member_is_added_behind_comments_and_in_the_style_of_the_text() -> Non
 }
 """
     assert (
-        jsonc.put(text, ["servers", "new"], ENTRY)
+        json_text.put(text, ["servers", "new"], ENTRY)
         == """\
 // top
 {
@@ -65,7 +65,7 @@ def test_a_member_is_added_behind_comments_and_in_the_style_of_the_text() -> Non
     ],
 )
 def test_a_value_is_put_into_any_text(before: str, after: str) -> None:
-    assert jsonc.put(before, ["s", "new"], 1) == after
+    assert json_text.put(before, ["s", "new"], 1) == after
 
 
 @pytest.mark.parametrize(
@@ -83,33 +83,32 @@ def test_a_value_is_put_into_any_text(before: str, after: str) -> None:
     ],
 )
 def test_a_member_is_dropped_from_any_text(before: str, after: str) -> None:
-    assert jsonc.drop(before, ["s", "new"]) == after
+    assert json_text.drop(before, ["s", "new"]) == after
 
 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ('{"a": 1', "line 1, column 8: a comma or } was expected"),
-        ('{\n  "a": 1\n  "b": 2\n}', "line 3, column 3: a comma or } was expected"),
-        ('{"a": }', "line 1, column 7: a value was expected"),
-        ("{a: 1}", "line 1, column 2: a name in double quotes was expected"),
-        ('{"a" 1}', "line 1, column 6: a colon was expected"),
-        ('{"a": nope}', "'nope' is no value"),
-        ('{"a": [1 2]}', "line 1, column 10: a comma or ] was expected"),
-        ("{} {}", "line 1, column 4: nothing more was expected"),
+        ('{"a": 1', "line 1 column 8"),
+        ('{\n  "a": 1\n  "b": 2\n}', "line 3 column 3"),
+        ('{"a": }', "line 1 column 7"),
+        ("{a: 1}", "property name enclosed in double quotes: line 1 column 2"),
+        ('{"a" 1}', "line 1 column 6"),
+        ('{"a": nope}', "line 1 column 7"),
+        ('{"a": [1 2]}', "line 1 column 10"),
+        ("{} {}", "line 1 column 4"),
         ("[]", "it is no object but list"),
-        ('{"a": "x}', "a value was expected"),
-        ('{"a": ' * 300 + "1" + "}" * 300, "nested too deeply"),
+        ('{"a": "x}', "line 1 column 7"),
     ],
 )
 def test_what_is_wrong_with_a_text_is_told_with_its_place(text: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
-        jsonc.read(text)
+        json_text.read(text)
 
 
 def test_a_value_that_is_no_object_is_not_put_into() -> None:
     with pytest.raises(ValueError, match="'s' is no object"):
-        jsonc.put('{"s": []}', ["s", "new"], 1)
+        json_text.put('{"s": []}', ["s", "new"], 1)
 
 
 JSON = st.recursive(
@@ -124,12 +123,12 @@ OBJECTS = st.dictionaries(st.text(max_size=5), JSON, max_size=4)
 def test_what_is_put_is_there_and_dropping_it_gives_the_text_back(data: Any, indent: Any, key: str, value: Any) -> None:
     assume(key not in data)
     text = json.dumps(data, indent=indent, ensure_ascii=False)
-    assert jsonc.read(text) == data
-    longer = jsonc.put(text, [key], value)
+    assert json_text.read(text) == data
+    longer = json_text.put(text, [key], value)
     assert list(json.loads(longer).items()) == [*data.items(), (key, value)]
-    assert jsonc.drop(longer, [key]) == text
-    inside = jsonc.put(longer, [key], {"deep": {}})
-    assert jsonc.read(jsonc.put(inside, [key, "deep", "er"], value))[key] == {"deep": {"er": value}}
+    assert json_text.drop(longer, [key]) == text
+    inside = json_text.put(longer, [key], {"deep": {}})
+    assert json_text.read(json_text.put(inside, [key, "deep", "er"], value))[key] == {"deep": {"er": value}}
 
 
 CONFIG = '''\

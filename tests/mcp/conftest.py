@@ -14,8 +14,8 @@ import pytest
 from mcp import Client
 from mcp_types import CallToolResult, TextContent
 
-from shortlist.mcp.agent_server import Door, make_server
-from shortlist.mcp.collection import Collection, Stored
+from shortlist.mcp.agent_server import AgentActions, make_server
+from shortlist.mcp.collection import Collection, StoredCorpora
 from shortlist.mcp.gateway.dispatch import Gateway
 
 UPSTREAM = Path(__file__).with_name("upstream.py")
@@ -134,7 +134,7 @@ def with_agent(gateway: Gateway, use: Callable[[Agent], Awaitable[T]], *corpora:
     """What comes of talking to us in this process."""
 
     async def main() -> T:
-        door = Door(Collection(gateway, Stored(corpora)), lambda: None)
+        door = AgentActions(Collection(gateway, StoredCorpora(corpora)), lambda: None)
         async with asyncio.timeout(2 * PATIENCE), Client(make_server(door)) as client:
             return await use(Agent(client))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import shortlist
-from shortlist.mcp.collection import Stored
+from shortlist.mcp.collection import StoredCorpora
 from shortlist.server.catalog_store import Served
 from shortlist.server.routes.corpora_routes import Shelf
 from shortlist.server.routes.mcp_routes import Shelved
@@ -27,8 +27,8 @@ def test_b1_agents_are_served_the_index_of_their_project_and_none_of_another(
         names.append(project_index())
     shortlist.ingest("a.txt", "documents")[0].close()
     one, two = names
-    assert Stored().names() == ["documents", two]
-    assert Stored([one]).names() == [one]
+    assert StoredCorpora().names() == ["documents", two]
+    assert StoredCorpora([one]).names() == [one]
     served = Served(Settings())
     assert Shelved(Shelf(served, None), all_stored=True).names() == ["catalog", "documents", two]
     served.close()

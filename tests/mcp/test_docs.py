@@ -16,9 +16,9 @@ import pytest
 from bench.context import _tokens, make_servers
 from shortlist.cli import run
 from shortlist.mcp import agent_server
+from shortlist.mcp.agent_server import DEFINITIONS
 from shortlist.mcp.gateway import dispatch, tool_checks, upstream
 from shortlist.mcp.gateway.gateway_config import Configuration
-from shortlist.mcp.tool_definitions import DEFINITIONS
 from shortlist.sources.mcp_servers import mcp_client as source
 from shortlist.sources.mcp_servers import mcp_transport
 from tests.mcp.conftest import WEATHER, Servers

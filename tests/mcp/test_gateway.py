@@ -17,8 +17,7 @@ from shortlist.mcp.gateway import dispatch as gateways
 from shortlist.mcp.gateway import gateway_config as configuration
 from shortlist.mcp.gateway import upstream
 from shortlist.mcp.gateway.gateway_config import Configuration
-from shortlist.mcp.gateway.tool_catalog import Tool
-from shortlist.mcp.gateway.tool_names import find_tool
+from shortlist.mcp.gateway.tool_catalog import Tool, find_tool
 from shortlist.sources.mcp_servers.mcp_trust import trust
 from tests.mcp.conftest import INVOICE, TEXT, WEATHER, Agent, Servers, tool, until, with_agent
 
@@ -117,14 +116,14 @@ def test_a_server_that_keeps_failing_is_tried_ever_later_and_then_only_when_it_i
     servers.write()
     gateway = servers.gateway()
     (one,) = gateway._upstreams.values()
-    tell = one._tell
+    tell = one._set_state
 
     async def noted(state: upstream.State) -> None:
         if state == "waiting":
             pauses.append(round(one._retry_at - asyncio.get_running_loop().time(), 2))
         await tell(state)
 
-    monkeypatch.setattr(one, "_tell", noted)
+    monkeypatch.setattr(one, "_set_state", noted)
 
     async def talk(agent: Agent) -> None:
         answer = await agent("discover", query="anything")

@@ -12,10 +12,9 @@ from mcp_types import Tool
 
 from shortlist.cli import run
 from shortlist.errors import SourceError
+from shortlist.mcp.agent_server import DEFINITIONS
 from shortlist.mcp.gateway.dispatch import Gateway
-from shortlist.mcp.gateway.gateway_config import Configuration
-from shortlist.mcp.gateway.permissions import Permissions
-from shortlist.mcp.tool_definitions import DEFINITIONS
+from shortlist.mcp.gateway.gateway_config import Configuration, Permissions
 from tests.mcp.conftest import Agent, Servers, tool, until, with_agent
 
 READ = {"annotations": {"readOnlyHint": True}}

@@ -25,7 +25,7 @@ from shortlist.server.application import create_app
 from shortlist.server.service_settings import load_settings
 from shortlist.sources.mcp_servers.mcp_trust import trust
 from tests.mcp.conftest import INVOICE, PATIENCE, WEATHER, Agent, Servers, Upstream, tool, until, with_agent
-from tests.mcp.test_door import ACTS, written
+from tests.mcp.test_agent_server import ACTS, written
 from tests.server.conftest import Service
 
 REQUEST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
@@ -139,7 +139,7 @@ def test_the_official_client_over_http_reaches_all_three(
 def test_a_server_of_the_official_sdk_over_http_is_an_upstream_like_any_other(servers: Servers, tmp_path: Path) -> None:
     offer = tmp_path / "offer.json"
     offer.write_text(json.dumps({"tools": [WEATHER]}))
-    program = Path(__file__).parents[2] / "sources" / "mcp_server.py"
+    program = Path(__file__).parents[1] / "sources" / "mcp_server.py"
     with subprocess.Popen(
         [sys.executable, str(program), str(offer), "http"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:

@@ -406,8 +406,8 @@ def test_variables_are_replaced(monkeypatch: pytest.MonkeyPatch, value: Any, exp
         ("text", "is no mapping"),
         ({}, "has neither a 'command' nor a 'url'"),
         ({"command": 5}, "has a 'command' that is no string"),
-        ({"command": "x", "args": "y"}, "has 'args' that are no list"),
-        ({"command": "x", "env": ["y"]}, "has 'env' that are no mapping"),
+        ({"command": "x", "args": "y"}, "has a 'args' that is no list"),
+        ({"command": "x", "env": ["y"]}, "has a 'env' that is no mapping"),
     ],
     ids=str,
 )

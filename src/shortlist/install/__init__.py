@@ -1,4 +1,4 @@
-"""How does an agent come to start `shortlist mcp`? By an entry in its own configuration; all else there stays."""
+"""The entry in an agent's configuration that starts `shortlist mcp`; everything else there stays as it is."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from shortlist.errors import InputError
-from shortlist.install.agent_config import NAME, Configuration, Data
+from shortlist.install.agent_config import NAME, Change, Configuration, Data
 from shortlist.install.agents import AGENTS, Agent, Places, Scope
-from shortlist.install.file_changes import Change
-from shortlist.install.relocated import Moves
+from shortlist.install.relocation import Relocation
 
-__all__ = ["AGENTS", "Moves", "Places", "Plan", "Scope", "agents_named", "installing", "uninstalling"]
+__all__ = ["AGENTS", "Places", "Plan", "Relocation", "Scope", "agents_named", "plan_install", "plan_uninstall"]
 
-# Agents hand few variables on to the servers that they start.
+# Agents pass few variables on to the servers that they start.
 FOLDERS = ("SHORTLIST_CONFIG_DIR", "SHORTLIST_DATA_DIR", "SHORTLIST_CACHE_DIR")
 
 
@@ -25,7 +24,7 @@ FOLDERS = ("SHORTLIST_CONFIG_DIR", "SHORTLIST_DATA_DIR", "SHORTLIST_CACHE_DIR")
 class Plan:
     """What is to be done for one agent: added, updated, removed, or nothing (unchanged, absent).
 
-    With the servers that are moved away from it or back, and those that are left to it, each with the reason.
+    With the servers that are moved away from it or back, and those that stay, each with the reason.
     """
 
     agent: Agent
@@ -52,44 +51,43 @@ def agents_named(names: Sequence[str], scope: Scope, places: Places) -> list[Age
     return list(found.values())
 
 
-def installing(
+def plan_install(
     agent: Agent,
     scope: Scope,
     places: Places,
     *,
     name: str = NAME,
     command: str | None = None,
-    moves: Moves | None = None,
+    relocation: Relocation | None = None,
 ) -> Plan:
-    """The entry added; one of ours that is there is brought up to date, and keeps what else stands in it. With `moves`
-    the agent's other servers come behind ours."""
+    """Add the entry, or update ours that is there. With a relocation, the agent's other servers move behind ours."""
     file = Configuration(agent.file(scope, places), agent.key, agent.form)
     entry = _entry(agent, scope, places, command)
-    action = "added"
-    if name in file.servers:
+    action = "unchanged" if name in file.servers else "added"
+    if action == "added":
+        file.put([name], entry)
+    else:
         file.check_ours(name)
-        action = "unchanged"
-        for keys, value in _differences(file.servers[name], entry):
+        for keys, value in list(_differences(file.servers[name], entry)):
             file.put([name, *keys], value)
             action = "updated"
-    else:
-        file.put([name], entry)
     moved, left = [], {}
-    for other, server in list(file.servers.items()) if moves else ():
-        if moves and not file.is_ours(other):
-            reason = moves.take(agent, file.path, other, server)
-            if reason:
-                left[other] = reason
-            else:
-                file.drop(other)
-                moved.append(other)
+    others = [other for other in file.servers if relocation and not file.is_ours(other)]
+    for other in others:
+        if relocation and (reason := relocation.take(agent, file.path, other, file.servers[other])):
+            left[other] = reason
+        else:
+            file.drop(other)
+            moved.append(other)
     if moved and action == "unchanged":
         action = "updated"
     return Plan(agent, scope, action, file.change(), moved, left)
 
 
-def uninstalling(agent: Agent, scope: Scope, places: Places, *, name: str = NAME, moves: Moves | None = None) -> Plan:
-    """The entry removed, and nothing else. With `moves`, servers that were moved come back to where they were."""
+def plan_uninstall(
+    agent: Agent, scope: Scope, places: Places, *, name: str = NAME, relocation: Relocation | None = None
+) -> Plan:
+    """Remove the entry, and nothing else. With a relocation, servers that were moved come back."""
     file = Configuration(agent.file(scope, places), agent.key, agent.form)
     action = "absent"
     if name in file.servers:
@@ -97,32 +95,39 @@ def uninstalling(agent: Agent, scope: Scope, places: Places, *, name: str = NAME
         file.drop(name)
         action = "removed"
     moved = []
-    for other, server in moves.give_back(file.path).items() if moves else ():
+    for other, server in relocation.give_back(file.path).items() if relocation else ():
         if other not in file.servers:
             file.put([other], server)
             moved.append(other)
     return Plan(agent, scope, action, file.change(), moved)
 
 
+def _differences(existing: Mapping[str, Any], entry: Mapping[str, Any]) -> Iterator[tuple[list[str], Any]]:
+    """The values to set, by their keys, so that an entry has all that another one has."""
+    for key, value in entry.items():
+        inner = existing.get(key)
+        if isinstance(value, Mapping) and isinstance(inner, Mapping):
+            yield from (([key, *keys], each) for keys, each in _differences(inner, value))
+        elif inner != value:
+            yield [key], value
+
+
 def _entry(agent: Agent, scope: Scope, places: Places, command: str | None) -> Data:
     """What starts us. Folders that variables name are passed on, but not in a file that others may share."""
-    first, *rest = own_command(places) if command is None else _words(command, places)
+    words = own_command(places)
+    if command is not None:
+        try:
+            words = shlex.split(command, posix=places.platform != "win32")
+        except ValueError:
+            words = []
+        if not words:
+            raise InputError(f"The command {command!r} cannot be read: write it as for a shell.")
     entry: Data = {"type": "stdio"} if agent.says_type else {}
-    entry |= {"command": first, "args": [*rest, "mcp"]}
+    entry |= {"command": words[0], "args": [*words[1:], "mcp"]}
     folders = {name: places.environment[name] for name in FOLDERS if places.environment.get(name)}
     if folders and scope == "user":
         entry["env"] = {name: str(Path(folder).expanduser().absolute()) for name, folder in folders.items()}
     return entry
-
-
-def _words(command: str, places: Places) -> list[str]:
-    try:
-        words = shlex.split(command, posix=places.platform != "win32")
-    except ValueError:
-        words = []
-    if not words:
-        raise InputError(f"The command {command!r} cannot be read: write it as for a shell.")
-    return words
 
 
 def own_command(places: Places, python: str = sys.executable) -> list[str]:
@@ -131,17 +136,3 @@ def own_command(places: Places, python: str = sys.executable) -> list[str]:
     folder = Path(python).parent  # not resolved: the Python of an environment may be a link out of it
     beside = [place for place in (folder / name, folder / "Scripts" / name) if place.is_file()]
     return [str(beside[0])] if beside else [python, "-m", "shortlist"]
-
-
-def _differences(existing: Mapping[str, Any], entry: Mapping[str, Any]) -> Iterator[tuple[list[str], Any]]:
-    """What has to be set in an entry so that it starts us as the other does."""
-    for key, value in entry.items():
-        if key != "env":
-            if existing.get(key) != value:
-                yield [key], value
-        elif not isinstance(existing.get("env"), Mapping):
-            yield ["env"], value
-        else:
-            yield from (
-                (["env", name], folder) for name, folder in value.items() if existing["env"].get(name) != folder
-            )

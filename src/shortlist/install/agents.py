@@ -1,4 +1,4 @@
-"""Which agents are there, and where does each keep the servers that it starts?"""
+"""The known agents, and where each stores the servers that it starts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Literal
 
 from shortlist.errors import InputError
-from shortlist.install import jsonc, toml_text
+from shortlist.install import json_text, toml_text
 from shortlist.sources.projects import project_folders
 
 Scope = Literal["user", "project"]
@@ -35,7 +35,7 @@ class Places:
 
     @property
     def applications(self) -> Path:
-        """Where programs keep their settings."""
+        """Where programs store their settings."""
         if self.platform == "darwin":
             return self.home / "Library" / "Application Support"
         if self.platform == "win32":
@@ -45,15 +45,15 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent: its files, the key under which servers stand in them, and what shows that it is here."""
+    """An agent: its files, the key of the servers in them, and what shows that it is installed."""
 
     name: str
     title: str
     user: Callable[[Places], Path]
     project: str | None = None  # below the folder of the project
     key: str = "mcpServers"
-    form: ModuleType = jsonc
-    says_type: bool = False  # whether an entry says how the server is talked to
+    form: ModuleType = json_text
+    says_type: bool = False  # whether an entry has a "type"
     command: str | None = None
 
     def file(self, scope: Scope, places: Places) -> Path:
@@ -66,10 +66,8 @@ class Agent:
     def is_here(self, places: Places) -> bool:
         file = self.user(places)
         # the home is always there, and says nothing
-        return file.exists() or (file.parent != places.home and file.parent.is_dir()) or self._can_be_run(places)
-
-    def _can_be_run(self, places: Places) -> bool:
-        return self.command is not None and places.which(self.command) is not None
+        is_configured = file.exists() or (file.parent != places.home and file.parent.is_dir())
+        return is_configured or (self.command is not None and places.which(self.command) is not None)
 
 
 def _claude_code(places: Places) -> Path:
@@ -96,8 +94,7 @@ def _cursor(places: Places) -> Path:
 
 
 def _vscode(places: Places) -> Path:
-    portable = places.environment.get("VSCODE_PORTABLE")
-    if portable:
+    if portable := places.environment.get("VSCODE_PORTABLE"):
         return Path(portable) / "user-data" / "User" / "mcp.json"
     return places.of("VSCODE_APPDATA", places.applications) / "Code" / "User" / "mcp.json"
 

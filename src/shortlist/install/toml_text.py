@@ -40,21 +40,17 @@ def drop(text: str, path: Sequence[str]) -> str:
     inside: Any = document
     for key in path[:-1]:
         inside = inside[key]
-    removed = inside[path[-1]]
-    del inside[path[-1]]
+    removed = inside.pop(path[-1])
     after = tomlkit.dumps(document)
     same = next((at for at, (old, new) in enumerate(zip(before, after)) if old != new), len(after))  # noqa: B905
     at = before.rfind("\n", 0, same) + 1
     if not after[at:].strip() and after.endswith("\n\n"):
         after = after[:-1]
-    comments = "" if isinstance(removed, InlineTable) else _trailing_comments(removed)
+    comments = ""  # after the last value of the table: they speak of what follows
+    if hasattr(removed, "as_string") and not isinstance(removed, InlineTable):
+        _, gap, last = removed.as_string().rpartition("\n\n")
+        comments = last if gap and last.lstrip().startswith("#") else ""
     return (after[:at] + comments + after[at:]).replace("\n", newline)
-
-
-def _trailing_comments(table: Any) -> str:
-    """The comments after the last value of a table, which speak of what follows."""
-    _, gap, last = table.as_string().rpartition("\n\n") if hasattr(table, "as_string") else ("", "", "")
-    return last if gap and last.lstrip().startswith("#") else ""
 
 
 def _item(value: Any) -> Any:

@@ -13,8 +13,8 @@ import click
 from shortlist._paths import config_dir
 from shortlist.cli import options
 from shortlist.cli.output import Output, command, write
-from shortlist.install import AGENTS, Moves, Places, Plan, Scope, agents_named, installing, uninstalling
-from shortlist.install.file_changes import Change
+from shortlist.install import AGENTS, Places, Plan, Relocation, Scope, agents_named, plan_install, plan_uninstall
+from shortlist.install.agent_config import Change
 from shortlist.sources.mcp_servers.mcp_trust import is_trusted, trust
 
 DONE = {
@@ -58,8 +58,8 @@ def install(
     if only and project:
         raise click.UsageError("--only moves the servers of the user; those of a project are shared with others.")
     agents = agents_named(_name_agents(agent), scope, places)
-    moves = Moves(config_dir(), places.home) if only else None
-    plans = [installing(one, scope, places, name=name, command=command, moves=moves) for one in agents]
+    moves = Relocation(config_dir(), places.home) if only else None
+    plans = [plan_install(one, scope, places, name=name, command=command, relocation=moves) for one in agents]
     _carry_out(out, [*(moves.changes() if moves else ()), *plans], name, dry_run)
     if command is None and util.find_spec("mcp") is None:
         out.warn('shortlist mcp needs the package mcp: pip install "shortlist[mcp]"')
@@ -70,8 +70,8 @@ def install(
 def uninstall(out: Output, agent: Sequence[str], project: bool, user: bool, name: str, dry_run: bool) -> None:
     places, scope = Places(), _choose_scope(project, user)
     agents = agents_named(_name_agents(agent), scope, places)
-    moves = Moves(config_dir(), places.home)
-    plans = [uninstalling(one, scope, places, name=name, moves=moves) for one in agents]
+    moves = Relocation(config_dir(), places.home)
+    plans = [plan_uninstall(one, scope, places, name=name, relocation=moves) for one in agents]
     _carry_out(out, [*plans, *moves.changes()], name, dry_run)
 
 

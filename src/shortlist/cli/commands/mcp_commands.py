@@ -18,7 +18,7 @@ from shortlist.cli import options
 from shortlist.cli.output import ERROR, OK, Output, command
 from shortlist.errors import InputError, MissingExtra
 from shortlist.install.agent_config import Configuration
-from shortlist.mcp.collection import Collection, Stored
+from shortlist.mcp.collection import Collection, StoredCorpora
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.tool_catalog import Tool
 from shortlist.server.llm_settings import connect, llm_settings
@@ -40,13 +40,13 @@ yes_option = options.flag("--yes", help="Do not ask for confirmation.")
 @options.repeatable("--corpus", "-c", metavar="NAME", help="Serve only this corpus beside tools and skills.")
 def run(out: Output, config: Sequence[str], corpus: Sequence[str]) -> None:
     try:
-        from shortlist.mcp.agent_server import Door, over_stdio  # noqa: PLC0415  # needs an extra
+        from shortlist.mcp.agent_server import AgentActions, serve_stdio  # noqa: PLC0415  # needs an extra
     except ImportError as error:
         raise MissingExtra("mcp", "mcp", "The MCP server") from error
-    collection = Collection(Gateway.of(config), Stored(options.split_names(corpus)))
+    collection = Collection(Gateway.of(config), StoredCorpora(options.split_names(corpus)))
     # The files of the current folder may come with a repository, so they do not choose the model.
     model = functools.cache(lambda: connect(llm_settings(files=False)))
-    asyncio.run(over_stdio(Door(collection, model)))
+    asyncio.run(serve_stdio(AgentActions(collection, model)))
 
 
 @command

@@ -58,8 +58,6 @@ class Change:
 
 def changes_between(approved: Entry, now: Entry) -> list[Change]:
     """What changed in a tool since it was approved."""
-    if approved == now:
-        return []
     found: list[Change] = []
     for key in sorted(approved.keys() | now.keys()):
         before, after = approved.get(key), now.get(key)
@@ -103,8 +101,7 @@ def _schema_changes(before: Any, after: Any, where: str) -> Iterator[Change]:
             yield from _list_changes(old or [], new or [], where)
         elif key == "required":
             added = set(_names(new)) - set(_names(old))
-            waits = bool(added) and where.startswith("input")
-            yield Change(f"{where}.required", old, new, waits)
+            yield Change(f"{where}.required", old, new, waits=bool(added) and where.startswith("input"))
         elif key == "type":
             is_narrower = old is None or (new is not None and _types(new) <= _types(old))
             yield Change(f"{where}.type", old, new, waits=not is_narrower)
@@ -132,9 +129,8 @@ def _list_changes(before: Any, after: Any, where: str) -> Iterator[Change]:
         for number, (old, new) in enumerate(zip(before, after, strict=True)):
             yield from _schema_changes(old, new, f"{where}[{number}]")
     else:
-        is_wider = all(one in after for one in before)
-        is_narrower = all(one in before for one in after)
-        yield Change(where, before, after, waits=not is_wider and not is_narrower)
+        is_wider_or_narrower = all(one in after for one in before) or all(one in before for one in after)
+        yield Change(where, before, after, waits=not is_wider_or_narrower)
 
 
 def _types(value: Any) -> set[str]:

@@ -1,37 +1,38 @@
-"""What speaks against a tool, before anybody has looked at it? Size, a name that deceives, words to the model."""
+"""Checks of a tool that the user has not reviewed: its size, a deceptive name, instructions to the model."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from shortlist.sources.tools.prompt_injection import instructions, invisible, mixed_scripts, visible
 
 LONGEST_NAME = 128
-LARGEST = 100_000  # characters of all that is said of one tool
+LARGEST = 100_000  # characters of a definition
 DEEPEST = 50  # levels of its schema
 
 
 def refusal(entry: Mapping[str, Any]) -> str:
-    """Why a tool cannot be taken at all, whoever wants it; nothing if it can."""
+    """Why a tool cannot be taken at all; empty if it can."""
     name = entry.get("name")
     if not isinstance(name, str) or not name.strip():
         return "It has no name."
     if len(name) > LONGEST_NAME:
         return f"Its name has {len(name):,} characters."
-    try:
-        if _depth(entry) > DEEPEST:
-            return f"Its schema has more than {DEEPEST} levels."
-        size = len(json.dumps(entry, ensure_ascii=False))
-    except RecursionError:
+    depth, level = 0, [entry]
+    while level and depth <= DEEPEST:
+        depth += 1
+        level = [inner for outer in level for inner in _parts(outer)]
+    if depth > DEEPEST:
         return f"Its schema has more than {DEEPEST} levels."
+    size = len(json.dumps(entry, ensure_ascii=False))
     return f"Its description has {size:,} characters, more than {LARGEST:,}." if size > LARGEST else ""
 
 
 def doubt(entry: Mapping[str, Any], first: str) -> str:
-    """Why a tool should not be trusted at first sight; nothing if it may. `first` is the tool of its server that was
-    the first to look like this one: the tool itself, or another."""
+    """Why a tool should not be trusted at first sight; empty if it may. `first` is the first tool of its server whose
+    name looks like this one: the tool itself, or another."""
     name = entry["name"]
     if hidden := invisible(name):
         return f"Its name holds what cannot be seen: {', '.join(hidden)}."
@@ -47,32 +48,23 @@ def doubt(entry: Mapping[str, Any], first: str) -> str:
     return ""
 
 
-def looks(name: str) -> str:
-    """What a name looks like to somebody in a hurry."""
+def visual_key(name: str) -> str:
+    """A key that is the same for names that look alike at a glance."""
     return visible(name).casefold().strip().replace("-", "_")
 
 
+def _parts(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+
+
 def _texts(value: Any) -> Iterator[str]:
-    """All that is written in a value, keys included."""
+    """All strings in a value, keys included."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
         for key, inner in value.items():
             yield str(key)
             yield from _texts(inner)
-    elif isinstance(value, list):
-        for inner in value:
+    else:
+        for inner in _parts(value):
             yield from _texts(inner)
-
-
-def _depth(value: Any) -> int:
-    """How deep a value is nested, as far as that matters."""
-    depth, level = 0, [value]
-    while level and depth <= DEEPEST:
-        depth += 1
-        level = [
-            inner
-            for outer in level
-            for inner in (outer.values() if isinstance(outer, Mapping) else outer if isinstance(outer, list) else ())
-        ]
-    return depth

@@ -1,7 +1,7 @@
-"""Which of the tools upstream fits? An ordinary corpus of those that are offered, in step with the catalog.
+"""The search over the tools that are offered: a corpus in sync with the catalog.
 
-There may be two. The first is there at once. The second finds better, by our own model, and is made in the background
-if it takes more than a moment; until it is in step, the first one is searched.
+There may be two corpora. The first is ready at once. The second has our trained model, which finds better; if it takes
+more than a moment to sync, that happens in the background, and until then the first one is searched.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import shortlist
 from shortlist._files import replace_text
 from shortlist.documents import Document, Problem
 from shortlist.errors import CorpusMismatch, ShortlistError
@@ -27,8 +28,8 @@ log = logging.getLogger("shortlist")
 
 NAME = "mcp"
 DIGEST = "catalog.digest"
-AT_ONCE = 64  # new tools that our model reads while somebody waits
-LATER = 1.0  # seconds after which it reads more of them: whoever asked first is answered first
+AT_ONCE = 64  # new tools that our model encodes while the agent waits
+LATER = 1.0  # seconds before it encodes more of them, so that the first search is answered first
 
 
 class Index:
@@ -38,56 +39,55 @@ class Index:
         self._folder = folder
         self._catalog = catalog
         self._lock = threading.Lock()
-        self._first = _Kept(folder, "default")
+        self._first = _CatalogCorpus(folder, "default")
         self._work: threading.Thread | None = None
         self._closed = threading.Event()
 
     @cached_property
-    def _better(self) -> _Kept | None:
-        from shortlist.index.embedders import tools_model  # noqa: PLC0415  # brings numpy
+    def _better(self) -> _CatalogCorpus | None:
+        from shortlist.index.embedders import tools_model  # noqa: PLC0415  # loads numpy
 
-        embedder = tools_model.default_for_tools()
-        return _Kept(self._folder.with_name(f"{self._folder.name}-trained"), embedder) if embedder == "tools" else None
+        folder = self._folder.with_name(f"{self._folder.name}-trained")
+        return _CatalogCorpus(folder, "tools") if tools_model.default_for_tools() == "tools" else None
 
     def corpus(self) -> Corpus:
-        """The best corpus that is as the catalog is now."""
+        """The best corpus that is in sync with the catalog."""
         with self._lock:
-            digest = self._catalog.digest
-            better = self._better
-            if better is not None and self._improved(better, digest):
+            digest, better = self._catalog.digest, self._better
+            if better is not None and self._improve(better, digest):
                 return better.corpus()
-            if not self._first.holds(digest):
+            if self._first.digest() != digest:
                 self._first.sync(self._documents(), digest)
             return self._first.corpus()
 
-    def _improved(self, better: _Kept, digest: str) -> bool:
-        """Whether the better one is in step; if not, it soon will be."""
+    def _improve(self, better: _CatalogCorpus, digest: str) -> bool:
+        """Sync the better corpus, or begin to in the background; whether it is in sync."""
         if self._work is not None and self._work.is_alive():
             return False
         try:
-            if better.exists():
-                better.fit()
-                if better.holds(digest):
-                    return True
-            lacking = better.lacks(self._documents()) if better.exists() else len(self._catalog.offered())
-            if lacking <= AT_ONCE:
+            better.fit()
+            if better.digest() == digest:
+                return True
+            is_new = better.digest() is None
+            missing = len(self._catalog.offered()) if is_new else better.count_missing(self._documents())
+            if missing <= AT_ONCE:
                 better.sync(self._documents(), digest)
                 return True
         except ShortlistError as error:
             self._give_up(error)
             return False
-        self._work = threading.Thread(target=self._improve, args=(better, digest), daemon=True)
+        self._work = threading.Thread(target=self._sync_later, args=(better, digest), daemon=True)
         self._work.start()
         return False
 
-    def _improve(self, better: _Kept, digest: str) -> None:
+    def _sync_later(self, better: _CatalogCorpus, digest: str) -> None:
         if self._closed.wait(LATER):
             return
         try:
             better.sync(self._documents(), digest)
         except _Closed:
             pass
-        except Exception as error:  # nobody waits for it, so nobody else could tell
+        except Exception as error:  # no one waits for this thread
             self._give_up(error)
 
     def _give_up(self, error: Exception) -> None:
@@ -111,52 +111,45 @@ class Index:
 
 
 class _Closed(Exception):
-    """The index was closed while something was still being made."""
+    """The index was closed during a sync."""
 
 
-class _Kept:
-    """One corpus in its folder, and of which catalog it is."""
+class _CatalogCorpus:
+    """A corpus in its folder, and the digest of the catalog that it was last synced with."""
 
     def __init__(self, folder: Path, embedder: str) -> None:
-        self._folder = folder
-        self._embedder = embedder
+        self._folder, self._embedder, self._digest = folder, embedder, folder / DIGEST
         self._corpus: Corpus | None = None
 
     def corpus(self) -> Corpus:
-        from shortlist.index.corpus import create_corpus  # noqa: PLC0415  # brings numpy
-
         if self._corpus is None:
-            self._corpus = create_corpus(NAME, path=self._folder, default_embedder=self._embedder)
+            self._corpus = shortlist.create_corpus(NAME, path=self._folder, default_embedder=self._embedder)
         return self._corpus
 
     def fit(self) -> None:
-        """Begin anew if it was made with an older model; raise what would keep it from being searched."""
+        """Start over if it was made with an older model; raise what would keep it from being searched."""
+        if self.digest() is None:
+            return
         try:
             _ = self.corpus().embedder
         except CorpusMismatch:
-            from shortlist.index.location import delete_corpus  # noqa: PLC0415
-
             self.close()
-            (self._folder / DIGEST).unlink(missing_ok=True)
-            delete_corpus(self._folder)
+            self._digest.unlink(missing_ok=True)
+            shortlist.delete_corpus(self._folder)
 
-    def lacks(self, documents: Iterator[Document | Problem]) -> int:
+    def count_missing(self, documents: Iterator[Document | Problem]) -> int:
         found = self.corpus().compare(documents)
         return found.added + found.changed
 
-    def exists(self) -> bool:
-        """Whether it was ever of a whole catalog."""
-        return (self._folder / DIGEST).exists()
-
-    def holds(self, digest: str) -> bool:
-        """Whether it is of that catalog, whichever process made it so."""
+    def digest(self) -> str | None:
+        """The digest of the catalog that it was last synced with, by any process; None if it never was."""
         with contextlib.suppress(OSError, ValueError):
-            return (self._folder / DIGEST).read_text("utf-8") == digest
-        return False
+            return self._digest.read_text("utf-8")
+        return None
 
     def sync(self, documents: Iterator[Document | Problem], digest: str) -> None:
         self.corpus().sync(documents)
-        replace_text(self._folder / DIGEST, digest)
+        replace_text(self._digest, digest)
 
     def close(self) -> None:
         if self._corpus is not None:

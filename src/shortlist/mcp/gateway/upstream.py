@@ -1,53 +1,90 @@
-"""How is one server reached? Started when it is first needed, kept warm, and started again when it dies, ever later."""
+"""One server behind the gateway: started when it is first needed, kept running, and restarted with growing pauses."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from shortlist.errors import SourceError
-from shortlist.mcp.gateway.roots import Roots
-from shortlist.sources.mcp_servers.mcp_client import Complaints, connected, entries, read_quietly, what_happened
+from shortlist.sources.mcp_servers import mcp_client
 from shortlist.sources.mcp_servers.mcp_config import Server
 
 if TYPE_CHECKING:
     from mcp import Client, MCPError
+    from mcp.server.session import ServerSession
+    from mcp_types import ListRootsResult, Root
 
-OURSELVES = "shortlist"  # the name that our own server gives
+OURSELVES = "shortlist"  # the name of our own server
 
-START_SECONDS = 30.0  # to be started, and to say what it offers
+START_SECONDS = 30.0  # to start, and to list its tools
 CALL_SECONDS = 60.0
 PATIENCE = 10.0  # for the next attempt to start it
-LIST_AGAIN = 60.0  # seconds after which a server is asked again what it offers, before it is called
+ROOTS_SECONDS = 5.0  # for the client to list its roots
+LIST_AGAIN = 60.0  # seconds after which a server lists its tools again before it is called
 BETWEEN_LISTS = 1.0  # at least, however often it says that they have changed
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 MOST_FAILURES = 6  # in a row, after which it is started only when it is called
-STEADY = 60.0  # seconds of life that make earlier failures forgotten
+STEADY = 60.0  # seconds of running after which earlier failures no longer count
 
 State = Literal["idle", "starting", "ready", "waiting", "failed"]
 Take = Callable[[Server, list[dict[str, Any]]], Awaitable[None]]
 
 
+class Roots:
+    """The folders that servers may work in: the roots of the client or, if it has none, the working directory."""
+
+    def __init__(self, on_change: Callable[[], Awaitable[None]]) -> None:
+        self._on_change = on_change
+        self._asking: asyncio.Task[None] | None = None
+        self._known: list[Root] | None = None
+
+    def ask(self, session: ServerSession) -> None:
+        """Ask the client, if it has roots and can be asked."""
+        capabilities = session.client_capabilities
+        if capabilities and capabilities.roots and session.can_send_request:
+            self._asking = asyncio.create_task(self._ask(session))
+
+    async def list_for(self, folder: Path | None) -> ListRootsResult:
+        """The roots for a server that runs in a folder; None means ours."""
+        from mcp_types import ListRootsResult, Root  # noqa: PLC0415  # slow to load
+
+        if self._asking:
+            await asyncio.wait([self._asking])
+        folder = folder or Path.cwd()
+        ours = Root.model_validate({"uri": folder.as_uri(), "name": folder.name or None})
+        return ListRootsResult(roots=self._known or [ours])
+
+    async def _ask(self, session: ServerSession) -> None:
+        import mcp_types as types  # noqa: PLC0415
+
+        try:
+            async with asyncio.timeout(ROOTS_SECONDS):
+                known = (await session.send_request(types.ListRootsRequest(), types.ListRootsResult)).roots
+        except Exception:  # whatever a client does, there is the working directory
+            return
+        if known != self._known:
+            self._known = known
+            await self._on_change()
+
+
 class Upstream:
-    """A server, and the task that keeps it. Everything here happens in one event loop."""
+    """A server, and the task that runs it. Everything here happens in one event loop."""
 
     def __init__(self, server: Server, take: Take, roots: Roots) -> None:
-        self.server = server
+        self.server, self._take, self._roots = server, take, roots
         self.state: State = "idle"
         self.problem = ""
-        self._take = take
-        self._roots = roots
         self._client: Client | None = None
-        self._failures = 0
+        self._failures = 0  # in a row
         self._attempts = 0  # to start it that have failed
-        self._retry_at = 0.0
-        self._listed_at = 0.0
+        self._retry_at = self._listed_at = 0.0
         self._listing = asyncio.Lock()
         self._is_wanted = asyncio.Event()
-        self._news = asyncio.Event()  # for the task: the server is lost, lists something else, or nobody needs it
+        self._news = asyncio.Event()  # for the task: the server is lost, has other tools, or is no longer needed
         self._is_lost = self._is_outdated = self._is_over = False
         self._changed = asyncio.Condition()
         self._task: asyncio.Task[None] | None = None
@@ -74,7 +111,7 @@ class Upstream:
                 f"{self.server.name} did not answer within {seconds:g} seconds, and no longer needs to. What was asked "
                 f"may have been done all the same. 'timeout_seconds' in its configuration allows more."
             ) from None
-        except Exception as error:  # whatever a server may do, the agent is told
+        except Exception as error:  # whatever a server does, the agent gets an answer
             if isinstance(error, MCPError) and not self._is_broken(client, error):
                 raise SourceError(self.server.without_secrets(f"{self.server.name} refuses: {error}")) from None
             if isinstance(error, ValueError):
@@ -87,7 +124,7 @@ class Upstream:
             ) from None
 
     async def refresh(self) -> None:
-        """Ask it again what it offers, if that was long ago."""
+        """List its tools again, if that was long ago."""
         client = await self._ready()
         if asyncio.get_running_loop().time() - self._listed_at > LIST_AGAIN:
             try:
@@ -98,12 +135,12 @@ class Upstream:
                 reason = self.server.without_secrets(str(error) or type(error).__name__)
                 raise SourceError(f"{self.server.name} does not say what it offers: {reason}") from None
 
-    async def settled(self) -> None:
+    async def settle(self) -> None:
         """Wait until it is ready or has failed."""
         async with self._changed:
             await self._changed.wait_for(lambda: self.state in ("ready", "waiting", "failed") or self._is_over)
 
-    async def tell_roots_changed(self) -> None:
+    async def send_roots_changed(self) -> None:
         """Let a running server ask again for the roots; later versions of the protocol ask anyway."""
         import mcp_types  # noqa: PLC0415
         from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS  # noqa: PLC0415
@@ -147,14 +184,14 @@ class Upstream:
         self._is_lost = True
         self._news.set()
 
-    async def _tell(self, state: State) -> None:
+    async def _set_state(self, state: State) -> None:
         async with self._changed:
             self.state = state
             self._changed.notify_all()
 
     async def _keep(self) -> None:
-        """Be there whenever the server is wanted."""
-        read_quietly()
+        """Run the server whenever it is wanted."""
+        mcp_client.silence_logs()
         time = asyncio.get_running_loop().time
         while True:
             await self._is_wanted.wait()
@@ -162,20 +199,20 @@ class Upstream:
             if self._is_over:
                 return
             began = time()
-            await self._tell("starting")
+            await self._set_state("starting")
             self.problem = await self._live()
             if self._is_over:
                 self.problem = ""
-                await self._tell("idle")
+                await self._set_state("idle")
                 return
             self._failures = 1 if time() - began > STEADY else self._failures + 1
             if self._failures >= MOST_FAILURES:
                 self._failures = 0
-                await self._tell("failed")
+                await self._set_state("failed")
                 continue
             pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (self._failures - 1))
             self._retry_at = time() + pause
-            await self._tell("waiting")
+            await self._set_state("waiting")
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     while not self._is_over:
@@ -184,64 +221,61 @@ class Upstream:
             self._is_wanted.set()
 
     async def _live(self) -> str:
-        """Start it, and keep it until it is lost or no longer needed; why it ended."""
-        complaints = Complaints()
+        """Start it, and keep it until it is lost or no longer needed; the reason why it ended."""
+        complaints = mcp_client.Complaints()
         self._is_lost = False
         error: Exception = SourceError("ended by itself")
+        options = {
+            "message_handler": self._hear,
+            "list_roots_callback": lambda _: self._roots.list_for(self.server.cwd),
+        }
         try:
             async with contextlib.AsyncExitStack() as stack:
                 async with asyncio.timeout(START_SECONDS):
-                    client = await stack.enter_async_context(
-                        connected(
-                            self.server,
-                            complaints,
-                            lambda _: self._lose(),
-                            message_handler=self._hear,
-                            list_roots_callback=lambda _: self._roots.listed(self.server.cwd),
-                        )
-                    )
+                    connecting = mcp_client.connect(self.server, complaints, lambda _: self._lose(), **options)
+                    client = await stack.enter_async_context(connecting)
                     if client.server_info and client.server_info.name == OURSELVES:
                         raise SourceError("it is shortlist itself, which would ask itself without end")
                     await self._list(client)
                 self._client = client
-                await self._tell("ready")
-                await self._wait(client)
-        except Exception as failure:  # whatever a server may do, the others live on
+                await self._set_state("ready")
+                while not self._is_lost and not self._is_over:
+                    self._news.clear()
+                    if self._is_outdated:
+                        self._is_outdated = False
+                        await asyncio.sleep(BETWEEN_LISTS)
+                        async with asyncio.timeout(START_SECONDS):
+                            await self._list(client)
+                    else:
+                        await self._news.wait()
+        except Exception as failure:  # whatever a server does, the others go on
             error = failure
         if self.state == "starting":
             self._attempts += 1
         self._client = None
         await asyncio.to_thread(complaints.close)
-        return what_happened(self.server, complaints, error, START_SECONDS)
-
-    async def _wait(self, client: Client) -> None:
-        """Until it is lost or no longer needed; what it says to have changed is read again."""
-        while not self._is_lost and not self._is_over:
-            self._news.clear()
-            if self._is_outdated:
-                self._is_outdated = False
-                await asyncio.sleep(BETWEEN_LISTS)
-                async with asyncio.timeout(START_SECONDS):
-                    await self._list(client)
-            else:
-                await self._news.wait()
+        return mcp_client.describe_failure(self.server, complaints, error, START_SECONDS)
 
     async def _list(self, client: Client) -> None:
         async with self._listing:
             has_tools = client.server_capabilities.tools is not None
-            tools = [entry async for entry in entries(client, "ListToolsRequest", "tools")] if has_tools else []
+            tools = (
+                [entry async for entry in mcp_client.list_entries(client, "ListToolsRequest", "tools")]
+                if has_tools
+                else []
+            )
             self._listed_at = asyncio.get_running_loop().time()
             await self._take(self.server, tools)
 
     async def _hear(self, message: Any) -> None:
-        """What a server says of its own accord: only that its tools have changed is heeded."""
+        """Of the messages that a server sends unasked, only that its tools have changed matters."""
         if getattr(message, "method", "") == "notifications/tools/list_changed":
             self._is_outdated = True
             self._news.set()
 
 
 async def _call(client: Client, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Ask without the SDK's look at the answer, which would lose one that is not as the tool promised."""
+    """Call without the SDK's validation of the answer, which would lose one that is not as the tool promised."""
     import mcp_types  # noqa: PLC0415
     from mcp import MCPError  # noqa: PLC0415
     from pydantic import TypeAdapter  # noqa: PLC0415

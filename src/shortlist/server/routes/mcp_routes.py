@@ -157,14 +157,14 @@ def add_mcp(app: FastAPI, shelf: Shelf, workers: Workers, llm: LLM | None, setti
             from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415  # heavy
             from mcp.server.transport_security import TransportSecuritySettings  # noqa: PLC0415
 
-            from shortlist.mcp.agent_server import Door, make_server  # noqa: PLC0415
+            from shortlist.mcp.agent_server import AgentActions, make_server  # noqa: PLC0415
         except ImportError as error:
             raise MissingExtra("mcp", "mcp", "What agents ask") from error
         gateway = Gateway(configuration) if is_gateway else Gateway(home=configuration.home)
         shelved = Shelved(shelf, all_stored=only is None)
         collection = Collection(gateway, shelved, with_skills=only is None or SKILLS in only)
         return StreamableHTTPSessionManager(
-            make_server(Door(collection, lambda: llm, k=answers.top_k, threshold=answers.threshold)),
+            make_server(AgentActions(collection, lambda: llm, k=answers.top_k, threshold=answers.threshold)),
             json_response=True,
             stateless=True,
             security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the guard's work

@@ -1,8 +1,7 @@
-"""What do live MCP servers offer? Their tools, prompts and resources, read over stdio or HTTP and then let go.
+"""The tools, prompts and resources of live MCP servers, read over stdio or HTTP.
 
-What a server says of its tools is untrusted text. The fingerprint in a document's metadata covers name, description
-and schema, so that a tool that has become another one can be told from the one that was approved. How much a server can
-say is limited: so long a line, so many, so large an answer, so many entries.
+What a server says is untrusted text. The fingerprint in a document's metadata covers name, description and schema, so
+that a changed tool can be told from the approved one. Lines, answers and lists of a server are limited in size.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import shlex
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from contextvars import ContextVar
 from dataclasses import replace
 from hashlib import blake2b
@@ -24,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from shortlist.documents import Document, Problem
 from shortlist.errors import InputError, MissingExtra, SourceError
-from shortlist.sources.mcp_servers.mcp_config import Server, servers_in_files, servers_of, usual_files
+from shortlist.sources.mcp_servers.mcp_config import Server, possible_files, servers_in_files, servers_of
 from shortlist.sources.mcp_servers.mcp_transport import LONGEST_LINE, OnEnd, run_server
 from shortlist.sources.structured import to_json
 from shortlist.sources.tools.tool_catalogs import tool_of
@@ -38,50 +37,47 @@ LAST_WORDS = 300  # characters of a failed server's own complaint that are shown
 MOST_ENTRIES = 10_000  # of a list
 MEMORY = 4096  # bytes of it that are remembered: more than are shown, so that no secret is cut and then not known again
 
-# The kind of document, what the server must be able to do, what it is asked, and where the answer lies.
+# The kind of document, the capability of the server, the request, and the key of the answer.
 LISTS = (
     ("tool", "tools", "ListToolsRequest", "tools"),
     ("prompt", "prompts", "ListPromptsRequest", "prompts"),
     ("resource", "resources", "ListResourcesRequest", "resources"),
     ("resource", "resources", "ListResourceTemplatesRequest", "resourceTemplates"),
 )
-
 SHOWN = ("name", "title", "description", "inputSchema", "annotations")
-
-# They write down addresses and whatever a server prints, in which there may be secrets.
-LOGGERS = ("client", "httpcore2", "httpx2", "mcp")
+LOGGERS = ("client", "httpcore2", "httpx2", "mcp")  # they log URLs and whatever a server prints, secrets included
 
 _ADDRESS = re.compile(r"https?://(?:[^/@]*@)?(?P<host>[^/:?#]+)")
 _reading = ContextVar("_reading", default=False)
 
 
 def servers_at(*place: Any, name: str | None = None) -> tuple[str, Callable[[], Iterator[Server | Problem]]]:
-    """A name for, and a reader of, the servers that are meant: those of a configuration (a file, a mapping or, without
-    an argument, the usual files of project and user), the one at an address, or the one that a command runs."""
+    """A name for, and a reader of, the servers of a configuration (a file, a mapping or, without an argument, the usual
+    files of project and user), the one at a URL, or the one that a command runs."""
     if not place:
-        return name or "mcp", lambda: servers_in_files(usual_files(), settings_too=True)
+        return name or "mcp", lambda: servers_in_files(filter(Path.is_file, possible_files()), settings_too=True)
     first = place[0]
     if len(place) == 1 and isinstance(first, Mapping):
         return name or "mcp", lambda: servers_of(first, Path.cwd(), "The configuration")
     if not all(isinstance(part, str | Path) and str(part).strip() for part in place):
         raise InputError(f"from_mcp takes a configuration, an address or a command, not {place!r}.")
     words = [str(part) for part in place]
-    address = _ADDRESS.match(words[0]) if len(words) == 1 else None
-    if address:
-        name = name or address["host"]
-        return name, lambda: iter([Server(name, url=words[0])])
-    file = Path(first).expanduser()
-    if len(words) == 1 and (isinstance(first, Path) or file.is_file() or file.suffix == ".json"):
-        return name or "mcp", lambda: servers_in_files([file])
-    command, *args = words if len(words) > 1 else shlex.split(words[0])
-    name = name or Path(command).stem
-    return name, lambda: iter([Server(name, command, tuple(args))])
+    if len(words) == 1:
+        if address := _ADDRESS.match(words[0]):
+            server = Server(name or address["host"], url=words[0])
+            return server.name, lambda: iter([server])
+        file = Path(first).expanduser()
+        if isinstance(first, Path) or file.is_file() or file.suffix == ".json":
+            return name or "mcp", lambda: servers_in_files([file])
+        words = shlex.split(words[0])
+    server = Server(name or Path(words[0]).stem, words[0], tuple(words[1:]))
+    return server.name, lambda: iter([server])
 
 
 def read_servers(servers: Iterator[Server | Problem], timeout: float = TIMEOUT) -> Iterator[Document | Problem]:
     """What the servers offer, all asked at once. One that fails is a Problem whose source is its name, so that a corpus
-    keeps what it knows of it."""
-    import asyncio  # noqa: PLC0415  # like all that is asynchronous, only where servers are read
+    keeps what it has of it."""
+    import asyncio  # noqa: PLC0415  # slow to load, and only servers need it
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
 
     found = list(servers)
@@ -103,8 +99,8 @@ def read_servers(servers: Iterator[Server | Problem], timeout: float = TIMEOUT) 
             yield from pool.submit(anyio.run, _read_all, reachable, timeout).result()
 
 
-def read_quietly() -> None:
-    """Let what is logged while servers are read in this context go nowhere."""
+def silence_logs() -> None:
+    """Drop what the SDK logs in this context."""
     _reading.set(True)
     for name in list(logging.root.manager.loggerDict):
         if name.partition(".")[0] in LOGGERS:
@@ -118,35 +114,41 @@ def _is_public(record: logging.LogRecord) -> bool:
 async def _read_all(servers: list[Server], timeout: float) -> list[Document | Problem]:
     import anyio  # noqa: PLC0415
 
-    read_quietly()
-    found: dict[str, list[Document | Problem]] = {server.name: [] for server in servers}
+    async def read(server: Server, found: list[Document | Problem]) -> None:
+        complaints = Complaints()
+        try:
+            with closing(complaints), anyio.fail_after(timeout):
+                async with connect(server, complaints) as client:
+                    for kind, capability, request, key in LISTS:
+                        if getattr(client.server_capabilities, capability) is not None:
+                            async for entry in list_entries(client, request, key):
+                                if kind != "tool" or server.offers(str(entry["name"])):
+                                    found.append(document_of(server.name, kind, entry))
+        except Exception as error:  # whatever a server does, the others are read
+            found.append(Problem(server.name, describe_failure(server, complaints, error, timeout), server.name))
+
+    silence_logs()
+    results: dict[str, list[Document | Problem]] = {server.name: [] for server in servers}
     async with anyio.create_task_group() as group:
         for server in servers:
-            group.start_soon(_read_one, server, timeout, found[server.name])
-    return [item for items in found.values() for item in items]
-
-
-async def _read_one(server: Server, timeout: float, found: list[Document | Problem]) -> None:
-    import anyio  # noqa: PLC0415
-
-    complaints = Complaints()
-    try:
-        with complaints, anyio.fail_after(timeout):
-            async with connected(server, complaints) as client:
-                await _list_all(server, client, found)
-    except Exception as error:  # whatever a server may do, the others are read
-        found.append(Problem(server.name, what_happened(server, complaints, error, timeout), server.name))
+            group.start_soon(read, server, results[server.name])
+    return [item for items in results.values() for item in items]
 
 
 @asynccontextmanager
-async def connected(
+async def connect(
     server: Server, complaints: Complaints, on_end: OnEnd | None = None, **options: Any
 ) -> AsyncIterator[Client]:
-    """A client of a server; `on_end` is told if one that a command runs ends before that. Options are the client's."""
+    """A client of a server, with options of the SDK's client; `on_end` is called if a command's output ends early."""
     import httpx2  # noqa: PLC0415
     from mcp import Client, StdioServerParameters  # noqa: PLC0415
     from mcp.client.sse import sse_client  # noqa: PLC0415
     from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415
+
+    def note_end(unheard: str) -> None:
+        complaints.unheard = unheard
+        if on_end:
+            on_end(unheard)
 
     headers = dict(server.headers)
     async with AsyncExitStack() as stack:
@@ -160,18 +162,12 @@ async def connected(
             parameters = StdioServerParameters(
                 command=server.command, args=list(server.args), env=dict(server.env), cwd=server.cwd
             )
-
-            def ended(unheard: str) -> None:
-                complaints.unheard = unheard
-                if on_end:
-                    on_end(unheard)
-
-            transport = run_server(parameters, complaints.stream, ended)
+            transport = run_server(parameters, complaints.stream, note_end)
         yield await stack.enter_async_context(Client(transport, cache=None, **options))
 
 
 async def _limit(response: Any) -> None:
-    """Break off an answer that is larger than any could be."""
+    """Break off an answer that is too large."""
     import httpx2  # noqa: PLC0415
 
     class Limited(httpx2.AsyncByteStream):
@@ -191,20 +187,15 @@ async def _limit(response: Any) -> None:
 
 
 class Complaints:
-    """The end of what a server writes to its standard error, and the last refusal of one that speaks HTTP."""
+    """The end of what a server writes to its standard error, or its last HTTP error."""
 
     def __init__(self) -> None:
         reading, writing = os.pipe()
         self.stream = os.fdopen(writing, "w", encoding="utf-8")
+        self.unheard = ""  # why its transport stopped it
         self._end = b""
-        self.unheard = ""  # why it is no longer listened to
         self._listener = threading.Thread(target=self._listen, args=(reading,), daemon=True)
         self._listener.start()
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         self.stream.close()
@@ -215,7 +206,7 @@ class Complaints:
             while data := stream.read(1 << 16):
                 self._end = (self._end + data)[-MEMORY:]
                 if len(data) == 1 << 16:
-                    time.sleep(0.01)  # no hurry with one that floods
+                    time.sleep(0.01)  # slow down one that floods
 
     async def note_refusal(self, response: Any) -> None:
         if response.is_error:
@@ -226,15 +217,7 @@ class Complaints:
         return lines[-1].strip() if lines else ""
 
 
-async def _list_all(server: Server, client: Client, found: list[Document | Problem]) -> None:
-    for kind, ability, request, key in LISTS:
-        if getattr(client.server_capabilities, ability) is not None:
-            async for entry in entries(client, request, key):
-                if kind != "tool" or server.offers(str(entry["name"])):
-                    found.append(document_of(server.name, kind, entry))
-
-
-async def entries(client: Client, request: str, key: str) -> AsyncIterator[dict[str, Any]]:
+async def list_entries(client: Client, request: str, key: str) -> AsyncIterator[dict[str, Any]]:
     """The entries of a list, page by page, as the server wrote them."""
     import mcp_types  # noqa: PLC0415
     from mcp import MCPError  # noqa: PLC0415
@@ -246,10 +229,9 @@ async def entries(client: Client, request: str, key: str) -> AsyncIterator[dict[
     count = 0
     while cursor not in cursors:
         cursors.add(cursor)
-        params = mcp_types.PaginatedRequestParams(cursor=cursor)
+        message = getattr(mcp_types, request)(params=mcp_types.PaginatedRequestParams(cursor=cursor))
         try:
-            asked = getattr(mcp_types, request)(params=params)
-            page = await client.session.send_request(asked, as_it_is)  # type: ignore[type-var]
+            page = await client.session.send_request(message, as_it_is)  # type: ignore[type-var]
         except MCPError as error:
             if error.code == mcp_types.METHOD_NOT_FOUND:
                 return
@@ -266,40 +248,34 @@ async def entries(client: Client, request: str, key: str) -> AsyncIterator[dict[
 
 
 def document_of(server: str, kind: str, entry: dict[str, Any]) -> Document | Problem:
-    """What a server offers, as a document. Only what the protocol knows is understood; the payload has it all."""
-    name, where = str(entry["name"]), entry.get("uri") or entry.get("uriTemplate")
-    id = {"tool": name, "prompt": f"prompt:{name}"}.get(kind, where)
-    told = {key: entry[key] for key in SHOWN if key in entry}
-    arguments = {one["name"]: one for one in entry.get("arguments") or ()}
-    if arguments:
-        told["inputSchema"] = {"properties": arguments}
-    document = tool_of(told, f"the {kind}s of {server}", to_json(entry))
+    """An entry of a server as a document. Only what the protocol defines is indexed; the payload has it all."""
+    name, uri = str(entry["name"]), entry.get("uri") or entry.get("uriTemplate")
+    local = {"tool": name, "prompt": f"prompt:{name}"}.get(kind, uri)
+    id = f"{server}/{local}"
+    shown = {key: entry[key] for key in SHOWN if key in entry}
+    if arguments := {one["name"]: one for one in entry.get("arguments") or ()}:
+        shown["inputSchema"] = {"properties": arguments}
+    document = tool_of(shown, f"the {kind}s of {server}", to_json(entry))
     if isinstance(document, Problem):
-        return Problem(f"{server}/{id}", document.reason, server)
-    notes = {"uri": where, "mime_type": entry.get("mimeType"), "annotations": entry.get("annotations")}
-    metadata = {key: value for key, value in notes.items() if value}
-    metadata |= {"server": server, "fingerprint": _fingerprint(entry)}
-    return replace(document, id=f"{server}/{id}", kind=kind, source=server, metadata=metadata)
+        return Problem(id, document.reason, server)
+    signed = {key: entry.get(key) for key in ("name", "description", "inputSchema", "arguments", "uri", "uriTemplate")}
+    fingerprint = blake2b(json.dumps(signed, sort_keys=True).encode(), digest_size=16).hexdigest()
+    notes = {"uri": uri, "mime_type": entry.get("mimeType"), "annotations": entry.get("annotations")}
+    metadata = {key: value for key, value in notes.items() if value} | {"server": server, "fingerprint": fingerprint}
+    return replace(document, id=id, kind=kind, source=server, metadata=metadata)
 
 
-def _fingerprint(entry: Mapping[str, Any]) -> str:
-    told = {key: entry.get(key) for key in ("name", "description", "inputSchema", "arguments", "uri", "uriTemplate")}
-    return blake2b(json.dumps(told, sort_keys=True).encode(), digest_size=16).hexdigest()
-
-
-def what_happened(server: Server, complaints: Complaints, error: BaseException, timeout: float) -> str:
+def describe_failure(server: Server, complaints: Complaints, error: BaseException, timeout: float) -> str:
     """Why a server could not be read, and its own last words, without its secrets."""
-    reason = server.without_secrets(f"The server {server.name} {complaints.unheard or _in_words(error, timeout)}.")
-    words = server.without_secrets(complaints.last_line())[-LAST_WORDS:]
-    return f"{reason}{WORDS}{words}" if words else reason
-
-
-def _in_words(error: BaseException, timeout: float) -> str:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, TimeoutError):
-        return f"did not answer within {timeout:g} seconds"
-    if hasattr(error, "errors"):  # of a validation
+        reason = f"did not answer within {timeout:g} seconds"
+    elif hasattr(error, "errors"):  # of a validation
         first = error.errors()[0]
-        return f"broke the protocol at {'.'.join(map(str, first['loc']))}: {first['msg']}"
-    return f"failed: {error}"
+        reason = f"broke the protocol at {'.'.join(map(str, first['loc']))}: {first['msg']}"
+    else:
+        reason = f"failed: {error}"
+    shown = server.without_secrets(f"The server {server.name} {complaints.unheard or reason}.")
+    words = server.without_secrets(complaints.last_line())[-LAST_WORDS:]
+    return f"{shown}{WORDS}{words}" if words else shown

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import builtins
 import contextlib
 import json
 import os
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -35,14 +34,20 @@ APPLICATION_FILES = ("Claude/claude_desktop_config.json", "Code/User/mcp.json")
 ALLOW = ("allow", "includeTools", "enabled_tools")
 DENY = ("deny", "excludeTools", "disabledTools", "disabled_tools")
 
+VALUES: dict[str, tuple[type, str]] = {
+    **dict.fromkeys(("url", "command", "cwd"), (str, "string")),
+    **dict.fromkeys(("env", "headers"), (Mapping, "mapping")),
+    "args": (list, "list"),
+}
+
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
-_STRING_OR_COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
-_STRING_OR_LAST_COMMA = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
+_COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_TRAILING_COMMA = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """How a server is reached: by a command that runs it, or at an address."""
+    """How a server is reached: by a command that runs it, or at a URL."""
 
     name: str
     command: str = field(default="", repr=False)
@@ -61,20 +66,18 @@ class Server:
 
     @property
     def identity(self) -> str:
-        """What it is, whatever it is called and whichever secrets it is given."""
+        """A hash of what it runs or contacts, independent of its name and of secrets."""
         places = [str(place or "") for place in (self.cwd, self.project)]
         text = json.dumps([self.without_secrets(part) for part in (self.command, *self.args, self.url)] + places)
         return blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
     def offers(self, tool: str) -> bool:
-        """Whether a tool of it is wanted: what is denied is not, and where some are allowed, only those are."""
-        if any(fnmatchcase(tool, pattern) for pattern in self.deny):
-            return False
-        return not self.allow or any(fnmatchcase(tool, pattern) for pattern in self.allow)
+        """Whether a tool of it is wanted: allowed (all are, unless some are listed) and not denied."""
+        is_denied = any(fnmatchcase(tool, pattern) for pattern in self.deny)
+        return not is_denied and any(fnmatchcase(tool, pattern) for pattern in self.allow or ("*",))
 
     def without_secrets(self, text: str) -> str:
-        """A text without what is in the server's environment, headers and variables, or looks like a secret in its
-        arguments and address."""
+        """A text without the values of its environment, headers and variables, and secrets in its command and URL."""
         named = [*self.env.items(), *self.headers.items(), *(("", value) for value in self.secrets)]
         words = [(name, word) for name, value in named for word in (value, *value.split())]
         return redact(text, [*words, *secrets_in_words([self.command, *self.args]), *secrets_in_url(self.url)])
@@ -82,7 +85,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Pending(Problem):
-    """A project's file, by its path, that names servers and was not approved by the user as it is now."""
+    """A project's file that names servers and is not approved by the user as it is now."""
 
     servers: int = 0
 
@@ -94,12 +97,12 @@ class Pending(Problem):
 
 
 def review_command(path: Path | str) -> str:
-    """What the user runs to review a project's file."""
+    """The command with which the user reviews a project's file."""
     return f"shortlist mcp trust {shlex.quote(printable(str(path), '?'))}"
 
 
 def approve_command(tool: str, server: Server) -> str:
-    """What the user runs, in any folder, to review and approve a tool. The server chose the name, so it is quoted."""
+    """The command with which the user approves a tool, in any folder; quoted, as the server chose the name."""
     is_usual = server.file is None or server.file.resolve() in user_files()
     named = () if is_usual else ("--config", str(server.file))
     return shlex.join(printable(word, "?") for word in ("shortlist", "mcp", "approve", tool, *named))
@@ -120,7 +123,8 @@ class ConfigurationFile:
     @cached_property
     def data(self) -> Mapping[str, Any]:
         try:
-            data = json.loads(_without_comments(self.content.decode("utf-8-sig")))
+            text = self.content.decode("utf-8-sig")
+            data = json.loads(without_trailing_commas(without_comments(text)))
         except (ValueError, RecursionError) as error:
             raise SourceError(f"The configuration {self.path} cannot be read: {error}.") from None
         if not isinstance(data, Mapping):
@@ -129,11 +133,11 @@ class ConfigurationFile:
 
     @property
     def names_servers(self) -> bool:
-        """Whether it has a list of servers; the settings of a program may have none."""
+        """Whether it has a list of servers; a program's settings may have none."""
         return bool(self.data.keys() & set(KEYS))
 
     def entries(self) -> dict[str, Any]:
-        """The servers as written, nothing expanded, without those that are switched off and without ourselves."""
+        """The servers as written, nothing expanded, without disabled ones and without shortlist itself."""
         entries = _entries(self.data, str(self.path)).items()
         return {str(name): entry for name, entry in entries if not _is_off(entry) and not _is_ourselves(entry)}
 
@@ -147,18 +151,17 @@ class ConfigurationFile:
         return Pending.of(self.path, count) if count else None
 
     def servers(self) -> Iterator[Server | Problem]:
-        """Its servers with variables replaced; of a file that is not trusted only what is pending."""
+        """Its servers with variables expanded; of a file that is not trusted only what is pending."""
         if not self.is_trusted:
             yield from filter(None, [self.pending()])
             return
-        # A relative directory is seen from the project or, in a file of the user, from where we were started.
-        folder = self.project or Path.cwd()
-        for server in servers_of(self.data, folder, str(self.path)):
+        # Relative paths start at the project or, in a file of the user, at the working directory.
+        for server in servers_of(self.data, self.project or Path.cwd(), str(self.path)):
             yield replace(server, file=self.path, project=self.project) if isinstance(server, Server) else server
 
 
 def user_files() -> list[Path]:
-    """The configuration files of the user, ours first, whether they are there or not."""
+    """The possible configuration files of the user, ours first."""
     home = Path.home()
     if sys.platform == "darwin":
         applications = home / "Library" / "Application Support"
@@ -169,9 +172,15 @@ def user_files() -> list[Path]:
 
 
 def project_files() -> list[Path]:
-    """The configuration files that a project may have here, whether they are there or not."""
+    """The possible configuration files of the current project."""
     places = [folder / name for folder in project_folders() for name in PROJECT_FILES]
     return [place for place in places if project_of(place)]
+
+
+def possible_files() -> list[Path]:
+    """The possible configuration files: our own, those of the project, those of the user's agents."""
+    own, *agents = user_files()
+    return list(dict.fromkeys((own, *project_files(), *agents)))
 
 
 def project_of(path: Path) -> Path | None:
@@ -180,16 +189,10 @@ def project_of(path: Path) -> Path | None:
         return None
     for name in PROJECT_FILES:
         parts = Path(name).parts
-        for place in (path, path.resolve()):  # a link is what it is called, and what it points to
+        for place in (path, path.resolve()):  # a link counts by its own name and by its target's
             if place.parts[-len(parts) :] == parts:
                 return place.parents[len(parts) - 1]
     return None
-
-
-def usual_files() -> list[Path]:
-    """The configuration files that are there: our own, those of the project, those of the user's agents."""
-    own, *agents = user_files()
-    return [place for place in dict.fromkeys((own, *project_files(), *agents)) if place.is_file()]
 
 
 def pending_files() -> list[Pending]:
@@ -202,14 +205,11 @@ def pending_files() -> list[Pending]:
     return [pending for pending in found if pending]
 
 
-def servers_in_files(paths: Sequence[Path], *, settings_too: bool = False) -> Iterator[Server | Problem]:
-    """The servers that these files configure; of one name the first. A program's settings may name none at all."""
+def servers_in_files(paths: Iterable[Path], *, settings_too: bool = False) -> Iterator[Server | Problem]:
+    """The servers that these files configure, the first of each name. With `settings_too` a file may name none."""
     taken: set[str] = set()
-    for path in paths:
-        file = ConfigurationFile(path)
-        if settings_too and not file.names_servers:
-            continue
-        for server in file.servers():
+    for file in map(ConfigurationFile, paths):
+        for server in file.servers() if file.names_servers or not settings_too else ():
             name = server.name if isinstance(server, Server) else server.id
             if name not in taken:
                 taken.add(name)
@@ -217,7 +217,7 @@ def servers_in_files(paths: Sequence[Path], *, settings_too: bool = False) -> It
 
 
 def servers_of(config: Mapping[str, Any], folder: Path, where: str) -> Iterator[Server | Problem]:
-    """The servers of a configuration; one that is broken is a Problem under its name."""
+    """The servers of a configuration; a broken one is a Problem under its name."""
     for name, entry in _entries(config, where).items():
         if _is_off(entry):
             continue
@@ -244,17 +244,30 @@ def outline(name: str, entry: Any) -> dict[str, Any]:
     return found
 
 
+def runs_shortlist(words: Iterable[Any]) -> bool:
+    """Whether a command line runs `shortlist mcp`, as that of an agent's own configuration does."""
+    stems = [Path(word).stem if isinstance(word, str) else "" for word in words]
+    return "shortlist" in stems and "mcp" in stems[stems.index("shortlist") :]
+
+
+def without_comments(text: str) -> str:
+    """JSON as editors write it, with its comments blanked out: every other character stays at its place."""
+    return _COMMENT.sub(lambda found: found[1] or re.sub(r"[^\n]", " ", found[0]), text)
+
+
+def without_trailing_commas(text: str) -> str:
+    """JSON without comments, with its trailing commas blanked out."""
+    return _TRAILING_COMMA.sub(lambda found: found[1] or " ", text)
+
+
 def _entries(config: Mapping[str, Any], where: str) -> Mapping[str, Any]:
     servers = next((config[key] for key in KEYS if key in config), None)
-    if servers is None and config and all(_is_entry(entry) for entry in config.values()):
+    are_entries = [isinstance(entry, Mapping) and ("command" in entry or "url" in entry) for entry in config.values()]
+    if servers is None and config and all(are_entries):
         servers = config
     if not isinstance(servers, Mapping):
         raise SourceError(f"{where} has no mapping named 'mcpServers' or 'servers' at its top.")
     return servers
-
-
-def _is_entry(entry: Any) -> bool:
-    return isinstance(entry, Mapping) and ("command" in entry or "url" in entry)
 
 
 def _is_off(entry: Any) -> bool:
@@ -268,93 +281,60 @@ def _is_ourselves(entry: Any) -> bool:
     return runs_shortlist([entry.get("command"), *(args if isinstance(args, list) else ())])
 
 
-def runs_shortlist(words: Sequence[Any]) -> bool:
-    """Whether a command line runs `shortlist mcp`, as that of an agent's own configuration does."""
-    stems = [Path(word).stem if isinstance(word, str) else "" for word in words]
-    return "shortlist" in stems and "mcp" in stems[stems.index("shortlist") :]
-
-
-def _without_comments(text: str) -> str:
-    """JSON out of the JSON with comments and last commas that editors write."""
-    for pattern in (_STRING_OR_COMMENT, _STRING_OR_LAST_COMMA):
-        text = pattern.sub(lambda found: found[1] or "", text)
-    return text
-
-
 def _server(name: str, entry: Any, folder: Path) -> Server:
+    """A server, with ${VAR}, ${VAR:-default} and ${env:VAR} expanded. A ValueError says what is wrong."""
     if not isinstance(entry, Mapping):
         raise ValueError("is no mapping")
-    read = _Entry(entry, folder)
-    url, command = read.text("url"), read.text("command")
-    if not url and not command:
-        raise ValueError("has neither a 'command' nor a 'url'")
-    return Server(
-        name,
-        command,
-        read.list("args"),
-        read.mapping("env"),
-        folder / cwd if (cwd := read.text("cwd")) else None,
-        url,
-        read.mapping("headers"),
-        entry.get("type") == "sse",
-        tuple(read.secrets),
-        read.names(ALLOW),
-        read.names(DENY),
-        read.number("timeout_seconds"),
-    )
+    for key, (kind, noun) in VALUES.items():
+        if entry.get(key) and not isinstance(entry[key], kind):
+            raise ValueError(f"has a '{key}' that is no {noun}")
+    seconds = entry.get("timeout_seconds")
+    if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0):
+        raise ValueError("has a 'timeout_seconds' that is no number above 0")
+    known = {"workspaceFolder": str(folder), "userHome": str(Path.home())}
+    secrets: list[str] = []
 
-
-class _Entry:
-    """The values of an entry, with their ${VAR}, ${VAR:-default} and ${env:VAR} replaced."""
-
-    def __init__(self, entry: Mapping[str, Any], folder: Path) -> None:
-        self._entry = entry
-        self._known = {"workspaceFolder": str(folder), "userHome": str(Path.home())}
-        self.secrets: list[str] = []
-
-    def text(self, key: str) -> str:
-        value = self._entry.get(key) or ""
-        if not isinstance(value, str):
-            raise ValueError(f"has a '{key}' that is no string")
-        return self._expand(value)
-
-    def list(self, key: str) -> tuple[str, ...]:
-        values = self._entry.get(key) or []
-        if not isinstance(values, builtins.list):
-            raise ValueError(f"has '{key}' that are no list")
-        return tuple(self._expand(str(value)) for value in values)
-
-    def names(self, keys: tuple[str, ...]) -> tuple[str, ...]:
-        """The texts that the first of these keys lists."""
-        key = next((key for key in keys if self._entry.get(key) is not None), keys[0])
-        names = self._entry.get(key) or []
-        if not isinstance(names, builtins.list) or not all(isinstance(name, str) for name in names):
-            raise ValueError(f"has a '{key}' that is no list of texts")
-        return tuple(names)
-
-    def number(self, key: str) -> float | None:
-        value = self._entry.get(key)
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or value <= 0):
-            raise ValueError(f"has a '{key}' that is no number above 0")
-        return value
-
-    def mapping(self, key: str) -> dict[str, str]:
-        values = self._entry.get(key) or {}
-        if not isinstance(values, Mapping):
-            raise ValueError(f"has '{key}' that are no mapping")
-        return {str(name): self._expand(str(value)) for name, value in values.items() if value is not None}
-
-    def _expand(self, text: str) -> str:
-        return _VARIABLE.sub(lambda found: self._value(found[1]), text)
-
-    def _value(self, variable: str) -> str:
-        if variable in self._known:
-            return self._known[variable]
+    def value_of(variable: str) -> str:
+        if variable in known:
+            return known[variable]
         if variable.startswith("input:"):
             raise ValueError(f"asks for {variable!r} when it starts; name an environment variable instead")
         name, has_default, default = variable.removeprefix("env:").partition(":-")
         if name not in os.environ and not has_default:
             raise ValueError(f"needs the environment variable {name}, which is not set")
-        value = os.environ.get(name) or default
-        self.secrets.append(value)
-        return value
+        secrets.append(os.environ.get(name) or default)
+        return secrets[-1]
+
+    def expand(value: Any) -> str:
+        return _VARIABLE.sub(lambda found: value_of(found[1]), str(value))
+
+    url, command, cwd = (expand(entry.get(key) or "") for key in ("url", "command", "cwd"))
+    if not url and not command:
+        raise ValueError("has neither a 'command' nor a 'url'")
+    env, headers = (
+        {str(name): expand(value) for name, value in (entry.get(key) or {}).items() if value is not None}
+        for key in ("env", "headers")
+    )
+    return Server(
+        name,
+        command,
+        args=tuple(map(expand, entry.get("args") or ())),
+        env=env,
+        cwd=folder / cwd if cwd else None,
+        url=url,
+        headers=headers,
+        is_sse=entry.get("type") == "sse",
+        secrets=tuple(secrets),
+        allow=_patterns(entry, ALLOW),
+        deny=_patterns(entry, DENY),
+        seconds=seconds,
+    )
+
+
+def _patterns(entry: Mapping[str, Any], keys: Sequence[str]) -> tuple[str, ...]:
+    """The names of tools under the first of these keys that is there."""
+    key = next((key for key in keys if entry.get(key) is not None), keys[0])
+    names = entry.get(key) or []
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"has a '{key}' that is no list of texts")
+    return tuple(names)

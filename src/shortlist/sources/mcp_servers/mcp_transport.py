@@ -1,8 +1,7 @@
-"""How is a server run and heard over its standard streams, whatever it may write there?
+"""Servers that a command runs, over their standard streams.
 
-The SDK's own transport keeps a line until it ends, however long, and takes as many as come. Here both have limits: a
-server that goes beyond is no longer listened to, and ended at once; and so is one whose message cannot be read, since
-whoever waits for it would wait for ever.
+Unlike the SDK's own transport, this one limits the length and number of lines. A server that exceeds a limit, or writes
+a message that cannot be read, is stopped at once: a caller would wait for the answer forever.
 """
 
 from __future__ import annotations
@@ -20,28 +19,28 @@ if TYPE_CHECKING:
     from mcp import StdioServerParameters
 
 LONGEST_LINE = 32 << 20  # bytes
-MOST_LINES, WINDOW = 2_000, 10.0  # so many lines in so many seconds
-MOST_STRAY = 200  # lines in a row that are no messages: some servers print a banner, or log to the wrong stream
+MOST_LINES, WINDOW = 2_000, 10.0  # lines, in seconds
+MOST_STRAY = 200  # lines in a row that are not messages: some servers print a banner, or log to the wrong stream
 
-END_SECONDS = 1.0  # for a server to end by itself once nothing more is said to it
-KILL_SECONDS = 0.5  # and once it was told to
+END_SECONDS = 1.0  # for a server to exit once its input is closed
+KILL_SECONDS = 0.5  # and once it is terminated
 
 OnEnd = Callable[[str], None]
 
 
 class Unheard(SourceError):
-    """A server is no longer listened to: it writes more than anybody could want, or what nobody can read."""
+    """A server is stopped for what it writes: too much, or what cannot be read."""
 
 
 @contextlib.asynccontextmanager
 async def run_server(parameters: StdioServerParameters, errors: TextIO, on_end: OnEnd) -> AsyncIterator[Any]:
-    """The streams of a server that runs as long as the context; `on_end` is told when it says no more, and why if
-    it was not listened to any longer."""
-    import anyio  # noqa: PLC0415  # like all that is asynchronous, only where servers are read
+    """The streams of a server that runs as long as the context; `on_end` is called when its output ends, with the
+    reason if it was stopped."""
+    import anyio  # noqa: PLC0415  # slow to load, and only servers need it
     from mcp.client.stdio import get_default_environment, stdio_client  # noqa: PLC0415
     from mcp.shared.message import SessionMessage  # noqa: PLC0415
 
-    if sys.platform == "win32":  # where only the SDK knows how to end what a server has started
+    if sys.platform == "win32":  # where only the SDK can stop what a server has started
         async with stdio_client(parameters, errlog=errors) as streams:
             yield streams
         return
@@ -52,52 +51,51 @@ async def run_server(parameters: StdioServerParameters, errors: TextIO, on_end: 
         cwd=parameters.cwd,
         start_new_session=True,
     )
-    heard_in, heard = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    said, said_out = anyio.create_memory_object_stream[SessionMessage](0)
+    received_in, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    sent, sent_out = anyio.create_memory_object_stream[SessionMessage](0)
     unheard = ""
     is_over = False
 
-    async def hear() -> None:
+    async def receive() -> None:
         nonlocal unheard
         try:
-            async with heard_in:
+            async with received_in:
                 async for line in _lines(process):
-                    message = _message(line)
-                    if message is not None:
-                        await heard_in.send(message)
+                    if message := _message(line):
+                        await received_in.send(message)
         except (anyio.ClosedResourceError, anyio.BrokenResourceError):
-            return  # nobody listens any more
+            return  # the client is gone
         except Unheard as error:
             unheard = str(error)
         if not is_over:
             on_end(unheard)
 
-    async def say() -> None:
+    async def send() -> None:
         assert process.stdin
         try:
-            async with said_out:
-                async for item in said_out:
+            async with sent_out:
+                async for item in sent_out:
                     text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
                     await process.stdin.send(f"{text}\n".encode())
         except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
-            await heard_in.aclose()
+            await received_in.aclose()
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(hear)
-        tasks.start_soon(say)
+        tasks.start_soon(receive)
+        tasks.start_soon(send)
         try:
-            yield heard, said
+            yield received, sent
         finally:
             is_over = True
             with anyio.CancelScope(shield=True):
                 await _end(process, 0.0 if unheard else END_SECONDS)
-                for stream in (heard, said, heard_in, said_out):
+                for stream in (received, sent, received_in, sent_out):
                     await stream.aclose()
             tasks.cancel_scope.cancel()
 
 
 async def _lines(process: Process) -> AsyncIterator[bytes]:
-    """The lines of a process, as long as they and their number are bearable."""
+    """The lines of a process, within the limits."""
     import anyio  # noqa: PLC0415
 
     assert process.stdout
@@ -127,10 +125,7 @@ async def _lines(process: Process) -> AsyncIterator[bytes]:
 
 
 def _message(line: bytes) -> Any:
-    """The message that a line holds; nothing where it holds none, as when somebody prints to the wrong stream.
-
-    One that should be a message and cannot be read is an error: somebody may wait for it.
-    """
+    """The message in a line, or None: servers also print to the wrong stream."""
     from mcp.shared.message import SessionMessage  # noqa: PLC0415
     from mcp_types import jsonrpc_message_adapter  # noqa: PLC0415
     from pydantic import ValidationError  # noqa: PLC0415
@@ -145,24 +140,25 @@ def _message(line: bytes) -> Any:
 
 
 async def _end(process: Process, patience: float) -> None:
-    """Let a process end, and all that it has started."""
+    """Stop a process and all that it has started."""
     import anyio  # noqa: PLC0415
     from mcp.os.posix.utilities import terminate_posix_process_tree  # noqa: PLC0415
 
-    assert process.stdin
-    assert process.stdout
-    with contextlib.suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
-        await process.stdin.aclose()
-    with anyio.move_on_after(patience):
-        while process.returncode is None:  # not wait(): it would also wait for whoever holds the pipe
-            await anyio.sleep(0.01)
+    async def close(stream: Any) -> None:
+        with contextlib.suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            await stream.aclose()
+
+    async def wait(seconds: float) -> None:
+        with anyio.move_on_after(seconds):
+            while process.returncode is None:  # Process.wait would also wait for descendants that hold the pipe
+                await anyio.sleep(0.01)
+
+    await close(process.stdin)
+    await wait(patience)
     await terminate_posix_process_tree(process, KILL_SECONDS)
-    with anyio.move_on_after(KILL_SECONDS):
-        while process.returncode is None:
-            await anyio.sleep(0.01)
-    with contextlib.suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
-        await process.stdout.aclose()
+    await wait(KILL_SECONDS)
+    await close(process.stdout)
     transport = getattr(getattr(process, "_process", None), "_transport", None)
-    if transport is not None:  # which would stay open as long as a descendant holds a pipe
+    if transport is not None:  # it would stay open as long as a descendant holds a pipe
         with contextlib.suppress(PermissionError):
             transport.close()

@@ -42,13 +42,13 @@ def is_trusted(path: Path, content: bytes) -> bool:
         approved = approvals().get(key_of(path))
     except SourceError:
         return False
-    return approved is not None and approved.get("sha256") == _hash(content)
+    return approved is not None and approved.get("sha256") == sha256(content).hexdigest()
 
 
 def trust(path: Path, content: bytes) -> None:
     text = content.decode("utf-8", "replace")
     with _file().changing() as known:
-        known[key_of(path)] = {"sha256": _hash(content), "text": text, "at": time.time()}
+        known[key_of(path)] = {"sha256": sha256(content).hexdigest(), "text": text, "at": time.time()}
 
 
 def revoke(path: Path) -> bool:
@@ -63,12 +63,7 @@ def diff_since_approval(path: Path, content: bytes) -> list[str]:
     if approved is None:
         return []
     before, after = str(approved.get("text")).splitlines(), content.decode("utf-8", "replace").splitlines()
-    lines = difflib.unified_diff(before, after, "approved", "now", lineterm="", n=2)
-    return [redact(line) for line in lines]
-
-
-def _hash(content: bytes) -> str:
-    return sha256(content).hexdigest()
+    return [redact(line) for line in difflib.unified_diff(before, after, "approved", "now", lineterm="", n=2)]
 
 
 def _file() -> JsonFile:

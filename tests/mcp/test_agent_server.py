@@ -14,10 +14,9 @@ from mcp_types import Tool
 import shortlist
 from bench.context import count_tokens
 from shortlist import REFUSAL
-from shortlist.mcp.agent_server import Door, make_server
-from shortlist.mcp.collection import Collection, Stored
+from shortlist.mcp.agent_server import DEFINITIONS, AgentActions, make_server
+from shortlist.mcp.collection import Collection, StoredCorpora
 from shortlist.mcp.gateway.dispatch import Gateway
-from shortlist.mcp.tool_definitions import DEFINITIONS
 from shortlist.search.agent_actions import LONGEST_READ
 from tests.mcp.conftest import INVOICE, TEXT, WEATHER, Agent, Servers, said, tool, with_agent
 
@@ -308,7 +307,7 @@ def test_both_ages_of_the_protocol_are_spoken(servers: Servers) -> None:
     servers.add("weather", WEATHER)
 
     async def version(mode: Any) -> str:
-        door = Door(Collection(servers.gateway(), Stored()), lambda: None)
+        door = AgentActions(Collection(servers.gateway(), StoredCorpora()), lambda: None)
         async with Client(make_server(door), mode=mode) as client:
             assert (await Agent(client).found("rain in the city")) == ["weather/get_forecast"]
             return client.protocol_version
