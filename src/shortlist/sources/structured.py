@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from shortlist._text import describe_yaml_error
 from shortlist.errors import SourceError
 
 SUFFIXES = (".json", ".yaml", ".yml")
@@ -36,16 +37,7 @@ def load(path: Path, encoding: str = "utf-8") -> tuple[Any, str | None]:
     try:
         return yaml.load(text, _yaml_loader(text)), None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise SourceError(f"{path} is not valid YAML: {in_a_line(error)}.") from None
-
-
-def in_a_line(error: Exception) -> str:
-    """What a parser of YAML says, which it draws on several lines, with the place where it stopped."""
-    mark = getattr(error, "problem_mark", None)
-    if mark is None:
-        return " ".join(str(error).split())
-    said = ", ".join(filter(None, (getattr(error, "context", None), getattr(error, "problem", None))))
-    return f"{said} (line {mark.line + 1}, column {mark.column + 1})"
+        raise SourceError(f"{path} is not valid YAML: {describe_yaml_error(error)}.") from None
 
 
 def _yaml_loader(text: str) -> Any:

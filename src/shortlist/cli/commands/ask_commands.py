@@ -17,11 +17,11 @@ from shortlist.cli.output import ABSTAINED, ERROR, OK, Output, WrongUsage, write
 from shortlist.errors import CorpusNotFound, InputError, ShortlistError
 
 if TYPE_CHECKING:
+    from shortlist._settings import Answers
     from shortlist.answer.chat import Chat
     from shortlist.answer.llm import OpenAIChat
     from shortlist.index.corpus import Corpus
     from shortlist.results import Answer
-    from shortlist.server.service_settings import Answers
 
 IndexDir = Annotated[
     str | None, option("--index-dir", help="Folder of the index, instead of that of this project.", metavar="PATH")

@@ -35,22 +35,7 @@ VARIABLES = {
     "SHORTLIST_DEBUG": "1 shows where an error comes from",
     "NO_COLOR": "anything turns colours off",
     "OPENAI_API_KEY": "the key of an OpenAI-compatible endpoint",
-    "SHORTLIST_LLM_URL": "the address of the language model that answers, or OPENAI_BASE_URL",
-    "SHORTLIST_LLM_MODEL": "its name, or OPENAI_MODEL",
-    "SHORTLIST_LLM_KEY": "its key, or OPENAI_API_KEY",
-    "SHORTLIST_LLM_FALLBACK": "the model to ask when that one is not available",
-    "SHORTLIST_CHUNK_SIZE": "characters of a chunk",
-    "SHORTLIST_CHUNK_OVERLAP": "characters that a chunk shares with the one before it",
-    "SHORTLIST_TOP_K": "maximum number of passages that a question is answered from",
-    "SHORTLIST_THRESHOLD": "least similarity of such a passage to the question",
-    "SHORTLIST_MEMORY_WINDOW_TURNS": "number of turns that a chat remembers",
-    "SHORTLIST_AGENT_MAX_STEPS": "maximum number of replies before an agent must answer",
-    "SHORTLIST_TOKEN": "what callers of the service must know",
-    "SHORTLIST_ENGINE_USER": "who asks the clusters that keep corpora",
-    "SHORTLIST_ENGINE_PASSWORD": "the password of that user",
-    "SHORTLIST_ENGINE_CERTIFICATE": "the file of the authority whose certificates these clusters have",
 }
-SECRET = ("OPENAI_API_KEY", "SHORTLIST_LLM_KEY", "SHORTLIST_TOKEN", "SHORTLIST_ENGINE_PASSWORD")
 LITTLE_SPACE = 1 << 30
 
 
@@ -189,20 +174,24 @@ def show(
     settings: Annotated[str | None, option("--settings", help="Instead of settings.yaml.", metavar="FILE")] = None,
 ) -> int:
     """Show the folders, the environment variables that count, and each setting of the service with its origin."""
+    from shortlist._settings import FIELDS, SECRETS
+    from shortlist._settings import VARIABLES as KEYS
     from shortlist.library.registry import registry_file
-    from shortlist.server.service_settings import load_settings, unknown_variables
-    from shortlist.server.stored_state import State
+    from shortlist.server.service_settings import State, load_settings, unknown_variables
 
     loaded = load_settings(settings)
-    values = {name: os.environ.get(name) for name in VARIABLES}
-    hidden = {name: "***" if name in SECRET and value else value for name, value in values.items()}
+    keys = {name: key for name, key in KEYS.items() if name.startswith("SHORTLIST_")}
+    variables = VARIABLES | {name: str(FIELDS[key].description) for name, key in keys.items()}
+    secret = {"OPENAI_API_KEY", *(name for name, key in keys.items() if key in SECRETS)}
+    values = {name: os.environ.get(name) for name in variables}
+    hidden = {name: "***" if name in secret and value else value for name, value in values.items()}
     data: dict[str, Any] = {
         "folders": {name: str(folder) for name, folder in _places().items()},
         "registry": str(registry_file()),
         "variables": hidden,
         "settings": State(loaded).rows(),
     }
-    out.show(data, lambda screen: screen.settings(data, VARIABLES), list(data["folders"].values()))
+    out.show(data, lambda screen: screen.settings(data, variables), list(data["folders"].values()))
     for sentence in (*loaded.warnings, *unknown_variables()):
         out.note(f"shortlist: {sentence}")
     return OK
