@@ -60,41 +60,59 @@ class Shelved:
         return {}
 
 
-class Agents:
-    """The ASGI application at /mcp. The first request has its session manager made."""
+class Life:
+    """The session manager of one run of the application, made when it is first asked for."""
 
     def __init__(self, make: Callable[[], Manager]) -> None:
         self._make = make
+        self._is_asked, self._is_over = asyncio.Event(), asyncio.Event()
+        self._manager: asyncio.Future[Manager | Exception] = asyncio.get_running_loop().create_future()
+
+    async def manager(self) -> Manager | Exception:
+        """The manager, or why there is none."""
+        self._is_asked.set()
+        return await asyncio.shield(self._manager)
+
+    def end(self) -> None:
+        self._is_over.set()
+        self._is_asked.set()
+
+    async def run(self) -> None:
+        """Hold what belongs to one task: the manager, and with it the servers upstream."""
+        await self._is_asked.wait()
+        failure: Exception = RuntimeError("The service is ending.")
+        try:
+            if not self._is_over.is_set():
+                manager = await asyncio.to_thread(self._make)
+                async with manager.run():
+                    self._manager.set_result(manager)
+                    await self._is_over.wait()
+        except Exception as error:  # told to whoever asks
+            log.warning("Agents cannot be served at %s: %s", PATH, error)
+            failure = error
+        finally:
+            if not self._manager.done():
+                self._manager.set_result(failure)
+
+
+class Agents:
+    """The ASGI application at /mcp."""
+
+    def __init__(self, make: Callable[[], Manager]) -> None:
+        self._make = make
+        self._lives: dict[asyncio.AbstractEventLoop, Life] = {}  # one application may run in several loops
 
     @contextlib.asynccontextmanager
     async def live(self) -> AsyncIterator[None]:
-        self._is_asked, self._is_over = asyncio.Event(), asyncio.Event()
-        self._manager: asyncio.Future[Manager | Exception] = asyncio.get_running_loop().create_future()
-        running = asyncio.create_task(self._run())
+        loop = asyncio.get_running_loop()
+        life = self._lives[loop] = Life(self._make)
+        running = asyncio.create_task(life.run())
         try:
             yield
         finally:
-            self._is_over.set()
-            self._is_asked.set()
+            life.end()
             await running
-
-    async def _run(self) -> None:
-        """Hold what belongs to one task: the manager, and with it the servers upstream."""
-        await self._is_asked.wait()
-        try:
-            if self._is_over.is_set():
-                return
-            manager = await asyncio.to_thread(self._make)
-            async with manager.run():
-                self._manager.set_result(manager)
-                await self._is_over.wait()
-        except Exception as error:  # told to whoever asks
-            log.warning("Agents cannot be served at %s: %s", PATH, error)
-            if not self._manager.done():
-                self._manager.set_result(error)
-        finally:
-            if not self._manager.done():
-                self._manager.set_result(RuntimeError("The service is ending."))
+            del self._lives[loop]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] != "POST":
@@ -102,8 +120,7 @@ class Agents:
             await problem(scope, 405, detail, headers={"Allow": "POST"})(scope, receive, send)
             return
         scope[EXTEND](SECONDS)
-        self._is_asked.set()
-        manager = await asyncio.shield(self._manager)
+        manager = await self._lives[asyncio.get_running_loop()].manager()
         if not isinstance(manager, Exception):
             await manager.handle_request(scope, receive, send)
             return
