@@ -178,7 +178,10 @@ class BM25SSettings:
 
     def __setattr__(self, name: str, value: Any) -> None:
         key = f"bm25s.{name}"
-        checked = Values({key: value}, {key: "BM25SSettings"}).validate(("bm25s",), strict=True)["bm25s"]
+        try:
+            checked = Values({key: value}, {key: "BM25SSettings"}).validate(("bm25s",), strict=True)["bm25s"]
+        except InputError as error:
+            raise InputError(str(error).replace("bm25s.", "")) from None
         super().__setattr__(name, getattr(checked, name))
 
     @classmethod
