@@ -1,33 +1,170 @@
-"""Settings from the environment, a settings file and defaults, in this order of precedence.
+"""All settings: one list of their keys, and the values in force.
 
-The sections here are those that `BM25SRetriever()` reads. `shortlist.server.service_settings` reads the
-sections of the service with the same functions.
+A value comes from the command line, the environment, settings.yaml or its default, in this order. Only the upper layers
+read settings; they pass values down.
 """
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 from pydantic.fields import FieldInfo
 
-from shortlist._text import did_you_mean
+from shortlist._text import describe_yaml_error, did_you_mean
 from shortlist.errors import InputError
 
 FILE = "settings.yaml"
 SOURCE = "source_files/tools_list.yaml"
 DEFAULT = "default"
-VARIABLES = {
-    "BM25S_TEMPERATURE": "bm25s.temperature",
-    "BM25S_IGNORE_ZERO": "bm25s.ignore_zero",
-    "BM25S_CUTOFF": "bm25s.llm_tools_cutoff",
+PROGRAM = "the program"
+LOOPBACK = "127.0.0.1"
+LogLevel = Literal["critical", "error", "warning", "info", "debug"]
+
+
+def setting(default: Any, help: str, variable: str = "", option: str = "", usual: str = "", **limits: Any) -> Any:
+    """A key of a section: its default, what it means, and the environment variable and the option that set it.
+
+    `usual` is a variable of other programs that counts too.
+    """
+    about: Any = {"variable": variable, "option": option, "usual": usual}
+    return Field(default=default, description=help, json_schema_extra=about, **limits)
+
+
+class Section(BaseModel):
+    """A section of the settings file. Unknown keys are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Bm25s(Section):
+    """The cutoff of /retrieve and `BM25SRetriever`."""
+
+    temperature: float = setting(0.5, "Softmax temperature.", "BM25S_TEMPERATURE", ge=0.1, le=10)
+    ignore_zero: bool = setting(True, "Leave out documents that share no word with the query.", "BM25S_IGNORE_ZERO")
+    llm_tools_cutoff: float = setting(10.0, "Least percentage of the softmax.", "BM25S_CUTOFF", ge=0, le=100)
+
+
+class Documents(Section):
+    """The catalog."""
+
+    source: str = setting(SOURCE, "The document file.", option="--documents", min_length=1)
+    folder: str | None = setting(None, "Where catalogs may be switched to.", min_length=1)
+    auto_reload: bool = setting(True, "Read the document file again when it changes.")
+    encoding: str = setting("utf-8", "Encoding of the document file.")
+    embedder: str = setting("default", "Embedder of a catalog that is served for the first time.", min_length=1)
+
+    @field_validator("encoding")
+    @classmethod
+    def _is_known(cls, value: str) -> str:
+        try:
+            "".encode(value)
+        except LookupError:
+            raise ValueError("must be the name of an encoding, such as utf-8 or latin-1") from None
+        return value
+
+
+class Server(Section):
+    """The address of the service, and who may use it."""
+
+    host: str = setting(LOOPBACK, "Address to listen on.", "BM25S_HOST", option="--host", min_length=1)
+    port: int = setting(9200, "Port to listen on; 0 takes a free one.", "BM25S_PORT", option="--port", ge=0, le=65535)
+    reload: bool = setting(False, "Restart when the settings file or the code of this package changes.")
+    log_level: Literal["critical", "error", "warning", "info", "debug"] = setting(
+        "info", "Log level.", "BM25S_LOG_LEVEL"
+    )
+    token: SecretStr | None = setting(None, "Token that callers must send.", "SHORTLIST_TOKEN", option="--token")
+    allow_anonymous: bool = setting(False, "Allow unauthenticated access.", option="--allow-anonymous")
+    allowed_hosts: tuple[str, ...] = setting((), "Host names that requests may be sent to.")
+    allowed_origins: tuple[str, ...] = setting((), "Origins of pages that may change something.")
+    corpora: tuple[str, ...] | None = setting(None, "Serve only these corpora and the catalog.", option="--corpus")
+
+    @field_validator("log_level", mode="before")
+    @classmethod
+    def _to_lower(cls, value: Any) -> Any:
+        return value.lower() if isinstance(value, str) else value
+
+    @field_validator("token")
+    @classmethod
+    def _fits_header(cls, value: SecretStr | None) -> SecretStr | None:
+        text = value.get_secret_value() if value else "ok"
+        if not text or not text.isascii() or not text.isprintable() or " " in text:
+            raise ValueError("must be ASCII letters, digits and signs without spaces, at least one")
+        return value
+
+
+class Limits(Section):
+    """Limits of one request."""
+
+    max_body_bytes: int = setting(16 << 20, "Largest request body.", ge=1 << 10, le=1 << 30)
+    request_seconds: float = setting(30.0, "Time limit of a request.", ge=0.1, le=3600)
+    answer_seconds: float = setting(300.0, "Time limit of an answer to a question.", ge=0.1, le=3600)
+    eval_seconds: float = setting(300.0, "Time limit of an evaluation.", ge=0.1, le=3600)
+
+
+class Llm(Section):
+    """The language model that answers; there is none without an address and a key."""
+
+    url: str = setting("", "Address of the API.", "SHORTLIST_LLM_URL", usual="OPENAI_BASE_URL")
+    model: str = setting("", "Name of the model.", "SHORTLIST_LLM_MODEL", usual="OPENAI_MODEL")
+    key: SecretStr | None = setting(None, "API key.", "SHORTLIST_LLM_KEY", usual="OPENAI_API_KEY")
+    fallback: str = setting("", "Model to use when the first is not available.", "SHORTLIST_LLM_FALLBACK")
+
+
+def _answer_setting(default: Any, help: str, name: str, **limits: Any) -> Any:
+    variable = f"SHORTLIST_{name.upper().replace('-', '_')}"
+    return setting(default, help, variable, option=f"--{name}", **limits)
+
+
+class Answers(Section):
+    """How files are chunked and questions answered."""
+
+    chunk_size: int = _answer_setting(800, "Characters of a chunk.", "chunk-size", ge=50, le=100_000)
+    chunk_overlap: int = _answer_setting(120, "Characters that chunks share.", "chunk-overlap", ge=0, le=50_000)
+    top_k: int = _answer_setting(4, "Passages shown to the model.", "top-k", ge=1, le=20)
+    threshold: float | None = _answer_setting(None, "Least score; None: calibrated or 0.30.", "threshold", ge=0, le=1)
+    memory_window_turns: int = _answer_setting(5, "Turns to remember.", "memory-window-turns", ge=0, le=50)
+    agent_max_steps: int = _answer_setting(5, "Most steps of an agent.", "agent-max-steps", ge=1, le=50)
+
+
+class Mcp(Section):
+    """The agent server at /mcp, and the MCP servers upstream of it."""
+
+    enabled: bool = setting(True, "Serve agents at /mcp.")
+    upstream: bool = setting(True, "Reach the user's MCP servers through it.")
+    config: tuple[str, ...] = setting((), "Files that name those servers; empty: the usual ones.")
+
+
+class Engine(Section):
+    """How to sign in to the clusters that store corpora."""
+
+    user: str = setting("", "User name.", "SHORTLIST_ENGINE_USER")
+    password: SecretStr | None = setting(None, "Password.", "SHORTLIST_ENGINE_PASSWORD")
+    certificate: str = setting("", "Certificate authority file.", "SHORTLIST_ENGINE_CERTIFICATE")
+
+
+SECTIONS: dict[str, type[Section]] = {
+    kind.__name__.lower(): kind for kind in (Bm25s, Documents, Server, Limits, Llm, Answers, Mcp, Engine)
 }
-RANGES = {"temperature": (0.1, 10.0), "llm_tools_cutoff": (0.0, 100.0)}
+FIELDS: dict[str, FieldInfo] = {
+    f"{section}.{key}": info for section, kind in SECTIONS.items() for key, info in kind.model_fields.items()
+}
+
+
+def _keys_with(attribute: str) -> dict[str, Any]:
+    about: dict[str, Any] = {key: info.json_schema_extra for key, info in FIELDS.items()}
+    return {key: values[attribute] for key, values in about.items() if values[attribute]}
+
+
+VARIABLES = {variable: key for key, variable in _keys_with("variable").items()}
+USUAL = {variable: key for key, variable in _keys_with("usual").items()}
+OPTIONS = _keys_with("option")
+PATHS = ("documents.source", "documents.folder", "engine.certificate")  # relative to the folder of the file
+SECRETS = {key for key, info in FIELDS.items() if info.annotation == SecretStr | None}
 
 
 @dataclass
@@ -40,7 +177,12 @@ class BM25SSettings:
     llm_tools_cutoff: float = 10.0
 
     def __setattr__(self, name: str, value: Any) -> None:
-        super().__setattr__(name, _checked(name, value))
+        key = f"bm25s.{name}"
+        try:
+            checked = Values({key: value}, {key: "BM25SSettings"}).validate(("bm25s",), strict=True)["bm25s"]
+        except InputError as error:
+            raise InputError(str(error).replace("bm25s.", "")) from None
+        super().__setattr__(name, getattr(checked, name))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> BM25SSettings:
@@ -54,84 +196,103 @@ class BM25SSettings:
         return dict(vars(self))
 
 
-def _checked(name: str, value: Any) -> float | bool:
-    if name == "ignore_zero":
-        if not isinstance(value, bool):
-            raise InputError(f"ignore_zero is True or False, not {value!r}.")
-        return value
-    if name not in RANGES:
-        known = [*RANGES, "ignore_zero"]
-        raise InputError(
-            f"There is no setting {name!r}, only {', '.join(known)}.{did_you_mean(str(name), known, most=1)}"
-        )
-    least, most = RANGES[name]
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if not is_number or not least <= value <= most:
-        raise InputError(f"{name} is a number from {least:g} to {most:g}, not {value!r}.")
-    return float(value)
+class Values(NamedTuple):
+    """Values by dotted key with their origins, before they are validated, and the file that some of them are from."""
 
-
-class Section(BaseModel):
-    """A section of the settings file. Unknown keys are errors. `paths` names keys relative to the file's folder."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-    paths: ClassVar[tuple[str, ...]] = ()
-
-
-def _limit(name: str) -> Any:
-    least, most = RANGES[name]
-    return Field(default=getattr(BM25SSettings, name), ge=least, le=most)
-
-
-class Bm25s(Section):
-    """How /retrieve cuts."""
-
-    temperature: float = _limit("temperature")
-    ignore_zero: bool = BM25SSettings.ignore_zero
-    llm_tools_cutoff: float = _limit("llm_tools_cutoff")
-
-
-class Documents(Section):
-    """Where the catalog comes from."""
-
-    paths = ("source", "folder")
-
-    source: str = Field(default=SOURCE, min_length=1)
-    folder: str | None = Field(default=None, min_length=1)
-    auto_reload: bool = True
-    encoding: str = "utf-8"
-    embedder: str = Field(default="default", min_length=1)
-
-    @field_validator("encoding")
-    @classmethod
-    def _is_known(cls, value: str) -> str:
-        try:
-            "".encode(value)
-        except LookupError:
-            raise ValueError("must be the name of an encoding, such as utf-8 or latin-1") from None
-        return value
-
-
-SECTIONS: dict[str, type[Section]] = {"bm25s": Bm25s, "documents": Documents}
-
-Sections = Mapping[str, type[Section]]
-Origins = Mapping[str, str]
-Adjust = Callable[[dict[str, Any], dict[str, str], Mapping[str, Any], str], None]
-
-
-class Resolved(NamedTuple):
-    """Validated sections by name, the origin of each value that is not a default, and the file that was read."""
-
-    sections: dict[str, Any]
+    values: dict[str, Any]
     origins: dict[str, str]
-    file: Path | None
+    in_file: Mapping[str, Any] = {}
+    file: Path | None = None
+
+    def validate(self, names: Collection[str] = (*SECTIONS,), *, strict: bool | None = None) -> dict[str, Any]:
+        """The sections of these names. All wrong values are reported at once."""
+        sections, wrong = {}, []
+        for name in names:
+            own = {key.partition(".")[2]: value for key, value in self.values.items() if key.startswith(f"{name}.")}
+            try:
+                sections[name] = SECTIONS[name].model_validate(own, strict=strict)
+            except ValidationError as error:
+                wrong += [self._describe(name, detail) for detail in error.errors(include_url=False)]
+        if wrong:
+            raise InputError(" ".join(wrong))
+        return sections
+
+    def _describe(self, section: str, detail: Any) -> str:
+        key = f"{section}.{detail['loc'][0]}"
+        origin = self.origins.get(key, DEFAULT)
+        info = FIELDS.get(key)
+        if info is None:
+            return f"{origin}: there is no key {key!r}.{did_you_mean(key, FIELDS, most=1)}"
+        value = "that" if key in SECRETS else repr(self.values[key])
+        allowed = detail["ctx"]["error"] if detail["type"] == "value_error" else f"must be {_describe_type(info)}"
+        return f"{origin}: {key} {allowed}, not {value}."
 
 
-class Given(NamedTuple):
-    """A value that overrides environment and file, and its origin for messages."""
+def _describe_type(info: FieldInfo) -> str:
+    least = next((item.ge for item in info.metadata if hasattr(item, "ge")), None)
+    most = next((item.le for item in info.metadata if hasattr(item, "le")), None)
+    if least is not None:
+        return f"a {'whole ' if info.annotation is int else ''}number from {least:g} to {most:g}"
+    if info.annotation is bool:
+        return "true or false"
+    choices = getattr(info.annotation, "__args__", ())
+    if choices and all(isinstance(choice, str) for choice in choices):
+        return f"one of {', '.join(choices)}"
+    return "a list of texts" if "tuple" in str(info.annotation) else "a text that is not empty"
 
-    value: Any
-    origin: str
+
+def collect_values(
+    names: Collection[str] | None = None,
+    *,
+    file: str | Path | None = None,
+    given: Mapping[str, Any] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Values:
+    """What is set. A file that is named must exist; without one, settings.yaml is optional.
+
+    With `names` only these sections are read, and others in the file are ignored: it may belong to another program.
+    """
+    environment = os.environ if environment is None else environment
+    path = Path(FILE) if file is None else Path(file).expanduser()
+    has_file = file is not None or path.is_file()
+    in_file = read_file(path, names) if has_file else {}
+    values, origins = dict(in_file), dict.fromkeys(in_file, str(path))
+    for variable, key in VARIABLES.items():
+        if (names is None or key.partition(".")[0] in names) and environment.get(variable, "").strip():
+            values[key], origins[key] = environment[variable].strip(), variable
+    for key, value in (given or {}).items():
+        values[key], origins[key] = value, OPTIONS.get(key, PROGRAM)
+    return Values(values, origins, in_file, path if has_file else None)
+
+
+def read_file(path: Path, names: Collection[str] | None = None) -> dict[str, Any]:
+    """The values of a settings file by dotted key. Relative paths are relative to the folder of the file."""
+    import yaml  # noqa: PLC0415  # only if there is a file
+
+    try:
+        data = yaml.safe_load(path.read_bytes().decode("utf-8-sig"))
+    except FileNotFoundError:
+        raise InputError(f"There is no settings file {path}.") from None
+    except OSError as error:
+        raise InputError(f"The settings file {path} cannot be read: {error.strerror}.") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise InputError(f"The settings file {path} is not valid YAML: {describe_yaml_error(error)}.") from None
+    if not isinstance(data, dict | None):
+        raise InputError(f"The settings file {path} must hold sections ({', '.join(SECTIONS)}), not {data!r}.")
+    values: dict[str, Any] = {}
+    for section, content in (data or {}).items():
+        if section not in (SECTIONS if names is None else names):
+            if names is not None:
+                continue
+            known = f"{', '.join(SECTIONS)}.{did_you_mean(str(section), SECTIONS, most=1)}"
+            raise InputError(f"{path}: there is no section {section!r}; the known ones are {known}")
+        if not isinstance(content, dict | None):
+            raise InputError(f"{path}: the section {section!r} must hold keys and values, not {content!r}.")
+        values |= {f"{section}.{key}": value for key, value in (content or {}).items()}
+    for key in PATHS:
+        if isinstance(values.get(key), str) and values[key]:
+            values[key] = str(path.parent / Path(values[key]).expanduser())
+    return values
 
 
 class RetrieverSettings(NamedTuple):
@@ -144,127 +305,16 @@ class RetrieverSettings(NamedTuple):
 
 
 def retriever_settings() -> RetrieverSettings:
-    """The environment over settings.yaml in the current folder over defaults.
-
-    Other sections of the file are ignored: it may belong to another program.
-    """
-    sections, origins, file = resolve(SECTIONS, VARIABLES, ignore_other_sections=True)
-    source, encoding = sections["documents"].source, sections["documents"].encoding
-    bm25s = BM25SSettings(**sections["bm25s"].model_dump())
-    return RetrieverSettings(bm25s, source, encoding, must_exist(source, origins, file))
-
-
-def resolve(
-    sections: Sections,
-    variables: Mapping[str, str],
-    *,
-    file: str | Path | None = None,
-    given: Mapping[str, Given] | None = None,
-    environment: Mapping[str, str] | None = None,
-    ignore_other_sections: bool = False,
-    adjust: Adjust | None = None,
-) -> Resolved:
-    """Read and validate these sections. A file that is named must exist; without one, settings.yaml is optional.
-
-    `adjust(values, origins, values of the file, file)` may change the values before they are validated.
-    """
-    environment = os.environ if environment is None else environment
-    path = Path(FILE) if file is None else Path(file).expanduser()
-    values: dict[str, Any] = {}
-    origins: dict[str, str] = {}
-    has_file = file is not None or path.is_file()
-    if has_file:
-        values |= read_sections(path, sections, ignore_others=ignore_other_sections)
-        origins |= dict.fromkeys(values, str(path))
-    in_file = dict(values)
-    for variable, key in variables.items():
-        if environment.get(variable, "").strip():
-            values[key], origins[key] = environment[variable].strip(), variable
-    for key, (value, origin) in (given or {}).items():
-        values[key], origins[key] = value, origin
-    if adjust:
-        adjust(values, origins, in_file, str(path))
-    validated, wrong = {}, []
-    for name, kind in sections.items():
-        own = {key.partition(".")[2]: value for key, value in values.items() if key.startswith(f"{name}.")}
-        try:
-            validated[name] = kind.model_validate(own)
-        except ValidationError as error:
-            wrong += [_sentence(name, detail, sections, values, origins) for detail in error.errors(include_url=False)]
-    if wrong:
-        raise InputError(" ".join(wrong))
-    return Resolved(validated, origins, path if has_file else None)
+    """The settings of a retriever in the current folder."""
+    names = ("bm25s", "documents")
+    found = collect_values(names)
+    sections = found.validate(names)
+    documents, bm25s = sections["documents"], BM25SSettings(**sections["bm25s"].model_dump())
+    must_exist = source_must_exist(documents.source, found.origins, found.file)
+    return RetrieverSettings(bm25s, documents.source, documents.encoding, must_exist)
 
 
-def must_exist(source: str, origins: Origins, file: Path | None) -> bool:
+def source_must_exist(source: str, origins: Mapping[str, str], file: Path | None) -> bool:
     """Whether a missing document file is an error: not for the default one, even where the settings file names it."""
     is_default = origins.get("documents.source", DEFAULT) in (DEFAULT, str(file))
     return not is_default or Path(source) != (file or Path(FILE)).parent / SOURCE
-
-
-def fields_of(sections: Sections) -> dict[str, FieldInfo]:
-    """All keys of these sections, such as `bm25s.temperature`."""
-    return {f"{name}.{key}": info for name, kind in sections.items() for key, info in kind.model_fields.items()}
-
-
-def read_sections(path: Path, sections: Sections, *, ignore_others: bool = False) -> dict[str, Any]:
-    """The values of a settings file by dotted key. Relative paths are relative to the folder of the file."""
-    import yaml  # noqa: PLC0415  # only if there is a file
-
-    try:
-        data = yaml.safe_load(path.read_bytes().decode("utf-8-sig"))
-    except FileNotFoundError:
-        raise InputError(f"There is no settings file {path}.") from None
-    except OSError as error:
-        raise InputError(f"The settings file {path} cannot be read: {error.strerror}.") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        from shortlist.sources.structured import in_a_line  # noqa: PLC0415  # imports all sources
-
-        raise InputError(f"The settings file {path} is not valid YAML: {in_a_line(error)}.") from None
-    if data is None:
-        return {}
-    if not isinstance(data, dict):
-        raise InputError(f"The settings file {path} must hold sections ({', '.join(sections)}), not {data!r}.")
-    values: dict[str, Any] = {}
-    for section, content in data.items():
-        if section not in sections:
-            if ignore_others:
-                continue
-            near = did_you_mean(str(section), sections, most=1)
-            raise InputError(
-                f"{path}: there is no section {section!r}; the known ones are {', '.join(sections)}.{near}"
-            )
-        if not isinstance(content, dict | None):
-            raise InputError(f"{path}: the section {section!r} must hold keys and values, not {content!r}.")
-        own = dict(content or {})
-        for key in sections[section].paths:
-            if isinstance(own.get(key), str) and own[key]:
-                own[key] = str(path.parent / Path(own[key]).expanduser())
-        values |= {f"{section}.{key}": value for key, value in own.items()}
-    return values
-
-
-def _sentence(section: str, detail: Any, sections: Sections, values: Mapping[str, Any], origins: Origins) -> str:
-    key = f"{section}.{detail['loc'][0]}"
-    origin = origins.get(key, DEFAULT)
-    fields = fields_of(sections)
-    info = fields.get(key)
-    if info is None:
-        return f"{origin}: there is no key {key!r}.{did_you_mean(key, fields, most=1)}"
-    value = "that" if info.annotation == SecretStr | None else repr(values[key])
-    allowed = detail["ctx"]["error"] if detail["type"] == "value_error" else f"must be {_allowed(info)}"
-    return f"{origin}: {key} {allowed}, not {value}."
-
-
-def _allowed(info: FieldInfo) -> str:
-    """What a field takes, in words."""
-    least = next((item.ge for item in info.metadata if hasattr(item, "ge")), None)
-    most = next((item.le for item in info.metadata if hasattr(item, "le")), None)
-    if least is not None:
-        return f"a {'whole ' if info.annotation is int else ''}number from {least:g} to {most:g}"
-    if info.annotation is bool:
-        return "true or false"
-    choices = getattr(info.annotation, "__args__", ())
-    if choices and all(isinstance(choice, str) for choice in choices):
-        return f"one of {', '.join(choices)}"
-    return "a list of texts" if "tuple" in str(info.annotation) else "a text that is not empty"

@@ -29,3 +29,12 @@ def count_of(number: int, noun: str, verb: str = "") -> str:
 def printable(text: str, instead: str = "·") -> str:
     """Untrusted text without characters that could move the cursor or hide something."""
     return "".join(letter if letter.isprintable() else instead for letter in text)
+
+
+def describe_yaml_error(error: Exception) -> str:
+    """The message of a YAML parser in one line, with the place where it stopped."""
+    mark = getattr(error, "problem_mark", None)
+    if mark is None:
+        return " ".join(str(error).split())
+    said = ", ".join(filter(None, (getattr(error, "context", None), getattr(error, "problem", None))))
+    return f"{said} (line {mark.line + 1}, column {mark.column + 1})"

@@ -249,7 +249,7 @@ def test_an_unknown_option_is_an_error() -> None:
     [
         *(("temperature", value, "0.1 to 10") for value in (0.09, 10.01, -1, math.nan, math.inf, "0.5", True)),
         *(("llm_tools_cutoff", value, "0 to 100") for value in (-0.1, 100.1, math.nan, "10", False)),
-        *(("ignore_zero", value, "True or False") for value in (1, "true", 0.0)),
+        *(("ignore_zero", value, "true or false") for value in (1, "true", 0.0)),
     ],
 )
 def test_a_setting_out_of_its_range_is_refused_by_name(name: str, value: Any, range: str) -> None:
@@ -259,7 +259,7 @@ def test_a_setting_out_of_its_range_is_refused_by_name(name: str, value: Any, ra
         lambda: BM25SSettings(**{name: value}),
         lambda: setattr(settings, name, value),
     ):
-        with pytest.raises(InputError, match=f"{name} is .*{range}"):
+        with pytest.raises(InputError, match=f"{name} must be .*{range}"):
             refused()
     assert made.get_settings() == BM25SSettings()
 

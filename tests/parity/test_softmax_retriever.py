@@ -16,9 +16,10 @@ import yaml
 
 import shortlist
 from shortlist import BM25SClient, BM25SRetriever, BM25SSettings, Document, InputError, ServiceError, SourceError
+from shortlist._settings import VARIABLES
 from shortlist.cli import run as run_cli
 from shortlist.kits import retriever as module
-from shortlist.server.service_settings import VARIABLES, load_settings
+from shortlist.server.service_settings import load_settings
 from tests.parity.seed_modules import run, seed_modules  # noqa: F401
 from tests.server.conftest import Service
 

@@ -71,6 +71,19 @@ def client(make: Make) -> TestClient:
     return make()
 
 
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """One application for all requests that change nothing."""
+    folder = tmp_path_factory.mktemp("shared")
+    values = {"documents.source": str(write_catalog(folder / "tools.json", TOOLS)), "documents.embedder": "none"}
+    with pytest.MonkeyPatch.context() as patch:
+        for kind in ("data", "config", "cache"):
+            patch.setenv(f"SHORTLIST_{kind.upper()}_DIR", str(folder / kind))
+        app = create_app(load_settings(given=values | {"documents.auto_reload": False}, environment={}))
+    with TestClient(app, base_url="http://localhost:9200") as client:
+        yield client
+
+
 class Service:
     """`shortlist serve` as a process."""
 

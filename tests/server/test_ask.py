@@ -174,22 +174,6 @@ def test_what_fails_before_the_first_event_has_its_status(client: TestClient) ->
     assert client.post("/v1/corpora/packages/ask", json=MOONS, headers=headers).status_code == 409
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"question": "x" * 4_001},
-        {"k": 0},
-        {"k": 21},
-        {"threshold": 2},
-        {"llm": "mine"},
-        {"history": [{"question": "a", "answer": "b"}] * 51},
-        {"history": [{"question": "a", "answer": "x" * 50_001}]},
-    ],
-)
-def test_what_can_be_asked_for_has_bounds(client: TestClient, wrong: dict[str, Any]) -> None:
-    assert client.post(ASK, json=MOONS | wrong).status_code == 422
-
-
 @pytest.mark.parametrize("stream", [False, True])
 def test_an_answer_has_a_limit_in_time_of_its_own(make: Make, stream: bool) -> None:
     with serving(slow := streamed(TRUE)) as model:

@@ -79,7 +79,7 @@ def test_it_indexes_reloads_and_asks_for_the_status(client: BM25SClient) -> None
 
 
 def test_without_the_token_it_is_told(service: Service) -> None:
-    with BM25SClient(service.url) as client, pytest.raises(ServiceError, match="wants its token") as error:
+    with BM25SClient(service.url) as client, pytest.raises(ServiceError, match="token") as error:
         client.get_status()
     assert error.value.status == 401
 

@@ -6,33 +6,30 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import httpx2
 import pytest
 from fastapi.testclient import TestClient
 
 from tests.server.conftest import TOOLS, Make, Start, ids, write_catalog
 
 
-def test_no_read_fails_while_documents_are_added_deleted_and_indexed_again(start: Start, catalog: Path) -> None:
-    service = start("--documents", str(catalog))
+def test_no_read_fails_while_documents_are_added_deleted_and_indexed_again(client: TestClient) -> None:
     ended = threading.Event()
 
     def read() -> list[int]:
         statuses: list[int] = []
-        with httpx2.Client(base_url=service.url, timeout=60, trust_env=False) as http:
-            while not ended.is_set() or not statuses:
-                answer = http.post("/retrieve", json={"query": "track a parcel"})
-                statuses.append(answer.status_code if ids(answer)[:1] == ["track"] else 0)
+        while not ended.is_set() or not statuses:
+            answer = client.post("/retrieve", json={"query": "track a parcel"})
+            statuses.append(answer.status_code if ids(answer)[:1] == ["track"] else 0)
         return statuses
 
     with ThreadPoolExecutor(4) as pool:
         reading = [pool.submit(read) for _ in range(4)]
         for number in range(20):
             one = {"id": f"n{number}", "title": "New", "content": f"Something about number {number}."}
-            assert service.http.post("/documents", json=one).status_code == 200
-            assert service.http.post("/index").status_code == 200
-            assert service.http.delete(f"/documents/n{number}").status_code == 200
-            assert service.http.post("/index", json={"documents": TOOLS}).status_code == 200
+            assert client.post("/documents", json=one).status_code == 200
+            assert client.post("/index").status_code == 200
+            assert client.delete(f"/documents/n{number}").status_code == 200
+            assert client.post("/index", json={"documents": TOOLS}).status_code == 200
         ended.set()
     assert {status for future in reading for status in future.result()} == {200}
 

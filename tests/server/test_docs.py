@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from fastapi.testclient import TestClient
 
-from shortlist.server.service_settings import SECTIONS, VARIABLES, load_settings
+from shortlist._settings import SECTIONS, VARIABLES
+from shortlist.server.service_settings import load_settings
 from tests.server.conftest import Start
 
 ROOT = Path(__file__).parents[2]
@@ -71,8 +73,8 @@ def test_the_settings_file_that_is_shown_holds_every_key_and_the_defaults(tmp_pa
     assert all(f"`{key}`" in DOCUMENT for key in [*left_out, *VARIABLES])
 
 
-def test_every_route_is_named_and_every_named_route_is_there(start: Start, tmp_path: Path) -> None:
-    paths = start().http.get("/openapi.json").json()["paths"]
+def test_every_route_is_named_and_every_named_route_is_there(shared: TestClient) -> None:
+    paths = shared.get("/openapi.json").json()["paths"]
     known = {(method.upper(), path) for path, methods in paths.items() for method in methods}
     text = DOCUMENT.replace("/NAME", "/{name}").replace("/ID", "/{id}").replace("/catalog/", "/{name}/")
     named = set(re.findall(r"(GET|POST|DELETE) (/(?:[\w/{}-]|\.\w)*)", text))

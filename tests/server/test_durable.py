@@ -169,8 +169,7 @@ NOWHERE = [
 ]
 
 
-@pytest.mark.parametrize("name", NOWHERE)
-def test_no_path_leads_out_of_the_folder(make: Make, catalog: Path, name: str) -> None:
+def test_no_path_leads_out_of_the_folder(make: Make, catalog: Path) -> None:
     outside = catalog.parent.parent
     write_catalog(outside / "secret.json", [NEW])
     (catalog.parent / "link.json").symlink_to(outside / "secret.json")
@@ -178,8 +177,8 @@ def test_no_path_leads_out_of_the_folder(make: Make, catalog: Path, name: str) -
     (catalog.parent / "ring.json").symlink_to(catalog.parent / "ring.json")
     (catalog.parent / "notes.txt").write_text("documents: []")
     client = make()
-    answer = client.post("/switch-document-file", json={"file": name})
-    assert answer.status_code in (404, 422)
+    for name in NOWHERE:
+        assert client.post("/switch-document-file", json={"file": name}).status_code in (404, 422), name
     assert ids(client.get("/documents")) == ["refund", "track", "invoice"]
     assert [row["file"] for row in client.get("/document-files").json()["files"]] == ["tools.json"]
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import pytest
+from fastapi.testclient import TestClient
 
 from tests.server.conftest import Make
 
@@ -16,15 +18,15 @@ TOKEN = "s3cret-token"
 @pytest.mark.parametrize(
     "host", ["localhost", "localhost:9200", "127.0.0.1:1", "[::1]:9200", "192.168.1.7", "LOCALHOST"]
 )
-def test_addresses_and_this_machine_are_answered(make: Make, host: str) -> None:
-    assert make().get("/settings", headers={"Host": host}).status_code == 200
+def test_addresses_and_this_machine_are_answered(shared: TestClient, host: str) -> None:
+    assert shared.get("/settings", headers={"Host": host}).status_code == 200
 
 
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:9200", "localhost.evil.example", "127.0.0.1.nip.io", ""]
 )
-def test_other_names_are_not_since_they_may_be_made_to_point_here(make: Make, host: str) -> None:
-    answer = make().get("/settings", headers={"Host": host})
+def test_other_names_are_not_since_they_may_be_made_to_point_here(shared: TestClient, host: str) -> None:
+    answer = shared.get("/settings", headers={"Host": host})
     assert answer.status_code == 421
     assert "allowed_hosts" in answer.json()["detail"]
 
@@ -37,12 +39,11 @@ def test_a_name_may_be_allowed(make: Make) -> None:
 @pytest.mark.parametrize(
     "origin", ["http://evil.example", "null", "http://localhost:9201", "http://localhost", "", "http://["]
 )
-def test_pages_of_other_origins_change_nothing(make: Make, origin: str) -> None:
-    client = make()
-    assert client.post("/settings", json={"temperature": 1}, headers={"Origin": origin}).status_code == 403
-    assert client.delete("/documents/refund", headers={"Origin": origin}).status_code == 403
-    assert client.get("/documents", headers={"Origin": origin}).json()["count"] == 3
-    assert client.get("/settings").json()["temperature"] == 0.5
+def test_pages_of_other_origins_change_nothing(shared: TestClient, origin: str) -> None:
+    assert shared.post("/settings", json={"temperature": 1}, headers={"Origin": origin}).status_code == 403
+    assert shared.delete("/documents/refund", headers={"Origin": origin}).status_code == 403
+    assert shared.get("/documents", headers={"Origin": origin}).json()["count"] == 3
+    assert shared.get("/settings").json()["temperature"] == 0.5
 
 
 def test_its_own_page_and_allowed_ones_do(make: Make) -> None:
@@ -51,14 +52,11 @@ def test_its_own_page_and_allowed_ones_do(make: Make) -> None:
         assert client.post("/settings", json={}, headers={"Origin": origin}).status_code == 200
 
 
-@pytest.mark.parametrize(
-    "header", [None, "", "Bearer", "Bearer wrong", f"Basic {TOKEN}", f"Bearer {TOKEN}x", TOKEN, "Bearer \xe9"]
-)
-def test_without_the_token_nothing_is_told(make: Make, header: str | None) -> None:
+def test_without_the_token_nothing_is_told(make: Make) -> None:
     client = make(server__token=TOKEN)
-    headers = {} if header is None else {b"Authorization": header.encode("latin-1")}
-    for path in ("/documents", "/metrics", "/status", "/v1/corpora", "/nothing"):
-        answer = client.get(path, headers=headers)
+    wrong = (None, "", "Bearer", "Bearer wrong", f"Basic {TOKEN}", f"Bearer {TOKEN}x", TOKEN, "Bearer \xe9")
+    for header, path in product(wrong, ("/documents", "/metrics", "/status", "/v1/corpora", "/nothing")):
+        answer = client.get(path, headers={} if header is None else {b"Authorization": header.encode("latin-1")})
         assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
         assert TOKEN not in answer.text
 
@@ -104,8 +102,8 @@ def test_what_takes_too_long_is_ended(make: Make, monkeypatch: pytest.MonkeyPatc
     ("given", "is_taken"),
     [("abc-123", True), ("a" * 101, False), ("a b", False), ('x"y', False), ("é", False), ("", False)],
 )
-def test_a_request_id_is_echoed_if_it_can_do_no_harm(make: Make, given: str, is_taken: bool) -> None:
-    answer = make().get("/health", headers={b"X-Request-ID": given.encode()})
+def test_a_request_id_is_echoed_if_it_can_do_no_harm(shared: TestClient, given: str, is_taken: bool) -> None:
+    answer = shared.get("/health", headers={b"X-Request-ID": given.encode()})
     assert (answer.headers["x-request-id"] == given) == is_taken
     assert answer.headers["x-request-id"]
 

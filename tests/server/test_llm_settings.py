@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from shortlist import InputError
+from shortlist._settings import Llm
 from shortlist.server.llm_settings import connect, llm_settings, unnamed_model
-from shortlist.server.service_settings import Llm, load_settings
+from shortlist.server.service_settings import load_settings
 
 
 @pytest.fixture(autouse=True)

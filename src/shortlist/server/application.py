@@ -1,4 +1,4 @@
-"""How does the world ask over HTTP? The application, its pages, and how it is doing."""
+"""The service as an ASGI application: its routes, its pages, and how it is doing."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from shortlist.library.opening import size_of
 from shortlist.server import web
 from shortlist.server.access_control import Guard
 from shortlist.server.catalog_store import Served, log
-from shortlist.server.http_errors import responses, tell_problems
+from shortlist.server.http_errors import handle_errors, responses
 from shortlist.server.llm_settings import connect
 from shortlist.server.request_log import Watch
-from shortlist.server.routes import schemas
 from shortlist.server.routes.ask_routes import add_ask
 from shortlist.server.routes.catalog_routes import add_catalog
 from shortlist.server.routes.corpora_routes import DISCOVER, SEARCH, Shelf, add_corpora
-from shortlist.server.routes.eval_routes import add_judging
+from shortlist.server.routes.eval_routes import add_evaluation
 from shortlist.server.routes.mcp_routes import add_mcp
+from shortlist.server.routes.schemas import answer_schemas
 from shortlist.server.service_metrics import Metrics
 from shortlist.server.service_settings import Settings
-from shortlist.server.workers import Workers, as_text
+from shortlist.server.workers import Workers
 
 API_DOCS = Path(__file__).parent / "api_docs"
 TIMED = ("/retrieve", SEARCH, DISCOVER)
@@ -61,17 +61,14 @@ class Readable(APIRoute):
         return Match.FULL if match is Match.PARTIAL and self._is_head(scope) else match, child_scope
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._is_head(scope):
-            await self.app(scope, receive, send)
-        else:
-            await super().handle(scope, receive, send)
+        await (self.app if self._is_head(scope) else super().handle)(scope, receive, send)
 
     def _is_head(self, scope: Scope) -> bool:
         return scope["method"] == "HEAD" and "GET" in (self.methods or ())
 
 
 class Service(FastAPI):
-    """An application whose OpenAPI document has the models of problems and events, which no route names by type."""
+    """An application whose OpenAPI document has the schemas of answers, which no route names by type."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -79,11 +76,9 @@ class Service(FastAPI):
         self.router.route_class = Readable
 
     def openapi(self) -> dict[str, Any]:
-        document = super().openapi()
-        for model in (schemas.Problem, schemas.StepEvent, schemas.TextEvent, schemas.ProgressEvent):
-            schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
-            document["components"]["schemas"] |= {**schema.pop("$defs", {}), model.__name__: schema}
-        return document
+        if self.openapi_schema is None:
+            super().openapi()["components"]["schemas"] |= answer_schemas()
+        return super().openapi()
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
@@ -97,13 +92,15 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     metrics = Metrics(lambda: _numbers(served))
 
     @contextlib.asynccontextmanager
-    async def life(app: FastAPI) -> AsyncIterator[None]:
+    async def live(app: FastAPI) -> AsyncIterator[None]:
         following = asyncio.create_task(_follow(served, workers)) if settings.documents.auto_reload else None
-        async with agents.life() if agents else contextlib.nullcontext():
+        async with agents.live() if agents else contextlib.nullcontext():
             yield
         if following:
             following.cancel()
         await asyncio.to_thread(workers.close)
+        for jobs in (answers, evaluations):
+            await jobs.close()
         served.close()
         if llm:
             llm.close()
@@ -111,33 +108,30 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app = Service(
         title="shortlist",
         version=shortlist.__version__,
-        description="Finds, for an AI agent, the few right things among many.",
+        description="Find the right few tools, skills and documents for an AI agent.",
         docs_url=None,
         redoc_url=None,
-        lifespan=life,
+        lifespan=live,
         telemetry={"tracing": False, "metrics": False, "logs": False},
         responses=responses(400, 401, 403, 408, 413, 421, 422, 503),
-        middleware=[
-            Middleware(Watch, metrics=metrics, timed=TIMED),
-            Middleware(Guard, settings=settings),
-        ],
+        middleware=[Middleware(Watch, metrics=metrics, timed=TIMED), Middleware(Guard, settings=settings)],
     )
-    tell_problems(app)
+    handle_errors(app)
     add_catalog(app, served, workers)
-    _add_care(app, served, workers, metrics, llm.model if llm else "")
+    _add_status(app, served, workers, metrics, llm.model if llm else "")
     shelf = Shelf(served, settings.server.corpora)
     add_corpora(app, shelf, workers)
-    add_ask(app, shelf, workers, llm, settings)
-    add_judging(app, shelf, workers, settings.limits)
+    answers = add_ask(app, shelf, llm, settings)
+    evaluations = add_evaluation(app, shelf, settings.limits)
     agents = add_mcp(app, shelf, workers, llm, settings) if settings.mcp.enabled else None
     _add_pages(app)
     return app
 
 
-def _add_care(app: FastAPI, served: Served, workers: Workers, metrics: Metrics, model: str) -> None:
+def _add_status(app: FastAPI, served: Served, workers: Workers, metrics: Metrics, model: str) -> None:
     began = time.monotonic()
 
-    def status_now() -> dict[str, Any]:
+    def read_status() -> dict[str, Any]:
         index = _index_facts(served)
         return {
             "status": "degraded" if served.problem else "ok",
@@ -153,17 +147,17 @@ def _add_care(app: FastAPI, served: Served, workers: Workers, metrics: Metrics, 
             "latency": metrics.latencies.summary(),
         }
 
-    @app.get("/status", response_model=schemas.Status, tags=["care"])
+    @app.get("/status", responses=responses(answer="Status"), tags=["care"])
     async def status() -> Response:
         """Sizes, settings in force, latencies."""
-        return await workers.read(status_now)
+        return await workers.read(read_status)
 
-    @app.get("/health", response_model=schemas.Alive, tags=["care"])
+    @app.get("/health", response_model=None, responses=responses(answer="Alive"), tags=["care"])
     async def health() -> dict[str, str]:
         """Whether the process lives."""
         return {"status": "ok"}
 
-    @app.get("/ready", response_model=schemas.Alive, tags=["care"])
+    @app.get("/ready", responses=responses(answer="Alive"), tags=["care"])
     async def ready() -> Response:
         """Whether the index can be read."""
 
@@ -176,7 +170,7 @@ def _add_care(app: FastAPI, served: Served, workers: Workers, metrics: Metrics, 
     @app.get("/metrics", response_class=Response, tags=["care"], responses={200: {"content": {"text/plain": {}}}})
     async def prometheus() -> Response:
         """Counters and gauges in the text format of Prometheus."""
-        return await workers.read(metrics.exposition, as_text)
+        return await workers.read(lambda: Response(metrics.exposition(), media_type="text/plain; version=0.0.4"))
 
 
 def _index_facts(served: Served) -> dict[str, Any]:
@@ -184,8 +178,8 @@ def _index_facts(served: Served) -> dict[str, Any]:
     with corpus.snapshot() as snapshot:
         generation = snapshot.generation or 0
     facts = corpus.info()
-    kept = {key: facts[key] for key in ("documents", "passages", "segments", "analyzer", "embedder", "dim")}
-    return {**kept, "generation": generation, "bytes": size_of(corpus.path)}
+    chosen = {key: facts[key] for key in ("documents", "passages", "segments", "analyzer", "embedder", "dim")}
+    return {**chosen, "generation": generation, "bytes": size_of(corpus.path)}
 
 
 def _numbers(served: Served) -> dict[str, float]:

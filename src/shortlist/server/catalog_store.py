@@ -1,4 +1,4 @@
-"""What does the service serve, and what of it survives? A catalog on disk, beside a file that is only ever read."""
+"""The served catalog: documents on disk, beside a document file that is only read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from shortlist._files import locked, replace_text
+from shortlist._files import locked, replace_text, stamp_of
 from shortlist._settings import BM25SSettings
 from shortlist._text import count_of
 from shortlist.documents import Changes, Document, Problem
@@ -19,24 +19,21 @@ from shortlist.index.corpus import Corpus, create_corpus
 from shortlist.index.storage.database import DATABASE
 from shortlist.index.storage.records import to_record
 from shortlist.kits.retriever import ANALYZER, SCORING, BM25SRetriever, read_catalog
-from shortlist.server.service_settings import Settings
-from shortlist.server.stored_state import FORMAT, State, folder_of, read_json
+from shortlist.server.service_settings import FORMAT, Settings, State, folder_of, read_json
 from shortlist.sources.structured import SUFFIXES
 
 log = logging.getLogger("shortlist.serve")
 
 NAME = "catalog"
+MISSING = (0,)  # the stamp of a file that does not exist
 
 # With fewer documents numpy is as quick.
 COMPILED_FROM = 1_000
 
 
-Stamp = tuple[int, ...] | None  # what changes with a file; None while it is not there
-
-
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """The documents of one file, as they lie on disk with what was changed since, and their retriever."""
+    """A document file, the folder of its corpus on disk, and the retriever."""
 
     file: Path
     folder: Path
@@ -55,12 +52,12 @@ class Served:
         self._state = State(settings)
         self._one_change = threading.Lock()
         self.problem = ""  # why the file could not be read when that was last tried
-        self.stamp_read: Stamp = None  # of the file when it was last read
-        self._catalog = self._opened(self._state.document_file, BM25SSettings(**self._state.settings()))
+        self.stamp_read: tuple[int, ...] = MISSING  # when the file was last read
+        self._catalog = self._open(self._state.document_file, BM25SSettings(**self._state.settings()))
         self._read_at_start()
         self._warm()
 
-    def _opened(self, file: Path, settings: BM25SSettings) -> Catalog:
+    def _open(self, file: Path, settings: BM25SSettings) -> Catalog:
         folder = folder_of(file)
         path = folder / "corpus"
         if (path / DATABASE).exists():
@@ -107,8 +104,8 @@ class Served:
     def document_file(self) -> Path:
         return self._catalog.file
 
-    def stamp(self) -> Stamp:
-        return _stamp(self.document_file)
+    def stamp(self) -> tuple[int, ...]:
+        return stamp_of(self.document_file)
 
     def settings(self) -> dict[str, Any]:
         return self.retriever.get_settings().to_dict()
@@ -160,10 +157,10 @@ class Served:
     def switch(self, name: str) -> Changes:
         """Serve another file of the folder from now on, with what was ever changed of its documents."""
         with self._one_change:
-            catalog = self._opened(self._inside(name), self.retriever.get_settings())
-            stamp = _stamp(catalog.file)
-            changes = self._imported(catalog, keep_changes=True)
-            self._state.keep(document_file=catalog.file)
+            catalog = self._open(self._inside(name), self.retriever.get_settings())
+            stamp = stamp_of(catalog.file)
+            changes = self._import(catalog, keep_changes=True)
+            self._state.save(document_file=catalog.file)
             self._catalog, self.stamp_read, self.problem = catalog, stamp, ""
             return changes
 
@@ -171,7 +168,7 @@ class Served:
         """Change what is named, for good: until the configuration itself says something new about it."""
         with self._one_change:
             settings = replace(self.retriever.get_settings(), **changes)
-            self._state.keep(settings=changes)
+            self._state.save(settings=changes)
             self.retriever.update_settings(settings)
             return settings.to_dict()
 
@@ -182,7 +179,7 @@ class Served:
     def _read_file(self, *, keep_changes: bool) -> Changes:
         self.stamp_read = self.stamp()
         try:
-            changes = self._imported(self._catalog, keep_changes=keep_changes)
+            changes = self._import(self._catalog, keep_changes=keep_changes)
         except SourceError as error:
             count = len(self.corpus)
             kept = f" {count_of(count, 'document')} from before stay indexed." if count else ""
@@ -191,7 +188,7 @@ class Served:
         self.problem = ""
         return changes
 
-    def _imported(self, catalog: Catalog, *, keep_changes: bool) -> Changes:
+    def _import(self, catalog: Catalog, *, keep_changes: bool) -> Changes:
         """The corpus first, then what was imported: a process that dies between them imports the same once more."""
         corpus, memory = catalog.retriever.corpus, catalog.folder / "imported.json"
         with locked(memory.with_suffix(".lock")):
@@ -217,14 +214,6 @@ class Served:
         if not place.is_file():
             raise CorpusNotFound(f"There is no file {name!r} in {folder}. GET /document-files lists those that are.")
         return place
-
-
-def _stamp(file: Path) -> Stamp:
-    try:
-        status = file.stat()
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def _catalog_in(folder: Path, name: str) -> Path | None:

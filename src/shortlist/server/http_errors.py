@@ -1,4 +1,4 @@
-"""How is a failure told over HTTP? As application/problem+json (RFC 9457), with a sentence that helps."""
+"""Failures as application/problem+json (RFC 9457): what is wrong, and what to do about it."""
 
 from __future__ import annotations
 
@@ -16,27 +16,19 @@ from starlette.responses import Response
 from starlette.routing import Match
 
 from shortlist._text import closest
-from shortlist.errors import CorpusBusy, CorpusError, CorpusNotFound, InputError, LLMError, ShortlistError, SourceError
+from shortlist.errors import CorpusNotFound, InputError, LLMError, ShortlistError, SourceError
 
 Model = TypeVar("Model", bound=BaseModel)
 
 MEDIA_TYPE = "application/problem+json"
 REQUEST_ID = "shortlist.request_id"  # where a scope holds it
 
-# The status of each kind of error; the first that fits.
-STATUSES: tuple[tuple[type[ShortlistError], int], ...] = (
-    (InputError, 422),
-    (CorpusNotFound, 404),
-    (SourceError, 409),
-    (LLMError, 502),
-    (CorpusBusy, 503),
-    (CorpusError, 503),
-    (ShortlistError, 503),
-)
+# The status of each kind of error; any other is 503.
+STATUSES = {InputError: 422, CorpusNotFound: 404, SourceError: 409, LLMError: 502}
 
 
 class Unfit(InputError):
-    """A body that can be read and does not fit what it is meant for: of which kind, and what is wrong where."""
+    """A body that can be read and does not fit its purpose: the kind of problem, and what is wrong where."""
 
     def __init__(self, kind: str, detail: str, errors: Sequence[Mapping[str, str]]) -> None:
         super().__init__(detail)
@@ -52,7 +44,7 @@ def problem(
     headers: Mapping[str, str] | None = None,
     errors: Sequence[Mapping[str, str]] = (),
 ) -> Response:
-    """The answer to a request that failed; it is of the kind of its status, unless it has one of its own."""
+    """The answer to a request that failed; its type is that of its status, unless it has a kind of its own."""
     title = _title(status)
     content: dict[str, Any] = {
         "type": f"urn:shortlist:{kind or title.lower().replace(' ', '-')}",
@@ -68,18 +60,31 @@ def problem(
     return Response(body, status, headers, MEDIA_TYPE)
 
 
+def problem_of(scope: Mapping[str, Any], error: ShortlistError) -> Response:
+    kind, errors = (error.kind, error.errors) if isinstance(error, Unfit) else ("", ())
+    return problem(scope, status_of(error), str(error), kind=kind, errors=errors)
+
+
+def status_of(error: ShortlistError) -> int:
+    return next((status for kind, status in STATUSES.items() if isinstance(error, kind)), 503)
+
+
 def _title(status: int) -> str:
-    """As RFC 9110 has it; older versions of Python have older words."""
+    """The phrase of RFC 9110; older versions of Python have older ones."""
     return {413: "Content Too Large", 422: "Unprocessable Content"}.get(status) or HTTPStatus(status).phrase
 
 
-def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """What an operation may answer instead, for the OpenAPI document."""
-    content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
-    return {status: {"description": _title(status), "content": content} for status in statuses}
+def responses(*statuses: int, answer: str = "") -> dict[int | str, dict[str, Any]]:
+    """The answer of an operation, by the name of its schema, and its failures, for the OpenAPI document."""
+    named = {200: ("Successful Response", "application/json", answer)} if answer else {}
+    named |= {status: (_title(status), MEDIA_TYPE, "Problem") for status in statuses}
+    return {
+        status: {"description": title, "content": {media: {"schema": {"$ref": f"#/components/schemas/{schema}"}}}}
+        for status, (title, media, schema) in named.items()
+    }
 
 
-def checked(body: bytes, content_type: str, model: type[Model]) -> Model:
+def parse_body(body: bytes, content_type: str, model: type[Model]) -> Model:
     """A body as its model, or the error that FastAPI would raise."""
     if "json" not in content_type:
         raise RequestValidationError([{"type": "dict_type", "loc": ("body",), "msg": "", "input": None}])
@@ -90,27 +95,33 @@ def checked(body: bytes, content_type: str, model: type[Model]) -> Model:
         raise RequestValidationError([{**item, "loc": ("body", *item["loc"])} for item in details]) from None
 
 
-def tell_problems(app: FastAPI) -> None:
-    """Have every error of the application told so."""
-    app.add_exception_handler(HTTPException, _of_http)
-    app.add_exception_handler(RequestValidationError, _of_validation)
-    app.add_exception_handler(ShortlistError, _of_ours)
+def handle_errors(app: FastAPI) -> None:
+    """Answer every error of the application with a problem."""
 
+    @app.exception_handler(ShortlistError)
+    def answer_own(request: Request, error: ShortlistError) -> Response:
+        return problem_of(request.scope, error)
 
-def _of_http(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    place = f"{request.method} {request.url.path}"
-    sentences = {
-        400: "The body could not be read: it must be JSON that is not nested too deep and has no endless numbers.",
-        404: f"There is nothing at {place}. GET /docs lists what there is.",
-        405: f"{request.url.path} does not take {request.method}. GET /docs lists what it takes.",
-    }
-    headers = dict(error.headers or {})
-    if error.status_code == 405:
-        headers["Allow"] = ", ".join(_methods_at(request, headers.get("Allow", "")))
-    return problem(
-        request.scope, error.status_code, sentences.get(error.status_code, str(error.detail)), headers=headers
-    )
+    @app.exception_handler(RequestValidationError)
+    def answer_invalid(request: Request, error: RequestValidationError) -> Response:
+        errors = [
+            {"where": ".".join(map(str, one["loc"])), "message": _message(one, request)} for one in error.errors()
+        ]
+        first = "; ".join(f"{item['where']}: {item['message']}" for item in errors[:5])
+        return problem(request.scope, 422, f"The request does not fit. {first}.", errors=errors)
+
+    @app.exception_handler(HTTPException)
+    def answer_http(request: Request, error: HTTPException) -> Response:
+        path, method, status = request.url.path, request.method, error.status_code
+        sentences = {
+            400: "The body could not be read: it must be JSON that is not nested too deep and has no endless numbers.",
+            404: f"There is nothing at {method} {path}. GET /docs lists what there is.",
+            405: f"{path} does not take {method}. GET /docs lists what it takes.",
+        }
+        headers = dict(error.headers or {})
+        if status == 405:
+            headers["Allow"] = ", ".join(_methods_at(request, headers.get("Allow", "")))
+        return problem(request.scope, status, sentences.get(status, str(error.detail)), headers=headers)
 
 
 def _methods_at(request: Request, of_route: str) -> list[str]:
@@ -119,13 +130,6 @@ def _methods_at(request: Request, of_route: str) -> list[str]:
     others = (route.methods or () for route in routes if route.matches(request.scope)[0] is not Match.NONE)
     methods = set(filter(None, of_route.split(", "))).union(*others)
     return sorted(methods | {"HEAD"} if "GET" in methods else methods)
-
-
-def _of_validation(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)
-    errors = [{"where": ".".join(map(str, item["loc"])), "message": _message(item, request)} for item in error.errors()]
-    told = "; ".join(f"{item['where']}: {item['message']}" for item in errors[:5])
-    return problem(request.scope, 422, f"The request does not fit. {told}.", errors=errors)
 
 
 def _message(item: Mapping[str, Any], request: Request) -> str:
@@ -143,37 +147,19 @@ def _message(item: Mapping[str, Any], request: Request) -> str:
 
 
 def _known_fields(request: Request, place: Sequence[str | int]) -> set[str]:
-    """The fields that an object at this place in the body may have, as the OpenAPI document has it."""
+    """The fields that an object at this place in the body may have, according to the OpenAPI document."""
     document = request.app.openapi()
 
-    def resolved(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    def resolve(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         if "$ref" in schema:
             schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
         yield schema
         for choice in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
-            yield from resolved(choice)
+            yield from resolve(choice)
 
     operation = document["paths"][request.scope["route"].path_format][request.method.lower()]
-    schemas = list(resolved(operation["requestBody"]["content"]["application/json"]["schema"]))
+    schemas = list(resolve(operation["requestBody"]["content"]["application/json"]["schema"]))
     for step in place:
-        inner = (
-            schema.get("items") if isinstance(step, int) else schema.get("properties", {}).get(step)
-            for schema in schemas
-        )
-        schemas = [choice for schema in inner if schema for choice in resolved(schema)]
+        inner = [one.get("items") if isinstance(step, int) else one.get("properties", {}).get(step) for one in schemas]
+        schemas = [choice for schema in inner if schema for choice in resolve(schema)]
     return {name for schema in schemas for name in schema.get("properties", {})}
-
-
-def _of_ours(request: Request, error: Exception) -> Response:
-    assert isinstance(error, ShortlistError)
-    return problem_of(request.scope, error)
-
-
-def problem_of(scope: Mapping[str, Any], error: ShortlistError) -> Response:
-    if isinstance(error, Unfit):
-        return problem(scope, status_of(error), str(error), kind=error.kind, errors=error.errors)
-    return problem(scope, status_of(error), str(error))
-
-
-def status_of(error: ShortlistError) -> int:
-    return next(status for kind, status in STATUSES if isinstance(error, kind))

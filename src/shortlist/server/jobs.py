@@ -1,65 +1,82 @@
-"""How is work answered that takes a while? As JSON, or told while it is done, as server-sent events."""
+"""Work that takes a while, answered as JSON or as server-sent events while it runs.
+
+The stream is Starlette's: a package for events would need the same code around it, for the status of a failure before
+the first event, the time limit and the disconnect of a caller who waits for JSON.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import logging
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from fastapi import Request
-from pydantic import BaseModel
 from starlette.exceptions import HTTPException
-from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope
 
 from shortlist.errors import ShortlistError
 from shortlist.server.access_control import EXTEND
 from shortlist.server.http_errors import problem, problem_of
-from shortlist.server.workers import JSON, Work, as_json
+from shortlist.server.workers import JSON, as_json
+
+log = logging.getLogger("shortlist.serve")
 
 EVENTS = "text/event-stream"
-LAST = "answer"  # the event after which nothing comes
-QUIET_SECONDS = 10.0  # after which a comment is sent, so that nothing on the way takes the connection for dead
+LAST = "answer"  # the last event
+HEADERS = {"Content-Type": EVENTS, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+QUIET_SECONDS = 10.0  # after which a comment is sent, so that no proxy takes the connection for dead
+PATIENCE = 1.0  # seconds that jobs get to end with the service; a model may take minutes for its next word
 
 Event = tuple[str, bytes]
-Do = Callable[[Work], "asyncio.Future[Any]"]
+Work = Callable[["Job"], dict[str, Any]]
 
 
 class Left(Exception):
-    """Nobody waits for the answer any more."""
+    """The caller does not wait for the answer any more."""
 
 
-class Underway:
-    """Work under way: a thread tells what it comes to, and the event loop hears it."""
+class Job:
+    """Work in a thread of its own, and the events that it sends to the event loop."""
 
-    def __init__(self, do: Do, work: Callable[[Underway], dict[str, Any]], receive: Receive) -> None:
+    def __init__(self, kind: JobKind, work: Work, receive: Receive) -> None:
         self._loop = asyncio.get_running_loop()
-        self._told: asyncio.Queue[Event | Exception] = asyncio.Queue()
+        self._events: asyncio.Queue[Event | Exception] = asyncio.Queue()
         self._is_over = threading.Event()
+        self._has_ended = asyncio.Event()
         self._work = work
-        self._waiting = do(self._run)
-        self._watch = asyncio.create_task(self._watched(receive))
+        self._watch = asyncio.create_task(self._wait_for_disconnect(receive))
+        running = asyncio.create_task(self._run(kind.slots))
+        kind.running.add(running)
+        running.add_done_callback(kind.running.discard)
 
-    async def hear(self) -> Event:
-        """What comes next; the last is the answer. What went wrong is raised."""
-        told = await self._told.get()
-        if isinstance(told, Exception):
-            raise told
-        return told
+    async def next_event(self) -> Event:
+        """The next event; the last is the answer. A failure of the work is raised."""
+        event = await self._events.get()
+        if isinstance(event, Exception):
+            raise event
+        return event
 
     def end(self) -> None:
-        """Let the work end at the next thing that it would tell, or not begin."""
+        """Let the work end at its next event, or not begin."""
         self._is_over.set()
-        self._waiting.cancel()
         self._watch.cancel()
 
-    async def _watched(self, receive: Receive) -> None:
+    async def _wait_for_disconnect(self, receive: Receive) -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
         self._is_over.set()
-        self._told.put_nowait(Left())
+        self._events.put_nowait(Left())
+
+    async def _run(self, slots: asyncio.Semaphore) -> None:
+        async with slots:
+            if not self._is_over.is_set():
+                threading.Thread(target=self._run_in_thread, daemon=True).start()
+                await self._has_ended.wait()
 
     # In the thread
 
@@ -67,115 +84,106 @@ class Underway:
         if self._is_over.is_set():
             raise Left
 
-    def tell(self, name: str, data: dict[str, Any]) -> None:
+    def send(self, name: str, data: dict[str, Any]) -> None:
         self.check()
-        self._put((name, as_json(data)))
+        self._call(self._events.put_nowait, (name, as_json(data)))
 
-    def _put(self, item: Event | Exception) -> None:
-        self._loop.call_soon_threadsafe(self._told.put_nowait, item)
-
-    def _run(self) -> None:
+    def _run_in_thread(self) -> None:
         try:
-            self.tell(LAST, self._work(self))
+            self.send(LAST, self._work(self))
         except Left:
             pass
         except Exception as error:
-            self._put(error)
+            self._call(self._events.put_nowait, error)
+        finally:
+            self._call(self._has_ended.set)
+
+    def _call(self, function: Callable[..., None], *arguments: Any) -> None:
+        with contextlib.suppress(RuntimeError):  # the event loop has ended
+            self._loop.call_soon_threadsafe(function, *arguments)
 
 
-async def answered(
-    request: Request,
-    do: Do,
-    work: Callable[[Underway], dict[str, Any]],
-    *,
-    stream: bool,
-    seconds: float,
-    limit_of: str,
-) -> Response:
-    """What the work comes to within some seconds, or all that it tells if that is asked for."""
-    limit = asyncio.get_running_loop().time() + seconds
-    too_long = f"The answer took longer than {seconds:g} seconds ({limit_of})."
-    request.scope[EXTEND](seconds)
-    underway = Underway(do, work, request.receive)
-    begun = False
-    try:
-        async with asyncio.timeout_at(limit):
-            name, data = await underway.hear()
-            if stream or EVENTS in request.headers.get("accept", ""):
-                begun = True
-                return _Events(underway, (name, data), limit, too_long)
-            while name != LAST:
-                name, data = await underway.hear()
-            return Response(data, media_type=JSON)
-    except Left:
-        return Response(status_code=499)  # as the log has it; nobody reads it
-    except TimeoutError:
-        raise HTTPException(503, too_long) from None
-    finally:
-        if not begun:
-            underway.end()
+class JobKind:
+    """Jobs of one kind, of which some run at a time; their time limit and the setting that it comes from."""
 
+    def __init__(self, most: int, seconds: float, setting: str) -> None:
+        self.slots = asyncio.Semaphore(most)
+        self.running: set[asyncio.Task[None]] = set()
+        self.seconds = seconds
+        self._too_long = f"The answer took longer than {seconds:g} seconds ({setting})."
 
-class _Events(Response):
-    """Server-sent events until there is the answer, something goes wrong, nobody listens, or time is up."""
-
-    def __init__(self, underway: Underway, first: Event, limit: float, too_long: str) -> None:
-        super().__init__(headers={"Content-Type": EVENTS, "Cache-Control": "no-store", "X-Accel-Buffering": "no"})
-        del self.headers["content-length"]
-        self._underway, self._first = underway, first
-        self._limit, self._too_long = limit, too_long
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def write(piece: bytes, *, is_last: bool = False) -> None:
-            await send({"type": "http.response.body", "body": piece, "more_body": not is_last})
-
+    async def answer(self, request: Request, work: Work, *, stream: bool) -> Response:
+        """The answer of the work, or its events if they are asked for."""
+        limit = asyncio.get_running_loop().time() + self.seconds
+        request.scope[EXTEND](self.seconds)
+        job = Job(self, work, request.receive)
+        is_streaming = False
         try:
-            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-            async with asyncio.timeout_at(self._limit):
-                name, data = self._first
-                await write(_event(name, data))
+            async with asyncio.timeout_at(limit):
+                name, data = await job.next_event()
+                if stream or EVENTS in request.headers.get("accept", ""):
+                    is_streaming = True
+                    return StreamingResponse(self._stream(job, (name, data), limit, request.scope), headers=HEADERS)
                 while name != LAST:
-                    try:
-                        name, data = await asyncio.wait_for(self._underway.hear(), QUIET_SECONDS)
-                        await write(_event(name, data))
-                    except TimeoutError:
-                        await write(b": one moment\n\n")
-            await write(b"", is_last=True)
+                    name, data = await job.next_event()
+                return Response(data, media_type=JSON)
+        except Left:
+            return Response(status_code=499)  # for the log
+        except TimeoutError:
+            raise HTTPException(503, self._too_long) from None
+        finally:
+            if not is_streaming:
+                job.end()
+
+    async def _stream(self, job: Job, event: Event, limit: float, scope: Scope) -> AsyncIterator[bytes]:
+        """Events until the answer, a failure, the end of the connection or of the time."""
+        now = asyncio.get_running_loop().time
+        failure: Response | None = None
+        try:
+            yield _as_event(*event)
+            while event[0] != LAST:
+                try:
+                    event = await asyncio.wait_for(job.next_event(), max(0, min(QUIET_SECONDS, limit - now())))
+                    yield _as_event(*event)
+                except TimeoutError:
+                    if now() >= limit:
+                        raise
+                    yield b": one moment\n\n"
         except Left:
             pass
         except TimeoutError:
-            await write(_failed(problem(scope, 503, self._too_long)), is_last=True)
+            failure = problem(scope, 503, self._too_long)
         except ShortlistError as error:
-            await write(_failed(problem_of(scope, error)), is_last=True)
+            failure = problem_of(scope, error)
         except Exception:
-            unexpected = problem(scope, 500, "Something unexpected went wrong. The log tells more.")
-            await write(_failed(unexpected), is_last=True)
-            raise
+            log.exception("A job failed.")
+            failure = problem(scope, 500, "Something unexpected went wrong. The log has the details.")
         finally:
-            self._underway.end()
+            job.end()
+        if failure:
+            yield _as_event("error", as_json(json.loads(bytes(failure.body))))
+
+    async def close(self) -> None:
+        """Give what is running a moment to end."""
+        if self.running:
+            await asyncio.wait(self.running, timeout=PATIENCE)
 
 
-def _event(name: str, data: bytes) -> bytes:
+def _as_event(name: str, data: bytes) -> bytes:
     return b"event: %s\ndata: %s\n\n" % (name.encode(), data)
 
 
-def _failed(told: Response) -> bytes:
-    return _event("error", as_json(json.loads(bytes(told.body))))
-
-
-def streamed(answer: type[BaseModel], **events: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
+def describe_stream(answer: str, **events: str) -> dict[int | str, dict[str, Any]]:
     """The 200 response of an operation that can stream events, for the OpenAPI document: each event and its data."""
-    data = {name: model.__name__ for name, model in events.items()} | {LAST: answer.__name__, "error": "Problem"}
-    schema = {"oneOf": [_event_schema(name, model) for name, model in data.items()]}
-    description = f"The answer or, if events are asked for, what becomes of it: {', '.join(data)}."
-    return {200: {"description": description, "content": {EVENTS: {"itemSchema": schema}}}}
 
+    def refer(model: str) -> dict[str, str]:
+        return {"$ref": f"#/components/schemas/{model}"}
 
-def _event_schema(name: str, model: str) -> dict[str, Any]:
-    content = {"$ref": f"#/components/schemas/{model}"}
-    data = {"type": "string", "contentMediaType": JSON, "contentSchema": content}
-    return {
-        "type": "object",
-        "properties": {"event": {"const": name}, "data": data},
-        "required": ["event", "data"],
-    }
+    models = events | {LAST: answer, "error": "Problem"}
+    data = {name: {"type": "string", "contentMediaType": JSON, "contentSchema": refer(models[name])} for name in models}
+    schemas = [
+        {"type": "object", "properties": {"event": {"const": name}, "data": data[name]}, "required": ["event", "data"]}
+        for name in models
+    ]
+    content = {JSON: {"schema": refer(answer)}, EVENTS: {"itemSchema": {"oneOf": schemas}}}
+    return {200: {"description": f"The answer or, if asked for, its events: {', '.join(models)}.", "content": content}}

@@ -1,4 +1,4 @@
-"""What happened to this request? An id, one line in the log, and a number for each; and no failure goes untold."""
+"""The log: an id, one line and a number for each request, and every failure."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Watch:
         except Exception:
             log.exception("A request failed.", extra={"fields": {"request_id": id}})
             if not status:
-                detail = f"Something unexpected went wrong. The log of the service tells more about the request {id}."
+                detail = f"Something unexpected went wrong. The log of the service has the details of the request {id}."
                 await problem(scope, 500, detail)(scope, receive, send_with_id)
         finally:
             self._metrics.in_progress -= 1
@@ -65,10 +65,11 @@ class Watch:
         if route in self._timed:
             self._metrics.latencies.add(seconds)
         if log.isEnabledFor(logging.INFO):
-            log.handle(logging.makeLogRecord({**_REQUEST, "fields": {
+            fields = {
                 "request_id": id, "method": scope["method"], "path": scope["path"], "status": status,
                 "ms": round(1e3 * seconds, 3), "client": (scope.get("client") or ("",))[0],
-            }}))  # fmt: skip
+            }  # fmt: skip
+            log.handle(logging.makeLogRecord({**_REQUEST, "fields": fields}))
 
 
 # Made directly: the logger would look for the line of code that it comes from, which takes longer than all of the rest.
@@ -87,10 +88,7 @@ class JsonLines(logging.Formatter):
         }
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
-        return _to_json(line)
-
-
-_to_json = json.JSONEncoder(default=str).encode
+        return json.dumps(line, default=str)
 
 
 @lru_cache(1)
@@ -99,7 +97,7 @@ def _second(seconds: int) -> str:
 
 
 def log_to_stderr(level: str) -> None:
-    """Send what the service and its server say to stderr, from a level on."""
+    """Log the service and its server to stderr, from a level on."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     for name in ("shortlist", "uvicorn", "mcp"):

@@ -1,4 +1,4 @@
-"""Where does the service listen, and how does it end?"""
+"""The service as a process: where it listens, how it ends, and when it restarts."""
 
 from __future__ import annotations
 
@@ -6,20 +6,26 @@ import asyncio
 import contextlib
 import errno
 import math
+import os
 import signal
 import socket
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
+import shortlist
+from shortlist._files import stamp_of
 from shortlist.errors import InputError
 from shortlist.server.application import create_app
 from shortlist.server.catalog_store import log
 from shortlist.server.request_log import log_to_stderr
-from shortlist.server.restart import Restart
 from shortlist.server.service_settings import Settings
+
+LOOK_TICKS = 5  # of 0.1 seconds
 
 
 def serve(settings: Settings) -> None:
@@ -41,12 +47,45 @@ def serve(settings: Settings) -> None:
         )
         host, port = listener.getsockname()[:2]
         log.info("Serving on http://%s:%s.", f"[{host}]" if ":" in host else host, port)
-        server = uvicorn.Server(config)
-        restart = Restart(settings, lambda: setattr(server, "should_exit", True)) if settings.server.reload else None
+        server = _Server(config, settings)
         with _quiet_signals():
             server.run(sockets=[listener])
-    if restart:
-        restart.end()
+    if server.must_restart:
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+
+
+class _Server(uvicorn.Server):
+    """A server that, with `server.reload`, stops to restart once the settings file or the code of this package changes.
+
+    uvicorn's own reloader sees only Python files without watchfiles, keeps the old port, and stops serving while the
+    settings are invalid; this one goes on as it is then.
+    """
+
+    must_restart = False
+
+    def __init__(self, config: uvicorn.Config, settings: Settings) -> None:
+        super().__init__(config)
+        self._settings = settings
+        self._last = self._stamps()
+
+    async def on_tick(self, counter: int) -> bool:
+        if self._settings.server.reload and counter % LOOK_TICKS == 0:
+            self._look()
+        return await super().on_tick(counter)
+
+    def _look(self) -> None:
+        now = self._stamps()
+        if now != self._last:
+            try:
+                self._settings.read_again()
+                self.must_restart = self.should_exit = True
+            except InputError as error:
+                log.error("%s The service goes on with the settings that it has.", error)
+        self._last = now
+
+    def _stamps(self) -> tuple[int, ...]:
+        code = sorted(Path(shortlist.__file__).parent.rglob("*.py"))
+        return stamp_of(*([self._settings.file] if self._settings.file else []), *code)
 
 
 def _make_protocol(seconds: float) -> type[asyncio.Protocol]:
@@ -96,7 +135,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 @contextlib.contextmanager
 def _quiet_signals() -> Iterator[None]:
-    """The server raises a signal again after it has heeded it; that must not end the process in another way."""
+    """The server raises a signal again after it has handled it; that must not end the process in another way."""
     signals = (signal.SIGINT, signal.SIGTERM)
     before = {number: signal.signal(number, lambda *_: None) for number in signals}
     try:

@@ -1,4 +1,4 @@
-"""How is the service doing? Counters for Prometheus, percentiles of now and of the last ten minutes."""
+"""Counters for Prometheus, and percentiles of the last minute and the last ten minutes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
@@ -15,52 +16,39 @@ from prometheus_client.registry import Collector
 
 BUCKET_SECONDS = 10
 BUCKETS = 60
-SAMPLES = 1_000  # kept of one bucket
+SAMPLES = 1_000  # of one bucket
 NOW = 6  # buckets
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 PERCENTILES = (50, 95, 99)
 
-Facts = Callable[[], dict[str, float]]
 
+class Metrics(Collector):
+    """Requests by route, and facts that are looked up when they are asked for; each application has its own."""
 
-class Metrics:
-    """What happened, counted by route; each application has its own."""
-
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: Callable[[], dict[str, float]]) -> None:
         self.latencies = Latencies()
         self.in_progress = 0
+        self._facts = facts
         self._registry = CollectorRegistry()
-        self._requests = Counter(
-            "shortlist_requests", "Requests by route, method and status.", ("route", "method", "status"),
-            registry=self._registry,
-        )  # fmt: skip
-        self._seconds = Histogram(
+        labels = ("route", "method", "status")
+        requests = Counter(
+            "shortlist_requests", "Requests by route, method and status.", labels, registry=self._registry
+        )
+        seconds = Histogram(
             "shortlist_request_seconds", "How long requests took.", ("route",), buckets=BOUNDS, registry=self._registry
         )
-        self._registry.register(_Facts(lambda: {**facts(), "requests_in_progress": self.in_progress}))
-        self._known: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+        self._requests, self._seconds = cache(requests.labels), cache(seconds.labels)
+        self._registry.register(self)
 
     def count(self, route: str, method: str, status: int, seconds: float) -> None:
-        key = route, method, status
-        known = self._known.get(key)
-        if known is None:
-            known = self._requests.labels(route, method, str(status)), self._seconds.labels(route)
-            self._known[key] = known
-        known[0].inc()
-        known[1].observe(seconds)
+        self._requests(route, method, str(status)).inc()
+        self._seconds(route).observe(seconds)
 
     def exposition(self) -> bytes:
         return generate_latest(self._registry)
 
-
-class _Facts(Collector):
-    """Numbers that are looked up when somebody asks."""
-
-    def __init__(self, facts: Facts) -> None:
-        self._facts = facts
-
     def collect(self) -> Iterator[Metric]:
-        for name, value in self._facts().items():
+        for name, value in {**self._facts(), "requests_in_progress": self.in_progress}.items():
             yield GaugeMetricFamily(f"shortlist_{name}", f"The {name.replace('_', ' ')} now.", value)
 
 
@@ -81,7 +69,7 @@ class Latencies:
             count[0] += 1
             if len(samples) < SAMPLES:
                 samples.append(seconds)
-            elif (at := random.randrange(count[0])) < SAMPLES:  # each of the bucket is kept with the same chance
+            elif (at := random.randrange(count[0])) < SAMPLES:  # each of the bucket has the same chance
                 samples[at] = seconds
 
     def summary(self) -> dict[str, Any]:

@@ -1,145 +1,54 @@
-"""What is the service told? The command line, the environment, a file and defaults, in this order of precedence."""
+"""The settings in force for the service, what was changed of them over HTTP, and those of the commands that answer."""
 
 from __future__ import annotations
 
 import ipaddress
+import json
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import SecretStr
 
-from shortlist import _settings as kit
-from shortlist._settings import DEFAULT, Bm25s, Documents, Given, Section
+from shortlist._files import locked, replace_text
+from shortlist._paths import data_dir
+from shortlist._settings import (
+    DEFAULT,
+    FIELDS,
+    LOOPBACK,
+    OPTIONS,
+    PROGRAM,
+    VARIABLES,
+    Answers,
+    Bm25s,
+    Documents,
+    Engine,
+    Limits,
+    Llm,
+    Mcp,
+    Server,
+    Values,
+    collect_values,
+    source_must_exist,
+)
 from shortlist._text import did_you_mean
-from shortlist.errors import InputError
+from shortlist.errors import InputError, SourceError
+from shortlist.index.embedders.named import unconfirmed_address
 
 log = logging.getLogger("shortlist.serve")
 
-FILE = kit.FILE
-OPENAI = "https://api.openai.com/v1"  # where a model is that has a key and no address
-PROGRAM = "the program"
-LOOPBACK = "127.0.0.1"
-VARIABLES = kit.VARIABLES | {
-    "BM25S_HOST": "server.host",
-    "BM25S_PORT": "server.port",
-    "BM25S_LOG_LEVEL": "server.log_level",
-    "SHORTLIST_TOKEN": "server.token",
-    "SHORTLIST_LLM_URL": "llm.url",
-    "SHORTLIST_LLM_MODEL": "llm.model",
-    "SHORTLIST_LLM_KEY": "llm.key",
-    "SHORTLIST_LLM_FALLBACK": "llm.fallback",
-    "SHORTLIST_CHUNK_SIZE": "answers.chunk_size",
-    "SHORTLIST_CHUNK_OVERLAP": "answers.chunk_overlap",
-    "SHORTLIST_TOP_K": "answers.top_k",
-    "SHORTLIST_THRESHOLD": "answers.threshold",
-    "SHORTLIST_MEMORY_WINDOW_TURNS": "answers.memory_window_turns",
-    "SHORTLIST_AGENT_MAX_STEPS": "answers.agent_max_steps",
-    "SHORTLIST_ENGINE_USER": "engine.user",
-    "SHORTLIST_ENGINE_PASSWORD": "engine.password",
-    "SHORTLIST_ENGINE_CERTIFICATE": "engine.certificate",
-}
-OPTIONS = {
-    "server.host": "--host",
-    "server.port": "--port",
-    "server.token": "--token",
-    "server.allow_anonymous": "--allow-anonymous",
-    "server.corpora": "--corpus",
-    "documents.source": "--documents",
-}
+OPENAI = "https://api.openai.com/v1"  # used where there is a key and no address
+FORMAT = 1
+STATE = "state.json"
 
 
-class Server(Section):
-    """Where the service listens, and to whom."""
-
-    host: str = Field(default=LOOPBACK, min_length=1)
-    port: int = Field(default=9200, ge=0, le=65535)
-    reload: bool = False
-    log_level: Literal["critical", "error", "warning", "info", "debug"] = "info"
-    token: SecretStr | None = None
-    allow_anonymous: bool = False
-    allowed_hosts: tuple[str, ...] = ()
-    allowed_origins: tuple[str, ...] = ()
-    corpora: tuple[str, ...] | None = None
-
-    @field_validator("log_level", mode="before")
-    @classmethod
-    def _in_small_letters(cls, value: Any) -> Any:
-        return value.lower() if isinstance(value, str) else value
-
-    @field_validator("token")
-    @classmethod
-    def _fits_a_header(cls, value: SecretStr | None) -> SecretStr | None:
-        text = value.get_secret_value() if value else "ok"
-        if not text or not text.isascii() or not text.isprintable() or " " in text:
-            raise ValueError("must be ASCII letters, digits and signs without spaces, at least one")
-        return value
-
-
-class Limits(Section):
-    """What a single request may cost."""
-
-    max_body_bytes: int = Field(default=16 << 20, ge=1 << 10, le=1 << 30)
-    request_seconds: float = Field(default=30.0, ge=0.1, le=3600)
-    answer_seconds: float = Field(default=300.0, ge=0.1, le=3600)
-    eval_seconds: float = Field(default=300.0, ge=0.1, le=3600)
-
-
-class Llm(Section):
-    """The language model that answers; there is none where there is neither an address nor a key."""
-
-    url: str = ""
-    model: str = ""
-    key: SecretStr | None = None
-    fallback: str = ""
-
-
-class Answers(Section):
-    """How files are chunked and questions answered. Without a threshold the calibrated one or 0.30 counts."""
-
-    chunk_size: int = Field(default=800, ge=50, le=100_000)
-    chunk_overlap: int = Field(default=120, ge=0, le=50_000)
-    top_k: int = Field(default=4, ge=1, le=20)
-    threshold: float | None = Field(default=None, ge=0, le=1)
-    memory_window_turns: int = Field(default=5, ge=0, le=50)
-    agent_max_steps: int = Field(default=5, ge=1, le=50)
-
-
-class Mcp(Section):
-    """What agents get at /mcp, and which servers are upstream of it: those of the files, or the usual ones."""
-
-    enabled: bool = True
-    upstream: bool = True
-    config: tuple[str, ...] = ()
-
-
-class Engine(Section):
-    """Who asks the clusters that keep corpora, and the file of the authority whose certificates they have."""
-
-    paths = ("certificate",)
-
-    user: str = ""
-    password: SecretStr | None = None
-    certificate: str = ""
-
-
-SECTIONS: dict[str, type[Section]] = kit.SECTIONS | {
-    "server": Server,
-    "limits": Limits,
-    "llm": Llm,
-    "answers": Answers,
-    "mcp": Mcp,
-    "engine": Engine,
-}
-FIELDS = kit.fields_of(SECTIONS)
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Settings:
-    """All sections, the origin of each value that is not a default, and warnings about values that are not in force."""
+    """The sections, the origin of each value that is not a default, and the file that was read."""
 
     bm25s: Bm25s = field(default_factory=Bm25s)
     documents: Documents = field(default_factory=Documents)
@@ -154,7 +63,7 @@ class Settings:
     warnings: tuple[str, ...] = ()
 
     def rows(self) -> list[dict[str, Any]]:
-        """Each key with the value in force and where it came from; secrets hidden."""
+        """Each key with its value and origin; secrets are hidden."""
         rows = []
         for key in FIELDS:
             value = self._value(key)
@@ -169,10 +78,10 @@ class Settings:
 
     @property
     def source_must_exist(self) -> bool:
-        return kit.must_exist(self.documents.source, self.origins, self.file)
+        return source_must_exist(self.documents.source, self.origins, self.file)
 
     def read_again(self) -> Settings:
-        """What would be in force if the service began now."""
+        """The settings that would be in force if the service started now."""
         given = {key: self._value(key) for key, origin in self.origins.items() if origin == OPTIONS.get(key, PROGRAM)}
         return load_settings(self.file, given)
 
@@ -186,58 +95,68 @@ def load_settings(
     given: Mapping[str, Any] | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Settings:
-    """The settings in force. `given` are those of the command line, by dotted key; a named file must be there."""
-    explicit = {key: Given(value, OPTIONS.get(key, PROGRAM)) for key, value in (given or {}).items()}
-    found = kit.resolve(SECTIONS, VARIABLES, file=file, given=explicit, environment=environment, adjust=_protect_keys)
-    server, warnings = _restrict_host(found.sections["server"], found.origins)
-    sections = found.sections | {"server": server}
+    """The settings in force. `given` are those of the command line, by dotted key; a named file must exist."""
+    found = collect_values(file=file, given=given, environment=environment)
+    _protect_keys(found)
+    sections = found.validate()
+    sections["server"], warnings = _restrict_host(sections["server"], found.origins)
     return Settings(**sections, origins=found.origins, file=found.file, warnings=warnings)
 
 
 def answer_settings(given: Mapping[str, Any] | None = None) -> Answers:
     """The section `answers` for a command in this folder; `given` are its options, by key, None for those not given."""
-    explicit = {
-        f"answers.{key}": Given(value, f"--{key.replace('_', '-')}")
-        for key, value in (given or {}).items()
-        if value is not None
-    }
-    variables = {name: key for name, key in VARIABLES.items() if key.startswith("answers.")}
-    found = kit.resolve({"answers": Answers}, variables, given=explicit, ignore_other_sections=True)
-    answers: Answers = found.sections["answers"]
+    explicit = {f"answers.{key}": value for key, value in (given or {}).items() if value is not None}
+    answers: Answers = collect_values(("answers",), given=explicit).validate(("answers",))["answers"]
     return answers
 
 
-def _protect_keys(values: dict[str, Any], origins: dict[str, str], in_file: Mapping[str, Any], file: str) -> None:
-    """Keep a key of the environment from an address of the file, which may have come with a cloned repository."""
-    url, origin = values.get("llm.url"), origins.get("llm.key")
-    if url and url != OPENAI and origins["llm.url"] == file and origin not in (None, file):
-        values["llm.key"], origins["llm.key"] = in_file.get("llm.key"), file
-        if not values["llm.key"]:
-            log.warning("%s", key_withheld(f"{origin} in the environment", url, f"llm.url in {file}"))
-    embedder = str(in_file.get("documents.embedder") or "")
-    if embedder.startswith("openai:"):
-        from shortlist.index.embedders.named import unconfirmed_address  # noqa: PLC0415  # brings numpy
-
-        if address := unconfirmed_address(embedder):
-            raise InputError(
-                f"{file}: documents.embedder would send OPENAI_API_KEY of the environment to {address}, which you did "
-                f"not name. Set OPENAI_BASE_URL to that address to confirm it, or unset OPENAI_API_KEY."
-            )
-
-
-def key_withheld(key: str, address: str, origin: str) -> str:
-    """Why a key is not sent to an address, and how to have it sent."""
-    return (
-        f"The key {key} is not sent to {address}: that address is set by {origin}, which may come from someone else. "
-        f"Set SHORTLIST_LLM_URL in the environment, or put the key beside the address."
-    )
-
-
 def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]:
-    """A sentence for each variable that looks like one of ours and means nothing."""
+    """A sentence for each variable that looks like one of ours and is none."""
     environment = os.environ if environment is None else environment
     strange = sorted(name for name in environment if name.startswith("BM25S_") and name not in VARIABLES)
     return [f"The variable {name} means nothing here.{did_you_mean(name, VARIABLES, most=1)}" for name in strange]
+
+
+class Candidate(NamedTuple):
+    """A value, its origin in words, and how far that is trusted: a file may come with a cloned repository."""
+
+    value: Any
+    origin: str
+    trust: int
+
+
+def choose_key(url: Candidate | None, keys: Sequence[Candidate]) -> Any:
+    """The first key whose origin the address's is at least as trusted as. It is withheld from any other address."""
+    allowed = [key.value for key in keys if not url or url.value == OPENAI or key.trust <= url.trust]
+    if url and keys and not allowed:
+        log.warning(
+            "The key %s is not sent to %s: that address is set by %s, which may come from someone else. "
+            "Set SHORTLIST_LLM_URL in the environment, or put the key beside the address.",
+            keys[0].origin, url.value, url.origin,
+        )  # fmt: skip
+    return allowed[0] if allowed else None
+
+
+def _protect_keys(found: Values) -> None:
+    """Keep the keys of the environment from addresses that only the file names."""
+    values, origins, in_file, file = found.values, found.origins, found.in_file, str(found.file)
+
+    def candidate(key: str) -> Candidate:
+        is_from_file = origins[key] == file
+        origin = f"{key} in {file}" if is_from_file else f"{origins[key]} in the environment"
+        return Candidate(values[key], origin, 0 if is_from_file else 2)
+
+    if values.get("llm.key"):
+        keys = [candidate("llm.key"), Candidate(in_file.get("llm.key"), file, 0)]
+        url = candidate("llm.url") if values.get("llm.url") else None
+        key = choose_key(url, [key for key in keys if key.value])
+        if key != values["llm.key"]:
+            values["llm.key"], origins["llm.key"] = key, file
+    if address := unconfirmed_address(str(in_file.get("documents.embedder") or "")):
+        raise InputError(
+            f"{file}: documents.embedder would send OPENAI_API_KEY of the environment to {address}, which you did "
+            f"not name. Set OPENAI_BASE_URL to that address to confirm it, or unset OPENAI_API_KEY."
+        )
 
 
 def is_loopback(host: str) -> bool:
@@ -256,11 +175,10 @@ def _restrict_host(server: Server, origins: dict[str, str]) -> tuple[Server, tup
     if is_loopback(server.host) or server.token is not None or server.allow_anonymous:
         return server, ()
     origin = origins["server.host"]
-    problem = f"The address {server.host!r} can be reached from other machines, and no token is set."
     if origin == OPTIONS["server.host"]:
         raise InputError(
-            f"{problem} Set SHORTLIST_TOKEN (or server.token), listen on {LOOPBACK}, or allow unauthenticated access "
-            "with --allow-anonymous."
+            f"The address {server.host!r} can be reached from other machines, and no token is set. Set SHORTLIST_TOKEN "
+            f"(or server.token), listen on {LOOPBACK}, or allow unauthenticated access with --allow-anonymous."
         )
     origins["server.host"] = f"{DEFAULT} ({origin} says {server.host}, which needs a token)"
     warning = (
@@ -268,3 +186,72 @@ def _restrict_host(server: Server, origins: dict[str, str]) -> tuple[Server, tup
         "To open it to other machines, set SHORTLIST_TOKEN or start it with --allow-anonymous."
     )
     return server.model_copy(update={"host": LOOPBACK}), (warning,)
+
+
+class State:
+    """The settings in force: those configured, and those changed over HTTP since, which are on disk.
+
+    A change stays in force until the configured value itself changes, which is newer then.
+    """
+
+    def __init__(self, configured: Settings) -> None:
+        self._configured = configured
+        self._home = folder_of(Path(configured.documents.source))
+        self._read()
+
+    def _read(self) -> None:
+        state = read_json(self._home / STATE)
+        self._changed: dict[str, dict[str, Any]] = state.get("settings", {})
+        self._switched: str | None = state.get("document_file")
+
+    @property
+    def document_file(self) -> Path:
+        return Path(self._switched or Path(self._configured.documents.source).expanduser().resolve())
+
+    def settings(self) -> dict[str, Any]:
+        """The settings of /retrieve."""
+        return self._configured.bm25s.model_dump() | self._changes()
+
+    def rows(self) -> list[dict[str, Any]]:
+        """As `Settings.rows`, with what was changed over HTTP."""
+        changed = {f"bm25s.{key}": (value, "POST /settings") for key, value in self._changes().items()}
+        if self._switched:
+            changed["documents.source"] = self._switched, "POST /switch-document-file"
+        rows = self._configured.rows()
+        for row in rows:
+            row["value"], row["origin"] = changed.get(row["key"], (row["value"], row["origin"]))
+        return rows
+
+    def save(self, settings: Mapping[str, Any] | None = None, document_file: Path | None = None) -> None:
+        """Record a change on disk."""
+        configured = self._configured.bm25s.model_dump()
+        with locked(self._home / "state.lock"):
+            self._read()
+            for key, value in (settings or {}).items():
+                self._changed[key] = {"value": value, "instead_of": configured[key]}
+            self._switched = str(document_file) if document_file else self._switched
+            state = {"format": FORMAT, "settings": self._changed, "document_file": self._switched}
+            replace_text(self._home / STATE, json.dumps(state, indent=2) + "\n")
+
+    def _changes(self) -> dict[str, Any]:
+        now = self._configured.bm25s.model_dump()
+        return {key: item["value"] for key, item in self._changed.items() if now.get(key) == item["instead_of"]}
+
+
+def folder_of(file: Path) -> Path:
+    """Where everything that belongs to a document file is stored."""
+    place = str(file.expanduser().resolve()).encode(errors="replace")
+    return data_dir() / "served" / f"{file.stem[:40]}-{blake2b(place, digest_size=8).hexdigest()}"
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The content of a file of ours; nothing if it does not exist."""
+    try:
+        data = json.loads(path.read_bytes())
+        if data["format"] != FORMAT:
+            raise ValueError(f"its format is {data['format']!r}, and this version of shortlist reads {FORMAT}")
+        return dict(data)
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise SourceError(f"{path} cannot be read ({error}). Fix it, or move it away and start again.") from None

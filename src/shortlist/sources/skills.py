@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from shortlist._text import describe_yaml_error
 from shortlist.documents import Document, Problem, Stamp, Stamps
 from shortlist.errors import SourceError
 from shortlist.sources.folder import read_folder
 from shortlist.sources.projects import project_folders
-from shortlist.sources.structured import in_a_line
 
 FILE = "SKILL.md"
 USUAL_PLACES = (".claude/skills", ".agents/skills")
@@ -82,7 +82,7 @@ def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
     try:
         header = yaml.safe_load(found.group(1) or "") or {}
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ValueError(f"its front matter is not YAML: {in_a_line(error)}") from None
+        raise ValueError(f"its front matter is not YAML: {describe_yaml_error(error)}") from None
     if not isinstance(header, dict):
         raise ValueError("its front matter is not a mapping")
     return header, text[found.end() :]

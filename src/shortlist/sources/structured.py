@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from shortlist._text import describe_yaml_error
 from shortlist.errors import SourceError
 
 SUFFIXES = (".json", ".yaml", ".yml")
@@ -42,16 +43,7 @@ def load(path: Path, encoding: str = "utf-8") -> tuple[Any, str | None]:
                 raise ValueError(f"it is nested more than {DEEPEST} deep")
         return yaml.load(text, loader), None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise SourceError(f"{path} is not valid YAML: {in_a_line(error)}.") from None
-
-
-def in_a_line(error: Exception) -> str:
-    """The message of a YAML parser, which it writes on several lines, with the place where it stopped."""
-    mark = getattr(error, "problem_mark", None)
-    if mark is None:
-        return " ".join(str(error).split())
-    said = ", ".join(filter(None, (getattr(error, "context", None), getattr(error, "problem", None))))
-    return f"{said} (line {mark.line + 1}, column {mark.column + 1})"
+        raise SourceError(f"{path} is not valid YAML: {describe_yaml_error(error)}.") from None
 
 
 def split_entries(text: str, keys: Sequence[str]) -> list[str]:

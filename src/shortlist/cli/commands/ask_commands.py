@@ -15,6 +15,7 @@ import click
 
 import shortlist
 from shortlist._paths import data_dir
+from shortlist._settings import Answers
 from shortlist.answer.llm import OpenAIChat
 from shortlist.cli import options
 from shortlist.cli.output import ABSTAINED, ERROR, OK, Output, command, write
@@ -23,7 +24,7 @@ from shortlist.index.corpus import Corpus
 from shortlist.index.location import kept_at
 from shortlist.library.ingest import Ingested
 from shortlist.server.llm_settings import connect, llm_settings, unnamed_model
-from shortlist.server.service_settings import Answers, answer_settings
+from shortlist.server.service_settings import answer_settings
 from shortlist.sources.folder import count_files
 from shortlist.sources.projects import GLOBAL_INDEX, project_index, project_root
 

@@ -18,17 +18,17 @@ import click
 
 import shortlist
 from shortlist._paths import cache_dir, config_dir, data_dir
+from shortlist._settings import FIELDS, SECRETS, VARIABLES
 from shortlist._text import count_of
 from shortlist.cli.output import ERROR, OK, Output, command
 from shortlist.errors import CorpusNotFound, EmbedderError, ShortlistError
 from shortlist.index.corpus_paths import stored_corpora
 from shortlist.library import registry
 from shortlist.mcp.gateway.dispatch import Gateway
-from shortlist.server.service_settings import load_settings, unknown_variables
-from shortlist.server.stored_state import State
+from shortlist.server.service_settings import State, load_settings, unknown_variables
 from shortlist.sources.mcp_servers.mcp_config import review_command
 
-# The modules of each extra, and what each environment variable means.
+# The modules of each extra, and what the environment variables beside the settings mean.
 ENVIRONMENT = json.loads(Path(__file__).with_name("environment.json").read_text("utf-8"))
 LITTLE_SPACE = 1 << 30
 
@@ -140,16 +140,16 @@ def _find_folders() -> dict[str, Path]:
 @click.option("--settings", metavar="FILE", help="Settings file, instead of settings.yaml.")
 def show(out: Output, settings: str | None) -> None:
     loaded = load_settings(settings)
-    values = {name: os.environ.get(name) for name in ENVIRONMENT["variables"]}
+    keys = {name: key for name, key in VARIABLES.items() if name.startswith("SHORTLIST_")}
+    meanings = ENVIRONMENT["variables"] | {name: str(FIELDS[key].description) for name, key in keys.items()}
+    secret = {"OPENAI_API_KEY", *(name for name, key in keys.items() if key in SECRETS)}
+    values = {name: os.environ.get(name) for name in meanings}
     data: dict[str, Any] = {
         "folders": {name: str(folder) for name, folder in _find_folders().items()},
         "registry": str(registry.registry_file()),
-        "variables": {
-            name: "***" if value and name in ENVIRONMENT["secret"] else value for name, value in values.items()
-        },
+        "variables": {name: "***" if value and name in secret else value for name, value in values.items()},
         "settings": State(loaded).rows(),
     }
-    meanings = ENVIRONMENT["variables"]
     out.show(data, lambda screen: screen.show_settings(data, meanings), list(data["folders"].values()))
     for sentence in (*loaded.warnings, *unknown_variables()):
         out.note(f"shortlist: {sentence}")

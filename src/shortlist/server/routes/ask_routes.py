@@ -1,4 +1,4 @@
-"""How is a question answered over HTTP? By the library; evidence, steps and sentences are told as they come."""
+"""Questions over HTTP; evidence, steps and sentences are sent as they come."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from starlette.responses import Response
 
+from shortlist._settings import Answers
 from shortlist.answer.agent import agent_ask
 from shortlist.answer.ask import ask
 from shortlist.answer.memory import Memory
@@ -16,17 +17,16 @@ from shortlist.index.corpus import Corpus
 from shortlist.protocols import Messages, Reply, StreamingLLM
 from shortlist.results import Answer
 from shortlist.server.http_errors import responses
-from shortlist.server.jobs import Underway, answered, streamed
-from shortlist.server.routes import schemas
+from shortlist.server.jobs import Job, JobKind, describe_stream
 from shortlist.server.routes.corpora_routes import Shelf
-from shortlist.server.service_settings import Answers, Settings
-from shortlist.server.workers import Workers
+from shortlist.server.routes.schemas import AskBody
+from shortlist.server.service_settings import Settings
 
-ASK = "/v1/corpora/{name:path}/ask"
+MOST_AT_ONCE = 8  # which mostly wait for a language model
 
 
 class Interruptible:
-    """A model that stops in the middle of a reply if nobody waits for it."""
+    """A model that stops in the middle of a reply if the caller has left."""
 
     def __init__(self, llm: StreamingLLM, check: Callable[[], None]) -> None:
         self._llm = llm
@@ -36,18 +36,15 @@ class Interruptible:
         return self.stream(messages, lambda _: None, tools)
 
     def stream(self, messages: Messages, on_text: Callable[[str], None], tools: Messages = ()) -> Reply:
-        def heard(piece: str) -> None:
+        def forward(piece: str) -> None:
             self._check()
             on_text(piece)
 
         self._check()
-        return self._llm.stream(messages, heard, tools)
+        return self._llm.stream(messages, forward, tools)
 
 
-def asked(
-    corpus: Corpus, body: schemas.AskBody, llm: StreamingLLM | None, underway: Underway, answers: Answers
-) -> Answer:
-    """The answer of the library, told as it comes."""
+def answer_question(corpus: Corpus, body: AskBody, llm: StreamingLLM | None, job: Job, answers: Answers) -> Answer:
     memory = Memory(answers.memory_window_turns)
     for turn in body.history:
         memory.add(turn.question, turn.answer)
@@ -56,39 +53,30 @@ def asked(
         "threshold": answers.threshold if body.threshold is None else body.threshold,
         "filter": body.filter,
         "memory": memory,
-        "on_evidence": lambda item: underway.tell("evidence", item.to_dict()),
-        "on_text": lambda text: underway.tell("text", {"text": text}),
+        "on_evidence": lambda item: job.send("evidence", item.to_dict()),
+        "on_text": lambda text: job.send("text", {"text": text}),
     }
-    model = Interruptible(llm, underway.check) if llm else None
+    model = Interruptible(llm, job.check) if llm else None
     if not body.agent:
         return ask(corpus, body.question, model, **options)
     if model is None:
         raise InputError("This service has no language model, which an agent needs: set llm.url and llm.model for it.")
-    return agent_ask(
-        corpus,
-        body.question,
-        model,
-        **options,
-        on_step=lambda step: underway.tell("step", dict(step)),
-        max_steps=answers.agent_max_steps,
-    )
+    options |= {"on_step": lambda step: job.send("step", dict(step)), "max_steps": answers.agent_max_steps}
+    return agent_ask(corpus, body.question, model, **options)
 
 
-def add_ask(app: FastAPI, shelf: Shelf, workers: Workers, llm: StreamingLLM | None, settings: Settings) -> None:
-    @app.post(
-        ASK,
-        response_model=schemas.Answered,
-        tags=["corpora"],
-        responses=responses(404, 409, 502)
-        | streamed(schemas.Answered, evidence=schemas.EvidenceRow, step=schemas.StepEvent, text=schemas.TextEvent),
-    )
-    async def ask_corpus(name: str, body: schemas.AskBody, request: Request) -> Response:
+def add_ask(app: FastAPI, shelf: Shelf, llm: StreamingLLM | None, settings: Settings) -> JobKind:
+    """Add the route; its jobs end with the application."""
+    jobs = JobKind(MOST_AT_ONCE, settings.limits.answer_seconds, "limits.answer_seconds")
+    events = describe_stream("Answered", evidence="EvidenceRow", step="StepEvent", text="TextEvent")
+
+    @app.post("/v1/corpora/{name:path}/ask", tags=["corpora"], responses=responses(404, 409, 502) | events)
+    async def ask_corpus(name: str, body: AskBody, request: Request) -> Response:
         """Answer a question from the documents alone: every claim cited, every citation verified, or the refusal."""
-        return await answered(
-            request,
-            workers.answer,
-            lambda underway: asked(shelf.corpus(name), body, llm, underway, settings.answers).to_dict(),
-            stream=body.stream,
-            seconds=settings.limits.answer_seconds,
-            limit_of="limits.answer_seconds",
-        )
+
+        def work(job: Job) -> dict[str, Any]:
+            return answer_question(shelf.corpus(name), body, llm, job, settings.answers).to_dict()
+
+        return await jobs.answer(request, work, stream=body.stream)
+
+    return jobs

@@ -1,4 +1,4 @@
-"""How is any corpus asked over HTTP? The routes below /v1/corpora; the served catalog is one of them."""
+"""The routes below /v1/corpora; the served catalog is one of the corpora."""
 
 from __future__ import annotations
 
@@ -94,29 +94,24 @@ class Shelf:
         return Changes(removed=self.corpus(name).remove(document.id))
 
 
-def told(changes: Changes, corpus: Corpus) -> dict[str, Any]:
-    """What a change did, as it is answered."""
+def describe_changes(changes: Changes, corpus: Corpus) -> dict[str, Any]:
+    """What a change did."""
     counts = {"added": changes.added, "changed": changes.changed, "removed": changes.removed}
     words = ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "Nothing changed"
-    return {
-        "success": True,
-        "message": f"{words}.",
-        "count": len(corpus),
-        **counts,
-        "unchanged": changes.unchanged,
-    }
+    answer = {"success": True, "message": f"{words}.", "count": len(corpus)}
+    return answer | counts | {"unchanged": changes.unchanged}
 
 
-def listed(corpus: Corpus, text: str, offset: int, limit: int | None) -> dict[str, Any]:
+def list_documents(corpus: Corpus, text: str, offset: int, limit: int | None) -> dict[str, Any]:
     documents, count = corpus.browse(text, offset, limit)
-    return {"documents": [plain(document) for document in documents], "count": count}
+    return {"documents": [to_plain(document) for document in documents], "count": count}
 
 
-def plain(document: Document) -> dict[str, Any]:
+def to_plain(document: Document) -> dict[str, Any]:
     return {key: getattr(document, key) for key in ("id", "title", "content", "keywords", "metadata")}
 
 
-def found(corpus: Corpus, body: schemas.DiscoverBody) -> dict[str, Any]:
+def discover_all(corpus: Corpus, body: schemas.DiscoverBody) -> dict[str, Any]:
     """What was discovered, with every candidate in full, whether it was chosen, and the score that divides them."""
     discovery = discover(corpus, **body.model_dump(), roots=())
     chosen = {item.id for item in discovery.results}
@@ -125,35 +120,36 @@ def found(corpus: Corpus, body: schemas.DiscoverBody) -> dict[str, Any]:
 
 
 def add_corpora(app: FastAPI, shelf: Shelf, workers: Workers) -> None:
-    describe: dict[str, Any] = {"tags": ["corpora"], "responses": responses(404, 409)}
+    def describe(answer: str) -> dict[str, Any]:
+        return {"tags": ["corpora"], "responses": responses(404, 409, answer=answer)}
 
-    @app.get("/v1/corpora", response_model=schemas.Corpora, tags=["corpora"])
+    @app.get("/v1/corpora", responses=responses(answer="Corpora"), tags=["corpora"])
     async def get_corpora() -> Response:
         """The corpora that can be asked: the served catalog, and those that are registered, stored or built in."""
         return await workers.read(lambda: {"corpora": shelf.rows()})
 
-    @app.post(SEARCH, response_model=schemas.Hits, **describe)
+    @app.post(SEARCH, **describe("Hits"))
     async def search_corpus(name: str, body: schemas.SearchBody) -> Response:
         """Rank documents, best first."""
         return await workers.read(lambda: search(shelf.corpus(name), **body.model_dump()).to_dict())
 
-    @app.post(DISCOVER, response_model=schemas.Discovery, **describe)
+    @app.post(DISCOVER, **describe("Discovery"))
     async def discover_in_corpus(name: str, body: schemas.DiscoverBody) -> Response:
         """Choose the few that fit, or say that nothing does; with every candidate, so that the choice can be seen."""
-        return await workers.read(lambda: found(shelf.corpus(name), body))
+        return await workers.read(lambda: discover_all(shelf.corpus(name), body))
 
-    @app.post("/v1/corpora/{name:path}/disclose", response_model=schemas.Disclosed, **describe)
+    @app.post("/v1/corpora/{name:path}/disclose", **describe("Disclosed"))
     async def disclose_of_corpus(name: str, body: schemas.DiscloseBody) -> Response:
         """Show documents by their ids."""
 
-        def shown() -> dict[str, Any]:
+        def show() -> dict[str, Any]:
             corpus = shelf.corpus(name)
             items = disclose([read_hit(corpus, id) for id in body.ids], body.level, roots=())
             return {"documents": [item.to_dict() for item in items]}
 
-        return await workers.read(shown)
+        return await workers.read(show)
 
-    @app.get(DOCUMENTS, response_model=schemas.Listing, **describe)
+    @app.get(DOCUMENTS, **describe("Listing"))
     async def get_corpus_documents(
         name: str,
         offset: Offset = 0,
@@ -161,24 +157,24 @@ def add_corpora(app: FastAPI, shelf: Shelf, workers: Workers) -> None:
         q: Contained = "",
     ) -> Response:
         """Documents in the order in which they were first added, and how many there are."""
-        return await workers.read(lambda: listed(shelf.corpus(name), q, offset, limit))
+        return await workers.read(lambda: list_documents(shelf.corpus(name), q, offset, limit))
 
-    @app.post(DOCUMENTS, response_model=schemas.Changed, **describe)
+    @app.post(DOCUMENTS, **describe("Changed"))
     async def add_corpus_documents(name: str, body: schemas.DocumentsBody) -> Response:
         """Add documents; the same id replaces. A corpus with a source holds them until it is built again."""
         documents = [one.to_document() for one in body.documents]
-        return await workers.write(lambda: told(shelf.add(name, documents), shelf.corpus(name)))
+        return await workers.write(lambda: describe_changes(shelf.add(name, documents), shelf.corpus(name)))
 
-    @app.get(DOCUMENT, response_model=schemas.Plain, **describe)
+    @app.get(DOCUMENT, **describe("Plain"))
     async def get_corpus_document(name: str, id: str) -> Response:
-        return await workers.read(lambda: plain(shelf.document(name, id)[1]))
+        return await workers.read(lambda: to_plain(shelf.document(name, id)[1]))
 
-    @app.delete(DOCUMENT, response_model=schemas.Changed, **describe)
+    @app.delete(DOCUMENT, **describe("Changed"))
     async def delete_corpus_document(name: str, id: str) -> Response:
         """Delete a document. A corpus with a source gets it back when it is built again."""
 
-        def deleted() -> dict[str, Any]:
+        def delete() -> dict[str, Any]:
             known = shelf.document(name, id)[0]
-            return told(shelf.delete(name, id), shelf.corpus(known))
+            return describe_changes(shelf.delete(name, id), shelf.corpus(known))
 
-        return await workers.write(deleted)
+        return await workers.write(delete)

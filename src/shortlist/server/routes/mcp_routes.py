@@ -1,7 +1,7 @@
-"""How does an agent ask over HTTP? POST /mcp, behind the same guard as everything else.
+"""Agents over HTTP: POST /mcp, behind the same guard as everything else.
 
-Each request stands for itself and is answered with JSON: there is no session to keep, and no stream to hold open. The
-SDK takes a second to load, so that happens at the first request.
+Each request stands for itself and is answered with JSON: there is no session, and no stream to hold open. The SDK takes
+a second to load, so that happens at the first request.
 """
 
 from __future__ import annotations
@@ -16,36 +16,34 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from shortlist._settings import PROGRAM
 from shortlist.errors import MissingExtra, ShortlistError
-from shortlist.index.corpus import Corpus
 from shortlist.index.corpus_paths import stored_corpora
 from shortlist.mcp.collection import SKILLS, Collection, is_served
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import Configuration
 from shortlist.server.access_control import EXTEND
 from shortlist.server.catalog_store import NAME, log
-from shortlist.server.http_errors import problem, status_of
-from shortlist.server.routes import schemas
+from shortlist.server.http_errors import problem, responses, status_of
 from shortlist.server.routes.corpora_routes import Shelf
-from shortlist.server.service_settings import PROGRAM, Settings, is_loopback
+from shortlist.server.service_settings import Settings, is_loopback
 from shortlist.server.workers import Workers
 from shortlist.sources.mcp_servers.mcp_config import approve_command, review_command
 
 if TYPE_CHECKING:
-    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager as Manager
 
     from shortlist.protocols import LLM
 
 PATH = "/mcp"
-SECONDS = 400.0  # that a request may take: more than any act does
-
-Make = Callable[[], "StreamableHTTPSessionManager"]
+SECONDS = 400.0  # that a request may take: more than any action does
 
 
 class Shelved:
-    """The corpora that the service may show."""
+    """The corpora that the service may show to agents."""
 
     def __init__(self, shelf: Shelf, *, all_stored: bool) -> None:
+        self.corpus = shelf.corpus
         self._shelf = shelf
         self._all_stored = all_stored
 
@@ -56,66 +54,56 @@ class Shelved:
         stored = stored_corpora()
         return [name for name in names if name == NAME or (name in stored and is_served(name))]
 
-    def corpus(self, name: str) -> Corpus:
-        return self._shelf.corpus(name)
-
     def kinds(self, name: str) -> dict[str, int]:
         with contextlib.suppress(ShortlistError):
-            return self._shelf.corpus(name).kinds()
+            return self.corpus(name).kinds()
         return {}
 
 
 class Life:
-    """What lives as long as an application in one event loop: the session manager, made when it is first needed."""
+    """The session manager of one run of the application, made when it is first asked for."""
 
-    def __init__(self, make: Make) -> None:
+    def __init__(self, make: Callable[[], Manager]) -> None:
         self._make = make
-        self._news = asyncio.Event()  # somebody asks, or it is over
-        self._is_over = asyncio.Event()
-        self._is_made = asyncio.Event()
-        self._manager: StreamableHTTPSessionManager | None = None
-        self.failure: Exception | None = None
+        self._is_asked, self._is_over = asyncio.Event(), asyncio.Event()
+        self._manager: asyncio.Future[Manager | Exception] = asyncio.get_running_loop().create_future()
 
-    async def manager(self) -> StreamableHTTPSessionManager | None:
-        """The manager; None if there can be none, or none any more."""
-        self._news.set()
-        await self._is_made.wait()
-        return self._manager
+    async def manager(self) -> Manager | Exception:
+        """The manager, or why there is none."""
+        self._is_asked.set()
+        return await asyncio.shield(self._manager)
 
     def end(self) -> None:
         self._is_over.set()
-        self._news.set()
+        self._is_asked.set()
 
     async def run(self) -> None:
         """Hold what belongs to one task: the manager, and with it the servers upstream."""
-        await self._news.wait()
+        await self._is_asked.wait()
+        failure: Exception = RuntimeError("The service is ending.")
         try:
-            if self._is_over.is_set():
-                return
-            try:
+            if not self._is_over.is_set():
                 manager = await asyncio.to_thread(self._make)
-            except Exception as error:  # told to whoever asks
-                self.failure = error
-                log.warning("Agents cannot be served at %s: %s", PATH, error)
-                return
-            async with manager.run():
-                self._manager = manager
-                self._is_made.set()
-                await self._is_over.wait()
-                self._manager = None
+                async with manager.run():
+                    self._manager.set_result(manager)
+                    await self._is_over.wait()
+        except Exception as error:  # told to whoever asks
+            log.warning("Agents cannot be served at %s: %s", PATH, error)
+            failure = error
         finally:
-            self._is_made.set()
+            if not self._manager.done():
+                self._manager.set_result(failure)
 
 
 class Agents:
     """The ASGI application at /mcp."""
 
-    def __init__(self, make: Make) -> None:
+    def __init__(self, make: Callable[[], Manager]) -> None:
         self._make = make
-        self._lives: dict[asyncio.AbstractEventLoop, Life] = {}
+        self._lives: dict[asyncio.AbstractEventLoop, Life] = {}  # one application may run in several loops
 
     @contextlib.asynccontextmanager
-    async def life(self) -> AsyncIterator[None]:
+    async def live(self) -> AsyncIterator[None]:
         loop = asyncio.get_running_loop()
         life = self._lives[loop] = Life(self._make)
         running = asyncio.create_task(life.run())
@@ -132,27 +120,25 @@ class Agents:
             await problem(scope, 405, detail, headers={"Allow": "POST"})(scope, receive, send)
             return
         scope[EXTEND](SECONDS)
-        life = self._lives[asyncio.get_running_loop()]
-        manager = await life.manager()
-        if manager is not None:
+        manager = await self._lives[asyncio.get_running_loop()].manager()
+        if not isinstance(manager, Exception):
             await manager.handle_request(scope, receive, send)
             return
-        status, detail = 503, "The service is about to end, or something unexpected went wrong: see its log."
-        if isinstance(life.failure, ShortlistError):
-            detail = str(life.failure)
-            status = 501 if isinstance(life.failure, MissingExtra) else status_of(life.failure)
+        status, detail = 503, "The service is ending, or something unexpected went wrong: see its log."
+        if isinstance(manager, ShortlistError):
+            status, detail = 501 if isinstance(manager, MissingExtra) else status_of(manager), str(manager)
         await problem(scope, status, detail)(scope, receive, send)
 
 
 def add_mcp(app: FastAPI, shelf: Shelf, workers: Workers, llm: LLM | None, settings: Settings) -> Agents:
-    """Add the route; its `life` belongs into that of the application."""
+    """Add the routes; `Agents.live` belongs into the life of the application."""
     only, server, answers = settings.server.corpora, settings.server, settings.answers
     is_gateway = settings.mcp.upstream and (is_loopback(server.host) or server.token is not None)
     # A settings file comes with a folder, so the files that it names wait for approval like those of a project.
     named_by_file = settings.origins.get("mcp.config") not in (None, PROGRAM)
     configuration = Configuration(settings.mcp.config, needs_trust=named_by_file)
 
-    def make() -> StreamableHTTPSessionManager:
+    def make() -> Manager:
         try:
             from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415  # heavy
             from mcp.server.transport_security import TransportSecuritySettings  # noqa: PLC0415
@@ -171,7 +157,7 @@ def add_mcp(app: FastAPI, shelf: Shelf, workers: Workers, llm: LLM | None, setti
             max_request_body_size=settings.limits.max_body_bytes,
         )
 
-    def pending() -> dict[str, Any]:
+    def read_servers() -> dict[str, Any]:
         gateway = Gateway(configuration) if is_gateway else Gateway()  # which starts nothing
         files = [
             {"file": one.id, "servers": one.servers, "command": review_command(one.id)} for one in gateway.pending_files
@@ -182,11 +168,11 @@ def add_mcp(app: FastAPI, shelf: Shelf, workers: Workers, llm: LLM | None, setti
         ]
         return {"servers": gateway.status(), "pending_files": files, "pending": tools}
 
-    @app.get("/v1/mcp", response_model=schemas.McpServers, tags=["care"])
+    @app.get("/v1/mcp", responses=responses(answer="McpServers"), tags=["care"])
     async def mcp_servers() -> Response:
         """The MCP servers behind /mcp, and what waits for the user's approval, which only the command line gives."""
-        return await workers.read(pending)
+        return await workers.read(read_servers)
 
-    agents: Any = Agents(make)
+    agents = Agents(make)
     app.router.routes.append(Route(PATH, endpoint=agents))
-    return agents  # type: ignore[no-any-return]
+    return agents

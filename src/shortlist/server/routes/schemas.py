@@ -1,14 +1,30 @@
-"""What do requests and answers look like? The models behind the OpenAPI document, with examples."""
+"""The bodies of requests and the schemas of answers, as the OpenAPI document describes them.
+
+Answers are plain dicts that are not validated again. Their schemas are generated from the dataclasses whose `to_dict`
+they are; answers.yaml has the others, and what `to_dict` adds.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from functools import cache, reduce
+from operator import or_
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+import yaml
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, create_model
 
+from shortlist._settings import BM25SSettings
 from shortlist.answer.citations import LONGEST_REPLY
 from shortlist.documents import Document
-from shortlist.results import Level, Mode
+from shortlist.eval.cases import Flaw
+from shortlist.eval.explain import Rival, Why
+from shortlist.eval.lint import Finding, LintReport
+from shortlist.eval.reporting.plots import Figure
+from shortlist.eval.retrieval import Comparison, DiscoveryReport, Outcome
+from shortlist.eval.statistics import Estimate, Paired
+from shortlist.results import Answer, Citation, Claim, Disclosure, Dropped, Evidence, Hit, Level, Mode
 from shortlist.search.select import CUTOFF, GAP_RATIO, MAX_K, REL, TEMPERATURE
 
 MOST_HITS = 1_000
@@ -16,6 +32,7 @@ MOST_LISTED = 10_000
 MOST_SHOWN = 20  # passages for one answer
 MOST_TURNS = 50  # of a conversation in one request
 LONGEST_QUESTION = 4_000  # characters
+DEEPEST = 100  # rank cutoff of an evaluation
 
 Id = Annotated[str, Field(min_length=1, pattern=r"\S")]
 Temperature = Annotated[float, Field(ge=0.1, le=10)]
@@ -30,23 +47,11 @@ TOOL = {
     "keywords": ["refund", "chargeback"],
     "metadata": {"category": "payments"},
 }
-CUT = {"temperature": 0.5, "ignore_zero": True, "llm_tools_cutoff": 10.0}
-CHANGES = {"added": 1, "changed": 0, "removed": 0, "unchanged": 0}
-HIT = {
-    "id": "refund_payment", "name": "Refund a payment", "score": 0.61, "relevance": 0.93,
-    "text": TOOL["content"], "kind": "tool", "source": "", "locator": "whole", "context": "",
-    "metadata": TOOL["metadata"], "signals": {"lexical": 4.2, "dense": 0.48, "covered": 1.0, "named": 0.0},
-    "corpus": "catalog",
-}  # fmt: skip
-SHOWN = {
-    "id": "refund_payment", "name": "Refund a payment", "score": 0.61, "kind": "tool", "source": "",
-    "locator": "whole", "metadata": TOOL["metadata"], "level": "body", "body": TOOL["content"], "files": [],
-    "stale": False, "note": "", "corpus": "catalog", "relevance": 0.93,
-}  # fmt: skip
+CASES = '{"query": "give the money back", "gold": ["refund_payment"]}\n{"query": "play some jazz", "gold": []}'
 
 
-def example(example: Any) -> ConfigDict:
-    return ConfigDict(json_schema_extra={"examples": [example]})
+def example(example: Any) -> dict[str, Any]:
+    return {"examples": [example]}
 
 
 class Body(BaseModel):
@@ -55,14 +60,12 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
-class DocumentBody(Body):
+class DocumentBody(Body, json_schema_extra=example(TOOL)):
     """A document: title, content and keywords are searchable, id and metadata are not.
 
     `Document.to_dict()` of the Python package fits. `kind`, `source` and `locator` are ignored: a document that is
     sent becomes a tool, and can never point at a file of the service's machine.
     """
-
-    model_config = example(TOOL)
 
     id: Id
     title: str
@@ -80,10 +83,8 @@ class DocumentBody(Body):
         )
 
 
-class RetrieveBody(Body):
+class RetrieveBody(Body, json_schema_extra=example({"query": "give the money back", "llm_tools_cutoff": 5})):
     """A query, and settings for this call alone."""
-
-    model_config = example({"query": "give the customer the money back", "llm_tools_cutoff": 5})
 
     query: str
     temperature: Temperature | None = None
@@ -91,37 +92,29 @@ class RetrieveBody(Body):
     llm_tools_cutoff: Percentage | None = None
 
 
-class IndexBody(Body):
+class IndexBody(Body, json_schema_extra=example({"documents": [TOOL]})):
     """Documents that replace all others, or that the file is to be taken as it is."""
-
-    model_config = example({"documents": [TOOL]})
 
     documents: list[DocumentBody] | None = None
     from_file: bool = False
 
 
-class SettingsBody(Body):
+class SettingsBody(Body, json_schema_extra=example({"temperature": 2.0})):
     """Only what is named is changed."""
-
-    model_config = example({"temperature": 2.0})
 
     temperature: Temperature = 0.5
     ignore_zero: bool = True
     llm_tools_cutoff: Percentage = 10.0
 
 
-class SwitchBody(Body):
+class SwitchBody(Body, json_schema_extra=example({"file": "tools.yaml"})):
     """The name of a file that GET /document-files lists. `filename` is another name of `file`."""
-
-    model_config = example({"file": "tools.yaml"})
 
     file: str = Field(min_length=1, validation_alias=AliasChoices("file", "filename"))
 
 
-class SearchBody(Body):
+class SearchBody(Body, json_schema_extra=example({"query": "refund", "k": 3, "filter": {"category": "payments"}})):
     """What to look for in a corpus. `filter` is a condition on metadata."""
-
-    model_config = example({"query": "refund", "k": 3, "filter": {"category": "payments"}})
 
     query: str
     mode: Mode = "auto"
@@ -129,10 +122,11 @@ class SearchBody(Body):
     filter: dict[str, Any] | None = None
 
 
-class DiscoverBody(SearchBody):
+class DiscoverBody(
+    SearchBody,
+    json_schema_extra=example({"query": "refund", "min_score": "auto", "level": "body"}),
+):
     """What to look for, how to choose, and how much to show of what was chosen."""
-
-    model_config = example({"query": "refund", "strategy": "conservative", "min_score": "auto", "level": "body"})
 
     strategy: Strategy = "conservative"
     max_k: int = Field(default=MAX_K, ge=1, le=MOST_HITS)
@@ -144,10 +138,8 @@ class DiscoverBody(SearchBody):
     level: Level = "metadata"
 
 
-class DiscloseBody(Body):
+class DiscloseBody(Body, json_schema_extra=example({"ids": ["refund_payment"], "level": "body"})):
     """Which documents to show, and how much of them."""
-
-    model_config = example({"ids": ["refund_payment"], "level": "body"})
 
     ids: list[str] = Field(max_length=MOST_HITS)
     level: Level = "body"
@@ -160,10 +152,8 @@ class Turn(Body):
     answer: str = Field(max_length=LONGEST_REPLY)
 
 
-class AskBody(Body):
+class AskBody(Body, json_schema_extra=example({"question": "Who gets the money back?", "agent": False})):
     """A question, with those before it. `stream` asks for server-sent events, as the header Accept does."""
-
-    model_config = example({"question": "Who gets the money back?", "agent": False})
 
     question: str = Field(max_length=LONGEST_QUESTION)
     agent: bool = False
@@ -174,365 +164,101 @@ class AskBody(Body):
     stream: bool = False
 
 
-class DocumentsBody(Body):
+class DocumentsBody(Body, json_schema_extra=example({"documents": [TOOL]})):
     """Documents to add; the same id replaces."""
-
-    model_config = example({"documents": [TOOL]})
 
     documents: list[DocumentBody] = Field(min_length=1)
 
 
-class Plain(BaseModel):
-    """A document as it is answered."""
-
-    model_config = example(TOOL)
-
-    id: str
-    title: str
-    content: str
-    keywords: list[str]
-    metadata: dict[str, Any]
-
-
-class Retrieved(Plain):
-    model_config = example({**TOOL, "bm25_score": 4.2, "softmax_score": 0.97})
-
-    bm25_score: float
-    softmax_score: float
-
-
-class Cut(BaseModel):
-    """The settings of /retrieve that are in force."""
-
-    model_config = example(CUT)
-
-    temperature: float
-    ignore_zero: bool
-    llm_tools_cutoff: float
-
-
-class Retrieval(BaseModel):
-    """The documents that hold at least the cutoff of the softmax; what went wrong is told in the same shape."""
-
-    success: bool
-    message: str
-    documents: list[Retrieved]
-    total_retrieved: int
-    cutoff_percentage: float
-    settings: Cut
-
-
-class Listing(BaseModel):
-    """Documents, and how many there are altogether."""
-
-    documents: list[Plain]
-    count: int
-
-
-class Changed(BaseModel):
-    """What a change did, and how many documents there are now. It is on the disk."""
-
-    model_config = example({"success": True, "message": "1 added.", "count": 1, **CHANGES})
-
-    success: bool
-    message: str
-    count: int
-    added: int
-    changed: int
-    removed: int
-    unchanged: int
-
-
-class CatalogFile(BaseModel):
-    file: str
-    bytes: int
-    modified: float
-    current: bool
-
-
-class CatalogFiles(BaseModel):
-    """The catalogs in the configured folder."""
-
-    folder: str
-    current: str
-    files: list[CatalogFile]
-
-
-class Setting(BaseModel):
-    """A value in force and where it came from."""
-
-    key: str
-    value: Any
-    origin: str
-
-
-class Point(BaseModel):
-    """Latencies of searches within some seconds from `time` on."""
-
-    time: int
-    requests: int
-    p50_ms: float | None
-    p95_ms: float | None
-    p99_ms: float | None
-
-
-class Latency(BaseModel):
-    """Latencies of the searches of the last minute, and of the last ten minutes in steps."""
-
-    requests: int
-    p50_ms: float | None
-    p95_ms: float | None
-    p99_ms: float | None
-    bucket_seconds: int
-    series: list[Point]
-
-
-class IndexFacts(BaseModel):
-    """The index of the catalog."""
-
-    documents: int
-    passages: int
-    segments: int
-    generation: int
-    bytes: int
-    analyzer: str
-    embedder: str
-    dim: int
-
-
-class Status(BaseModel):
-    """How the service is doing."""
-
-    status: Literal["ok", "degraded"]
-    version: str
-    uptime_seconds: float
-    document_file: str
-    documents: int
-    problem: str = Field(description="Why the document file could not be read when that was last tried, or empty.")
-    index: IndexFacts
-    llm: str = Field(description="The language model that answers questions, or empty where there is none.")
-    settings: Cut
-    configuration: list[Setting]
-    latency: Latency
-
-
-class CorpusRow(BaseModel):
-    """A corpus that can be searched, or why it cannot."""
-
-    name: str
-    kind: str | None
-    roots: list[str]
-    built: bool
-    documents: int | None
-    passages: int | None
-    embedder: str | None
-    engine: str = Field(description="embedded, or the address of the cluster that keeps it.")
-    bytes: int
-    problem: str | None
-
-
-class Corpora(BaseModel):
-    corpora: list[CorpusRow]
-
-
-class McpServer(BaseModel):
-    """An MCP server behind /mcp; `tools` is null if it was never asked."""
-
-    name: str
-    state: str
-    tools: int | None
-    read_only: int = 0
-    pending: int = 0
-    denied: int = 0
-    problem: str | None = None
-    refused: dict[str, str] = {}
-
-
-class ToolChange(BaseModel):
-    part: str
-    waits: bool = Field(description="Whether this change needs approval.")
-    diff: list[str]
-
-
-class PendingTool(BaseModel):
-    tool: str
-    reason: str
-    description: str
-    changes: list[ToolChange]
-    command: str = Field(description="What the user runs to review and approve it.")
-
-
-class PendingFile(BaseModel):
-    """A project's file whose servers wait for approval."""
-
-    file: str
-    servers: int
-    command: str
-
-
-class McpServers(BaseModel):
-    servers: list[McpServer]
-    pending_files: list[PendingFile]
-    pending: list[PendingTool]
-
-
-class HitRow(BaseModel):
-    model_config = example(HIT)
-
-    id: str
-    name: str
-    score: float
-    relevance: float | None = Field(description="How likely it is what was asked for, from 0 to 1, in every mode.")
-    text: str
-    kind: str
-    source: str
-    locator: str
-    context: str
-    metadata: dict[str, Any]
-    signals: dict[str, float]
-    corpus: str
-
-
-class Candidate(HitRow):
-    model_config = example({**HIT, "selected": True})
-
-    selected: bool
-
-
-class Hits(BaseModel):
-    """The best documents, best first."""
-
-    query: str
-    mode: Mode
-    hits: list[HitRow]
-
-
-class Shown(BaseModel):
-    model_config = example(SHOWN)
-
-    id: str
-    name: str
-    score: float
-    kind: str
-    source: str
-    locator: str
-    metadata: dict[str, Any]
-    level: Level
-    body: str | None
-    files: list[str]
-    stale: bool
-    note: str
-    corpus: str
-    relevance: float | None = None
-
-
-class Discovery(BaseModel):
-    """The few that were chosen, shown, or none, with the reason; and among which they were chosen."""
-
-    query: str
-    mode: Mode
-    abstained: bool
-    reason: str
-    signals: dict[str, Any]
-    results: list[Shown]
-    candidates: list[Candidate]
-    line: float | None = Field(description="The score from which candidates were kept, where there is one.")
-
-
-class Disclosed(BaseModel):
-    documents: list[Shown]
-
-
-class CitationRow(BaseModel):
-    """Where a claim comes from; `spans` are the places in that passage of what was taken word for word."""
-
-    number: int
-    marker: str
-    source: str
-    locator: str
-    spans: list[tuple[int, int]]
-
-
-class ClaimRow(BaseModel):
-    text: str
-    citations: list[CitationRow]
-
-
-class EvidenceRow(BaseModel):
-    """A passage that was shown to whoever answered."""
-
-    number: int
-    label: str
-    source: str
-    locator: str
-    text: str
-    score: float
-    id: str
-    name: str
-    context: str
-    corpus: str
-    marker: str
-
-
-class DroppedRow(BaseModel):
-    text: str
-    reason: str
-
-
-class Answered(BaseModel):
-    """What the documents say: claims that are all cited, or the refusal; with what was shown, dropped and spent."""
-
-    question: str
-    text: str
-    refused: bool
-    reason: str
-    by: Literal["extract", "llm", "agent", "gate"]
-    sentences: list[ClaimRow]
-    evidence: list[EvidenceRow]
-    dropped: list[DroppedRow]
-    usage: dict[str, int]
-    steps: list[dict[str, Any]]
-    broke_off: str
-
-
-class StepEvent(BaseModel):
-    """A tool call of an agent, as an event; it may have more fields."""
-
-    tool: str
-    arguments: Any
-
-
-class TextEvent(BaseModel):
-    """The next verified sentence of an answer, as an event."""
-
-    text: str
-
-
-class ProgressEvent(BaseModel):
-    """How far some work is, as an event: the share that is done, from 0 to 1."""
-
-    step: str
-    share: Share
-
-
-class Alive(BaseModel):
-    """The process answers."""
-
-    status: Literal["ok"]
-
-
-class FieldProblem(BaseModel):
-    where: str
-    message: str
-
-
-class Problem(BaseModel):
-    """What went wrong, and what to do about it."""
-
-    type: str
-    title: str
-    status: int
-    detail: str
-    instance: str
-    request_id: str
-    errors: list[FieldProblem] = Field(default=[], description="With 422: what does not fit, and where.")
+class EvalBody(Body, json_schema_extra=example({"cases": CASES, "mode": "auto", "against": "lexical", "k": 10})):
+    """Cases, how to ask them, and what else to measure."""
+
+    cases: str | list[dict[str, Any]] = Field(
+        description="JSONL, or a list of objects: query, and gold (an id, ids, or grades by id; none: nothing applies)."
+    )
+    mode: Mode = "auto"
+    against: Mode | None = Field(default=None, description="Another mode to compare with.")
+    k: int = Field(default=10, ge=1, le=DEEPEST)
+    filter: dict[str, Any] | None = None
+    strategy: Strategy = "conservative"
+    min_score: float | Literal["auto"] | None = None
+    unknown: Literal["refuse", "count"] = Field(
+        default="refuse", description="What to do about gold that the corpus does not have; count it as not found."
+    )
+    curve: bool = Field(default=False, description="Ask ever larger catalogs, too; up to 20,000 documents.")
+    html: bool = Field(default=False, description="Add the page that eval --html writes.")
+    stream: bool = False
+
+
+class LintBody(Body, json_schema_extra=example({"k": 10})):
+    """Found is what is among the first k."""
+
+    k: int = Field(default=10, ge=1, le=DEEPEST)
+    stream: bool = False
+
+
+# The dataclasses of answers, inner ones first: the name of the schema, and its keys if they are not all fields.
+DATACLASSES: dict[Any, tuple[str, str]] = {
+    Document: ("Plain", "id title content keywords metadata"),
+    BM25SSettings: ("Cut", ""),
+    Hit: ("HitRow", "id name score text kind source locator context metadata signals corpus"),
+    Disclosure: ("Shown", ""),
+    Citation: ("CitationRow", ""),
+    Claim: ("ClaimRow", ""),
+    Dropped: ("DroppedRow", ""),
+    Evidence: ("EvidenceRow", ""),
+    Answer: ("Answered", ""),
+    Rival: ("RivalRow", ""),
+    Why: ("WhyRow", ""),
+    Flaw: ("FlawRow", ""),
+    Figure: ("PlotRow", ""),
+    Estimate: ("Measure", "low high"),
+    Paired: ("PairedRow", ""),
+    Outcome: ("MissRow", "outcome rank top_score ranked selected reason"),
+    DiscoveryReport: ("Measured", "corpus mode k documents confidence metrics taxonomy seconds"),
+    Comparison: ("Compared", "first second metrics"),
+    Finding: ("FindingRow", ""),
+    LintReport: ("Linted", ""),
+}
+
+
+@cache
+def answer_schemas() -> dict[str, Any]:
+    """The schemas of all answers, by name."""
+    models: dict[Any, Any] = {}
+    for source, (title, keys) in DATACLASSES.items():
+        types = get_type_hints(source)
+        own = keys.split() or [*types]
+        properties = {name: value for name, value in vars(source).items() if isinstance(value, property)}
+        types |= {name: get_type_hints(value.fget)["return"] for name, value in properties.items()}
+        chosen: dict[str, Any] = {key: (_in_json(types[key], models), ...) for key in own}
+        models[source] = create_model(title, __doc__=source.__doc__, **chosen)
+    schemas = {model.__name__: model.model_json_schema(ref_template="{model}") for model in models.values()}
+    for name, more in yaml.safe_load((Path(__file__).parent / "answers.yaml").read_text("utf-8")).items():
+        base = schemas.get(name, {"type": "object", "title": name, "properties": {}})
+        schema = base | more | {"properties": base["properties"] | more.get("properties", {})}
+        schema["required"] = more.get("required", [*schema["properties"]])
+        extended = schema.pop("extends", None)
+        schemas[name] = {"allOf": [{"$ref": extended}, schema]} if extended else schema
+    return {name: _to_component(schema) for name, schema in schemas.items()}
+
+
+def _in_json(hint: Any, models: dict[Any, Any]) -> Any:
+    """A type hint with models in place of the dataclasses that have one."""
+    if hint in models:
+        return models[hint]
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is None or origin is Literal:
+        return hint
+    replaced = tuple(_in_json(argument, models) for argument in arguments)
+    return reduce(or_, replaced) if origin is UnionType else origin[replaced]
+
+
+def _to_component(schema: Any) -> Any:
+    """A schema whose references lead into the OpenAPI document."""
+    if isinstance(schema, list):
+        return [_to_component(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    inner = {key: _to_component(value) for key, value in schema.items() if key != "$defs"}
+    return inner | ({"$ref": f"#/components/schemas/{schema['$ref']}"} if "$ref" in schema else {})
