@@ -10,7 +10,6 @@ from shortlist._paths import data_dir
 from shortlist.errors import InputError
 from shortlist.index.storage.records import clean
 
-DATABASE = "corpus.db"  # in the folder of a corpus
 LONGEST = 200  # bytes; most file systems take 255
 OF_A_PATH = ("tools:", "docs:")  # names that are a path with a word before it
 

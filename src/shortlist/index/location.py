@@ -9,13 +9,13 @@ from pathlib import Path
 
 from shortlist.errors import CorpusMismatch, CorpusNotFound
 from shortlist.index.config import Config
-from shortlist.index.corpus_paths import DATABASE, OF_A_PATH, corpus_dir, corpus_dir_of_path
+from shortlist.index.corpus_paths import OF_A_PATH, corpus_dir, corpus_dir_of_path
 from shortlist.index.embedders.embedder_binding import Chosen
 from shortlist.index.engine import EMBEDDED, Engine
 from shortlist.index.engines import pointers
 from shortlist.index.engines.address import Address
 from shortlist.index.local_engine import Embedded
-from shortlist.index.storage.database import Store
+from shortlist.index.storage.database import DATABASE, Store
 
 
 def kept_at(name: str | Path, path: str | Path | None = None) -> Path | None:

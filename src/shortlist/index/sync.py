@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set, Sized
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
@@ -12,8 +11,7 @@ from typing import Any, Protocol, TypeVar
 from shortlist.documents import Changes, Document, Problem, Stamp, Stamps
 from shortlist.errors import CorpusBusy, InputError
 from shortlist.index.engine import Documents, Progress
-from shortlist.index.storage.records import Record, batched, clean, find_stamped, find_stored, to_record
-from shortlist.index.storage.sql_tables import read_generation, read_stamps
+from shortlist.index.storage.records import Record, batched, clean, to_record
 
 T = TypeVar("T")
 
@@ -65,28 +63,6 @@ class Work(Protocol):
 
 Begin = Callable[[], AbstractContextManager[Work]]
 Reading = Callable[[], AbstractContextManager[Kept]]
-
-
-class Rows:
-    """What the rows of a database hold."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-
-    def generation(self) -> int:
-        return read_generation(self._connection)
-
-    def stored(self, ids: Sequence[str]) -> dict[str, tuple[Any, bytes]]:
-        return dict(find_stored(self._connection, ids))
-
-    def everything(self) -> Iterable[tuple[Any, str, str]]:
-        return self._connection.execute("SELECT num, id, source FROM documents").fetchall()
-
-    def stamps(self) -> dict[str, Stamp]:
-        return read_stamps(self._connection)
-
-    def stamped(self, stamp: Stamp) -> set[str]:
-        return find_stamped(self._connection, stamp)
 
 
 def counted(items: Iterable[T], total: int, progress: Progress | None) -> Iterator[T]:

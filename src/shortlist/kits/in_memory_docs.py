@@ -11,9 +11,10 @@ from typing import Any
 
 from shortlist.errors import InputError
 from shortlist.index.lexical.bm25 import Scoring
+from shortlist.index.lexical.indexing import build
 from shortlist.index.lexical.lexical_ranker import Lexical
 from shortlist.index.lexical.live_postings import Part
-from shortlist.index.lexical.postings import Fields, build
+from shortlist.index.lexical.postings import Fields
 from shortlist.index.text.analyzers import get_analyzer
 from shortlist.protocols import AgentTool
 from shortlist.search.corpus_tool import how_many

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from shortlist._text import count_of, did_you_mean
 from shortlist.errors import CorpusError, CorpusNotFound, SourceError
-from shortlist.index.corpus_paths import DATABASE, stored_corpora
+from shortlist.index.corpus_paths import stored_corpora
+from shortlist.index.storage.database import DATABASE
 from shortlist.index.storage.records import count_kinds
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.tool_search import NAME as TOOLS

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shortlist.errors import InputError
-from shortlist.index.lexical.live_postings import compiled
 from shortlist.index.text.analyzers import fold, words
 from shortlist.protocols import LLM
 from shortlist.results import Hit, Hits, Selection, Selector
@@ -209,9 +208,6 @@ def large_shares(scores: Floats, temperature: float, least: float) -> tuple[Posi
 
     A score of minus infinity takes no part.
     """
-    if loops := compiled():
-        places, shares, count = loops.shares(scores, float(temperature), float(least))
-        return places, shares, count
     places = np.flatnonzero(scores > -np.inf)
     scaled = scores[places] / temperature
     powers = np.exp(scaled - scaled.max(initial=-np.inf))

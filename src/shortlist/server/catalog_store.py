@@ -16,7 +16,7 @@ from shortlist._text import count_of
 from shortlist.documents import Changes, Document, Problem
 from shortlist.errors import CorpusNotFound, InputError, SourceError
 from shortlist.index.corpus import Corpus, create_corpus
-from shortlist.index.corpus_paths import DATABASE
+from shortlist.index.storage.database import DATABASE
 from shortlist.index.storage.records import to_record
 from shortlist.kits.retriever import ANALYZER, SCORING, BM25SRetriever, read_catalog
 from shortlist.server.service_settings import Settings
@@ -89,7 +89,7 @@ class Served:
     def _warm(self) -> None:
         """Load the compiled loops now, where they pay: a service lives long, and no request should wait for them."""
         if len(self.corpus) >= COMPILED_FROM:
-            import shortlist.index.kernels  # noqa: F401, PLC0415  # numba: only when there is work for it
+            import shortlist.index.kernels.ranking_loops  # noqa: F401, PLC0415  # numba: only when there is work for it
 
             self.retriever.retrieve_documents("one text")
 

@@ -16,10 +16,9 @@ from shortlist.index.engines.cluster_client import Search
 from shortlist.index.engines.cluster_rows import token
 from shortlist.index.engines.cluster_schema import LENGTHS, repetitions
 from shortlist.index.engines.dialects import WINDOW
-from shortlist.index.lexical.bm25 import FORMULAS, Scoring
-from shortlist.index.lexical.bounds import norm
+from shortlist.index.kernels.formulas import weighted_tf
+from shortlist.index.lexical.bm25 import FORMULAS, Scoring, norm, weighted_length
 from shortlist.index.lexical.lexical_ranker import asked_names, top
-from shortlist.index.lexical.postings import weighted_length, weighted_tf
 from shortlist.index.text.analyzers import Analyzer, get_analyzer, term_key
 from shortlist.index.text.query_terms import Asked
 from shortlist.results import Ranking

@@ -20,7 +20,7 @@ from shortlist.index.embedders import vector_cache
 from shortlist.index.engines import facets
 from shortlist.index.engines.cluster_schema import LENGTHS, repetitions
 from shortlist.index.engines.dialects import VECTOR, ZERO
-from shortlist.index.lexical import postings
+from shortlist.index.lexical.indexing import build
 from shortlist.index.storage.records import Record
 from shortlist.index.storage.writer import Unindexed
 from shortlist.index.text.analyzers import get_analyzer
@@ -195,7 +195,7 @@ def _shared(record: Record, added: int, written: int) -> dict[str, Any]:
 
 def _words(passages: Sequence[Unindexed], config: Config) -> list[dict[str, Any]]:
     """What each passage is found by and scored with."""
-    built = postings.build((passage.fields for passage in passages), get_analyzer(config.analyzer))
+    built = build((passage.fields for passage in passages), get_analyzer(config.analyzer))
     repeated, _ = repetitions(config)
     order = np.argsort(built.docs, kind="stable")  # by passage, and within one by key
     keys = np.repeat(built.keys, np.diff(built.starts))[order]

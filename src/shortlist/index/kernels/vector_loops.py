@@ -1,11 +1,11 @@
-"""The loops over vectors: what do rounded ones tell, and what are the products?"""
+"""The compiled loops over vectors."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-from shortlist.index.kernels.heap import push
+from shortlist.index.kernels.ranking_loops import push
 
 STEPS = 127  # on each side of zero
 
