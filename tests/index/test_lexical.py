@@ -93,9 +93,13 @@ def test_a_word_in_the_title_counts_as_often_as_its_weight() -> None:
     assert weighted.scores(["a"]).tolist() == written_out.scores(["a"]).tolist()
 
 
-@pytest.mark.parametrize("formula", FORMULAS)
-@settings(max_examples=60, deadline=None)
-@given(passages=st.lists(fields, min_size=1, max_size=12), query=texts, title=st.sampled_from([1.0, 2.0, 3.5]))
+@settings(max_examples=150, deadline=None)
+@given(
+    formula=st.sampled_from(list(FORMULAS)),
+    passages=st.lists(fields, min_size=1, max_size=12),
+    query=texts,
+    title=st.sampled_from([1.0, 2.0, 3.5]),
+)
 def test_every_formula_gives_what_its_definition_says(
     formula: str, passages: list[Fields], query: str, title: float
 ) -> None:
@@ -115,9 +119,9 @@ def test_scores_equal_those_of_bm25s_on_the_same_tokens(method: str) -> None:
         assert ours.scores(query) == pytest.approx(theirs.get_scores(query), abs=1e-4)
 
 
-@pytest.mark.parametrize("formula", FORMULAS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
+    formula=st.sampled_from(list(FORMULAS)),
     passages=st.lists(fields, min_size=2, max_size=12),
     query=texts,
     weights=st.lists(st.floats(0.25, 4), min_size=12, max_size=12),
@@ -305,9 +309,9 @@ def test_the_compiled_way_from_text_to_postings_gives_the_same_arrays(passages: 
         assert array.dtype == compiled.arrays()[name].dtype
 
 
-@pytest.mark.parametrize("formula", ["lucene", "robertson", "atire", "bm25+", "bm25l"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
+    formula=st.sampled_from(["lucene", "robertson", "okapi", "atire", "bm25+", "bm25l"]),
     passages=st.lists(fields, min_size=1, max_size=24),
     cut=st.integers(0, 24),
     dead=st.sets(st.integers(0, 23)),
@@ -343,7 +347,7 @@ def assert_ranks_as_if_exhaustive(ours: Lexical, query: str, k: int, allowed: An
     assert coarse.scores.tolist() == scores[best].tolist()
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_blocks_that_stay_shut_hold_none_of_the_best(seed: int) -> None:
     """Thousands of passages with words as frequent as words are, in parts, with some of them dead or not allowed."""
     assert kernels.ranking_loops  # loaded, so that ranking is compiled
@@ -351,10 +355,9 @@ def test_blocks_that_stay_shut_hold_none_of_the_best(seed: int) -> None:
     vocabulary = np.array([f"w{rank}" for rank in range(3000)])
     chances = 1.0 / (np.arange(3000) + 2.0)
     chances /= chances.sum()
-    passages = [
-        Fields(str(random.choice(vocabulary, p=chances)), (), " ".join(random.choice(vocabulary, size, p=chances)))
-        for size in random.integers(3, 60, 4000)
-    ]
+    ends = np.cumsum(random.integers(4, 61, 4000))
+    words = np.split(random.choice(vocabulary, ends[-1], p=chances), ends[:-1])
+    passages = [Fields(str(title), (), " ".join(content)) for title, *content in words]
     borders = [0, 4000] if seed % 2 else [0, 3100, 3900, 4000]
     parts = []
     for start, end in itertools.pairwise(borders):

@@ -33,14 +33,14 @@ class Rounded:
 
     @classmethod
     def of(cls, vectors: Vectors) -> Rounded:
-        return cls(*kernels.vector_loops.rounded(vectors))
+        return cls(*kernels.vector_loops.rounded(_read_only(vectors)))
 
     def nearest(self, vectors: Vectors, query: Vectors, k: int, alive: Mask) -> tuple[Positions, Floats]:
         """Places among which are the k nearest and all that tie with the last, and their exact products with the query.
 
         `vectors` are those that were rounded; `alive` is empty where all are.
         """
-        loops = kernels.vector_loops
+        loops, vectors, query = kernels.vector_loops, _read_only(vectors), _read_only(query)
         codes, facts = loops.rounded(query[None, :])
         products = np.empty(len(self.codes), np.int32)
         loops.multiply(self.codes, codes[0], products)
@@ -56,3 +56,10 @@ class Rounded:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Rounded | None:
         return cls(arrays["rounded.codes"], arrays["rounded.facts"]) if "rounded.codes" in arrays else None
+
+
+def _read_only(vectors: Vectors) -> Vectors:
+    """The same vectors as they are when read from a file, so that loops are compiled for one kind of arrays."""
+    view = vectors.view()
+    view.setflags(write=False)
+    return view

@@ -138,7 +138,7 @@ class Lexical:
             alive = part.alive(None if allowed is None else allowed[part.offset : part.offset + part.postings.size])
             with part.room() as room:
                 best = kernels.ranking_loops.best(
-                    terms, found.weights, self._prepared(at), floor, k, max(STRIPES, k), alive, room
+                    tuple(terms), found.weights, self._prepared(at), floor, k, max(STRIPES, k), alive, room
                 )
             positions, scores = np.concatenate([positions, best[0] + part.offset]), np.concatenate([scores, best[1]])
             order = np.lexsort((positions, -scores))
@@ -205,7 +205,10 @@ class Lexical:
         for part, terms in zip(self.parts, found.terms, strict=True):
             here, places = part.among(positions)
             if len(here):
-                yield here, kernels.ranking_loops.look_at(places, terms, found.weights, part.lists, self._numbers)
+                yield (
+                    here,
+                    kernels.ranking_loops.look_at(places, tuple(terms), found.weights, part.lists, self._numbers),
+                )
 
     def scores(self, terms: Asked, allowed: Mask | None = None) -> Floats:
         """The score of every position, 0 where nothing is shared, nothing is alive or nothing is allowed."""
