@@ -11,7 +11,7 @@ import numpy as np
 from shortlist.index.kernels.formulas import LIMITS, SHIFTS
 from shortlist.index.lexical import bulk_postings
 from shortlist.index.lexical.bm25 import FIELDS
-from shortlist.index.lexical.postings import NAME_WORDS, NOTHING, Fields, Places, Postings
+from shortlist.index.lexical.postings import NAME_WORDS, NAMED_TITLE, NOTHING, Fields, Places, Postings
 from shortlist.index.text.analyzers import Analyzer, name_words, term_key, words
 
 if TYPE_CHECKING:
@@ -27,32 +27,28 @@ SCANNED_TEXT = 4 << 20
 def build(passages: Iterable[Fields], analyzer: Analyzer) -> Postings:
     """Postings of passages in the order given."""
     texts: list[str] = []
+    counts: list[int] = []  # of texts, by passage
+    kinds = bytearray()  # of texts
     characters = 0
-    keyword_counts: list[int] = []
-    name_counts: list[int] = []
-    named: list[bool] = []
     with ExitStack() as stack:
         scanner = None
         for title, keywords, content, names in passages:
-            texts.append(title)
-            texts += keywords
-            texts.append(content)
             others = [name for name in names if name is not title]
-            texts += others
-            keyword_counts.append(len(keywords))
-            name_counts.append(len(others))
-            named.append(len(others) < len(names))
+            texts += (title, *keywords, content, *others)
+            kinds.append(NAMED_TITLE if len(others) < len(names) else 0)
+            kinds += b"\1" * len(keywords) + b"\2" + bytes((NOTHING,)) * len(others)
+            counts.append(2 + len(keywords) + len(others))
             characters += len(content)
             if characters >= (COMPILED_TEXT if scanner is None else SCANNED_TEXT) and analyzer.words is words:
                 scanner = scanner or stack.enter_context(bulk_postings.Scanner())
                 scanner.add(texts)
                 texts, characters = [], 0
-        places = Places.of(keyword_counts, name_counts, named)
+        places = Places.of(counts, bytes(kinds))
         if scanner is None:
-            arrays, name_keys = _postings_of(texts, places, len(named), analyzer)
+            arrays, name_keys = _postings_of(texts, places, len(counts), analyzer)
         else:
             scanner.add(texts)
-            arrays, name_keys = bulk_postings.postings_of(scanner.finish(), places, len(named), analyzer)
+            arrays, name_keys = bulk_postings.postings_of(scanner.finish(), places, len(counts), analyzer)
     name_keys, name_docs = _by_key(name_keys, places.docs[places.names])
     return Postings(
         *arrays,

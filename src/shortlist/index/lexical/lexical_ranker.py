@@ -119,12 +119,13 @@ class Lexical:
     def _rank_one_part(self, keys: list[int], k: int, allowed: Mask | None) -> Ranking:
         """The result of `_rank_coarsely`, with all of it compiled."""
         part = self.parts[0]
-        with part.room() as room:
-            found = kernels.ranking_loops.best_of_keys(
-                np.array(keys, dtype=np.uint64), part.postings.keys, part.postings.starts,
-                formulas.IDFS.index(self._formula.idf), self.live, self._prepared(0),
-                k, max(STRIPES, k), ALL if allowed is None else allowed, room,
-            )  # fmt: skip
+        room = part.borrow_room()
+        found = kernels.ranking_loops.best_of_keys(
+            np.array(keys, dtype=np.uint64), part.postings.keys, part.postings.starts,
+            formulas.IDFS.index(self._formula.idf), self.live, self._prepared(0),
+            k, max(STRIPES, k), ALL if allowed is None else allowed, room,
+        )  # fmt: skip
+        part.return_room(room)
         return Ranking(*found)
 
     def _rank_coarsely(self, found: Found, k: int, allowed: Mask | None) -> Ranking:
@@ -136,10 +137,11 @@ class Lexical:
                 continue
             floor = float(scores[k - 1]) if len(scores) >= k else 0.0
             alive = part.alive(None if allowed is None else allowed[part.offset : part.offset + part.postings.size])
-            with part.room() as room:
-                best = kernels.ranking_loops.best(
-                    tuple(terms), found.weights, self._prepared(at), floor, k, max(STRIPES, k), alive, room
-                )
+            room = part.borrow_room()
+            best = kernels.ranking_loops.best(
+                tuple(terms), found.weights, self._prepared(at), floor, k, max(STRIPES, k), alive, room
+            )
+            part.return_room(room)
             positions, scores = np.concatenate([positions, best[0] + part.offset]), np.concatenate([scores, best[1]])
             order = np.lexsort((positions, -scores))
             positions, scores = positions[order], scores[order]

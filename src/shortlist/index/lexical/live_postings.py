@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -122,14 +120,14 @@ class Part:
             self._impacts = Impacts.of(self.postings, scoring, average)
         return self._impacts
 
-    @contextmanager
-    def room(self) -> Iterator[tuple[NDArray[Any], ...]]:
-        """Arrays for `ranking_loops.best` to work in, reused by later queries."""
+    def borrow_room(self) -> tuple[NDArray[Any], ...]:
+        """Arrays for `ranking_loops.best` to work in; returned, they serve later queries."""
         try:
-            room = self._rooms.pop()
+            return self._rooms.pop()
         except IndexError:
-            room = _make_room(self.postings.size)
-        yield room
+            return _make_room(self.postings.size)
+
+    def return_room(self, room: tuple[NDArray[Any], ...]) -> None:
         self._rooms.append(room)
 
 

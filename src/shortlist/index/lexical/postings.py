@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     # Keys, starts, docs, tfs and lengths.
     Arrays = tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int32], NDArray[np.uint32], NDArray[np.int32]]
 
-# The field of a text that is only a name.
+# Kinds of texts beside the fields: only a name; a title that is a name.
 NOTHING = len(FIELDS)
+NAMED_TITLE = NOTHING + 1
 
 # Longer titles are sentences, not names.
 NAME_WORDS = 16
@@ -74,15 +75,12 @@ class Places(NamedTuple):
     names: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, keywords: Sequence[int], names: Sequence[int], named: Sequence[bool]) -> Places:
-        """Where passages have a title, so many keywords, their content and so many names; or the title is one."""
-        keyword_counts = np.array(keywords, dtype=np.int64)
-        counts = keyword_counts + np.array(names, dtype=np.int64) + 2
-        docs = np.repeat(np.arange(len(counts)), counts)
-        place = np.arange(len(docs)) - (np.cumsum(counts) - counts)[docs]
-        content = keyword_counts[docs] + 1
-        fields = (place > 0).astype(np.int64) + (place >= content) + (place > content)  # title, keywords, content, name
-        return cls(docs, fields, (fields == NOTHING) | ((fields == 0) & np.array(named, dtype=np.bool_)[docs]))
+    def of(cls, counts: Sequence[int], kinds: bytes) -> Places:
+        """Of passages with so many texts each, and the kind of each text: a field, NOTHING or NAMED_TITLE."""
+        fields = np.frombuffer(kinds, np.uint8).astype(np.int64)
+        names = fields >= NOTHING
+        fields[fields == NAMED_TITLE] = 0
+        return cls(np.repeat(np.arange(len(counts)), np.array(counts, dtype=np.int64)), fields, names)
 
 
 def freeze(*arrays: NDArray[Any]) -> None:

@@ -124,11 +124,11 @@ class Analyzer:
 
     def keys(self, text: str) -> list[int]:
         """The keys of the terms of a text, faster than by way of the terms where its words are known."""
-        keys = [key for word in self.words(text) for key in self._keys_of(word)]
+        known = self._known_keys
+        keys: list[int] = []
+        for word in self.words(text):
+            keys += known(word) if len(word) <= LONG_WORD else map(term_key, self.expand(word))
         return keys or [term_key(term) for term in self.terms(text)]
-
-    def _keys_of(self, word: str) -> tuple[int, ...]:
-        return self._known_keys(word) if len(word) <= LONG_WORD else tuple(map(term_key, self.expand(word)))
 
     def says_something(self, text: str) -> bool:
         """Whether there is more in the text than stop words."""
