@@ -13,7 +13,7 @@ _weighted = njit(inline="always")(formulas.weighted_tf)
 
 
 @njit(cache=True, nogil=True)
-def push(heap, score):  # type: ignore[no-untyped-def]
+def _push(heap, score):  # type: ignore[no-untyped-def]
     """Replace the smallest score of a heap."""
     parent, size = 0, len(heap)
     while True:
@@ -220,7 +220,7 @@ def _visit(blocks, terms, tables, room, heap, alive, found, sure):  # type: igno
                 found += 1
                 least = np.int32(sure * (score - error))
                 if least > heap[0]:
-                    push(heap, least)
+                    _push(heap, least)
     return found
 
 
