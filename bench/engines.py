@@ -48,16 +48,16 @@ class Engine:
 class Shortlist(Engine):
     def build(self, titles: list[str], texts: list[str]) -> None:
         from shortlist.index.config import CORPUS_SCORING
-        from shortlist.index.lexical import lexical_ranker, postings
+        from shortlist.index.lexical import indexing, lexical_ranker
         from shortlist.index.lexical.lexical_ranker import Lexical
         from shortlist.index.lexical.live_postings import Part
         from shortlist.index.lexical.postings import Fields
         from shortlist.index.text.analyzers import get_analyzer
 
-        postings.COMPILED_TEXT = lexical_ranker.COMPILED_FROM = 0
+        indexing.COMPILED_TEXT = lexical_ranker.COMPILED_FROM = 0
         analyzer = get_analyzer()
         fields = (Fields(title, (), text, (title,)) for title, text in zip(titles, texts, strict=True))
-        self.index = Lexical([Part(postings.build(fields, analyzer))], analyzer, CORPUS_SCORING)
+        self.index = Lexical([Part(indexing.build(fields, analyzer))], analyzer, CORPUS_SCORING)
         self.index.rank("a first query", K)  # makes what the first query needs
 
     def ask(self, query: str) -> list[int]:

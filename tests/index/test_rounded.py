@@ -68,7 +68,7 @@ def assert_same(found: Dense, exact: Dense, count: int, k: int, allowed: NDArray
 def test_the_nearest_are_found_all_of_them(k: int, vectors: NDArray[np.float32], queries: NDArray[np.float32]) -> None:
     embedder = Given(queries)
     exact = Dense([VectorPart(vectors)], embedder)
-    assert_same(Dense([VectorPart(vectors, rounded=Rounded.of(vectors))], embedder), exact, 100, k)
+    assert_same(Dense([VectorPart(vectors, rounded=Rounded.of(vectors))], embedder), exact, 40, k)
 
 
 def test_few_are_compared(vectors: NDArray[np.float32], queries: NDArray[np.float32]) -> None:

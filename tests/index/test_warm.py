@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import shortlist
-from shortlist.index.lexical import lexical_ranker, postings
+from shortlist.index.lexical import indexing, lexical_ranker
 from shortlist.index.storage import segment
 from shortlist.index.warm_up import STEPS, loops, warm
 
@@ -15,9 +15,9 @@ def test_every_loop_is_compiled_and_real_work_needs_no_other_version(monkeypatch
     compiled = warm(lambda *step: told.append(step))
     assert told == [*((step, done, 4) for done, step in enumerate(STEPS)), ("done", 4, 4)]
     assert [name for name, count in compiled.items() if count == 0] == []
-    assert {"scan", "count", "best", "best_of_keys", "accumulate"} <= set(compiled)
+    assert {"scan", "count", "best", "best_of_keys", "look_at"} <= set(compiled)
 
-    monkeypatch.setattr(postings, "COMPILED_TEXT", 0)
+    monkeypatch.setattr(indexing, "COMPILED_TEXT", 0)
     monkeypatch.setattr(lexical_ranker, "COMPILED_FROM", 0)
     monkeypatch.setattr(segment, "MAPPED_FROM", 0)
     monkeypatch.setattr(segment, "ROUNDED_FROM", 0)
@@ -34,6 +34,6 @@ def test_every_loop_is_compiled_and_real_work_needs_no_other_version(monkeypatch
 
 
 def test_warming_up_leaves_the_thresholds_as_they_were() -> None:
-    before = postings.COMPILED_TEXT, lexical_ranker.COMPILED_FROM
+    before = indexing.COMPILED_TEXT, lexical_ranker.COMPILED_FROM
     warm()
-    assert before == (postings.COMPILED_TEXT, lexical_ranker.COMPILED_FROM)
+    assert before == (indexing.COMPILED_TEXT, lexical_ranker.COMPILED_FROM)

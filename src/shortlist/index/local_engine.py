@@ -14,6 +14,7 @@ from shortlist.index.snapshot import Snapshot, count_documents, count_passages, 
 from shortlist.index.storage.database import Store
 from shortlist.index.storage.records import (
     DOCUMENT_COLUMNS,
+    Rows,
     batched,
     browse_documents,
     count_kinds,
@@ -24,7 +25,7 @@ from shortlist.index.storage.records import (
 from shortlist.index.storage.segment import SegmentDamaged
 from shortlist.index.storage.segment_set import Views
 from shortlist.index.storage.sql_tables import read_config, read_last_numbers, read_segments, read_stamps, write_config
-from shortlist.index.storage.writer import Change, Rows
+from shortlist.index.storage.writer import Change
 from shortlist.index.sync import BATCH, sync
 
 if TYPE_CHECKING:

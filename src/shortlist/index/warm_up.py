@@ -14,7 +14,7 @@ import numpy as np
 from shortlist.index import kernels
 from shortlist.index.config import CORPUS_SCORING
 from shortlist.index.dense.quantized import Rounded
-from shortlist.index.lexical import bulk_postings, lexical_ranker, postings
+from shortlist.index.lexical import bulk_postings, indexing, lexical_ranker
 from shortlist.index.lexical.lexical_ranker import Lexical
 from shortlist.index.lexical.live_postings import Part
 from shortlist.index.lexical.postings import Fields
@@ -32,16 +32,13 @@ def warm(progress: Step | None = None) -> dict[str, int]:
     tell = progress or (lambda step, done, total: None)
     with _small_work_counts():
         tell(STEPS[0], 0, len(STEPS))
-        made = postings.build([Fields(f"name {at}", (), f"some words {at}", ()) for at in range(8)], get_analyzer())
+        made = indexing.build([Fields(f"name {at}", (), f"some words {at}", ()) for at in range(8)], get_analyzer())
         tell(STEPS[1], 1, len(STEPS))
         _rank(Part(made))
         tell(STEPS[2], 2, len(STEPS))
         _rank(Part(made), Part(made, made.size))
-        postings.merge([(made, None), (made, None)])
-    _rank(Part(made), Part(made, made.size))  # little work, done otherwise
     tell(STEPS[3], 3, len(STEPS))
     _compare()
-    kernels.ranking_loops.shares(np.ones(2), 1.0, 0.5)
     tell("done", len(STEPS), len(STEPS))
     return {name: len(loop.signatures) for name, loop in loops().items()}
 
@@ -61,9 +58,7 @@ def _rank(*parts: Part) -> None:
     ranker = Lexical(parts, get_analyzer(), CORPUS_SCORING)
     ranker.rank("some name", 3)
     ranker.rank("some name", 3, np.ones(ranker.size, dtype=bool))
-    ranker.scores(["some", "name"])
     ranker.scores_at(["some", "name"], np.arange(2))
-    ranker.named("some name")
 
 
 def _compare() -> None:
@@ -77,11 +72,12 @@ def _compare() -> None:
 @contextmanager
 def _small_work_counts() -> Iterator[None]:
     """For a moment nothing is too small for the compiled loops, and a table of words is soon full."""
-    kept = postings.COMPILED_TEXT, postings.COMPILED_MERGE, lexical_ranker.COMPILED_FROM, lexical_ranker.FEW
-    postings.COMPILED_TEXT = postings.COMPILED_MERGE = lexical_ranker.COMPILED_FROM = lexical_ranker.FEW = 0
-    first_words, bulk_postings.FIRST_WORDS = bulk_postings.FIRST_WORDS, 2
+    limits = (indexing, "COMPILED_TEXT"), (lexical_ranker, "COMPILED_FROM"), (bulk_postings, "FIRST_WORDS")
+    kept = [getattr(*limit) for limit in limits]
+    for (module, name), value in zip(limits, (0, 0, 2), strict=True):
+        setattr(module, name, value)
     try:
         yield
     finally:
-        postings.COMPILED_TEXT, postings.COMPILED_MERGE, lexical_ranker.COMPILED_FROM, lexical_ranker.FEW = kept
-        bulk_postings.FIRST_WORDS = first_words
+        for (module, name), value in zip(limits, kept, strict=True):
+            setattr(module, name, value)

@@ -19,9 +19,10 @@ from pydantic import BaseModel, Field, ValidationError
 from shortlist._files import replace_text
 from shortlist.errors import SourceError
 from shortlist.index.lexical.bm25 import Scoring
+from shortlist.index.lexical.indexing import build
 from shortlist.index.lexical.lexical_ranker import Lexical
 from shortlist.index.lexical.live_postings import Part
-from shortlist.index.lexical.postings import Fields, build
+from shortlist.index.lexical.postings import Fields
 from shortlist.index.text.analyzers import get_analyzer
 from shortlist.sources.folder import walk
 

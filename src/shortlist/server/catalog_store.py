@@ -86,7 +86,7 @@ class Served:
     def _warm(self) -> None:
         """Load the compiled loops now, where they pay: a service lives long, and no request should wait for them."""
         if len(self.corpus) >= COMPILED_FROM:
-            import shortlist.index.kernels  # noqa: F401, PLC0415  # numba: only when there is work for it
+            import shortlist.index.kernels.ranking_loops  # noqa: F401, PLC0415  # numba: only when there is work for it
 
             self.retriever.retrieve_documents("one text")
 

@@ -1,4 +1,4 @@
-"""Which passages mean the same? Exact cosine over the unit vectors of every live passage.
+"""The dense ranker: exact cosine over the unit vectors of every live passage.
 
 Where there are many, rounded ones tell which may be the nearest, and only those are compared.
 """

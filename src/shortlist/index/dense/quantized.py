@@ -1,4 +1,4 @@
-"""Which vectors may be near? Their numbers, rounded to bytes, tell within sure bounds: a quarter of the bytes is read.
+"""Vectors rounded to bytes, which bound every product with a query: a quarter of the bytes is read.
 
 How far rounding moved a vector is kept with it. So each product with a query is known from above and from below, and
 only vectors that may still belong to the nearest are compared exactly: some dozens for ten hits.
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shortlist.index import kernels
 from shortlist.index.lexical.postings import freeze
 
 if TYPE_CHECKING:
@@ -32,17 +33,14 @@ class Rounded:
 
     @classmethod
     def of(cls, vectors: Vectors) -> Rounded:
-        from shortlist.index.kernels import vector_loops as loops  # noqa: PLC0415  # numba: only when there is work for it
-
-        return cls(*loops.rounded(vectors))
+        return cls(*kernels.vector_loops.rounded(_read_only(vectors)))
 
     def nearest(self, vectors: Vectors, query: Vectors, k: int, alive: Mask) -> tuple[Positions, Floats]:
         """Places among which are the k nearest and all that tie with the last, and their exact products with the query.
 
         `vectors` are those that were rounded; `alive` is empty where all are.
         """
-        from shortlist.index.kernels import vector_loops as loops  # noqa: PLC0415  # numba: only when there is work for it
-
+        loops, vectors, query = kernels.vector_loops, _read_only(vectors), _read_only(query)
         codes, facts = loops.rounded(query[None, :])
         products = np.empty(len(self.codes), np.int32)
         loops.multiply(self.codes, codes[0], products)
@@ -58,3 +56,10 @@ class Rounded:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Rounded | None:
         return cls(arrays["rounded.codes"], arrays["rounded.facts"]) if "rounded.codes" in arrays else None
+
+
+def _read_only(vectors: Vectors) -> Vectors:
+    """The same vectors as they are when read from a file, so that loops are compiled for one kind of arrays."""
+    view = vectors.view()
+    view.setflags(write=False)
+    return view

@@ -1,4 +1,4 @@
-"""Which embedder does a corpus use? The one that it was built with, loaded when it is first needed."""
+"""The embedder of a corpus: the one that it was built with, loaded when it is first needed."""
 
 from __future__ import annotations
 

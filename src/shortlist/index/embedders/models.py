@@ -1,4 +1,4 @@
-"""Models read from files: what does a token table, an ONNX graph or another library's model make of a text?"""
+"""Embedders that are read from files: ONNX graphs and models of other libraries."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def fingerprint(files: Iterable[Path]) -> str:
 
 
 def weights_of(folder: Path) -> list[Path]:
-    """The files of a model folder that decide its vectors."""
+    """The files of a model folder that determine its vectors."""
     return sorted(path for path in folder.rglob("*") if _DECISIVE.fullmatch(path.name))
 
 

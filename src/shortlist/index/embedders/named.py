@@ -1,4 +1,4 @@
-"""Embedders by name: whose vectors are meant by this word, this folder, this address, this function?"""
+"""Embedders by name, folder, address or function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our own model: what does a small transformer that was trained to find tools make of a text?"""
+"""Our own embedder: a small transformer that was trained to find tools."""
 
 from __future__ import annotations
 

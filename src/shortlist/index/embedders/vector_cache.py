@@ -1,4 +1,4 @@
-"""Was this text encoded before? Vectors by (model, hash of the text), beside the corpus, for models that are dear."""
+"""Cached vectors by (model, hash of the text), beside the corpus, for slow models."""
 
 from __future__ import annotations
 

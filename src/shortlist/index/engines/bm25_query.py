@@ -17,10 +17,9 @@ from shortlist.index.engines.cluster_reader import Condition, PassageReader
 from shortlist.index.engines.cluster_rows import token
 from shortlist.index.engines.cluster_schema import LENGTHS, WINDOW, repetitions
 from shortlist.index.engines.facets import Query
-from shortlist.index.lexical.bm25 import FORMULAS
-from shortlist.index.lexical.bounds import norm
+from shortlist.index.kernels.formulas import weighted_tf
+from shortlist.index.lexical.bm25 import FORMULAS, norm, weighted_length
 from shortlist.index.lexical.lexical_ranker import asked_names, top
-from shortlist.index.lexical.postings import weighted_length, weighted_tf
 from shortlist.index.query_scores import only_found
 from shortlist.index.text.analyzers import Analyzer, get_analyzer, term_key
 from shortlist.index.text.query_terms import Asked

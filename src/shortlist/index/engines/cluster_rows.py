@@ -19,7 +19,7 @@ from shortlist.index.config import Config
 from shortlist.index.embedders import vector_cache
 from shortlist.index.engines import facets
 from shortlist.index.engines.cluster_schema import LENGTHS, VECTOR, ZERO, repetitions
-from shortlist.index.lexical import postings
+from shortlist.index.lexical.indexing import build
 from shortlist.index.storage.records import Record
 from shortlist.index.storage.writer import Unindexed
 from shortlist.index.text.analyzers import get_analyzer
@@ -157,7 +157,7 @@ def _document_columns(record: Record, added: int, written: int) -> dict[str, Any
 
 def _term_columns(passages: Sequence[Unindexed], config: Config) -> Iterator[dict[str, Any]]:
     """The columns by which each passage is found and scored."""
-    built = postings.build((passage.fields for passage in passages), get_analyzer(config.analyzer))
+    built = build((passage.fields for passage in passages), get_analyzer(config.analyzer))
     order = np.argsort(built.docs, kind="stable")  # by passage, and within one by key
     keys = np.repeat(built.keys, np.diff(built.starts))[order]
     tfs = built.tfs[order]

@@ -1,5 +1,5 @@
-"""The compiled loops, and nothing else. Imported only when there is enough work to repay loading numba."""
+"""The compiled loops. A module of them, and numba with it, is loaded when its first attribute is used."""
 
-from shortlist.index.kernels import ranking_loops as ranking_loops
-from shortlist.index.kernels import text_loops as text_loops
-from shortlist.index.kernels import vector_loops as vector_loops
+import lazy_loader  # type: ignore[import-untyped]
+
+__getattr__, __dir__, _ = lazy_loader.attach(__name__, submodules=["ranking_loops", "text_loops", "vector_loops"])

@@ -1,89 +1,64 @@
-"""The loops that rank: which passages score best, and what share does each have?
-
-Scores are those of the formulas in `formulas.py`, bit for bit.
-"""
+"""The compiled loops that rank. Scores are those of `formulas.py`, bit for bit."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numba import njit
 
-from shortlist.index.kernels.heap import push
-from shortlist.index.lexical import bm25, postings
+from shortlist.index.kernels import formulas
 
-_saturated = njit(inline="always")(bm25.gain_saturated)
-_scaled = njit(inline="always")(bm25.gain_scaled)
-_bm25plus = njit(inline="always")(bm25.gain_bm25plus)
-_bm25l = njit(inline="always")(bm25.gain_bm25l)
-_linear = njit(inline="always")(bm25.gain_linear)
-_weighted = njit(inline="always")(postings.weighted_tf)
+_saturated, _scaled, _bm25l = (njit(inline="always")(gain) for gain in formulas.GAINS[:3])
+_lucene, _robertson, _atire, _bm25plus_idf, _bm25l_idf = (njit(inline="always")(idf) for idf in formulas.IDFS)
+_weighted = njit(inline="always")(formulas.weighted_tf)
 
-_idf_lucene = njit(inline="always")(bm25.idf_lucene)
-_idf_robertson = njit(inline="always")(bm25.idf_robertson)
-_idf_atire = njit(inline="always")(bm25.idf_atire)
-_idf_bm25plus = njit(inline="always")(bm25.idf_bm25plus)
-_idf_bm25l = njit(inline="always")(bm25.idf_bm25l)
 
-IDFS: dict[Callable[..., Any], int] = {
-    bm25.idf_lucene: 0,
-    bm25.idf_robertson: 1,
-    bm25.idf_atire: 2,
-    bm25.idf_bm25plus: 3,
-    bm25.idf_bm25l: 4,
-}
-CODES: dict[Callable[..., Any], int] = {
-    bm25.gain_saturated: 0,
-    bm25.gain_scaled: 1,
-    bm25.gain_bm25plus: 2,
-    bm25.gain_bm25l: 3,
-    bm25.gain_linear: 4,
-}
+@njit(cache=True, nogil=True)
+def _push(heap, score):  # type: ignore[no-untyped-def]
+    """Replace the smallest score of a heap."""
+    parent, size = 0, len(heap)
+    while True:
+        child = 2 * parent + 1
+        if child >= size:
+            break
+        if child + 1 < size and heap[child + 1] < heap[child]:
+            child += 1
+        if heap[child] >= score:
+            break
+        heap[parent] = heap[child]
+        parent = child
+    heap[parent] = score
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _gain(code, tf, norm, k1, delta):  # type: ignore[no-untyped-def]
+def _gain(numbers, tfs, lengths, at, doc):  # type: ignore[no-untyped-def]
+    """The gain of the posting at a place, 0 if the fields that hold the term have no weight.
+
+    `numbers` are those of `kernel_numbers`. Lengths are added as `weighted_length` does, so that scores are equal.
+    """
+    weights, base, scale, code, k1, delta = numbers
+    tf = _weighted(tfs[at], weights)
+    if tf == 0.0:
+        return 0.0
+    length = weights[0] * lengths[doc, 0] + weights[1] * lengths[doc, 1] + weights[2] * lengths[doc, 2]
+    norm = base + scale * length
     if code == 0:
         return _saturated(tf, norm, k1, delta)
     if code == 1:
         return _scaled(tf, norm, k1, delta)
-    if code == 2:
-        return _bm25plus(tf, norm, k1, delta)
-    if code == 3:
-        return _bm25l(tf, norm, k1, delta)
-    return _linear(tf, norm, k1, delta)
+    return _bm25l(tf, norm, k1, delta)
 
 
 @njit(cache=True, nogil=True)
 def _idf(code, documents, df):  # type: ignore[no-untyped-def]
     if code == 0:
-        return _idf_lucene(documents, df)
+        return _lucene(documents, df)
     if code == 1:
-        return _idf_robertson(documents, df)
+        return _robertson(documents, df)
     if code == 2:
-        return _idf_atire(documents, df)
+        return _atire(documents, df)
     if code == 3:
-        return _idf_bm25plus(documents, df)
-    return _idf_bm25l(documents, df)
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _length(lengths, doc, weights):  # type: ignore[no-untyped-def]
-    """The weighted length of a passage; added up as `Part.weighted_lengths` does, so that scores are equal."""
-    return weights[0] * lengths[doc, 0] + weights[1] * lengths[doc, 1] + weights[2] * lengths[doc, 2]
-
-
-@njit(cache=True, nogil=True)
-def accumulate(scores, docs, tfs, lengths, starts, ends, idfs, weights, base, scale, code, k1, delta):  # type: ignore[no-untyped-def]
-    """Add the gain of every posting of the given terms to its passage's score."""
-    for term in range(len(starts)):
-        idf = idfs[term]
-        for at in range(starts[term], ends[term]):
-            tf = _weighted(tfs[at], weights)
-            if tf != 0.0:
-                scores[docs[at]] += idf * _gain(code, tf, base + scale * lengths[docs[at]], k1, delta)
+        return _bm25plus_idf(documents, df)
+    return _bm25l_idf(documents, df)
 
 
 # A block is 16 passages, a stretch 64: bounds are kept for each block of a frequent term, places for each stretch.
@@ -121,16 +96,11 @@ def _find(docs, start, end, doc):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def quantise(docs, tfs, lengths, weights, base, scale, code, k1, delta, ceiling):  # type: ignore[no-untyped-def]
+def quantize(docs, tfs, lengths, numbers, ceiling):  # type: ignore[no-untyped-def]
     """Each posting's gain as a number from 1 to 255, rounded up; 255 is the ceiling."""
     out = np.empty(len(docs), np.uint8)
     for at in range(len(docs)):
-        tf = _weighted(tfs[at], weights)
-        impact = 0
-        if tf != 0.0:
-            gain = _gain(code, tf, base + scale * _length(lengths, docs[at], weights), k1, delta)
-            impact = min(255, int(np.ceil(gain / ceiling * 255.0)))
-        out[at] = impact
+        out[at] = min(255, int(np.ceil(_gain(numbers, tfs, lengths, at, docs[at]) / ceiling * 255.0)))
     return out
 
 
@@ -250,7 +220,7 @@ def _visit(blocks, terms, tables, room, heap, alive, found, sure):  # type: igno
                 found += 1
                 least = np.int32(sure * (score - error))
                 if least > heap[0]:
-                    push(heap, least)
+                    _push(heap, least)
     return found
 
 
@@ -349,12 +319,11 @@ def _shortlist(docs, impacts, spans, terms, tables, sure, floor, stripes, alive,
 def _settle(places, most, k, postings, spans, weights, rows, skips, numbers):  # type: ignore[no-untyped-def]
     """Exact scores of places, those that can score most first, until none left can reach the k-th best.
 
-    The terms are added in the order given, as `accumulate` adds them. The best k of them, and those that tie with the
+    The terms are added in the order given, as numpy adds them. The best k of them, and those that tie with the
     last, best first, then by place, with their scores.
     """
     docs, tfs, lengths = postings
     starts, ends = spans
-    field_weights, base, scale, code, k1, delta = numbers
     order = np.argsort(-most)
     scores = np.zeros(len(places))
     heap = np.full(k, -np.inf)
@@ -374,10 +343,7 @@ def _settle(places, most, k, postings, spans, weights, rows, skips, numbers):  #
                 )
             place = _find(docs, start, end, doc)
             if place < end and docs[place] == doc:
-                tf = _weighted(tfs[place], field_weights)
-                if tf != 0.0:
-                    norm = base + scale * _length(lengths, doc, field_weights)
-                    score += weights[term] * _gain(code, tf, norm, k1, delta)
+                score += weights[term] * _gain(numbers, tfs, lengths, place, doc)
         scores[scored] = score
         scored += 1
         if score > heap[0]:
@@ -406,88 +372,19 @@ def _ordered(places, scores, least):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def shares(scores, temperature, least):  # type: ignore[no-untyped-def]
-    """The softmax of score / temperature: places with at least so large a share, their shares, and how many shared.
-
-    Scores of minus infinity take no part.
-    """
-    best, count = -np.inf, 0
-    for score in scores:
-        best = max(best, score)
-        count += score > -np.inf
-    total = 0.0
-    for score in scores:
-        if score > -np.inf:
-            total += np.exp((score - best) / temperature)
-    places, kept, found = np.empty(count, np.int64), np.empty(count), 0
-    floor = -np.inf if least <= 0 else best + temperature * np.log(least) - 1e-6 * (abs(best) + temperature)
-    for place in range(len(scores)):
-        if scores[place] > -np.inf and scores[place] >= floor:
-            share = np.exp((scores[place] - best) / temperature) / total
-            if share >= least:
-                places[found], kept[found] = place, share
-                found += 1
-    return places[:found], kept[:found], count
-
-
-@njit(cache=True, nogil=True)
-def look_up(keys, part_keys, part_starts):  # type: ignore[no-untyped-def]
-    """The place of each key, and where its postings start and end; those of an absent one are empty."""
-    found = np.zeros((3, len(keys)), np.int64)
-    for number in range(len(keys)):
-        at = _find(part_keys, 0, len(part_keys), keys[number])
-        if at < len(part_keys) and part_keys[at] == keys[number]:
-            found[0, number], found[1, number], found[2, number] = at, part_starts[at], part_starts[at + 1]
-    return found
-
-
-@njit(cache=True, nogil=True)
 def look_at(places, terms, weights, postings, numbers):  # type: ignore[no-untyped-def]
-    """The score of each of these passages, and what the terms weigh that it holds."""
+    """The score of each of these passages, and the weight of the terms that it holds."""
     docs, tfs, lengths = postings
-    field_weights, base, scale, code, k1, delta = numbers
     scores, held = np.zeros(len(places)), np.zeros(len(places))
     for number in range(len(places)):
         doc = places[number]
-        norm = base + scale * _length(lengths, doc, field_weights)
         for term in range(len(weights)):
             end = terms[2][term]
             at = _find(docs, terms[1][term], end, doc)
             if at < end and docs[at] == doc:
                 held[number] += weights[term]
-                tf = _weighted(tfs[at], field_weights)
-                if tf != 0.0:
-                    scores[number] += weights[term] * _gain(code, tf, norm, k1, delta)
+                scores[number] += weights[term] * _gain(numbers, tfs, lengths, at, doc)
     return scores, held
-
-
-@njit(cache=True, nogil=True)
-def matches(terms, weights, postings, numbers, alive):  # type: ignore[no-untyped-def]
-    """All passages of a part that gain by these terms, in order, and their scores: a merge of a few short lists."""
-    docs, tfs, lengths = postings
-    field_weights, base, scale, code, k1, delta = numbers
-    at, ends = terms[1].copy(), terms[2]
-    most = (ends - at).sum()
-    places, scores = np.empty(most, np.int64), np.empty(most)
-    found = 0
-    while True:
-        doc = np.int64(len(lengths))
-        for term in range(len(at)):
-            if at[term] < ends[term]:
-                doc = min(doc, np.int64(docs[at[term]]))
-        if doc == len(lengths):
-            return places[:found], scores[:found]
-        norm = base + scale * _length(lengths, doc, field_weights)
-        score = 0.0
-        for term in range(len(at)):
-            if at[term] < ends[term] and docs[at[term]] == doc:
-                tf = _weighted(tfs[at[term]], field_weights)
-                if tf != 0.0:
-                    score += weights[term] * _gain(code, tf, norm, k1, delta)
-                at[term] += 1
-        if score > 0 and (not len(alive) or alive[doc]):
-            places[found], scores[found] = doc, score
-            found += 1
 
 
 @njit(cache=True, nogil=True)

@@ -1,11 +1,11 @@
-"""The loops that index: how do texts become words, words terms, and terms postings?"""
+"""The compiled loops that index: from texts to words, terms and postings."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-from shortlist.index.lexical import postings
+from shortlist.index.kernels.formulas import LIMITS, SHIFTS
 
 # Runs of terms that postings are first sorted into.
 RUNS = 1024
@@ -39,26 +39,6 @@ def hash_spans(buffer, starts, ends):  # type: ignore[no-untyped-def]
             hash = (hash ^ np.uint64(buffer[at])) * _PRIME
         keys[number] = _mixed(hash)
     return keys
-
-
-@njit(cache=True, nogil=True)
-def hash_runs(buffer, ends, longest, alone):  # type: ignore[no-untyped-def]
-    """`tokens.term_key` of every run of up to so many words; a single word only where it may stand alone.
-
-    Words are separated by one byte each, and end where `ends` says.
-    """
-    keys, found = np.empty(len(ends) * longest, np.uint64), 0
-    for first in range(len(ends)):
-        hash = _BASIS
-        begin = ends[first - 1] + 1 if first else 0
-        for last in range(first, min(first + longest, len(ends))):
-            for at in range(begin, ends[last]):
-                hash = (hash ^ np.uint64(buffer[at])) * _PRIME
-            begin = ends[last]
-            if last > first or alone[first]:
-                keys[found] = _mixed(hash)
-                found += 1
-    return keys[:found]
 
 
 @njit(cache=True, nogil=True)
@@ -303,24 +283,6 @@ def gather(buffer, starts, ends, out, separator):  # type: ignore[no-untyped-def
 
 
 @njit(cache=True, nogil=True)
-def intern_spans(keys, table, firsts):  # type: ignore[no-untyped-def]
-    """Number spans by their keys in the order of appearance; where each number stands first; how many there are."""
-    numbers = np.empty(len(keys), np.int64)
-    mask = np.uint64(len(table) - 1)
-    known = 0
-    for span in range(len(keys)):
-        slot = _slot(keys[span], mask)
-        while table[slot] != 0 and keys[firsts[table[slot] - 1]] != keys[span]:
-            slot = (slot + _1) & mask
-        if table[slot] == 0:
-            firsts[known] = span
-            known += 1
-            table[slot] = known
-        numbers[span] = table[slot] - 1
-    return numbers, known
-
-
-@njit(cache=True, nogil=True)
 def hash_names(tokens, counts, firsts, lasts, part_starts, part_ends, buffer, most):  # type: ignore[no-untyped-def]
     """`tokens.term_key` of names: the parts of their words with spaces between; 0 where there are none or too many."""
     keys = np.zeros(len(counts), np.uint64)
@@ -338,37 +300,6 @@ def hash_names(tokens, counts, firsts, lasts, part_starts, part_ends, buffer, mo
         if 0 < parts <= most:
             keys[name] = _mixed(hash)
     return keys
-
-
-@njit(cache=True, nogil=True)
-def words_of(tokens, counts, wanted, words):  # type: ignore[no-untyped-def]
-    """Which of so many words stand in the texts that are wanted."""
-    found = np.zeros(words, np.bool_)
-    at = np.uint64(0)
-    for text in range(len(counts)):
-        end = at + np.uint64(counts[text])
-        if wanted[text]:
-            for place in range(at, end):
-                found[np.uint32(tokens[place])] = True
-        at = end
-    return found
-
-
-@njit(cache=True, nogil=True)
-def tokens_of(tokens, counts, wanted):  # type: ignore[no-untyped-def]
-    """The tokens of the texts that are wanted, one after the other."""
-    total = 0
-    for text in range(len(counts)):
-        total += counts[text] * wanted[text]
-    found = np.empty(total, tokens.dtype)
-    at = written = 0
-    for text in range(len(counts)):
-        if wanted[text]:
-            for token in tokens[at : at + counts[text]]:
-                found[written] = token
-                written += 1
-        at += counts[text]
-    return found
 
 
 @njit(cache=True, nogil=True)
@@ -390,15 +321,14 @@ def silent_texts(tokens, counts, term_starts):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def count(tokens, text_counts, text_docs, text_fields, docs, term_starts, terms, ranks):  # type: ignore[no-untyped-def]
-    """Postings of tokens; the terms of word w are terms[term_starts[w]:term_starts[w + 1]], and ranks their order.
+def count(tokens, text_counts, text_docs, text_fields, docs, term_starts, terms, distinct):  # type: ignore[no-untyped-def]
+    """Postings of tokens; the terms of word w are terms[term_starts[w]:term_starts[w + 1]], numbered up to `distinct`.
 
     Texts of other fields than the three are left out.
     """
     total = np.int64(0)
     for token in tokens:
         total += np.int64(term_starts[token + 1]) - np.int64(term_starts[token])
-    distinct = len(ranks)
     entry_terms = np.empty(total, np.uint32)
     entry_docs = np.empty(total, np.int32)
     entry_tfs = np.empty(total, np.uint32)
@@ -414,8 +344,8 @@ def count(tokens, text_counts, text_docs, text_fields, docs, term_starts, terms,
             continue
         if doc != last_doc:
             last_doc, first_of_doc = doc, entries
-        shift = np.uint32(postings.SHIFTS[field])
-        limit = np.uint32(postings.LIMITS[field])
+        shift = np.uint32(SHIFTS[field])
+        limit = np.uint32(LIMITS[field])
         one = np.uint32(1) << shift
         length = 0
         for token in tokens[here:at]:
@@ -431,7 +361,6 @@ def count(tokens, text_counts, text_docs, text_fields, docs, term_starts, terms,
                     entry_tfs[entry] += one
         lengths[doc, field] += length
     for entry in range(entries):
-        entry_terms[entry] = ranks[entry_terms[entry]]
         starts[entry_terms[entry] + 1] += 1
     for term in range(distinct):
         starts[term + 1] += starts[term]
@@ -457,23 +386,3 @@ def _sort(terms, docs, tfs, bits, free, out_terms, out_docs, out_tfs):  # type: 
         to = np.uint64(free[run])
         free[run] += 1
         out_terms[to], out_docs[to], out_tfs[to] = terms[entry], docs[entry], tfs[entry]
-
-
-@njit(cache=True, nogil=True)
-def count_moved(counts, docs, starts, terms, moved):  # type: ignore[no-untyped-def]
-    """Add to each of the given terms how many of its postings go on: those of passages that are moved somewhere."""
-    for term in range(len(terms)):
-        for at in range(starts[term], starts[term + 1]):
-            counts[terms[term]] += moved[docs[at]] >= 0
-
-
-@njit(cache=True, nogil=True)
-def move(free, docs, tfs, starts, terms, moved, out_docs, out_tfs):  # type: ignore[no-untyped-def]
-    """Put the postings that go on where their terms have free places."""
-    for term in range(len(terms)):
-        to = free[terms[term]]
-        for at in range(starts[term], starts[term + 1]):
-            if moved[docs[at]] >= 0:
-                out_docs[to], out_tfs[to] = moved[docs[at]], tfs[at]
-                to += 1
-        free[terms[term]] = to

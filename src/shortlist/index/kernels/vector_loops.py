@@ -1,11 +1,11 @@
-"""The loops over vectors: what do rounded ones tell, and what are the products?"""
+"""The compiled loops over vectors."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-from shortlist.index.kernels.heap import push
+from shortlist.index.kernels.ranking_loops import _push
 
 STEPS = 127  # on each side of zero
 
@@ -63,7 +63,7 @@ def bound(products, facts, asked, alive, k, most):  # type: ignore[no-untyped-de
         if len(alive) and not alive[place]:
             most[place] = -np.inf
         elif product - room > least:
-            push(best, product - room)
+            _push(best, product - room)
             least = best[0]
     return max(least, np.float32(-3.4e38))
 
@@ -91,5 +91,5 @@ def compare(vectors, query, places, most, k):  # type: ignore[no-untyped-def]
         kept[count], scores[count] = places[number], score
         count += 1
         if score > best[0]:
-            push(best, score)
+            _push(best, score)
     return kept[:count], scores[:count]

@@ -1,7 +1,6 @@
-"""What is a match worth? The weighting formulas, each with its source.
+"""The weighting formulas by name, and their parameters.
 
-A score is the sum over the terms that query and passage share of `idf * gain`. Every gain works on a number and on an
-array alike, so the numpy path and the compiled loops run the same lines.
+A score is the sum over the terms that query and passage share of `idf * gain`.
 
 BM25 variants as compared by Kamphuis et al., "Which BM25 do you mean?", ECIR 2020; BM25L and BM25+ by Lv and Zhai,
 2011, summed over shared terms as in their papers. Fields are weighted before saturation (Robertson, Zaragoza and
@@ -13,61 +12,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shortlist.errors import InputError
+from shortlist.index.kernels import formulas
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 FIELDS = ("title", "keywords", "content")
-
-
-def idf_lucene(documents: int, df: int) -> float:
-    return math.log(1.0 + (documents - df + 0.5) / (df + 0.5))
-
-
-def idf_robertson(documents: int, df: int) -> float:
-    """Never below zero: a word in more than half of the documents says nothing rather than something wrong."""
-    return max(0.0, math.log((documents - df + 0.5) / (df + 0.5)))
-
-
-def idf_atire(documents: int, df: int) -> float:
-    return math.log(documents / max(df, 0.5))  # a word that no passage holds still weighs in what is ideal
-
-
-def idf_bm25plus(documents: int, df: int) -> float:
-    return math.log((documents + 1.0) / max(df, 0.5))
-
-
-def idf_bm25l(documents: int, df: int) -> float:
-    return math.log((documents + 1.0) / (df + 0.5))
-
-
-def idf_smooth(documents: int, df: int) -> float:
-    return math.log((documents + 1.0) / (df + 1.0)) + 1.0
-
-
-# tf and norm are numbers in the compiled loops and arrays in the numpy path; norm = 1 - b + b * length / average.
-
-
-def gain_saturated(tf: Any, norm: Any, k1: float, delta: float) -> Any:
-    return tf / (tf + k1 * norm)
-
-
-def gain_scaled(tf: Any, norm: Any, k1: float, delta: float) -> Any:
-    return (k1 + 1.0) * tf / (tf + k1 * norm)
-
-
-def gain_bm25plus(tf: Any, norm: Any, k1: float, delta: float) -> Any:
-    return delta + (k1 + 1.0) * tf / (tf + k1 * norm)
-
-
-def gain_bm25l(tf: Any, norm: Any, k1: float, delta: float) -> Any:
-    c = tf / norm + delta
-    return (k1 + 1.0) * c / (k1 + c)
-
-
-def gain_linear(tf: Any, norm: Any, k1: float, delta: float) -> Any:
-    """For cosine: norm is the length of the document's vector, not a share of the average."""
-    return tf / norm
 
 
 class Formula(NamedTuple):
@@ -75,25 +29,29 @@ class Formula(NamedTuple):
     gain: Callable[[Any, Any, float, float], Any]
     delta: float = 0.0
 
+    @property
+    def is_cosine(self) -> bool:
+        return self.gain is formulas.gain_linear
+
     def ceiling(self, k1: float) -> float:
         """The gain that no number of occurrences exceeds; for cosine the sum is at most 1 already."""
-        return math.inf if self.gain is gain_linear else float(self.gain(1e18, 1.0, k1, self.delta))
+        return math.inf if self.is_cosine else float(self.gain(1e18, 1.0, k1, self.delta))
 
 
 FORMULAS = {
-    "lucene": Formula(idf_lucene, gain_saturated),
-    "robertson": Formula(idf_robertson, gain_saturated),
-    "okapi": Formula(idf_lucene, gain_scaled),  # Robertson's, with the 1 that keeps frequent words above zero
-    "atire": Formula(idf_atire, gain_scaled),
-    "bm25+": Formula(idf_bm25plus, gain_bm25plus, delta=1.0),
-    "bm25l": Formula(idf_bm25l, gain_bm25l, delta=0.5),
-    "tfidf": Formula(idf_smooth, gain_linear),
+    "lucene": Formula(formulas.idf_lucene, formulas.gain_saturated),
+    "robertson": Formula(formulas.idf_robertson, formulas.gain_saturated),
+    "okapi": Formula(formulas.idf_lucene, formulas.gain_scaled),  # Robertson's, with the 1 that keeps idf above zero
+    "atire": Formula(formulas.idf_atire, formulas.gain_scaled),
+    "bm25+": Formula(formulas.idf_bm25plus, formulas.gain_scaled, delta=1.0),
+    "bm25l": Formula(formulas.idf_bm25l, formulas.gain_bm25l, delta=0.5),
+    "tfidf": Formula(formulas.idf_smooth, formulas.gain_linear),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """A formula with its numbers; `weights` are those of title, keywords and content."""
+    """A formula with its parameters; `weights` are those of title, keywords and content."""
 
     formula: str = "lucene"
     k1: float = 1.5
@@ -111,3 +69,16 @@ class Scoring:
             raise InputError(f"k1 must be 0 or more and b between 0 and 1, not k1={self.k1}, b={self.b}.")
         if len(self.weights) != len(FIELDS) or min(self.weights) < 0 or not any(self.weights):
             raise InputError(f"weights are three numbers, for {', '.join(FIELDS)}, 0 or more, not {self.weights!r}.")
+
+
+def norm(scoring: Scoring, average: float) -> tuple[float, float]:
+    """What a length is added to and multiplied by before it normalizes a count."""
+    if FORMULAS[scoring.formula].is_cosine:
+        return 0.0, 1.0
+    return 1.0 - scoring.b, scoring.b / (average or 1.0)
+
+
+def weighted_length(lengths: NDArray[np.int32], weights: tuple[float, float, float]) -> NDArray[np.float64]:
+    """The lengths of passages, weighted by field; added in the order of the compiled loops, so that all are equal."""
+    weighed: NDArray[np.float64] = weights[0] * lengths[:, 0] + weights[1] * lengths[:, 1] + weights[2] * lengths[:, 2]
+    return weighed

@@ -1,4 +1,4 @@
-"""What can a posting add at most? Every gain as a byte, and the largest ones of every block of passages.
+"""Upper bounds of what a posting adds: every gain as a byte, and the largest ones of every block of passages.
 
 With these a query looks closely at the few blocks that can hold one of its best passages, and at no others. They are
 rounded up and depend a little on the average length; what is found through them is scored again, exactly.
@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shortlist.index.lexical.bm25 import FORMULAS, Scoring, gain_linear
+from shortlist.index import kernels
+from shortlist.index.kernels import formulas
+from shortlist.index.lexical.bm25 import FORMULAS, Scoring, norm
 from shortlist.index.lexical.postings import Postings, freeze
 
 if TYPE_CHECKING:
@@ -44,18 +46,14 @@ class Impacts:
 
     @classmethod
     def of(cls, postings: Postings, scoring: Scoring, average: float) -> Impacts:
-        from shortlist.index.kernels import ranking_loops  # noqa: PLC0415  # numba: only when there is work for it
-
-        formula = FORMULAS[scoring.formula]
-        base, scale = norm(scoring, average)
-        values = ranking_loops.quantise(
-            postings.docs, postings.tfs, postings.lengths, scoring.weights, base, scale,
-            ranking_loops.CODES[formula.gain], scoring.k1, formula.delta, formula.ceiling(scoring.k1),
-        )  # fmt: skip
+        numbers = kernel_numbers(scoring, average)
+        values = kernels.ranking_loops.quantize(
+            postings.docs, postings.tfs, postings.lengths, numbers, FORMULAS[scoring.formula].ceiling(scoring.k1)
+        )
         df = np.diff(postings.starts)
         frequent = np.flatnonzero(df * FREQUENT >= postings.size)
-        tables = ranking_loops.tabulate(postings.docs, values, postings.starts, frequent, postings.size)
-        return cls(scoring, scale, values, frequent, *tables)
+        tables = kernels.ranking_loops.tabulate(postings.docs, values, postings.starts, frequent, postings.size)
+        return cls(scoring, numbers[2], values, frequent, *tables)
 
     def suits(self, scoring: Scoring, scale: float) -> bool:
         return self.scoring == scoring and scale / DRIFT <= self.scale <= scale * DRIFT
@@ -72,8 +70,8 @@ class Impacts:
         return cls(scoring, described["scale"], *(arrays[f"impacts.{name}"] for name in ARRAYS))
 
 
-def norm(scoring: Scoring, average: float) -> tuple[float, float]:
-    """What a length is added to and multiplied by before it normalises a count."""
-    if FORMULAS[scoring.formula].gain is gain_linear:
-        return 0.0, 1.0
-    return 1.0 - scoring.b, scoring.b / (average or 1.0)
+def kernel_numbers(scoring: Scoring, average: float) -> tuple[Any, ...]:
+    """The numbers of a formula: weights of fields, base and scale of the norm, code of the gain, k1 and delta."""
+    formula = FORMULAS[scoring.formula]
+    code = formulas.GAINS.index(formula.gain)
+    return scoring.weights, *norm(scoring, average), code, scoring.k1, formula.delta

@@ -1,4 +1,4 @@
-"""How do many texts become postings at once? Compiled loops over one buffer; each distinct word is looked at once.
+"""Postings of many texts, by compiled loops over one buffer; each distinct word is looked at once.
 
 The terms are exactly the analyzer's: the scanner finds its words; words of plain ASCII are cut and folded here as the
 analyzer would, and stemmed together; any other word the analyzer expands itself.
@@ -6,10 +6,10 @@ analyzer would, and stemmed together; any other word the analyzer expands itself
 
 from __future__ import annotations
 
+import concurrent.futures  # its classes, and more modules with them, are loaded on first use
 import re
 import unicodedata
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -95,8 +95,8 @@ class Scanner:
         self._tokens = np.empty(FIRST_BYTES // 2, np.int32)
         self._counts = np.zeros(FIRST_WORDS, np.int32)
         self._state = np.zeros(3, np.int64)
-        self._thread = ThreadPoolExecutor(1)
-        self._under_way: Future[None] | None = None
+        self._thread = concurrent.futures.ThreadPoolExecutor(1)
+        self._under_way: concurrent.futures.Future[None] | None = None
 
     def __enter__(self) -> Scanner:
         return self
@@ -155,24 +155,28 @@ def postings_of(scanned: Scanned, places: Places, docs: int, analyzer: Analyzer)
     Also the keys of those texts that are names, 0 for one that is too long for a name.
     """
     words, tokens, counts = scanned
-    searched = kernels.text_loops.words_of(tokens, counts, places.fields != NOTHING, len(words.starts))
+    searched = np.zeros(len(words.starts), np.bool_)
+    searched[tokens[np.repeat(places.fields != NOTHING, counts)]] = True
     expanded = _expand(words, searched, analyzer)
-    in_names = kernels.text_loops.tokens_of(tokens, counts, places.names)
+    in_names = tokens[np.repeat(places.names, counts)]
     name_keys = _name_keys(words, expanded, in_names, counts[places.names])
     offsets, terms = expanded.offsets, expanded.keys
     if analyzer.rescue:
         offsets, terms = _rescue(words, tokens, counts, offsets, terms)
-    numbers, firsts = _distinct(terms)
-    keys = terms[firsts]
-    order = np.argsort(keys)
-    ranks = np.empty(len(keys), np.uint32)
-    ranks[order] = np.arange(len(keys))
+    keys, numbers = np.unique(terms, return_inverse=True)
     starts, out_docs, tfs, lengths = kernels.text_loops.count(
-        tokens, counts, places.docs, places.fields, docs, offsets.astype(np.uint32), numbers.astype(np.uint32), ranks
+        tokens,
+        counts,
+        places.docs,
+        places.fields,
+        docs,
+        offsets.astype(np.uint32),
+        numbers.astype(np.uint32),
+        len(keys),
     )
     held = np.diff(starts) > 0  # a stop word that a name kept has no postings
     starts = np.append(starts[:-1][held], starts[-1])
-    return (keys[order][held], starts, out_docs, tfs, lengths), name_keys
+    return (keys[held], starts, out_docs, tfs, lengths), name_keys
 
 
 def _encoded(texts: Sequence[str]) -> Spans:
@@ -238,19 +242,11 @@ def _expanded(words: list[str], analyzer: Analyzer) -> list[Sequence[str]]:
 
 def _stem_keys(words: Spans) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
     """The key of each word's stem, and whether it is more than a stop word; each distinct word is stemmed once."""
-    numbers, firsts = _distinct(kernels.text_loops.hash_spans(*words))
+    _, firsts, numbers = np.unique(kernels.text_loops.hash_spans(*words), return_index=True, return_inverse=True)
     distinct = words.strings(firsts)
     stems: list[str] = stemmer().stemWords(distinct)
     says = np.fromiter((word not in STOP_WORDS for word in distinct), np.bool_, len(distinct))
     return kernels.text_loops.hash_spans(*_encoded(stems))[numbers], says[numbers]
-
-
-def _distinct(keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The keys numbered in the order of appearance, and where each number stands first."""
-    table = np.zeros(1 << (2 * len(keys) + 1).bit_length(), np.int64)
-    firsts = np.empty(len(keys), np.int64)
-    numbers, known = kernels.text_loops.intern_spans(keys, table, firsts)
-    return numbers, firsts[:known]
 
 
 def _name_keys(

@@ -1,15 +1,16 @@
-"""Which postings does a reader see? Those of one segment, without the passages that were removed since."""
+"""Postings of one segment, minus deleted passages."""
 
 from __future__ import annotations
 
-import sys
 from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from shortlist.index.lexical.bounds import Impacts, norm
-from shortlist.index.lexical.postings import Postings, weighted_length
+from shortlist.index import kernels
+from shortlist.index.lexical.bm25 import norm, weighted_length
+from shortlist.index.lexical.bounds import Impacts
+from shortlist.index.lexical.postings import Postings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,11 +23,6 @@ LOOKED_UP = 8
 
 # All passages are allowed.
 ALL = np.zeros(0, dtype=bool)
-
-
-def compiled(loops: str = "ranking_loops") -> Any:
-    """The compiled loops of a kind, if something has been worth loading them; None while another thread does so."""
-    return getattr(sys.modules.get("shortlist.index.kernels"), loops, None)
 
 
 def among(positions: Positions, offset: int, size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -73,8 +69,6 @@ class Part:
     def find(self, keys: NDArray[np.uint64]) -> Terms:
         """Where the postings of each key are; an absent key's are empty."""
         postings = self.postings
-        if loops := compiled():
-            return Terms(*loops.look_up(keys, postings.keys, postings.starts))
         if not len(postings.keys):
             nothing = np.zeros(len(keys), np.int64)
             return Terms(nothing, nothing, nothing)
@@ -100,10 +94,10 @@ class Part:
         at = np.minimum(np.searchsorted(docs, self.dead_places), len(docs) - 1)
         return int((docs[at] == self.dead_places).sum())
 
-    def weighted_lengths(self, weights: tuple[float, float, float]) -> Floats:
-        if weights not in self._weighted:
-            self._weighted[weights] = weighted_length(self.postings.lengths, weights)
-        return self._weighted[weights]
+    def weighted_lengths(self, scoring: Scoring) -> Floats:
+        if scoring.weights not in self._weighted:
+            self._weighted[scoring.weights] = weighted_length(self.postings.lengths, scoring.weights)
+        return self._weighted[scoring.weights]
 
     @property
     def lists(self) -> tuple[NDArray[Any], ...]:
@@ -113,10 +107,6 @@ class Part:
     def among(self, positions: Positions) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Which of some positions lie in this part, and at which of its places."""
         return among(positions, self.offset, self.postings.size)
-
-    def window(self, allowed: Mask | None) -> Mask | None:
-        """What of all positions concerns this part."""
-        return None if allowed is None else allowed[self.offset : self.offset + self.postings.size]
 
     def alive(self, allowed: Mask | None) -> Mask:
         """Which passages may be found; empty if all may."""
@@ -131,7 +121,7 @@ class Part:
         return self._impacts
 
     def borrow_room(self) -> tuple[NDArray[Any], ...]:
-        """Room to look for the best in; given back, it serves the next query."""
+        """Arrays for `ranking_loops.best` to work in; returned, they serve later queries."""
         try:
             return self._rooms.pop()
         except IndexError:
@@ -142,16 +132,15 @@ class Part:
 
 
 def _make_room(size: int) -> tuple[NDArray[Any], ...]:
-    """What `ranking.best` works in: bounds of frequent and of all terms, slots, live blocks, blocks in order, and for
-    passages scores, the places found and their scores."""
-    from shortlist.index.kernels import ranking_loops  # noqa: PLC0415  # numba: only when there is work for it
-
-    blocks = -(-size // ranking_loops.BLOCK)
-    passages = blocks * ranking_loops.BLOCK
+    """Bounds of frequent and of all terms, slots, live blocks, blocks in order; for passages scores, the places found
+    and their scores."""
+    loops = kernels.ranking_loops
+    blocks = -(-size // loops.BLOCK)
+    passages = blocks * loops.BLOCK
     return (
         np.empty(blocks, np.int32),
         np.empty(blocks, np.int32),
-        np.full(blocks, ranking_loops.NOWHERE),
+        np.full(blocks, loops.NOWHERE),
         np.empty(blocks + 1, np.uint32),
         np.empty(blocks, np.uint32),
         np.empty(passages, np.int32),

@@ -1,4 +1,4 @@
-"""What is kept on disk? SQLite is the truth; segment files are derived from it and can always be made again.
+"""The storage of a corpus: SQLite is the truth; segment files are derived from it and can always be made again.
 
 A corpus is a folder: `corpus.db` with documents, passages, configuration and the list of live segments, `segments/`
 with their files. A segment covers a range of passage numbers. Its file is written first and becomes live in the
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sqlite3
 import threading
 import time
@@ -99,41 +100,39 @@ class Store:
 
     @classmethod
     def delete(cls, folder: Path) -> None:
-        """Delete a store: moved away at once, so that nobody finds half of it, then removed."""
-        import shutil  # noqa: PLC0415  # slow to import, rarely needed
-
-        ours = {SEGMENTS, *(name + end for name in (DATABASE, VECTORS) for end in ("", "-wal", "-shm"))}
-        others = {path.name for path in folder.iterdir()} - ours
+        """Delete a store: moved away at once, so that no one finds half of it, then removed."""
+        others = {path.name for path in folder.iterdir()} - {SEGMENTS, *_files(DATABASE), *_files(VECTORS)}
         if others:
             raise CorpusError(f"{folder} holds more than a corpus ({min(others)}). Delete it by hand.")
-        with contextlib.suppress(CorpusDamaged, CorpusMismatch):
-            store = cls.open(folder)
-            with contextlib.closing(store), store.writing(wait=0):
-                pass  # nobody else is writing
+        cls._check_no_writer(folder)
         away = folder.with_name(f"{folder.name}.deleted-{uuid.uuid4().hex[:8]}")
         os.rename(folder, away)
         shutil.rmtree(away)
 
     @classmethod
     def empty(cls, folder: Path) -> None:
-        """Delete a store out of a folder that goes on to mean something; not while somebody writes."""
-        import shutil  # noqa: PLC0415  # slow to import, rarely needed
-
-        with contextlib.suppress(CorpusDamaged, CorpusMismatch):
-            store = cls.open(folder)
-            with contextlib.closing(store), store.writing(wait=0):
-                pass
-        for end in ("", "-wal", "-shm"):
-            (folder / f"{DATABASE}{end}").unlink(missing_ok=True)
+        """Delete a store out of a folder that stays in use; not while another process writes."""
+        cls._check_no_writer(folder)
+        for name in _files(DATABASE):
+            (folder / name).unlink(missing_ok=True)
         shutil.rmtree(folder / SEGMENTS, ignore_errors=True)
 
     @classmethod
     def delete_rest(cls, folder: Path) -> None:
-        """Delete a folder without a database, in which nothing is left but vectors that were remembered."""
-        for end in ("", "-wal", "-shm"):
-            (folder / f"{VECTORS}{end}").unlink(missing_ok=True)
+        """Delete a folder without a database, in which nothing is left but cached vectors."""
+        for name in _files(VECTORS):
+            (folder / name).unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             folder.rmdir()
+
+    @classmethod
+    def _check_no_writer(cls, folder: Path) -> None:
+        with (
+            contextlib.suppress(CorpusDamaged, CorpusMismatch),
+            contextlib.closing(cls.open(folder)) as store,
+            store.writing(wait=0),
+        ):
+            pass
 
     def close(self) -> None:
         while self._idle:
@@ -221,8 +220,7 @@ class Store:
     def load(self, row: SegmentRow) -> Segment:
         if self.folder is None:
             return self._in_memory[row.file]
-        recent = self._recent.get(row.file)
-        if recent is not None:
+        if (recent := self._recent.get(row.file)) is not None:
             return recent
         path = self.folder / SEGMENTS / row.file
         try:
@@ -241,13 +239,15 @@ class Store:
             return bool(self._idle) and self._idle[0].in_transaction
 
     def sweep(self) -> None:
-        """Delete files that no row names, left by a process that died; not now if a writer is at work on its own."""
+        """Delete files that no row names, left by a process that died; not now if another writer is at work."""
         if time.monotonic() < self._next_sweep:
             return
         self._next_sweep = time.monotonic() + SWEEP_SECONDS
-        if self._unnamed():
+        with self.reading() as connection:
+            has_orphans = bool(self._orphans(connection))
+        if has_orphans:
             with contextlib.suppress(CorpusBusy), self.writing(wait=0) as connection:
-                for file in self._unnamed(connection):
+                for file in self._orphans(connection):
                     self.discard(file)
 
     def discard(self, file: str) -> None:
@@ -258,10 +258,7 @@ class Store:
             with contextlib.suppress(OSError):  # a system that cannot delete a mapped file leaves it to a later sweep
                 os.unlink(f"{self.folder}/{SEGMENTS}/{file}")
 
-    def _unnamed(self, connection: sqlite3.Connection | None = None) -> set[str]:
-        if connection is None:
-            with self.reading() as connection:
-                return self._unnamed(connection)
+    def _orphans(self, connection: sqlite3.Connection) -> set[str]:
         files = set(self._in_memory)
         if self.folder is not None:
             with contextlib.suppress(FileNotFoundError):
@@ -330,6 +327,11 @@ class Store:
             f"{self._path()} is damaged ({error}). Nothing was overwritten. Restore the file from a backup, or move "
             f"its folder away and build the corpus again from its source."
         )
+
+
+def _files(name: str) -> list[str]:
+    """The files of a SQLite database."""
+    return [name + end for end in ("", "-wal", "-shm")]
 
 
 @contextlib.contextmanager

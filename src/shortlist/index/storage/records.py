@@ -1,4 +1,4 @@
-"""How does a document lie in the database?"""
+"""Documents as rows of the database."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from shortlist.documents import Document, Problem, Stamp
+from shortlist.index.storage.sql_tables import read_generation, read_stamps
 
 if TYPE_CHECKING:
     from shortlist.index.engine import Progress
@@ -148,6 +149,28 @@ def find_stamped(connection: sqlite3.Connection, stamp: Stamp) -> set[str]:
         (stamp.source, stamp.id, first, beyond),
     )
     return {id for (id,) in rows}
+
+
+class Rows:
+    """The stored documents and stamps, to be compared with a source."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def generation(self) -> int:
+        return read_generation(self._connection)
+
+    def stored(self, ids: Sequence[str]) -> dict[str, tuple[Any, bytes]]:
+        return dict(find_stored(self._connection, ids))
+
+    def everything(self) -> Iterable[tuple[Any, str, str]]:
+        return self._connection.execute("SELECT num, id, source FROM documents").fetchall()
+
+    def stamps(self) -> dict[str, Stamp]:
+        return read_stamps(self._connection)
+
+    def stamped(self, stamp: Stamp) -> set[str]:
+        return find_stamped(self._connection, stamp)
 
 
 def read_document(connection: sqlite3.Connection, id: str) -> Document | None:

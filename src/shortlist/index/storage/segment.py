@@ -1,4 +1,4 @@
-"""What lies in one segment file? Postings and vectors of a run of passages, written once and never changed.
+"""Segment files: postings and vectors of a run of passages, written once and never changed.
 
 The file: magic, header length, header checksum, header (JSON: where each array lies, checksum of the arrays), arrays.
 """
@@ -11,15 +11,16 @@ import mmap
 import os
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shortlist.index.dense.quantized import Rounded
-from shortlist.index.lexical.bm25 import FORMULAS, Scoring, gain_linear
+from shortlist.index.lexical.bm25 import FORMULAS, Scoring
 from shortlist.index.lexical.bounds import Impacts
 from shortlist.index.lexical.postings import Postings
 from shortlist.index.lexical.postings import merge as merge_postings
@@ -66,25 +67,33 @@ class Segment:
     def size(self) -> int:
         return len(self.passages)
 
+    def places_of(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The places of those passages of the segment that have one of these numbers, at the cost of the numbers."""
+        places = np.searchsorted(self.passages, numbers)
+        inside = places < self.size
+        places, numbers = places[inside], numbers[inside]
+        found: NDArray[np.int64] = places[self.passages[places] == numbers]
+        return found
+
 
 def merge(parts: Sequence[tuple[Segment, Mask | None]]) -> Segment:
     """One segment out of several that follow each other, without the dead."""
-    alive = [slice(None) if dead is None else ~dead for _, dead in parts]
-    vectors = [
-        segment.vectors[mask] for (segment, _), mask in zip(parts, alive, strict=True) if segment.vectors is not None
-    ]
+
+    def join(column: Callable[[Segment], NDArray[Any]]) -> NDArray[Any]:
+        return np.concatenate([column(part) if dead is None else column(part)[~dead] for part, dead in parts])
+
     return Segment(
-        passages=np.concatenate([segment.passages[mask] for (segment, _), mask in zip(parts, alive, strict=True)]),
-        documents=np.concatenate([segment.documents[mask] for (segment, _), mask in zip(parts, alive, strict=True)]),
-        postings=merge_postings([(segment.postings, dead) for segment, dead in parts]),
-        vectors=np.concatenate(vectors) if vectors else None,
+        passages=join(attrgetter("passages")),
+        documents=join(attrgetter("documents")),
+        postings=merge_postings([(part.postings, dead) for part, dead in parts]),
+        vectors=None if parts[0][0].vectors is None else join(attrgetter("vectors")),
     )
 
 
 def with_tables(segment: Segment, scoring: Scoring) -> Segment:
     """A large segment with what makes searching it fast, so that no reader needs to make that."""
     postings, vectors = segment.postings, segment.vectors
-    if len(postings.docs) >= IMPACTS_FROM and FORMULAS[scoring.formula].gain is not gain_linear:
+    if len(postings.docs) >= IMPACTS_FROM and not FORMULAS[scoring.formula].is_cosine:
         average = float(postings.length_sums @ np.array(scoring.weights)) / segment.size
         segment = replace(segment, impacts=Impacts.of(postings, scoring, average))
     if vectors is not None and len(vectors) >= ROUNDED_FROM:
@@ -97,27 +106,25 @@ def write(segment: Segment, path: str) -> int:
     arrays = {"passages": segment.passages, "documents": segment.documents, **segment.postings.arrays()}
     if segment.vectors is not None:
         arrays["vectors"] = segment.vectors
-    if segment.impacts is not None:
-        arrays |= segment.impacts.arrays()
-    if segment.rounded is not None:
-        arrays |= segment.rounded.arrays()
+    for table in (segment.impacts, segment.rounded):
+        arrays |= table.arrays() if table is not None else {}
     layout: dict[str, list[Any]] = {}
+    contents: list[bytes | memoryview] = []
     offset, checksum = 0, 0
     for name, array in arrays.items():
-        array = arrays[name] = np.ascontiguousarray(array)
+        data = _bytes(np.ascontiguousarray(array))
         layout[name] = [array.dtype.str, list(array.shape), offset]
-        checksum = zlib.crc32(_bytes(array), checksum)
-        offset += _aligned(array.nbytes)
+        checksum = zlib.crc32(data, checksum)
+        contents += data, bytes(_aligned(len(data)) - len(data))
+        offset += _aligned(len(data))
     impacts = segment.impacts.described() if segment.impacts is not None else None
     header = json.dumps({"arrays": layout, "bytes": offset, "checksum": checksum, "impacts": impacts}).encode()
-    parts: list[bytes | memoryview] = [_PREFIX.pack(MAGIC, len(header), zlib.crc32(header)), header]
-    parts.append(b"\0" * (_data_start(header) - _PREFIX.size - len(header)))
-    for array in arrays.values():
-        parts += (_bytes(array), b"\0" * (_aligned(array.nbytes) - array.nbytes))
+    prefix = _PREFIX.pack(MAGIC, len(header), zlib.crc32(header)) + header
+    contents.insert(0, prefix.ljust(_data_start(header), b"\0"))
     with open(path, "wb", buffering=0) as file:
         if offset < MAPPED_FROM:  # compared with its checksum whenever it is read, so it need not be forced to the disk
-            parts = [b"".join(parts)]
-        for part in parts:
+            contents = [b"".join(contents)]
+        for part in contents:
             _write_all(file, part)
         if offset >= MAPPED_FROM:
             os.fsync(file.fileno())

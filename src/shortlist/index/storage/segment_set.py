@@ -1,4 +1,4 @@
-"""Which segments are live? Loaded once, shared by all readers of a state, and made again if they are damaged."""
+"""The live segments, loaded once, shared by all readers of a state, and made again if they are damaged."""
 
 from __future__ import annotations
 
@@ -78,15 +78,11 @@ class View:
 
     def _gather(self, positions: Positions, column: Callable[[Segment], Positions]) -> Positions:
         found = np.empty(len(positions), dtype=np.int64)
-        parts = np.searchsorted(self._offsets, positions, side="right") - 1
-        for at in set(parts.tolist()):
-            item, here = self.loaded[at], parts == at
-            found[here] = column(item.segment)[positions[here] - item.part.offset]
+        for item in self.loaded:
+            here, places = item.part.among(positions)
+            if len(here):
+                found[here] = column(item.segment)[places]
         return found
-
-    @cached_property
-    def _offsets(self) -> Positions:
-        return np.array([item.part.offset for item in self.loaded], dtype=np.int64)
 
 
 class Views:
@@ -122,7 +118,7 @@ class Views:
                 item = Loaded(row, segment, Part(segment.postings, offset, segment.impacts))
                 gone = read_dead(connection, row)
             if len(gone) or item.part.offset != offset:
-                part = item.part.without(places_of(gone, item.segment.passages), offset)
+                part = item.part.without(item.segment.places_of(gone), offset)
                 item = Loaded(row, item.segment, part, item.columns)
             loaded.append(item)
             offset += item.segment.size
@@ -163,12 +159,3 @@ class Views:
         config = read_config(connection)
         passages = read_passages(connection, row.first, row.last)
         return make_segment(passages, config, self._embedder(config), self._store)
-
-
-def places_of(numbers: NDArray[np.int64], passages: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where those of the numbers that are there stand among ascending passages."""
-    if not len(passages):
-        return np.zeros(0, np.int64)
-    places = np.minimum(np.searchsorted(passages, numbers), len(passages) - 1)
-    found: NDArray[np.int64] = places[passages[places] == numbers]
-    return found

@@ -1,7 +1,4 @@
-"""What do the tables of a corpus hold? Their shape, whether a file has it, and how single facts are read and written.
-
-`records.py` reads and writes documents and passages.
-"""
+"""The tables of a corpus: their schema, its check and upgrade, and single facts. Documents are in `records.py`."""
 
 from __future__ import annotations
 

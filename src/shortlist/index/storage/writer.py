@@ -1,4 +1,4 @@
-"""How does a change become part of a corpus? Rows and segments, in one transaction, at the cost of what changed."""
+"""Changes to a corpus: rows and segments, in one transaction, at the cost of what changed."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ import numpy as np
 from shortlist.documents import Document, Problem, Stamp
 from shortlist.index.config import Config
 from shortlist.index.embedders import vector_cache
-from shortlist.index.lexical import postings
+from shortlist.index.lexical.indexing import build
 from shortlist.index.lexical.postings import Fields
 from shortlist.index.storage.database import Store
 from shortlist.index.storage.records import (
     DOCUMENT_COLUMNS,
     Record,
+    Rows,
     batched,
-    find_stamped,
-    find_stored,
     passage_checksum,
     report_progress,
     to_document,
@@ -32,10 +31,8 @@ from shortlist.index.storage.sql_tables import (
     has_stamps,
     has_tombstones,
     read_dead,
-    read_generation,
     read_last_numbers,
     read_segments,
-    read_stamps,
     write_stamps,
 )
 from shortlist.index.text.analyzers import get_analyzer
@@ -55,6 +52,7 @@ FLUSH_CHARACTERS = 32 << 20
 # Passages gathered before a dear embedder encodes them.
 ENCODED_AT_ONCE = 128
 
+
 # Rows gathered before they are written.
 FLUSH_ROWS = 1_000
 
@@ -68,28 +66,6 @@ TINY = 4
 # The most passages that a small change may rewrite; a large one may rewrite this many for each of its own.
 MERGE_BUDGET = 16_384
 MERGE_SHARE = 64
-
-
-class Rows:
-    """The stored documents that a sync compares with."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-
-    def generation(self) -> int:
-        return read_generation(self._connection)
-
-    def stored(self, ids: Sequence[str]) -> dict[str, tuple[Any, bytes]]:
-        return dict(find_stored(self._connection, ids))
-
-    def everything(self) -> Iterable[tuple[Any, str, str]]:
-        return self._connection.execute("SELECT num, id, source FROM documents").fetchall()
-
-    def stamps(self) -> dict[str, Stamp]:
-        return read_stamps(self._connection)
-
-    def stamped(self, stamp: Stamp) -> set[str]:
-        return find_stamped(self._connection, stamp)
 
 
 class Unindexed(NamedTuple):
@@ -109,24 +85,21 @@ class Unindexed(NamedTuple):
         return Fields(self.title, self._words_beside, self.text, self._names)
 
     @property
+    def to_embed(self) -> str:
+        return "\n".join(part for part in (self.title, ", ".join(self._words_beside), self.text) if part)
+
+    @property
     def _names(self) -> Sequence[str]:
         if self.ordinal:
             return ()
         if not self.title or self.id == self.title:
             return (self.id,)
-        return (self.title, self.id) if _is_name(self.id) else (self.title,)
-
-    @property
-    def to_embed(self) -> str:
-        return "\n".join(part for part in (self.title, ", ".join(self._words_beside), self.text) if part)
+        is_name = not self.id.isdecimal() and any(map(str.isalpha, self.id))
+        return (self.title, self.id) if is_name else (self.title,)
 
     @property
     def _words_beside(self) -> Sequence[str]:
         return [*self.keywords, self.context] if self.context else self.keywords
-
-
-def _is_name(id: str) -> bool:
-    return not id.isdecimal() and any(character.isalpha() for character in id)
 
 
 def make_segment(passages: Sequence[Unindexed], config: Config, embedder: Embedder | None, store: Store) -> Segment:
@@ -143,7 +116,7 @@ def _segment(passages: Sequence[Unindexed], vectors: Vectors | None, config: Con
     return Segment(
         passages=np.array([passage.number for passage in passages], dtype=np.int64),
         documents=np.array([passage.document for passage in passages], dtype=np.int64),
-        postings=postings.build((passage.fields for passage in passages), get_analyzer(config.analyzer)),
+        postings=build((passage.fields for passage in passages), get_analyzer(config.analyzer)),
         vectors=vectors,
     )
 
@@ -256,7 +229,8 @@ class Change:
         vectors = self._encode()
         self._collect()
         self._worker = self._worker or ThreadPoolExecutor(1)
-        self._under_way = self._worker.submit(self._save_segment, self._pending, vectors)
+        passages, config = self._pending, self.config
+        self._under_way = self._worker.submit(lambda: self.store.save(_segment(passages, vectors, config)))
         self._written += len(self._pending)
         self._pending, self._vectors, self._characters = [], [], 0
 
@@ -271,9 +245,6 @@ class Change:
         if rest := self._pending[self._encoded :]:
             self._vectors.append(_encode(rest, self.embedder, self.store))
         return self._vectors[0] if len(self._vectors) == 1 else np.concatenate(self._vectors)
-
-    def _save_segment(self, passages: Sequence[Unindexed], vectors: Vectors | None) -> SegmentRow:
-        return self.store.save(_segment(passages, vectors, self.config))
 
     def _collect(self) -> None:
         """Name the segment that the second thread has made."""
@@ -401,10 +372,9 @@ class Change:
 
     def _load(self, row: SegmentRow) -> tuple[Segment, Mask | None]:
         """A segment, and which of its passages are dead."""
-        segment = self.store.load(row)
-        dead = read_dead(self.connection, row)
+        segment, dead = self.store.load(row), read_dead(self.connection, row)
         if not len(dead):
             return segment, None
         mask = np.zeros(segment.size, dtype=bool)
-        mask[np.searchsorted(segment.passages, dead)] = True
+        mask[segment.places_of(dead)] = True
         return segment, mask

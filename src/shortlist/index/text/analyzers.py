@@ -1,11 +1,11 @@
-"""Which terms does a text hold? Named, versioned analyzers: a corpus remembers the one that built it."""
+"""Named, versioned analyzers, which cut texts into terms. A corpus stores the name of the one that built it."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from shortlist.errors import InputError
@@ -25,19 +25,11 @@ REMEMBERED_WORDS = 1 << 18
 
 _CJK = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 EMOJI_RANGES = ((0x2300, 0x23FF), (0x2600, 0x27BF), (0x2B00, 0x2BFF), (0x1F000, 0x1FAFF))
-# Where Unicode keeps its combining marks; looking only there makes the first use five times as fast.
+# The blocks of Unicode with combining marks; looking only there makes the first use five times as fast.
 _MARK_BLOCKS = (
-    (0x300, 0x1E00),
-    (0x20D0, 0x2E00),
-    (0x3020, 0x30A0),
-    (0xA600, 0xAC00),
-    (0xFB00, 0xFB20),
-    (0xFE00, 0xFE30),
-    (0x10000, 0x12000),
-    (0x16A00, 0x17000),
-    (0x1D100, 0x1D250),
-    (0x1E000, 0x1EA00),
-)
+    (0x300, 0x1E00), (0x20D0, 0x2E00), (0x3020, 0x30A0), (0xA600, 0xAC00), (0xFB00, 0xFB20),
+    (0xFE00, 0xFE30), (0x10000, 0x12000), (0x16A00, 0x17000), (0x1D100, 0x1D250), (0x1E000, 0x1EA00),
+)  # fmt: skip
 _JOINERS = (0x200C, 0x200D)
 _ASCII_WORDS = re.compile(r"\w+(?:'\w+)*", re.ASCII)
 _CJK_CHAR = re.compile(f"[{_CJK}]")
@@ -55,14 +47,14 @@ def fold(text: str) -> str:
     return text.lower() if text.isascii() else unicodedata.normalize("NFC", text.casefold())
 
 
-@lru_cache(maxsize=1)
+@cache
 def combining_marks() -> list[int]:
     """The code points that go on with a word but do not begin one: \\w leaves them out."""
     codes = (code for block in _MARK_BLOCKS for code in range(*block))
     return [*(code for code in codes if unicodedata.category(chr(code)) in ("Mn", "Mc")), *_JOINERS]
 
 
-@lru_cache(maxsize=1)
+@cache
 def _unicode_words() -> re.Pattern[str]:
     """The word pattern for any script."""
     marks = "".join(map(chr, combining_marks()))
@@ -114,66 +106,40 @@ def _bigrams(run: str) -> list[str]:
 class Analyzer:
     """Cuts a text into words, then each distinct word, once, into terms."""
 
-    def __init__(self, name: str, words: Words, expand: Expand, *, rescue: bool = False) -> None:
+    def __init__(self, name: str, words: Words, expand: Expand, rescue: bool = False) -> None:
         self.name = name
         self.words = words
         self.expand = expand
         self.rescue = rescue
-        self._known: dict[str, tuple[str, ...]] = {}
-        self._keys: dict[str, tuple[int, ...]] = {}
+        self._known_terms = lru_cache(REMEMBERED_WORDS)(expand)
+        self._known_keys = lru_cache(REMEMBERED_WORDS)(lambda word: tuple(map(term_key, expand(word))))
 
     def terms(self, text: str) -> list[str]:
         found = self.words(text)
-        terms = self._expanded(found)
+        terms = [term for word in found for term in self.terms_of(word)]
         if self.rescue and found and not terms:
             # "The Who", "IT", "to be or not to be": a text of stop words alone keeps them.
             return [folded for folded in map(fold, found) if folded.strip("_")]
         return terms
 
     def keys(self, text: str) -> list[int]:
-        """The keys of the terms of a text, quicker than by way of the terms where its words are known."""
-        found = self.words(text)
+        """The keys of the terms of a text, faster than by way of the terms where its words are known."""
+        known = self._known_keys
         keys: list[int] = []
-        for word in found:
-            known = self._keys.get(word)
-            keys += self._learn_keys(word) if known is None else known
+        for word in self.words(text):
+            keys += known(word) if len(word) <= LONG_WORD else map(term_key, self.expand(word))
         return keys or [term_key(term) for term in self.terms(text)]
 
     def says_something(self, text: str) -> bool:
         """Whether there is more in the text than stop words."""
-        return bool(self._expanded(self.words(text)))
+        return any(map(self.terms_of, self.words(text)))
 
     def terms_of(self, word: str) -> tuple[str, ...]:
         """The terms of one of `words`; none of a stop word."""
-        known = self._known.get(word)
-        return self._learn(word) if known is None else known
-
-    def _expanded(self, found: list[str]) -> list[str]:
-        known = self._known
-        terms: list[str] = []
-        for word in found:
-            expanded = known.get(word)
-            terms += self._learn(word) if expanded is None else expanded
-        return terms
-
-    def _learn_keys(self, word: str) -> tuple[int, ...]:
-        keys = tuple(term_key(term) for term in self._expanded([word]))
-        if len(word) <= LONG_WORD:
-            if len(self._keys) >= REMEMBERED_WORDS:
-                self._keys = {}
-            self._keys[word] = keys
-        return keys
-
-    def _learn(self, word: str) -> tuple[str, ...]:
-        expanded = self.expand(word)
-        if len(word) <= LONG_WORD:
-            if len(self._known) >= REMEMBERED_WORDS:
-                self._known = {}
-            self._known[word] = expanded
-        return expanded
+        return self._known_terms(word) if len(word) <= LONG_WORD else self.expand(word)
 
 
-@lru_cache(maxsize=1)
+@cache
 def stemmer() -> Any:
     import Stemmer  # noqa: PLC0415  # first use only
 
@@ -254,33 +220,33 @@ def _in_bigrams(word: str) -> tuple[str, ...]:
     return tuple(term for run in _CJK_RUNS.findall(word) for term in (_bigrams(run) if _CJK_CHAR.match(run) else [run]))
 
 
-def _make(name: str) -> Analyzer:
-    match name:
-        case "english-1":
-            return Analyzer(name, words, _english_word, rescue=True)
-        case "bm25s-english-1":  # the tokens of bm25s.tokenize(text, stopwords="en", stemmer=Stemmer("english"))
-            return Analyzer(name, _lowered(r"(?u)\b\w\w+\b"), _bm25s_word)
-        case "bm25s-names-1":  # the same of plain words; identifiers and CJK can be found by their parts
-            return Analyzer(name, re.compile(r"(?u)\b\w\w+\b").findall, _named_word)
-        case "words-1":  # words of two characters and more, stop words out, nothing stemmed
-            return Analyzer(name, _lowered(r"(?u)\w\w+"), _kept_word)
-        case "alphanumeric-1":  # [a-z0-9]+ and nothing else
-            return Analyzer(name, _lowered(r"[a-z0-9]+"), lambda word: (word,))
-        case "alphanumeric-2":  # the same of ASCII; words of every other script too, CJK by bigrams
-            return Analyzer(name, _alphanumeric, _in_bigrams)
-    raise InputError(f"There is no analyzer {name!r}; the known ones are {', '.join(ANALYZERS)}.")
-
-
-ANALYZERS = ("english-1", "bm25s-english-1", "bm25s-names-1", "words-1", "alphanumeric-1", "alphanumeric-2")
-_made: dict[str, Analyzer] = {}
+# Words, terms of a word, and whether a text of stop words alone keeps them.
+_ANALYZERS: dict[str, tuple[Words, Expand, bool]] = {
+    "english-1": (words, _english_word, True),
+    # the tokens of bm25s.tokenize(text, stopwords="en", stemmer=Stemmer("english"))
+    "bm25s-english-1": (_lowered(r"(?u)\b\w\w+\b"), _bm25s_word, False),
+    # the same of plain words; identifiers and CJK can be found by their parts
+    "bm25s-names-1": (re.compile(r"(?u)\b\w\w+\b").findall, _named_word, False),
+    # words of two characters and more, stop words out, nothing stemmed
+    "words-1": (_lowered(r"(?u)\w\w+"), _kept_word, False),
+    # [a-z0-9]+ and nothing else
+    "alphanumeric-1": (_lowered(r"[a-z0-9]+"), lambda word: (word,), False),
+    # the same of ASCII; words of every other script too, CJK by bigrams
+    "alphanumeric-2": (_alphanumeric, _in_bigrams, False),
+}
+ANALYZERS = tuple(_ANALYZERS)
 
 
 def get_analyzer(name: str = DEFAULT) -> Analyzer:
-    """The analyzer of that name, one per process, so that what it learnt of words is shared."""
-    analyzer = _made.get(name)
-    if analyzer is None:
-        analyzer = _made.setdefault(name, _make(name))
-    return analyzer
+    """The analyzer of that name, one per process, so that what it learned about words is shared."""
+    if name not in _ANALYZERS:
+        raise InputError(f"There is no analyzer {name!r}; the known ones are {', '.join(ANALYZERS)}.")
+    return _make_analyzer(name)
+
+
+@cache
+def _make_analyzer(name: str) -> Analyzer:
+    return Analyzer(name, *_ANALYZERS[name])
 
 
 _FNV_OFFSET = 14695981039346656037
@@ -308,7 +274,7 @@ def _spread(key: int) -> int:
 
 
 def span_keys(words: list[str], longest: int) -> Iterator[tuple[int, int, int]]:
-    """Start, end and key of every run of up to so many words, the key being that of the words joined by spaces."""
+    """Start, end and key of every run of up to `longest` words, the key being that of the words joined by spaces."""
     for start in range(len(words)):
         key = _FNV_OFFSET
         for end in range(start + 1, min(start + longest, len(words)) + 1):

@@ -1,4 +1,4 @@
-"""Into which passages does a document fall?
+"""Splitting documents into passages.
 
 Tools and plain texts are indexed whole. Files, pages and rows are cut into overlapping windows. Skills and packages
 show two surfaces: what they say of themselves in their first paragraph, and the windows of the rest. A window of a text

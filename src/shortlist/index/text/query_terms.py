@@ -1,4 +1,4 @@
-"""What does a query ask for? Its terms, and what each weighs.
+"""The terms of a query and their weights.
 
 People ask in sentences: "Could you please help me find ...". In a catalog such words are rare, so BM25 takes them for
 telling ones. Here they weigh little, and a word that is said twice counts once.
