@@ -1,4 +1,4 @@
-"""Finds, for an AI agent, the few right things among many. The names, in the order of the pipeline:
+"""Find the right few tools, skills and documents for an AI agent. The public names, in the order of the pipeline:
 
 source    Document, CorpusSource
 names     register, unregister, registered

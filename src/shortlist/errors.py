@@ -1,4 +1,4 @@
-"""What can go wrong, as one tree. Every message is a sentence that says what to do.
+"""The error tree. Every message says what is wrong and how to fix it.
 
 ShortlistError
 ├── InputError (ValueError)        an argument that means nothing: unknown mode, operator, strategy, level

@@ -279,7 +279,7 @@ def test_what_a_bug_raises_is_one_sentence_too(monkeypatch: pytest.MonkeyPatch, 
     def broken() -> list[Any]:
         raise KeyError("oops")
 
-    monkeypatch.setattr(corpus_commands, "overview", broken)
+    monkeypatch.setattr(corpus_commands, "describe_corpora", broken)
     assert run(["ls"]) == 1
     assert capsys.readouterr().err == (
         "shortlist: Something unexpected went wrong (KeyError: 'oops'). --debug shows where.\n"

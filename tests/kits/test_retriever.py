@@ -271,7 +271,7 @@ def test_the_borders_of_the_ranges_are_allowed() -> None:
 
 def test_there_is_no_other_setting() -> None:
     settings = BM25SSettings()
-    with pytest.raises(InputError, match="no setting 'temprature'"):
+    with pytest.raises(InputError, match="temprature"):
         settings.temprature = 1.0
 
 

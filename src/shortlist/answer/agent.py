@@ -1,4 +1,4 @@
-"""How does a model look further before it answers? A loop of tool calls with an end."""
+"""An agent that looks further with tools before it answers, for a limited number of steps."""
 
 from __future__ import annotations
 

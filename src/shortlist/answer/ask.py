@@ -1,4 +1,4 @@
-"""What do the documents say about this question? Cited claims, or the refusal."""
+"""Answers to questions from the documents: cited claims, or the refusal."""
 
 from __future__ import annotations
 

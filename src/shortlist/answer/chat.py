@@ -1,4 +1,4 @@
-"""How does one question follow another? A conversation over a corpus, opened once."""
+"""A conversation over a corpus that is opened once."""
 
 from __future__ import annotations
 

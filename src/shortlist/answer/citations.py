@@ -1,4 +1,4 @@
-"""Is each claim supported by what it cites? A reply goes in, and only what can be verified comes out.
+"""Verification of a reply: only claims that their citations support stay in the answer.
 
 The policy, sentence by sentence. A sentence stays if it cites at least one passage that was shown, its quotations are
 in what it cites, word for word (space and the shape of quotation marks aside), and so is every number in it that the

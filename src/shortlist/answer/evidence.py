@@ -1,4 +1,4 @@
-"""What may an answer be made of? The passages that come near enough to the question, numbered and named for citing.
+"""The passages that an answer may be made of: those close enough to the question, numbered and labeled for citation.
 
 Nearness is on one scale, on which 0.30 is the default threshold. For a model whose cosines mean something it is the
 cosine. A static table misses what only words tell, so there it is the cosine or 0.75

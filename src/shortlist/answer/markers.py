@@ -1,4 +1,4 @@
-"""Which passages does a citation mean? `[source:locator]`, however a model writes it, looked up in what was shown.
+"""Citations in a text, `[source:locator]` in any spelling, matched with the passages that were shown.
 
 A source may be given by its label, its full path or any end of it; a locator in full or without its offset; several
 citations may share a bracket. Names are matched against what was shown, never cut at signs, so paths may hold colons,

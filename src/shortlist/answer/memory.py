@@ -1,4 +1,4 @@
-"""What was said before? The last few turns, as messages for a model and as a hint for retrieval."""
+"""The last turns of a conversation, as messages for a model and as a hint for retrieval."""
 
 from __future__ import annotations
 

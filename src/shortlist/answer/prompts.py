@@ -1,4 +1,4 @@
-"""What is a model told? The rules, the passages as delimited text, and the question."""
+"""The prompts: the rules, the passages as delimited text, and the question."""
 
 from __future__ import annotations
 

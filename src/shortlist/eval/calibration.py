@@ -1,4 +1,4 @@
-"""Below which best score does nothing apply? The floor that best parts questions with an answer from those without."""
+"""Calibration of the score threshold that best separates queries with an expected result from those without."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much does it cost that a catalog grows? The same questions asked of ever larger catalogs."""
+"""Accuracy as a catalog grows: the same queries asked of ever larger catalogs."""
 
 from __future__ import annotations
 

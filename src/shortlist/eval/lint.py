@@ -1,4 +1,4 @@
-"""Which things of a catalog will not be found, or not be told apart? Findings, each with advice."""
+"""Checks of a catalog: documents that cannot be found or told apart, with advice."""
 
 from __future__ import annotations
 

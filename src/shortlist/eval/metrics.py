@@ -1,4 +1,4 @@
-"""How good is one ranking? The measures, each as its definition; `of` is what is relevant, with grades above zero.
+"""Ranking metrics. `of` maps relevant ids to grades above zero.
 
 All but `ndcg` ask only whether something is relevant. They equal those of trec_eval for a ranking without ties:
 P_k, recall_k, success_k, ndcg_cut_k, recip_rank and map.

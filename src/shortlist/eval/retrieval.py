@@ -1,4 +1,4 @@
-"""How well is the right thing found, and where it is not, why?"""
+"""Evaluation of retrieval: metrics, the outcome of each case, and the reason for each miss."""
 
 from __future__ import annotations
 

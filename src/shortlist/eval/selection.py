@@ -1,4 +1,4 @@
-"""Does the selection keep what fits, drop the rest and abstain when nothing applies? Which numbers are best?"""
+"""Evaluation of selection: what is kept, what is dropped, when it abstains; and a sweep over its settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How are rows shown without a screen? As aligned columns."""
+"""Rows as a text table with aligned columns."""
 
 from __future__ import annotations
 

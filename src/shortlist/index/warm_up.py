@@ -1,4 +1,4 @@
-"""How are the compiled loops made ready ahead of their first use? Each is run once on a few words.
+"""Compiles the loops ahead of their first use, each on a few words.
 
 numba keeps what it compiled on disk, for each combination of types.
 """

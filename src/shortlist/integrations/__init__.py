@@ -1,1 +1,1 @@
-"""How does an agent framework search with us? An adapter a module, none loaded before it is used."""
+"""Adapters for agent frameworks, one per module; none is loaded before it is used."""

@@ -215,9 +215,9 @@ def _best(state: State, scores: Scores, k: int, named: Positions) -> Positions:
 
 def _are_of(state: State, positions: Positions, others: Positions) -> Floats:
     """1 for each position whose document is one of the others', else 0."""
-    if not len(others):
-        return np.zeros(len(positions))
-    return np.isin(state.documents(positions), state.documents(others)).astype(np.float64)
+    wanted = set(state.documents(others).tolist()) if len(others) else set()  # np.isin would import all of numpy.ma
+    found = state.documents(positions).tolist() if wanted else [None] * len(positions)
+    return np.array([document in wanted for document in found], dtype=np.float64)
 
 
 def _sort(state: State, scores: Scores, positions: Positions) -> Positions:

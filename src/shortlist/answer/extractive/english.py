@@ -1,4 +1,4 @@
-"""What does the extractive answerer know of English? Lists of words, and patterns of the kinds of things asked for."""
+"""English word lists and patterns for the kinds of things that questions ask for."""
 
 from __future__ import annotations
 

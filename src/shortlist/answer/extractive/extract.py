@@ -1,4 +1,4 @@
-"""Which sentences of the passages answer the question? Verbatim and in reading order, or none; without any model."""
+"""Extractive answers without a model: the sentences that answer a question, verbatim and in reading order, or none."""
 
 from __future__ import annotations
 

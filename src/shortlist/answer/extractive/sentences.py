@@ -1,4 +1,4 @@
-"""Where does a sentence end? Spans of a text that can be quoted, in reading order."""
+"""Sentence boundaries: spans of a text that can be quoted, in reading order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does this sentence answer that question? Signs that can be read off the words, each a number between 0 and 1.
+"""Signals that a sentence answers a question, each a number between 0 and 1.
 
 An answer holds the question's words and something more, of the kind that was asked for. What is on the topic and no
 answer lacks a rare word, a name or a number of the question, says its opposite, or says nothing new.

@@ -1,4 +1,4 @@
-"""What does somebody see who was not there? One HTML page with everything in it: no script, nothing from elsewhere."""
+"""An evaluation as one self-contained HTML page without scripts."""
 
 from __future__ import annotations
 

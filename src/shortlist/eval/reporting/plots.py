@@ -1,4 +1,4 @@
-"""How does a measurement look? Plots as SVG text, without a library; colours come from the page that they stand in."""
+"""Plots as SVG text; the page that shows them sets the colors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What else is there to know about an evaluation? All that is worth a plot, measured on the same cases."""
+"""Everything worth plotting about an evaluation, measured on the same cases."""
 
 from __future__ import annotations
 

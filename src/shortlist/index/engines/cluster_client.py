@@ -1,4 +1,4 @@
-"""How is a cluster asked? One request at a time to one of its nodes, to the next one if that does not answer.
+"""HTTP requests to a cluster: one node at a time, the next one if it does not answer.
 
 Plain HTTP: the requests that are needed are few and the same for both kinds of server and all their versions, while
 each kind's own client package refuses the other's servers and those of another major version.

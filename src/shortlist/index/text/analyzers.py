@@ -114,6 +114,9 @@ class Analyzer:
         self._known_terms = lru_cache(REMEMBERED_WORDS)(expand)
         self._known_keys = lru_cache(REMEMBERED_WORDS)(lambda word: tuple(map(term_key, expand(word))))
 
+    def __reduce__(self) -> Any:
+        return get_analyzer, (self.name,)  # without the caches
+
     def terms(self, text: str) -> list[str]:
         found = self.words(text)
         terms = [term for word in found for term in self.terms_of(word)]

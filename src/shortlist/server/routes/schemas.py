@@ -228,7 +228,7 @@ def answer_schemas() -> dict[str, Any]:
     models: dict[Any, Any] = {}
     for source, (title, keys) in DATACLASSES.items():
         types = get_type_hints(source)
-        own = keys.split() or [*types]
+        own = keys.split() or [name for name in types if name != "_shown"]
         properties = {name: value for name, value in vars(source).items() if isinstance(value, property)}
         types |= {name: get_type_hints(value.fget)["return"] for name, value in properties.items()}
         chosen: dict[str, Any] = {key: (_in_json(types[key], models), ...) for key in own}
