@@ -48,7 +48,7 @@ def serve(settings: Settings) -> None:
         host, port = listener.getsockname()[:2]
         log.info("Serving on http://%s:%s.", f"[{host}]" if ":" in host else host, port)
         server = _Server(config, settings)
-        with _quiet_signals():
+        with _stop_on_signals(server):
             server.run(sockets=[listener])
     if server.must_restart:
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
@@ -134,10 +134,16 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 @contextlib.contextmanager
-def _quiet_signals() -> Iterator[None]:
-    """The server raises a signal again after it has handled it; that must not end the process in another way."""
-    signals = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, lambda *_: None) for number in signals}
+def _stop_on_signals(server: uvicorn.Server) -> Iterator[None]:
+    """Stop the server by a signal that arrives before it handles signals itself.
+
+    It raises a signal again after it has handled it; that must not end the process in another way.
+    """
+
+    def stop(*_: object) -> None:
+        server.should_exit = True
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
