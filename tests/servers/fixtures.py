@@ -16,11 +16,11 @@ from tests.servers import KINDS, available, shared
 
 FIXTURES = {f"{kind}_url" for kind in KINDS}
 TESTS = Path(__file__).parents[1]
-# Tests that start servers, kill processes or run every documented command.
+# Tests that start servers, kill processes, damage files or run every documented command: minutes, not seconds.
 PROCESSES = (
-    *("cli/test_docs.py", "mcp/", "sources/test_mcp.py", "index/test_concurrency.py", "index/test_durability.py"),
-    *(f"server/test_{name}.py" for name in ("client", "docs", "durable", "openapi", "process")),
-    *("parity/test_softmax_retriever.py", "servers/", "test_readme.py"),
+    *("mcp/", "server/", "servers/", "sources/test_mcp.py", "cli/test_judge.py", "search/test_hostile.py"),
+    *(f"index/test_{name}.py" for name in ("concurrency", "damage", "durability")),
+    *("parity/test_softmax_retriever.py", "test_readme.py"),
 )
 SKIPPED = "Not tested on a real {kind}: {reason}."
 
@@ -55,7 +55,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("cluster")
         if place.startswith("web/"):
             item.add_marker("browser")
-        if place.startswith(PROCESSES):
+        if place.startswith(PROCESSES) or place.endswith("/test_docs.py"):
             item.add_marker("process")
 
 
