@@ -70,7 +70,16 @@ def asked_names(query: str) -> set[int]:
     """The keys of all names that a query may contain; a stop word ("it", "no") counts only if it is the whole query."""
     asked = name_words(query)
     alone = [word not in STOP_WORDS or len(asked) == 1 for word in asked]
-    return {key for start, end, key in span_keys(asked, NAME_WORDS) if end - start > 1 or alone[start]}
+    if not asked or not loaded_loops():
+        return {key for start, end, key in span_keys(asked, NAME_WORDS) if end - start > 1 or alone[start]}
+    encoded = [word.encode("utf-8", "replace") for word in asked]
+    ends = np.cumsum([len(word) + 1 for word in encoded]) - 1
+    starts = np.concatenate([[0], ends[:-1] + 1])
+    lasts = np.arange(len(asked))[:, None] + np.arange(NAME_WORDS)  # of the runs that begin with each word
+    is_run = lasts < len(asked)
+    is_run[:, 0] &= alone
+    buffer = np.frombuffer(bytearray(b" ".join(encoded)), np.uint8)
+    return set(kernels.text_loops.hash_spans(buffer, starts[np.nonzero(is_run)[0]], ends[lasts[is_run]]).tolist())
 
 
 class Found(NamedTuple):
