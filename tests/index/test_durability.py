@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import random
 import shutil
 import sqlite3
@@ -20,7 +21,7 @@ from shortlist.index.storage import writer
 from tests.index import soak
 from tests.index.soak import Killer, found, rebuilt, version
 
-KILLS = 30  # in each of four groups
+KILLS = 60 if os.environ.get("HYPOTHESIS_PROFILE") == "fuzz" else 15  # in each of four groups
 OTHER = {"A": "B", "B": "A"}
 
 
@@ -132,7 +133,7 @@ def test_a_build_killed_before_any_of_its_steps_left_no_corpus_or_a_whole_one(tm
 def test_a_build_killed_at_any_time_left_no_corpus_or_a_whole_one(tmp_path: Path, killer: Killer) -> None:
     longest = max(killer.run("build", tmp_path / f"whole{at}", "A").seconds for at in range(3))
     draw = random.Random(5)
-    for number in range(20):
+    for number in range(KILLS):
         path = tmp_path / str(number)
         killer.run("build", path, "A", after=draw.uniform(0, longest))
         assert _left_by_a_build(path) in {"no corpus", "empty", "A"}
