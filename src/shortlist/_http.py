@@ -18,6 +18,7 @@ from shortlist.errors import InputError, ShortlistError
 
 BUSY = frozenset({429, 502, 503})
 SLOW = "did not answer in time"
+LONGEST_REASON = 500  # characters of what a server says
 FIRST_WAIT, LONGEST_WAIT = 0.5, 20.0  # seconds
 
 Result = TypeVar("Result")
@@ -93,14 +94,16 @@ class JsonClient:
         self._key = key.strip()
         if not (self._key.isascii() and self._key.isprintable()):
             raise InputError(f"The key for {self.url.host} has characters that a request cannot carry.")
-        self._client.headers |= {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        self._client.headers.pop("Authorization", None)
+        if self._key:
+            self._client.headers["Authorization"] = f"Bearer {self._key}"
 
     def error(self, reason: str) -> ShortlistError:
         return self._fail(self.hide(reason))
 
     def hide(self, text: str) -> str:
-        """A text without the key."""
-        return text.replace(self._key, "***") if self._key else text
+        """The beginning of a text, without the key."""
+        return (text.replace(self._key, "***") if self._key else text)[:LONGEST_REASON]
 
     def request(self, method: str, path: str, body: Any = None, timeout: float | None = None) -> Any:
         """The response, whatever its status; a body of bytes is sent as lines of JSON."""
@@ -165,7 +168,7 @@ def is_loopback(host: str) -> bool:
 
 def describe(response: Any) -> str:
     """What a server says went wrong, with the status."""
-    return f"answered {response.status_code}: {message_in(response.text)[:300]}"
+    return f"answered {response.status_code}: {message_in(response.text)}"
 
 
 def message_in(text: str) -> str:

@@ -655,8 +655,10 @@ class TestOpenAI:
         embedder.encode_query("a")
         monkeypatch.setenv("OPENAI_API_KEY", "sk-second\n")
         embedder.encode_query("a")
+        monkeypatch.delenv("OPENAI_API_KEY")
+        embedder.encode_query("a")
         OpenAIEmbedder("m", endpoint.url, key="sk-own").encode_query("a")
-        assert [request["key"] for request in endpoint.requests] == [None, "Bearer sk-second", "Bearer sk-own"]
+        assert [request["key"] for request in endpoint.requests] == [None, "Bearer sk-second", None, "Bearer sk-own"]
 
     def test_waits_as_long_as_it_is_told_and_tries_again(self, endpoint: Endpoint, waits: list[float]) -> None:
         endpoint.script = [(429, {"Retry-After": "7"}, "slow down"), (503, {}, "")]

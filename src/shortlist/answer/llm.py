@@ -144,7 +144,7 @@ class OpenAIChat:
         status = response.status_code
         if status == 200:
             return
-        said = message_in(response.text)[:300]
+        said = self._client.hide(message_in(response.text))
         if status in BUSY or status >= 500:
             error = _ModelFailed(str(self._error(describe(response), model)))
             raise Unavailable(error, retry_after(response)) if status in BUSY else error

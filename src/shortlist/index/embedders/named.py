@@ -282,7 +282,7 @@ class OpenAIEmbedder(models.BaseEmbedder):
         return rows
 
     def _error(self, reason: str) -> EmbedderError:
-        return EmbedderError(f"{self.name} {reason[:500]}")
+        return EmbedderError(f"{self.name} {reason}")
 
 
 _AT_ADDRESS = re.compile(r"(.+?)@(https?://.+)")
