@@ -162,8 +162,8 @@ class JsonClient:
 def is_loopback(host: str) -> bool:
     """Whether a host is this machine."""
     with contextlib.suppress(ValueError):
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    return host == "localhost" or host.endswith(".localhost")
+        return ipaddress.ip_address(host).is_loopback
+    return host == "localhost"
 
 
 def describe(response: Any) -> str:

@@ -144,11 +144,11 @@ Progress = Callable[[int, int | None], None]
 Item = TypeVar("Item")
 
 
-def track(items: Iterable[Item], progress: Progress | None, total: int | None = None) -> Iterator[Item]:
-    """The items; after each one, report how many are done, of how many if that is known."""
+def track(items: Iterable[Item], progress: Progress | None, total: int | None = None, every: int = 1) -> Iterator[Item]:
+    """The items; after each n-th and the last one, report how many are done, of how many if that is known."""
     if total is None and isinstance(items, Sized):
         total = len(items)
     for done, item in enumerate(items, 1):
         yield item
-        if progress:
+        if progress and (not done % every or done == total):
             progress(done, total)

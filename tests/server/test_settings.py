@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from shortlist import InputError
+from shortlist._http import is_loopback
 from shortlist._settings import FIELDS, VARIABLES, Answers
 from shortlist.answer.agent import MAX_STEPS
 from shortlist.answer.evidence import K
 from shortlist.answer.memory import WINDOW_TURNS
 from shortlist.cli import run
 from shortlist.index.text.chunking import CHUNK_OVERLAP, CHUNK_SIZE
-from shortlist.server.service_settings import answer_settings, is_loopback, load_settings, unknown_variables
+from shortlist.server.service_settings import answer_settings, load_settings, unknown_variables
 
 
 @pytest.fixture

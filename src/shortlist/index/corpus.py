@@ -15,11 +15,11 @@ from shortlist.errors import CorpusMismatch, CorpusNotFound, InputError
 from shortlist.index.config import Config
 from shortlist.index.embedders.embedder_binding import Chosen, EmbedderSpec, spec_of
 from shortlist.index.embedders.named import load_embedder
-from shortlist.index.engine import EMBEDDED, Progress, State
+from shortlist.index.engine import EMBEDDED, State
 from shortlist.index.location import LocalStore, RemoteStore, close_on_error, corpus_folder, find_store
 from shortlist.index.storage.records import clean
 from shortlist.index.stored_threshold import Floor, describe_origin, read_floor
-from shortlist.protocols import AgentTool, Embedder
+from shortlist.protocols import AgentTool, Embedder, Progress
 
 
 class Corpus:

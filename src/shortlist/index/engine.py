@@ -17,14 +17,13 @@ if TYPE_CHECKING:
     from shortlist.index.query_scores import Request, Scores
     from shortlist.index.text.analyzers import Analyzer
     from shortlist.index.text.query_terms import Asked
-    from shortlist.protocols import Embedder
+    from shortlist.protocols import Embedder, Progress
     from shortlist.results import Floats, Positions, Ranking
 
 EMBEDDED = "embedded"
 MISSING: Any = object()  # stands for a metadata value that a document does not have
 BUILT_IN = ("id", "title", "kind", "source")  # what filters know beside the metadata
 
-Progress = Callable[[int, int | None], None]
 Documents = Iterable["Document | Problem"]
 
 # What a filter allows: locally a mask over positions, in a cluster a condition that the server checks. Both support

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from shortlist.errors import CorpusBusy
 from shortlist.index.config import Config
-from shortlist.index.engine import Documents, Drift, Progress
+from shortlist.index.engine import Documents, Drift
 from shortlist.index.snapshot import Snapshot, count_documents, count_passages, drift_since
 from shortlist.index.storage.database import Store
 from shortlist.index.storage.records import (
@@ -27,6 +27,7 @@ from shortlist.index.storage.segment_set import Views
 from shortlist.index.storage.sql_tables import read_config, read_last_numbers, read_segments, read_stamps, write_config
 from shortlist.index.storage.writer import Change
 from shortlist.index.sync import BATCH, sync
+from shortlist.protocols import Progress
 
 if TYPE_CHECKING:
     from shortlist.documents import Changes, Document, Stamps

@@ -11,10 +11,11 @@ from shortlist.documents import Document, Problem, Stamp, Stamps
 from shortlist.errors import CorpusError, CorpusMismatch
 from shortlist.index.config import Config
 from shortlist.index.corpus import Corpus, open_corpus
-from shortlist.index.engine import EMBEDDED, Progress
+from shortlist.index.engine import EMBEDDED
 from shortlist.index.engines.address import Address
 from shortlist.index.location import LocalStore, RemoteStore, close_on_error, corpus_folder, find_store
 from shortlist.index.storage.records import to_record
+from shortlist.protocols import Progress
 
 # What an engine itself stores with a threshold.
 _OF_THE_ENGINE = ("embedder", "analyzer", "scoring", "documents", "passages", "last_passage", "when")

@@ -10,8 +10,9 @@ from typing import Any, Protocol
 
 from shortlist.documents import Changes, Document, Problem, Stamp, Stamps
 from shortlist.errors import CorpusBusy, InputError
-from shortlist.index.engine import Documents, Progress
+from shortlist.index.engine import Documents
 from shortlist.index.storage.records import PAUSE, Record, batched, clean, to_record
+from shortlist.protocols import Progress
 
 BATCH = 500
 

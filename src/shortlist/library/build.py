@@ -13,9 +13,9 @@ from shortlist.errors import InputError, ShortlistError
 from shortlist.index.corpus import Corpus, create_corpus
 from shortlist.index.embedders import tools_model
 from shortlist.index.embedders.embedder_binding import EmbedderSpec
-from shortlist.index.engine import Progress
 from shortlist.index.location import delete_corpus, kept_at
 from shortlist.library import registry
+from shortlist.protocols import Progress
 from shortlist.sources import OF_TOOLS, CorpusSource
 
 

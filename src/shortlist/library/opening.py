@@ -13,11 +13,12 @@ from shortlist.documents import Document
 from shortlist.errors import CorpusError, CorpusNotFound, InputError, RegistryDamaged
 from shortlist.index.corpus import Corpus, create_corpus, open_corpus
 from shortlist.index.corpus_paths import OF_A_PATH, full_name, stored_corpora
-from shortlist.index.engine import EMBEDDED, Progress, State
+from shortlist.index.engine import EMBEDDED, State
 from shortlist.index.engines import pointers
 from shortlist.index.location import kept_at
 from shortlist.library import registry
 from shortlist.library.build import build
+from shortlist.protocols import Progress
 from shortlist.sources import documents_of
 
 OPEN_AT_ONCE = 16

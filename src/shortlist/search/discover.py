@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from shortlist.errors import InputError
-from shortlist.index.engine import Progress, State
+from shortlist.index.engine import State
 from shortlist.index.stored_threshold import Floor, read_floor
 from shortlist.index.text.query_terms import weight_of
 from shortlist.library.opening import Searchable
+from shortlist.protocols import Progress
 from shortlist.results import Discovery, Hit, Hits, Level, Mode, Selection, Selector
 from shortlist.search.disclose import Loader, disclose
 from shortlist.search.filters import Filter

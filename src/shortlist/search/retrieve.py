@@ -15,11 +15,10 @@ import numpy as np
 from shortlist.documents import Passage
 from shortlist.errors import InputError
 from shortlist.index.corpus import Corpus
-from shortlist.index.engine import Progress
 from shortlist.index.query_scores import Scores
 from shortlist.index.text.query_terms import asked
 from shortlist.library.opening import CorpusState, Searchable, open_corpora, open_states
-from shortlist.protocols import Embedder
+from shortlist.protocols import Embedder, Progress
 from shortlist.results import Hit, Hits, Mode
 from shortlist.search.filters import Filter, allowed
 from shortlist.search.relevance import BY_WORDS, calibration_of, probability, trust_in

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import logging
 import os
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 from pydantic import SecretStr
 
 from shortlist._files import locked, replace_text
+from shortlist._http import is_loopback
 from shortlist._paths import data_dir
 from shortlist._settings import (
     DEFAULT,
@@ -157,13 +157,6 @@ def _protect_keys(found: Values) -> None:
             f"{file}: documents.embedder would send OPENAI_API_KEY of the environment to {address}, which you did "
             f"not name. Set OPENAI_BASE_URL to that address to confirm it, or unset OPENAI_API_KEY."
         )
-
-
-def is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _restrict_host(server: Server, origins: dict[str, str]) -> tuple[Server, tuple[str, ...]]:

@@ -14,7 +14,7 @@ from shortlist.documents import Problem
 from shortlist.errors import CorpusBusy, CorpusMismatch, CorpusNotFound, EngineError
 from shortlist.index.config import Config
 from shortlist.index.embedders.embedder_binding import Chosen
-from shortlist.index.engine import Documents, Drift, Progress
+from shortlist.index.engine import Documents, Drift
 from shortlist.index.engines import cluster_schema
 from shortlist.index.engines.address import Address
 from shortlist.index.engines.cluster_client import PATIENCE_WRITING, Cluster, reason_of
@@ -24,8 +24,9 @@ from shortlist.index.engines.cluster_schema import PARTS, Names
 from shortlist.index.engines.cluster_snapshot import ClusterSnapshot, LastSize, drift_since, read_document
 from shortlist.index.engines.cluster_writer import Writing, now, refresh, write_stamps
 from shortlist.index.engines.facets import EVERYTHING, Query
-from shortlist.index.storage.records import batched, clean, report_progress, to_record
+from shortlist.index.storage.records import PAUSE, batched, clean, to_record
 from shortlist.index.sync import BATCH, sync
+from shortlist.protocols import Progress, track
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -233,7 +234,7 @@ class ClusterEngine:
 
     def _write_again(self, writing: Writing, progress: Progress | None) -> Sequence[Problem]:
         """Write all documents; those that were refused."""
-        for document in report_progress(self.scan(), self.count(), progress):
+        for document in track(self.scan(), progress, self.count(), PAUSE):
             record = to_record(document)
             assert not isinstance(record, Problem)
             writing.put(record, None)

@@ -17,7 +17,7 @@ from shortlist.documents import Document, Problem, Stamp
 from shortlist.index.storage.sql_tables import read_generation, read_stamps
 
 if TYPE_CHECKING:
-    from shortlist.index.engine import Progress
+    pass
 
 T = TypeVar("T")
 
@@ -228,11 +228,3 @@ def batched(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
     iterator = iter(items)
     while batch := list(itertools.islice(iterator, size)):
         yield batch
-
-
-def report_progress(items: Iterable[T], total: int, progress: Progress | None) -> Iterator[T]:
-    """The items, with a report now and then, and at the end, of how many are done."""
-    for done, item in enumerate(items, 1):
-        yield item
-        if progress and (not done % PAUSE or done == total):
-            progress(done, total)

@@ -18,11 +18,11 @@ from shortlist.index.lexical.postings import Fields
 from shortlist.index.storage.database import Store
 from shortlist.index.storage.records import (
     DOCUMENT_COLUMNS,
+    PAUSE,
     Record,
     Rows,
     batched,
     passage_checksum,
-    report_progress,
     to_document,
 )
 from shortlist.index.storage.segment import Segment, SegmentDamaged, merge, with_tables
@@ -37,12 +37,12 @@ from shortlist.index.storage.sql_tables import (
 )
 from shortlist.index.text.analyzers import get_analyzer
 from shortlist.index.text.chunking import split
-from shortlist.protocols import Embedder
+from shortlist.protocols import Embedder, track
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
-    from shortlist.index.engine import Progress
+    from shortlist.protocols import Progress
     from shortlist.results import Mask, Vectors
 
 # Passages gathered in memory before a second thread makes a segment of them, while the first goes on with rows.
@@ -312,7 +312,7 @@ class Change:
             self.store.name(self.connection, None, (row.first, row.last))
         self.connection.execute("DELETE FROM passages")
         (total,) = self.connection.execute("SELECT count(*) FROM documents").fetchone()
-        for number, metadata, *columns in report_progress(self._stored(), total, progress):
+        for number, metadata, *columns in track(self._stored(), progress, total, PAUSE):
             self._add_passages(to_document(columns), number, metadata)
 
     def _stored(self) -> Iterator[tuple[Any, ...]]:

@@ -19,7 +19,7 @@ from shortlist.eval.cases import Case, Flaw, case_of, parse_cases, validate_case
 from shortlist.eval.reporting.study import study
 from shortlist.eval.retrieval import compare, evaluate_discovery
 from shortlist.index.corpus import Corpus
-from shortlist.index.engine import Progress
+from shortlist.protocols import Progress
 from shortlist.server.http_errors import Unfit, responses
 from shortlist.server.jobs import Job, JobKind, describe_stream
 from shortlist.server.routes.corpora_routes import Shelf

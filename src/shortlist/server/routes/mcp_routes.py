@@ -16,6 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from shortlist._http import is_loopback
 from shortlist._settings import PROGRAM
 from shortlist.errors import MissingExtra, ShortlistError
 from shortlist.index.corpus_paths import stored_corpora
@@ -26,7 +27,7 @@ from shortlist.server.access_control import EXTEND
 from shortlist.server.catalog_store import NAME, log
 from shortlist.server.http_errors import problem, responses, status_of
 from shortlist.server.routes.corpora_routes import Shelf
-from shortlist.server.service_settings import Settings, is_loopback
+from shortlist.server.service_settings import Settings
 from shortlist.server.workers import Workers
 from shortlist.sources.mcp_servers.mcp_config import approve_command, review_command
 
