@@ -2,9 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
-PATHS := src tests examples bench
+PATHS := src tests examples bench website
 
-.PHONY: demo test test-fast fuzz fix bench lock clean missing servers
+.PHONY: demo test test-fast fuzz fix docs docs-serve bench lock clean missing servers
 
 demo: $(READY)
 	@$(BIN)/python examples/demo.py
@@ -26,6 +26,14 @@ fuzz: $(READY) missing servers
 fix: $(READY)
 	$(BIN)/ruff check --fix $(PATHS)
 	$(BIN)/ruff format $(PATHS)
+
+# The documentation site, in build/site. A broken link or reference is an error.
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict -f website/mkdocs.yml
+	@echo "The documentation is in build/site; make docs-serve shows it."
+
+docs-serve: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --quiet -f website/mkdocs.yml
 
 bench: $(READY)
 	$(BIN)/python -m bench

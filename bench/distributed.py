@@ -64,7 +64,7 @@ def run(folders: list[Path]) -> None:
 
 
 def sizes(rows: dict[str, Any]) -> str:
-    """Bytes a passage, as docs/scale.md shows them."""
+    """Bytes a passage, as docs/guides/scale.md shows them."""
     shown = {
         "text, and what is shown of it": "  stored text",
         "columns: counts of words, exact vectors, what is filtered by": "  columns",
@@ -83,7 +83,7 @@ def sizes(rows: dict[str, Any]) -> str:
 
 
 def speeds(rows: dict[str, Any]) -> str:
-    """Passages a second and milliseconds a query, as docs/scale.md shows them."""
+    """Passages a second and milliseconds a query, as docs/guides/scale.md shows them."""
     lines = _head(list(rows))
     lines.append(_line("passages indexed a second", [f"{row['passages/s']:,}" for row in rows.values()]))
     for mode in MODES:

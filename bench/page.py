@@ -1,4 +1,4 @@
-"""The results as a page: `docs/benchmarks.md`, with a table and a plot for every set. Measures nothing."""
+"""Write `docs/explanation/benchmarks.md` from the stored results: a table and a plot for each data set."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from shortlist.eval.reporting import plots
 
 DOCS = Path(__file__).parent.parent / "docs"
 OURS = ("shortlist", "shortlist-disk", "shortlist auto")
-TITLES = {"lexical": "Words", "dense": "Vectors", "hybrid": "Words and vectors"}
+TITLES = {"lexical": "Keyword search", "dense": "Vector search", "hybrid": "Hybrid search"}
 
-# What is worth comparing, and whether less is better.
+# Columns that are compared, and whether less is better.
 COLUMNS = {
     "index s": True,
     "build s": True,
@@ -30,29 +30,30 @@ COLUMNS = {
 
 INTRODUCTION = """# Benchmarks
 
-Made by `python -m bench page` from `bench/results/`, which `python -m bench lexical FOLDER...`, `dense FOLDER...` and
-`hybrid FOLDER...` write. Every engine runs on the same machine, one after the other, those for words each in a
-process of its own and with one thread (a batch has two, as has a build that stores text), on the same text, title
-first. Machines differ: read the ratios. A ratio above 1 says that shortlist is so many times as fast, or as small, or
-as right, as the best rival in that column.
+`python -m bench page` writes this page from `bench/results/`. The results come from `python -m bench lexical FOLDER...`,
+`dense FOLDER...` and `hybrid FOLDER...`. All engines run on the same machine, one after another, on the same text with the
+title first. The keyword engines each run in their own process with one thread; batches, and builds that store text, use
+two. Machines differ, so compare ratios: a ratio of 2 means that shortlist is twice as fast, half as large, or has twice
+the quality of the best alternative in that column.
 
-`index` is from strings in memory to the first answer; engines named `-disk` store the text as well. `upsert` is from
-one more document until it is found. `cold start` is from the start of a process to its first answer.
+- `index` is the time from strings in memory to the first answer. Engines named `-disk` also store the text.
+- `upsert` is the time from adding one document until a search finds it.
+- `cold start` is the time from starting a process to its first answer.
+- `p50 ms`, `p95 ms` and `p99 ms` are query times of the ranker, without loading the texts of the hits.
 """
 
-FLOORS = """## What stands in the way
+LIMITS = """## Known gaps
 
-Two figures on ottqa_wiki fall short of what we want. A build that stores the text takes 1.1 times as long as
-tantivy's: rows, hashes and checks are some 10 seconds of Python in one thread, segments 4 to 5 in a second one, and
-both share the interpreter lock; SQLite itself takes 5, the commit 1. An upsert takes 1.7 ms, 7.6 times as fast as
-tantivy's and not 10: 0.15 ms are the fsync, 0.2 the 25 SQL statements, 0.5 making, merging and writing a small
-segment, 0.4 finding the document again; the rest is the Python around them. A cold start of a large corpus is mostly
-the import of numba.
+Two figures on ottqa_wiki are below our goals. A build that stores the text takes 1.1 times as long as tantivy's: rows,
+hashes and checks take about 10 seconds of Python in one thread, segments take 4 to 5 seconds in a second thread, and both
+share the interpreter lock; SQLite itself takes 5 seconds and the commit 1. An upsert takes 1.7 ms, which is 7.6 times as
+fast as tantivy's (the goal is 10): 0.15 ms for the fsync, 0.2 ms for 25 SQL statements, 0.5 ms to make, merge and write a
+small segment, 0.4 ms to find the document again, and the rest for the Python around them. A cold start on a large corpus
+is mostly the import of numba.
 """
 
 
 def run(folders: list[Path]) -> None:
-    DOCS.mkdir(exist_ok=True)
     parts = [INTRODUCTION]
     for name, heading in TITLES.items():
         path = RESULTS / f"{name}.json"
@@ -68,14 +69,15 @@ def run(folders: list[Path]) -> None:
         for title, rows in result["figures"].items():
             plot = f"{name}-{title.replace(' ', '-')}.svg"
             medians = sorted(((engine, row["p50 ms"]) for engine, row in rows.items()), key=lambda pair: pair[1])
-            (DOCS / plot).write_text(plots.bars(f"Milliseconds a query (median), {title}", medians, OURS))
+            (DOCS / "images" / plot).write_text(plots.bars(f"Milliseconds a query (median), {title}", medians, OURS))
             measured = result.get("measured", {}).get(title, f"{result['date']}, {result['commit']}")
             parts.append(
-                f"### {title}\n\nMeasured {measured}.\n\n{_table(rows)}\n\n![Milliseconds a query, {title}]({plot})\n"
+                f"### {title}\n\nMeasured {measured}.\n\n{_table(rows)}\n\n![Milliseconds a query, {title}](../images/{plot})\n"
             )
-    parts.append(FLOORS)
-    (DOCS / "benchmarks.md").write_text("\n".join(parts))
-    print(f"written to {DOCS / 'benchmarks.md'}")
+    parts.append(LIMITS)
+    page = DOCS / "explanation" / "benchmarks.md"
+    page.write_text("\n".join(parts))
+    print(f"written to {page}")
 
 
 def _table(rows: dict[str, dict[str, float]]) -> str:

@@ -1,4 +1,4 @@
-"""The blocks of docs/answers.md run in order and print what it shows."""
+"""The blocks of docs/guides/answers.md run in order and print what it shows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shortlist.answer.extractive.extract import WEIGHTS
 from shortlist.answer.memory import WINDOW_TURNS
 
 ROOT = Path(__file__).parents[2]
-DOCUMENT = (ROOT / "docs" / "answers.md").read_text("utf-8")
+DOCUMENT = (ROOT / "docs" / "guides" / "answers.md").read_text("utf-8")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

@@ -1,4 +1,4 @@
-"""docs/cli.md says all that the command line can do, and all that it says runs."""
+"""docs/guides/command-line.md says all that the command line can do, and all that it says runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shortlist.cli import run
 from shortlist.cli.app import app
 from tests.cli.conftest import ROOT, Shell
 
-DOCUMENT = (ROOT / "docs" / "cli.md").read_text("utf-8")
+DOCUMENT = (ROOT / "docs" / "guides" / "command-line.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", DOCUMENT, re.MULTILINE | re.DOTALL)
 PROSE = re.sub(r"^```sh\n.*?^```$", "", DOCUMENT, flags=re.MULTILINE | re.DOTALL)
 
@@ -44,7 +44,7 @@ def section(path: str) -> str:
     for part in DOCUMENT.split("\n## "):
         if f"`{path}" in part and path.removeprefix("shortlist ") in part.splitlines()[0].split(", "):
             return part
-    raise AssertionError(f"docs/cli.md has no section for {path}")
+    raise AssertionError(f"docs/guides/command-line.md has no section for {path}")
 
 
 @pytest.mark.parametrize("path", COMMANDS)

@@ -1,4 +1,4 @@
-"""What docs/eval.md shows is run, in order, and prints what it shows."""
+"""What docs/guides/evaluate.md shows is run, in order, and prints what it shows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shortlist.eval.retrieval import OUTCOMES
 from shortlist.eval.selection import MEASURES
 
 ROOT = Path(__file__).parents[2]
-DOCUMENT = (ROOT / "docs" / "eval.md").read_text("utf-8")
+DOCUMENT = (ROOT / "docs" / "guides" / "evaluate.md").read_text("utf-8")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -29,7 +29,7 @@ def test_every_block_runs_and_prints_what_it_shows(monkeypatch: pytest.MonkeyPat
             assert printed == "", "a block printed something that the page does not show"
             output = io.StringIO()
             with contextlib.redirect_stdout(output):
-                exec(compile(block, "docs/eval.md", "exec"), names)
+                exec(compile(block, "docs/guides/evaluate.md", "exec"), names)
             printed, ran = output.getvalue(), ran + 1
         else:
             assert language == "text"

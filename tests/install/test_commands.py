@@ -1,4 +1,4 @@
-"""`shortlist install` and `uninstall` as they are called, and all that docs/install.md shows."""
+"""`shortlist install` and `uninstall` as they are called, and all that docs/guides/install.md shows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shortlist._files import replace_text
 from shortlist.cli import ERROR, OK, USAGE, run
 from shortlist.install import agent_config
 
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "install.md").read_text("utf-8")
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "guides" / "install.md").read_text("utf-8")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

@@ -1,4 +1,4 @@
-"""docs/kits.md is run, and prints what it shows."""
+"""docs/guides/lists.md is run, and prints what it shows."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ BLOCK = re.compile(r"^```python\n(.*?)^```\n```text\n(.*?)^```$", re.MULTILINE |
 
 def test_every_block_runs_and_prints_what_stands_below_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT / "examples" / "data")
-    document = (ROOT / "docs" / "kits.md").read_text("utf-8")
+    document = (ROOT / "docs" / "guides" / "lists.md").read_text("utf-8")
     names: dict[str, Any] = {}
     blocks = BLOCK.findall(document)
     assert len(blocks) == document.count("```python") == 7
     for block, shown in blocks:
         output = io.StringIO()
         with contextlib.redirect_stdout(output):
-            exec(compile(block, "docs/kits.md", "exec"), names)
+            exec(compile(block, "docs/guides/lists.md", "exec"), names)
         assert output.getvalue() == shown

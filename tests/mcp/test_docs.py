@@ -1,4 +1,4 @@
-"""The blocks of docs/mcp.md run and print what it shows, and its numbers are those of the code."""
+"""The blocks of docs/guides/gateway.md run and print what it shows, and its numbers are those of the code."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.mcp.conftest import WEATHER, Servers
 from tests.mcp.test_process import environment
 from tests.server.conftest import Service
 
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text("utf-8")
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "guides" / "gateway.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", DOCUMENT, re.MULTILINE | re.DOTALL)
 PROSE = " ".join(DOCUMENT.split())
 
@@ -55,7 +55,7 @@ def test_every_block_runs_and_prints_what_is_shown(
                 output = io.StringIO()
                 names: dict[str, Any] = {"ENVIRONMENT": environment()}
                 with contextlib.redirect_stdout(output):
-                    exec(compile(code, "docs/mcp.md", "exec"), names)
+                    exec(compile(code, "docs/guides/gateway.md", "exec"), names)
                 printed = output.getvalue()
             elif language == "text":
                 assert printed == block

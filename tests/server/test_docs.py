@@ -1,4 +1,4 @@
-"""All that docs/http.md shows is asked of a running service, and answered so."""
+"""All that docs/guides/service.md shows is asked of a running service, and answered so."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shortlist.server.service_settings import load_settings
 from tests.server.conftest import Start
 
 ROOT = Path(__file__).parents[2]
-DOCUMENT = (ROOT / "docs" / "http.md").read_text("utf-8")
+DOCUMENT = (ROOT / "docs" / "guides" / "service.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", DOCUMENT, re.MULTILINE | re.DOTALL)
 ANYTHING = "…"
 
@@ -56,7 +56,7 @@ def test_every_request_is_answered_as_shown_and_every_program_runs(start: Start,
             assert len(shown) == len(told)
             assert all(one == other or one == f"data: {ANYTHING}" for one, other in zip(shown, told, strict=True))
         elif language == "python":
-            exec(compile(block.replace("http://localhost:9200", service.url), "docs/http.md", "exec"), {})
+            exec(compile(block.replace("http://localhost:9200", service.url), "docs/guides/service.md", "exec"), {})
     assert asked == sum(language in ("json", "text") for language, _ in BLOCKS) == 18
 
 

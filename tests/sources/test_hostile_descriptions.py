@@ -159,7 +159,7 @@ def test_real_tool_lists_are_read(tmp_path: Path) -> None:
 
 def test_the_page_shows_the_measured_figures() -> None:
     root = Path(__file__).parents[2]
-    page = (root / "docs" / "tool-checks.md").read_text("utf-8")
+    page = (root / "docs" / "explanation" / "tool-checks.md").read_text("utf-8")
     figures = json.loads((root / "bench" / "results" / "hostile.json").read_text("utf-8"))["figures"]
     for part, name in (("development", "development"), ("held_out", "held out")):
         row = figures[part]

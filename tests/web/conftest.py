@@ -25,7 +25,7 @@ from tests.answer.server import ScriptedServer, serving
 from tests.sources.samples import pdf
 
 ROOT = Path(__file__).parents[2]
-DOCUMENT = (ROOT / "docs" / "page.md").read_text("utf-8")
+DOCUMENT = (ROOT / "docs" / "guides" / "page.md").read_text("utf-8")
 (COMMAND,) = re.findall(r"^```sh\n(.*?)^```$", DOCUMENT, re.MULTILINE | re.DOTALL)
 DESKTOP: ViewportSize = {"width": 1440, "height": 900}
 FLAGS = (
@@ -89,7 +89,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 class Service:
-    """A service process of its own, with a folder of its own, started as docs/page.md says."""
+    """A service process of its own, with a folder of its own, started as docs/guides/page.md says."""
 
     def __init__(self, folder: Path, catalog: str | None = None, token: str = "", llm: str = "") -> None:
         self.folder = folder

@@ -1,6 +1,6 @@
 """The relevance of a hit: weights that were fitted for each embedder.
 
-`python -m bench.fit_trust` fits them and shows each set with itself left out; docs/ranking.md keeps the figures.
+`python -m bench.fit_trust` fits them and shows each set with itself left out; docs/explanation/ranking.md keeps the figures.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""docs/engines.md is run on real servers, and prints what it shows."""
+"""docs/guides/engines.md is run on real servers, and prints what it shows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shortlist.index.engines.vector_query import COMPARED_UP_TO
 from tests.index.engines.conftest import on_servers
 
 ROOT = Path(__file__).parents[3]
-DOCUMENT = (ROOT / "docs" / "engines.md").read_text("utf-8")
+DOCUMENT = (ROOT / "docs" / "guides" / "engines.md").read_text("utf-8")
 BLOCK = re.compile(r"^```python\n(.*?)^```\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -29,7 +29,7 @@ def test_every_block_runs_and_prints_what_stands_below_it(address: str) -> None:
     for block, shown in blocks:
         output = io.StringIO()
         with contextlib.redirect_stdout(output):
-            exec(compile(block, "docs/engines.md", "exec"), names)
+            exec(compile(block, "docs/guides/engines.md", "exec"), names)
         assert output.getvalue() == shown
     names["corpus"].close()
 

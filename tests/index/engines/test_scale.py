@@ -1,4 +1,4 @@
-"""What docs/scale.md reckons is what it says."""
+"""What docs/guides/scale.md reckons is what it says."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from bench import distributed
 
 ROOT = Path(__file__).parents[3]
-DOCUMENT = (ROOT / "docs" / "scale.md").read_text("utf-8")
+DOCUMENT = (ROOT / "docs" / "guides" / "scale.md").read_text("utf-8")
 MEASURED = json.loads((ROOT / "bench" / "results" / "engines.json").read_text("utf-8"))["figures"]["ottqa_wiki"]
 
 
@@ -25,7 +25,7 @@ def test_the_billion_on_paper_is_what_the_bytes_give() -> None:
     ((block, shown),) = re.findall(r"^```python\n(.*?)^```\n```text\n(.*?)^```$", DOCUMENT, re.MULTILINE | re.DOTALL)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(block, "docs/scale.md", "exec"), {})
+        exec(compile(block, "docs/guides/scale.md", "exec"), {})
     assert printed.getvalue() == shown
 
 

@@ -1,0 +1,167 @@
+"""Reference pages that are generated from the code: commands, HTTP routes, MCP tools and settings."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+from shortlist import _settings
+from shortlist.cli.app import app
+from shortlist.mcp.agent_server import DEFINITIONS
+from shortlist.server.application import create_app
+
+ROOT = Path(__file__).parent.parent
+EXIT_CODES = {0: "success", 1: "error", 2: "usage error", 3: "no match", 130: "interrupted by Ctrl-C"}
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the generated pages. MkDocs calls this before it renders the site."""
+    for path, write in PAGES.items():
+        files.append(File.generated(config, path, content=write()))
+    return files
+
+
+def write_commands() -> str:
+    lines = ["# Command line", "", f"{app.help} Every command takes `--json`, `--quiet`, `--debug` and `--help`."]
+    lines += ["", "## Exit codes", "", *table(("Code", "Meaning"), EXIT_CODES.items())]
+    for path, command in walk_commands(app):
+        context = click.Context(command, info_name=path)
+        usage = " ".join(command.collect_usage_pieces(context))
+        lines += ["", f"## {path}", "", (command.help or "").strip(), "", "```text", f"{path} {usage}", "```", ""]
+        records = [record for item in command.get_params(context) if (record := item.get_help_record(context))]
+        lines += table(("Option", "Meaning"), ((f"`{option}`", text) for option, text in records))
+        if command.epilog:
+            examples = command.epilog.split("Examples:\n", 1)[1]
+            lines += ["", "```sh", *(line.strip() for line in examples.splitlines()), "```"]
+    return "\n".join(lines) + "\n"
+
+
+def walk_commands(group: click.Group, path: str = "shortlist") -> Iterator[tuple[str, click.Command]]:
+    """All commands with their full names, in the order of the help."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from walk_commands(command, f"{path} {name}")
+        elif command:
+            yield f"{path} {name}", command
+
+
+def write_routes() -> str:
+    """Every route of the OpenAPI document with its parameters, body and answers."""
+    document = create_app().openapi()
+    lines = ["# HTTP API", "", "Generated from the OpenAPI document that the service returns at `/openapi.json`."]
+    for path, methods in document["paths"].items():
+        for method, route in methods.items():
+            lines += ["", f"## {method.upper()} {path}", "", route.get("description") or route.get("summary", ""), ""]
+            rows = [
+                (f"`{item['name']}`", f"{item['in']}, {describe_schema(item['schema'])}", item.get("description", ""))
+                for item in route.get("parameters", ())
+            ]
+            lines += table(("Parameter", "Type", "Meaning"), rows)
+            for media in route.get("requestBody", {}).get("content", {}).values():
+                lines += ["", f"Body: {describe_schema(media['schema'])}"]
+            rows = [(code, item.get("description", "")) for code, item in route["responses"].items()]
+            lines += ["", *table(("Status", "Answer"), rows)]
+    lines += ["", "## Types"]
+    for name, schema in sorted(document["components"]["schemas"].items()):
+        lines += ["", f"### {name}", "", schema.get("description", ""), ""]
+        rows = [
+            (f"`{key}`", describe_schema(value), value.get("description", ""))
+            for key, value in schema.get("properties", {}).items()
+        ]
+        lines += table(("Field", "Type", "Meaning"), rows)
+    return "\n".join(lines) + "\n"
+
+
+def describe_schema(schema: dict[str, Any]) -> str:
+    """A JSON Schema in a few words, with links to the named types."""
+    if "$ref" in schema:
+        name = schema["$ref"].rsplit("/", 1)[1]
+        return f"[{name}](#{name.lower()})"
+    for key in ("anyOf", "oneOf"):
+        if key in schema:
+            return " or ".join(describe_schema(part) for part in schema[key])
+    if "enum" in schema:
+        return " or ".join(f"`{json.dumps(value)}`" for value in schema["enum"])
+    if "const" in schema:
+        return f"`{json.dumps(schema['const'])}`"
+    kind = schema.get("type", "any")
+    if kind == "array" and "items" in schema:
+        return f"list of {describe_schema(schema['items'])}"
+    return " or ".join(kind) if isinstance(kind, list) else str(kind)
+
+
+def write_mcp_tools() -> str:
+    lines = [
+        "# MCP tools",
+        "",
+        "The tools that `shortlist mcp` offers to an agent. [The guide](../guides/gateway.md) shows them in use.",
+    ]
+    for tool in DEFINITIONS:
+        lines += ["", f"## {tool['name']}", "", tool["description"], ""]
+        required = tool["inputSchema"].get("required", ())
+        rows = [
+            (
+                f"`{key}`",
+                describe_schema(value) + (", required" if key in required else ""),
+                value.get("description", ""),
+            )
+            for key, value in tool["inputSchema"]["properties"].items()
+        ]
+        lines += table(("Argument", "Type", "Required", "Meaning"), rows)
+    return "\n".join(lines) + "\n"
+
+
+def write_settings() -> str:
+    lines = [
+        "# Settings",
+        "",
+        "Values come from command-line options, then environment variables, then `settings.yaml` in the working directory,",
+        "then the defaults. `shortlist config show` prints the values in force and where each comes from.",
+    ]
+    for section, kind in _settings.SECTIONS.items():
+        rows = []
+        for key, info in kind.model_fields.items():
+            about: Any = info.json_schema_extra
+            names = " ".join(f"`{name}`" for name in (about["variable"], about["usual"], about["option"]) if name)
+            default = "" if info.default is None else f"`{json.dumps(info.default)}`"
+            rows.append((f"`{section}.{key}`", info.description or "", default, names))
+        lines += ["", f"## {section}", "", kind.__doc__ or "", ""]
+        lines += table(("Key", "Meaning", "Default", "Variable or option"), rows)
+    return "\n".join(lines) + "\n"
+
+
+def write_from(source: str) -> str:
+    """A Markdown file of the repository's root as a page, with its links adapted."""
+    text = (ROOT / source).read_text("utf-8")
+    return re.sub(r"\]\((?:docs/)?([^):]+\.md(?:#[^)]*)?)\)", lambda link: f"]({adapt_link(link[1])})", text)
+
+
+def adapt_link(link: str) -> str:
+    root_pages = {"SECURITY.md": "security.md", "ARCHITECTURE.md": "architecture.md"}
+    return root_pages.get(link, f"../{link}")
+
+
+def table(head: tuple[str, ...], rows: Any) -> list[str]:
+    cells = [[" ".join(str(cell).split()).replace("|", r"\|") for cell in row] for row in rows]
+    if not cells:
+        return []
+    return [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *cells)]
+
+
+PAGES = {
+    "reference/cli.md": write_commands,
+    "reference/http.md": write_routes,
+    "reference/mcp.md": write_mcp_tools,
+    "reference/settings.md": write_settings,
+    "explanation/security.md": lambda: write_from("SECURITY.md"),
+    "explanation/architecture.md": lambda: write_from("ARCHITECTURE.md"),
+}
