@@ -5,6 +5,7 @@ The first is the real output of `shortlist discover` on the example catalog; the
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -48,7 +49,7 @@ def draw_terminal() -> str:
             done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
             assert done.returncode in (0, 3), done.stderr
             text.append_text(Text.from_ansi(done.stdout.rstrip() + "\n\n"))
-    console = Console(width=COLUMNS, force_terminal=True, color_system="truecolor", file=open(os.devnull, "w"))
+    console = Console(width=COLUMNS, force_terminal=True, color_system="truecolor", file=io.StringIO())
     lines = [line for line in console.render_lines(text, console.options) if line]
     while lines and not "".join(segment.text for segment in lines[-1]).strip():
         lines.pop()
