@@ -1,4 +1,4 @@
-"""Documents, and what a source and a sync report about them."""
+"""Documents, passages, and the reports of sources and syncs."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Metadata = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, init=False)
 class Document:
-    """One thing that can be found: a tool, a skill, a package, a page, a row, a file.
+    """The unit of a search result: a tool, a skill, a package, a page, a row, a file.
 
-    `title`, `content` and `keywords` are searchable; `id` and `metadata` are not. `source` points to where it came
-    from (a path or an address), `locator` to the place in it, `payload` is what disclosure shows instead of `content`.
+    `title`, `content` and `keywords` are searched; `id` and `metadata` are not. `source` is the path or URL it is from,
+    `locator` the place in it, and `payload` what disclosure returns instead of `content`.
     """
 
     id: str
@@ -63,7 +63,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Problem(Plain):
-    """A document that could not be taken, and why. A source may yield one in place of what it could not read."""
+    """A document that could not be read or indexed, and the reason."""
 
     id: str
     reason: str
@@ -75,10 +75,10 @@ Source = Iterable[Document | Problem]
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """Follows the documents of one file or, where that is as it was, stands for them all.
+    """The version of a file. It follows the documents of the file or, if the file is unchanged, replaces them.
 
-    They are those with this id, or with `id#` at the beginning of theirs, and this source. `value` changes with the
-    file; it is empty while it cannot be trusted to. `skipped` says that the file holds nothing that can be searched.
+    Its documents have this id, or an id that starts with `id#`, and this source. `value` changes with the file; it is
+    empty if that is not certain yet. `skipped` means that the file has no searchable text.
     """
 
     id: str
@@ -92,16 +92,16 @@ Stamps = Mapping[str, Stamp]
 
 @runtime_checkable
 class Stamped(Protocol):
-    """A source that can leave out what has not changed."""
+    """A source that can skip unchanged files."""
 
     def since(self, known: Stamps) -> Iterable[Document | Problem | Stamp]:
-        """What has changed since these stamps, and the stamps of now."""
+        """What changed since these stamps, and the new stamps."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """The unit that is indexed: a document, or a part of one."""
+    """The indexed unit: a document or a part of one."""
 
     document_id: str
     name: str
@@ -111,12 +111,12 @@ class Passage:
     locator: str = "whole"
     metadata: Metadata = field(default_factory=dict)
     context: str = ""
-    """The headings that a part of a long text stands under: "Guide > Install"."""
+    """The headings above the passage, for example "Guide > Install"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changes(Plain):
-    """What one sync did. `skipped` counts files that hold nothing that can be searched, such as images."""
+    """The result of a sync. `skipped` counts files without searchable text, such as images."""
 
     added: int = 0
     changed: int = 0
@@ -125,4 +125,4 @@ class Changes(Plain):
     failed: tuple[Problem, ...] = ()
     skipped: int = 0
     changed_ids: tuple[str, ...] = field(default=(), compare=False)
-    """Which documents were changed: a tool among them may no longer be what somebody once approved."""
+    """Ids of the changed documents."""

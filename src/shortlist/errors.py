@@ -1,38 +1,38 @@
 """The error tree. Every message says what is wrong and how to fix it.
 
 ShortlistError
-├── InputError (ValueError)        an argument that means nothing: unknown mode, operator, strategy, level
-├── SourceError                    a place that documents should come from cannot be read
-├── ServiceError                   a service answered that something is wrong, or cannot be reached
-├── RegistryDamaged                the file of registered names cannot be read; nothing was overwritten
-├── EmbedderError                  a model cannot be found, loaded or asked
+├── InputError (ValueError)        an invalid argument: unknown mode, operator, strategy, level
+├── SourceError                    a source of documents cannot be read
+├── ServiceError                   a service returned an error or cannot be reached
+├── RegistryDamaged                the registry file cannot be read; nothing was overwritten
+├── EmbedderError                  a model cannot be found, loaded or called
 │   └── MissingExtra (ImportError) an optional package is not installed; the message has the install line
-├── LLMError                       a language model cannot be reached, refuses, or says nothing that can be read
+├── LLMError                       a language model cannot be reached, refuses, or returns something unreadable
 └── CorpusError
-    ├── CorpusNotFound             no corpus of that name or at that path
-    ├── CorpusMismatch             the corpus was built with something else (embedder, analyzer, format)
-    ├── CorpusBusy                 another writer held the corpus for too long
+    ├── CorpusNotFound             no corpus has that name or path
+    ├── CorpusMismatch             the corpus was built with another embedder, analyzer or format
+    ├── CorpusBusy                 another process kept writing to the corpus for too long
     ├── CorpusDamaged              the database cannot be read; nothing was overwritten
-    └── EngineError                a distributed engine cannot be reached, is too slow, has lost shards, or refuses
+    └── EngineError                a cluster cannot be reached, is too slow, has lost shards, or refuses
 """
 
 from __future__ import annotations
 
 
 class ShortlistError(Exception):
-    """Whatever this package raises on purpose."""
+    """Base class of the errors of this package."""
 
 
 class InputError(ShortlistError, ValueError):
-    """An argument that means nothing here."""
+    """An argument is invalid."""
 
 
 class SourceError(ShortlistError):
-    """A place that documents should come from cannot be read."""
+    """A source of documents cannot be read."""
 
 
 class ServiceError(ShortlistError):
-    """A service answered that something is wrong, with the status of its answer; without one it was not reached."""
+    """A service returned an error, with its HTTP status, or cannot be reached (no status)."""
 
     def __init__(self, message: str, status: int | None = None) -> None:
         super().__init__(message)
@@ -40,11 +40,11 @@ class ServiceError(ShortlistError):
 
 
 class RegistryDamaged(ShortlistError):
-    """The file of registered names cannot be read; nothing was overwritten."""
+    """The registry file cannot be read; nothing was overwritten."""
 
 
 class EmbedderError(ShortlistError):
-    """A model cannot be found, loaded or asked."""
+    """A model cannot be found, loaded or called."""
 
 
 class MissingExtra(EmbedderError, ImportError):
@@ -55,23 +55,23 @@ class MissingExtra(EmbedderError, ImportError):
 
 
 class LLMError(ShortlistError):
-    """A language model cannot be reached, refuses, or says nothing that can be read."""
+    """A language model cannot be reached, refuses, or returns something unreadable."""
 
 
 class CorpusError(ShortlistError):
-    """Something about a stored corpus."""
+    """A corpus cannot be used."""
 
 
 class CorpusNotFound(CorpusError):
-    """No corpus of that name or at that path."""
+    """No corpus has that name or path."""
 
 
 class CorpusMismatch(CorpusError):
-    """The corpus was built with something else than what was asked for."""
+    """The corpus was built with another embedder, analyzer or format."""
 
 
 class CorpusBusy(CorpusError):
-    """Another writer held the corpus for too long."""
+    """Another process kept writing to the corpus for too long."""
 
 
 class CorpusDamaged(CorpusError):
@@ -79,4 +79,4 @@ class CorpusDamaged(CorpusError):
 
 
 class EngineError(CorpusError):
-    """A distributed engine cannot be reached, is too slow, has lost shards, or refuses."""
+    """A cluster cannot be reached, is too slow, has lost shards, or refuses."""

@@ -1,4 +1,4 @@
-"""What the pipeline asks of a ranker, an embedder and a language model, and the tool it gives to an agent."""
+"""Protocols of rankers, embedders and language models, and the tool for agents."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a language model answered; `tool_calls` as in the chat-completions format, `model` the one that answered.
+    """The reply of a language model. `tool_calls` are in the chat-completions format; `model` is the one that replied.
 
-    `broke_off` is why it ended early, or empty.
+    `broke_off` is why the reply ended early, or empty.
     """
 
     text: str
@@ -32,9 +32,9 @@ class Reply:
 
 @dataclass(frozen=True, eq=False)
 class AgentTool:
-    """Something that an agent may call: it is described to a model, and called with the arguments that come back.
+    """A tool for an agent: a description for the model and a function to call.
 
-    `parameters` is a JSON Schema; `run` takes them by name and returns plain data, as JSON has it.
+    `parameters` is a JSON Schema; `run` takes the arguments by name and returns JSON-compatible data.
     """
 
     name: str
@@ -44,14 +44,14 @@ class AgentTool:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not _TOOL_NAME.fullmatch(self.name):
-            raise InputError(f"The name of a tool is 1 to 64 letters, digits, _ or -, not {self.name!r}.")
+            raise InputError(f"A tool name must have 1 to 64 letters, digits, _ or -, not {self.name!r}.")
 
     @property
     def parameters_schema(self) -> dict[str, Any]:
         return self.parameters
 
     def __call__(self, *values: Any, **arguments: Any) -> Any:
-        """Call it; an argument that is unknown, missing or wrong is an InputError whose sentence a model can heed."""
+        """Call the tool. Unknown, missing or wrong arguments raise an InputError that a model can act on."""
         known = list(self.parameters["properties"])
         wrong = [*(name for name in arguments if name not in known), *values[len(known) :]]
         if wrong:
@@ -63,27 +63,27 @@ class AgentTool:
         return self.run(**arguments)
 
     def invoke(self, arguments: str | Mapping[str, Any]) -> Any:
-        """Call it with arguments as a model gives them: a mapping, or its JSON text."""
+        """Call the tool with the arguments of a model: a mapping, or JSON text."""
         if isinstance(arguments, str):
             try:
                 arguments = json.loads(arguments)
             except ValueError as error:
                 raise InputError(f"The arguments for {self.name} are not valid JSON: {error}.") from None
         if not isinstance(arguments, Mapping):
-            raise InputError(f"The arguments for {self.name} are an object, not {arguments!r}.")
+            raise InputError(f"The arguments for {self.name} must be an object, not {arguments!r}.")
         return self(**arguments)
 
     def to_openai(self) -> dict[str, Any]:
-        """As an entry of `tools` in a chat completion."""
+        """The tool in OpenAI's format (an entry of `tools`)."""
         function = {"name": self.name, "description": self.description, "parameters": deepcopy(self.parameters)}
         return {"type": "function", "function": function}
 
     def to_anthropic(self) -> dict[str, Any]:
-        """As an entry of `tools` in a message."""
+        """The tool in Anthropic's format (an entry of `tools`)."""
         return {"name": self.name, "description": self.description, "input_schema": deepcopy(self.parameters)}
 
     def to_mcp(self) -> dict[str, Any]:
-        """As an entry of the answer to `tools/list`."""
+        """The tool in MCP's format (an entry of the `tools/list` result)."""
         return {
             "name": self.name,
             "description": self.description,
@@ -92,24 +92,24 @@ class AgentTool:
         }
 
 
-_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # what OpenAI, Anthropic and MCP all take
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # valid for OpenAI, Anthropic and MCP
 
 
 class Ranker(Protocol):
-    """Orders a snapshot's passages for a query."""
+    """Ranks the passages of a snapshot."""
 
     def rank(self, query: str, k: int, allowed: Mask | None = None) -> Ranking:
-        """The k best allowed passages, and every other that ties with the last of them."""
+        """The k best allowed passages, and those tied with the last."""
         ...
 
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Turns texts into unit vectors; a zero vector says that nothing in the text is known."""
+    """Turns texts into unit vectors. A zero vector means that nothing in the text is known."""
 
     @property
     def name(self) -> str:
-        """What the corpus writes down: the same name must always mean the same vectors."""
+        """The name that a corpus stores. The same name must always give the same vectors."""
         ...
 
     @property
@@ -131,12 +131,12 @@ class LLM(Protocol):
 
 @runtime_checkable
 class StreamingLLM(Protocol):
-    """A chat model that can tell what it says while it says it."""
+    """A chat model that can stream its reply."""
 
     def complete(self, messages: Messages, tools: Messages = ()) -> Reply: ...
 
     def stream(self, messages: Messages, on_text: Callable[[str], None], tools: Messages = ()) -> Reply:
-        """As `complete`; `on_text` is called with each further piece of the text."""
+        """Like `complete`, and calls `on_text` with each new piece of text."""
         ...
 
 
@@ -145,7 +145,7 @@ Item = TypeVar("Item")
 
 
 def track(items: Iterable[Item], progress: Progress | None, total: int | None = None, every: int = 1) -> Iterator[Item]:
-    """The items; after each n-th and the last one, report how many are done, of how many if that is known."""
+    """Yield the items, and report progress after every n-th and the last one."""
     if total is None and isinstance(items, Sized):
         total = len(items)
     for done, item in enumerate(items, 1):

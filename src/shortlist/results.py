@@ -35,7 +35,7 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class Hit(Plain):
-    """A passage that was found, its score, and the parts that the score was made of."""
+    """A matching passage with its score and the signals behind it."""
 
     _shown = "id name score relevance text kind source locator context metadata signals corpus"
 
@@ -43,11 +43,11 @@ class Hit(Plain):
     score: float
     signals: Mapping[str, float] = field(default_factory=dict)
     load: Callable[[], Document | None] | None = field(default=None, repr=False, compare=False)
-    """Reads the whole document; None from it means that the document is gone."""
+    """Reads the whole document; returns None if it is gone."""
     corpus: str = ""
-    """The name of the corpus that it was found in."""
+    """Name of the corpus."""
     relevance: float | None = None
-    """How likely it is what was asked for, 0 to 1, whatever the mode; None if that was not judged."""
+    """Estimated probability, 0 to 1, that the hit is what the query asks for; comparable between queries and modes."""
 
     @property
     def id(self) -> str:
@@ -82,12 +82,12 @@ class Hit(Plain):
         return self.passage.context
 
     def brief(self) -> dict[str, Any]:
-        """Which it is and how well it fits, without what it says."""
+        """Id, name, score, relevance and corpus."""
         return {name: getattr(self, name) for name in ("id", "name", "score", "relevance", "corpus")}
 
 
 class Hits(list[Hit]):
-    """A list of hits, best first, that remembers what was asked."""
+    """A list of hits, best first, with the query and mode."""
 
     def __init__(self, hits: Iterable[Hit] = (), *, query: str = "", mode: str = "") -> None:
         super().__init__(hits)
@@ -103,7 +103,7 @@ Selector = Callable[[list[Hit]], list[Hit]]
 
 @dataclass(frozen=True, slots=True)
 class Selection(Plain):
-    """The few hits that were committed to, or none, with the reason in words and in numbers."""
+    """The selected hits, or none (an abstention), with the reason and the numbers behind it."""
 
     _shown = "abstained reason signals selected"
 
@@ -118,7 +118,7 @@ class Selection(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Disclosure(Plain):
-    """What is shown of one selected thing at one level; `note` says when what was pointed at has moved or changed."""
+    """A selected document at one level. `note` explains a body that is stale."""
 
     id: str
     name: str
@@ -138,7 +138,7 @@ class Disclosure(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Discovery(Plain):
-    """The answer of `discover`: the committed few, already disclosed, or an abstention, always with the reason."""
+    """The result of `discover`: the selected documents, disclosed, or an abstention, always with the reason."""
 
     _shown = "query mode abstained reason signals results"
 
@@ -159,9 +159,9 @@ class Discovery(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Evidence(Plain):
-    """A passage that was shown to whoever answered, numbered from 1.
+    """A passage that an answer may cite, numbered from 1.
 
-    `label` is the short name of its source that a citation is written with; `score` how near it is to the question.
+    `label` is the short name of its source in citations; `score` is its similarity to the question.
     """
 
     _shown = "number label source locator text score id name context corpus marker"
@@ -179,7 +179,7 @@ class Evidence(Plain):
 
     @property
     def marker(self) -> str:
-        """How it is cited."""
+        """The citation of this passage."""
         return f"[{self.label}:{self.locator}]"
 
     def __str__(self) -> str:
@@ -188,7 +188,7 @@ class Evidence(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Citation(Plain):
-    """A claim's pointer to shown evidence; `spans` are the places in its text of what was taken from it verbatim."""
+    """A reference from a claim to evidence; `spans` are the parts of its text that the claim quotes verbatim."""
 
     number: int
     marker: str
@@ -199,7 +199,7 @@ class Citation(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Claim(Plain):
-    """One sentence of an answer, its markers in it, and what they point to."""
+    """A sentence of an answer, with its citation markers, and its citations."""
 
     text: str
     citations: tuple[Citation, ...]
@@ -207,7 +207,7 @@ class Claim(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Dropped(Plain):
-    """A sentence that was written and is not in the answer, and why."""
+    """A sentence that was removed from the answer, and the reason."""
 
     text: str
     reason: str
@@ -215,10 +215,10 @@ class Dropped(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Answer(Plain):
-    """What the documents say: claims that are all cited, or the refusal; with what was shown, dropped and spent.
+    """An answer made of cited claims, or the refusal; with the evidence, the dropped sentences and the usage.
 
-    `by` tells who answered: "extract", "llm", "agent", or "gate" where nothing came near and nobody was asked.
-    `broke_off` is why a model's reply ended early; the answer then holds what was verified until there.
+    `by` is who answered: "extract", "llm", "agent", or "gate" if no passage was similar enough to answer from.
+    `broke_off` is why a model's reply ended early; the answer then has the sentences verified before.
     """
 
     _shown = "question text refused reason by sentences evidence dropped usage steps broke_off"
@@ -233,7 +233,7 @@ class Answer(Plain):
     dropped: list[Dropped] = field(default_factory=list)
     usage: Mapping[str, int] = field(default_factory=dict)
     steps: list[Mapping[str, Any]] = field(default_factory=list)
-    """The tool calls of an agent: name, arguments, and the error if there was one."""
+    """Tool calls of the agent: name, arguments, and the error if there was one."""
     broke_off: str = ""
 
     def __str__(self) -> str:

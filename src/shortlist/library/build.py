@@ -1,4 +1,4 @@
-"""Building a corpus from a source, incrementally and in one transaction."""
+"""Builds a corpus from a source, incrementally and in one transaction."""
 
 from __future__ import annotations
 
@@ -32,13 +32,11 @@ def build(
     progress: Progress | None = None,
     **options: Any,
 ) -> Corpus:
-    """Make a corpus hold what a source has now, and keep it: incremental, idempotent, all or nothing.
+    """Sync a corpus with a source: incremental, idempotent, all or nothing. `corpus.changes` reports what was done.
 
-    `source` may be a name that is registered or built in, such as "skills". A new corpus gets `embedder` (or the
-    default one: for tools on disk "tools", if onnxruntime is installed); an existing one keeps its own, and another is
-    an error unless `rebuild` is set. `engine` is the
-    address of a cluster to keep it in, if not on this machine. What happened is in `corpus.changes`. Options are those
-    of `create_corpus`.
+    `source` may be a registered or built-in name such as "skills". A new corpus uses `embedder` (default: "tools" for
+    tools on disk if onnxruntime is installed, else "default"); changing the embedder of an existing corpus needs
+    `rebuild=True`. `engine` is the address of a cluster to store it in. Other options are passed to `create_corpus`.
     """
     if isinstance(source, str) and (entry := registry.find(source)):
         source, name = entry.source(), name or entry.name
@@ -48,7 +46,7 @@ def build(
     if isinstance(source, Corpus | str | Path) or not isinstance(source, Iterable):
         near = did_you_mean(source, registry.names()) if isinstance(source, str) else ""
         raise InputError(
-            f"build() takes a source of documents, such as CorpusSource.from_files(folder), not {source!r}.{near}"
+            f"build() needs a source of documents, such as CorpusSource.from_files(folder), not {source!r}.{near}"
         )
     if not isinstance(source, CorpusSource):
         source = CorpusSource.from_mapping(source) if isinstance(source, Mapping) else CorpusSource.from_list(source)
@@ -61,7 +59,7 @@ def build(
         corpus.sync(source, prune=prune, progress=progress)
     except BaseException:
         with contextlib.suppress(ShortlistError, OSError):
-            if is_new and corpus.is_empty and corpus.path is not None:  # made for a source that could not be read
+            if is_new and corpus.is_empty and corpus.path is not None:  # created for a source that cannot be read
                 corpus.close()
                 delete_corpus(corpus.path)
         raise

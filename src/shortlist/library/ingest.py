@@ -1,9 +1,8 @@
-"""Ingesting files and folders into a corpus, a portion of files per commit.
+"""Ingests files and folders into a corpus, one batch of files per commit.
 
-A path that was ingested before is brought up to date; what came from elsewhere stays. Ids are full paths, so that
-folders with files of the same name live side by side. Stopped at any moment, it goes on where it was: each portion is
-committed as a whole, files that are known are passed over, and what a changed file no longer holds is removed before
-its new pages come.
+Ingesting a path again updates it; other documents stay. Ids are full paths, so folders may have files of the same name.
+An interrupted ingest resumes where it stopped: batches are committed as a whole, known files are skipped, and outdated
+parts of a changed file are removed before the new ones are added.
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ from shortlist.index.text.chunking import split
 from shortlist.sources import CorpusSource
 from shortlist.sources.projects import GLOBAL_INDEX, project_index
 
-# A portion ends after so many files or characters, whichever comes first.
-PORTION_FILES = 200
-PORTION_CHARACTERS = 8_000_000
+# A batch ends after this number of files or characters, whichever comes first.
+BATCH_FILES = 200
+BATCH_CHARACTERS = 8_000_000
 
 Item = Document | Problem | Stamp
 
 
 @dataclass(slots=True)
 class Ingested:
-    """What an ingest has done so far: files read, unchanged, without text and gone; pages and chunks; what failed."""
+    """Counts of an ingest: files read, unchanged, skipped (no text) and removed; pages and chunks; failures."""
 
     read: int = 0
     unchanged: int = 0
@@ -69,19 +68,18 @@ def ingest(
     progress: OnProgress | None = None,
     **options: Any,
 ) -> tuple[Corpus, Ingested]:
-    """Bring the files at these paths into a corpus; the corpus, and what was done.
+    """Ingest files and folders; return the corpus and the counts.
 
-    Without a name it is the default index of this project: of the repository of the current folder, or of the folder
-    itself. `path` is the folder of the corpus instead of the one that its name stands for; `engine` and options are
-    those of `create_corpus`. With another chunk size or overlap than before, all that is stored is chunked again.
-    `progress` is called after each file.
+    The default corpus is the index of this project: of the repository of the current folder, or of the folder itself.
+    `path` is a folder for the corpus instead of a name; `engine` and other options are passed to `create_corpus`. A new
+    chunk size or overlap applies to all stored documents. `progress` is called after each file.
     """
     name = name or (GLOBAL_INDEX if path else project_index())
     places = [Path(place).expanduser() for place in ([paths] if isinstance(paths, str | Path) else paths)]
     gone = [place for place in places if not place.exists()]
     is_new = kept_at(name, path) is None
     if gone and is_new:
-        raise SourceError(f"There is nothing at {gone[0]}.")
+        raise SourceError(f"{gone[0]} does not exist.")
     given = {"chunk_size": chunk_size, "chunk_overlap": chunk_overlap}
     wanted: dict[str, Any] = {option: value for option, value in given.items() if value is not None}
     corpus = create_corpus(name, path=path, embedder=embedder, engine=engine, **options, **(wanted if is_new else {}))
@@ -94,30 +92,30 @@ def ingest(
         removed = _remove_others(corpus, place, seen)
         if place in gone and not removed:
             corpus.close()
-            raise SourceError(f"There is nothing at {place}, and nothing of it was ingested before.")
+            raise SourceError(f"{place} does not exist, and nothing was ingested from it before.")
         done.removed += removed
     return corpus, done
 
 
 def _read(corpus: Corpus, place: Path, known: Stamps, done: Ingested, progress: OnProgress | None) -> set[str]:
-    """Take in what is new or changed at a place; the ids of all files there."""
+    """Ingest what is new or changed at a path; return the ids of all files there."""
     seen: set[str] = set()
     config = corpus.config
-    portion = _Portion(corpus, done, config.chunk_size, config.chunk_overlap)
+    batch = _Batch(corpus, done, config.chunk_size, config.chunk_overlap)
     own = _prefix(corpus.path.resolve()) if corpus.path else None
     for file in _files(place, known):
         if own and file.id.startswith(own):
-            continue  # an index that lies among the files that it is of
+            continue  # the index itself is stored among the files
         seen.add(clean(file.id))
-        portion.take(file, known)
+        batch.take(file, known)
         if progress:
             progress(done)
-    portion.commit()
+    batch.commit()
     return seen
 
 
 def _remove_others(corpus: Corpus, place: Path, seen: Container[str]) -> int:
-    """Remove what is stored of a place and was not seen there; how many files that were."""
+    """Remove stored files of a path that no longer exist; return their number."""
     with corpus.snapshot() as snapshot:
         files = {id: file_of(id, locator) for id, _, locator in snapshot.places()}
     real = place.resolve()
@@ -133,7 +131,7 @@ def _prefix(folder: Path) -> str:
 
 
 def file_of(id: str, locator: str) -> str:
-    """The id of the file that a document is all or a part of."""
+    """The id of the file that contains a document."""
     return id.removesuffix(f"#{locator}")
 
 
@@ -170,7 +168,7 @@ class _File:
 
 
 def _files(place: Path, known: Stamps) -> Iterator[_File]:
-    """The files at a place, each with its items; ids are full paths."""
+    """The files at a path with their items; ids are full paths."""
     real = place.resolve()
     prefix = _prefix(real if real.is_dir() else real.parent)
     below = {
@@ -190,7 +188,7 @@ def _files(place: Path, known: Stamps) -> Iterator[_File]:
 
 
 @dataclass(slots=True)
-class _Portion:
+class _Batch:
     """Files that are committed together."""
 
     corpus: Corpus
@@ -214,7 +212,7 @@ class _Portion:
         done.chunks += file.chunks
         self.files.append(file)
         self.characters += sum(len(document.content) for document in documents)
-        if len(self.files) >= PORTION_FILES or self.characters >= PORTION_CHARACTERS:
+        if len(self.files) >= BATCH_FILES or self.characters >= BATCH_CHARACTERS:
             self.commit()
 
     def commit(self) -> None:
@@ -230,7 +228,7 @@ class _Portion:
         done.changed += changes.changed
         for file, ids in stored:
             if file.documents and not file.problems and ids == file.ids and ids.isdisjoint(changes.changed_ids):
-                # it was read, since it is too new for its stamp to be trusted, and holds what is stored
+                # too new for its stamp to be reliable, so it was read, but its content is unchanged
                 done.read -= 1
                 done.unchanged += 1
                 done.pages -= len(file.documents)
@@ -240,7 +238,7 @@ class _Portion:
         self.files, self.characters = [], 0
 
     def _stored_ids(self) -> list[tuple[_File, set[str]]]:
-        """Each file with the ids of what is stored of it; none where nothing is stored at all."""
+        """Each file with the ids of its stored documents."""
         with self.corpus.snapshot() as snapshot:
             files = self.files if snapshot.size else ()
             return [(file, snapshot.ids_of_file(clean(file.id), clean(file.source))) for file in files]
@@ -248,7 +246,7 @@ class _Portion:
 
 @dataclass(frozen=True, slots=True)
 class _Items:
-    """Documents with their stamps, as a sync takes them."""
+    """Documents with their stamps, in the form that a sync needs."""
 
     items: Sequence[Item]
 

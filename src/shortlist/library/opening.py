@@ -1,4 +1,4 @@
-"""Opening corpora: by name, by path, or in memory from a list of texts; and the states that a query reads."""
+"""Opens corpora by name, by path or from texts in memory, and the states that a query reads."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ Searchable = (
 
 
 def open_corpora(corpus: Searchable, *, needs_vectors: bool, progress: Progress | None = None) -> list[Corpus]:
-    """The corpora that are meant. Plain texts become one in memory, with vectors only if they are needed.
+    """Open the given corpora. Plain texts are indexed in memory, with vectors only if needed.
 
-    A list or tuple means corpora if all in it are corpora, paths or known names; otherwise its strings are texts.
+    A list or tuple whose items are all corpora, paths or known names means corpora; otherwise its strings are texts.
     """
     if isinstance(corpus, Corpus | str | Path):
         corpus = [corpus]
@@ -55,7 +55,7 @@ def _is_list_of_corpora(items: Any) -> TypeGuard[Sequence[Corpus | str | Path]]:
 
 def _index_in_memory(texts: Any, needs_vectors: bool) -> Corpus:
     if not isinstance(texts, Iterable):
-        raise InputError(f"A corpus is a Corpus, its name, or a list or mapping of texts, not {texts!r}.")
+        raise InputError(f"A corpus must be a Corpus, its name, or a list or mapping of texts, not {texts!r}.")
     corpus = create_corpus(in_memory=True, embedder="default" if needs_vectors else "none")
     if failed := corpus.add(documents_of(texts)).failed:
         raise InputError(f"{failed[0].id or 'An entry'} cannot be searched: {failed[0].reason}")
@@ -71,7 +71,7 @@ class CorpusState(NamedTuple):
 
 @contextlib.contextmanager
 def open_states(corpora: Sequence[Corpus]) -> Iterator[list[CorpusState]]:
-    """The last committed state of each corpus, undisturbed by later commits until the block ends."""
+    """Open the last committed state of each corpus; later commits do not affect it."""
     with contextlib.ExitStack() as stack:
         # A corpus in memory is locked while it is read; one order for all callers prevents deadlocks.
         states = {id(one): stack.enter_context(one.snapshot()) for one in sorted(corpora, key=id)}
@@ -79,7 +79,7 @@ def open_states(corpora: Sequence[Corpus]) -> Iterator[list[CorpusState]]:
 
 
 def is_known(name: str) -> bool:
-    """Whether the name stands for a corpus: registered, built in or stored."""
+    """Whether the name is a registered, built-in or stored corpus."""
     try:
         if kept_at(name):
             return True
@@ -90,9 +90,9 @@ def is_known(name: str) -> bool:
 
 
 def open_named(name: str | Path, progress: Progress | None = None) -> Corpus:
-    """The corpus of that name, kept open for the next call as long as the file that it is known by is the same one.
+    """Open a corpus by name, and cache it until its file is replaced.
 
-    A known one that was never built, or not to the end, is built now.
+    A known corpus that was not built yet, or not completely, is built now.
     """
     try:
         file = kept_at(name)
@@ -108,7 +108,7 @@ def open_named(name: str | Path, progress: Progress | None = None) -> Corpus:
             corpus = _build_on_first_use(name, progress)
     _open[key] = corpus
     while len(_open) > OPEN_AT_ONCE:
-        _open.pop(next(iter(_open)), None)  # another thread may have been quicker
+        _open.pop(next(iter(_open)), None)  # another thread may have removed it
     return corpus
 
 
@@ -116,13 +116,13 @@ def _build_on_first_use(name: str | Path, progress: Progress | None) -> Corpus:
     if isinstance(name, str) and registry.find(name):
         return build(name, progress=progress)
     try:
-        return open_corpus(name)  # which says what is wrong
+        return open_corpus(name)  # raises the right error
     except CorpusNotFound as error:
         raise CorpusNotFound(f"{error}{did_you_mean(str(name), registry.names())}") from None
 
 
 def describe_corpora() -> list[dict[str, Any]]:
-    """Every corpus that is known, as plain data: where it comes from, and what was built of it."""
+    """All known corpora as plain data: their sources and what is stored."""
     stored = stored_corpora()
     return [_describe(name, stored.get(name)) for name in registry.names()]
 
@@ -154,7 +154,7 @@ def _describe(name: str, folder: Path | None) -> dict[str, Any]:
 
 
 def size_of(folder: Path | None) -> int:
-    """The bytes of all files in a folder; those that vanish meanwhile do not count."""
+    """The bytes of all files in a folder."""
     total = 0
     for path in folder.rglob("*") if folder else ():
         with contextlib.suppress(OSError):

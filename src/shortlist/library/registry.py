@@ -1,4 +1,4 @@
-"""The registry: names of corpora and where their documents come from, in a file of the user, plus built-in names."""
+"""The registry: names of corpora and their sources, in a file in the configuration directory, plus built-in names."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ ONLY_IN_A_PROGRAM = ("mapping", "list")
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """What a name stands for: a kind of source, the places it reads, its options, and what to build with.
+    """A registered name: the kind of source, its roots and options, the embedder, and the engine.
 
-    `engine` is the address of the cluster that keeps it, without secrets, or None for this machine.
+    `engine` is the address of a cluster, without secrets, or None for local storage.
     """
 
     name: str
@@ -48,8 +48,8 @@ class Registration:
             try:
                 inspect.signature(make).bind(*self.roots, name=self.name, **self.options)
             except TypeError as error:
-                hint = "" if self.roots else " Say where it comes from: root=..., or --root PATH on the command line."
-                raise InputError(f"A corpus of kind {self.kind!r} cannot be made from this: {error}.{hint}") from None
+                hint = "" if self.roots else " Pass root=..., or --root PATH on the command line."
+                raise InputError(f"Invalid options for a corpus of kind {self.kind!r}: {error}.{hint}") from None
         return CorpusSource.of_kind(self.kind, *self.roots, name=self.name, **self.options)
 
     def to_dict(self) -> dict[str, Any]:
@@ -68,26 +68,26 @@ def register(
     replace: bool = False,
     **options: Any,
 ) -> Registration:
-    """Remember what a name stands for, for every process and every later day; nothing is read or built yet.
+    """Register a name for a source. Nothing is read or built yet.
 
-    `root` is a place to read, or several; `pattern` and further options are those of the kind of source; `engine` is
-    the address of a cluster to keep it in, of which user and password are not remembered. The same name with another
-    meaning is an error unless `replace` is set.
+    `root` is a path or a list of paths; `pattern` and other options depend on the kind of source. `engine` is the
+    address of a cluster to store the corpus in; user and password are not saved. Registering the name again for
+    something else needs `replace=True`.
     """
     _check_name(name)
     if kind in ONLY_IN_A_PROGRAM:
-        raise InputError(f"A {kind} lives only in a program and cannot be registered; build it with shortlist.build.")
+        raise InputError(f"A {kind} exists only in memory and cannot be registered. Use shortlist.build.")
     roots = () if root is None else (root,) if isinstance(root, str | Path) else tuple(root)
     given = {key: value for key, value in {"pattern": pattern, **options}.items() if value is not None}
     address = None if engine in (None, EMBEDDED) else str(Address.parse(engine))
     entry = Registration(name, kind, tuple(_lasting(place) for place in roots), given, embedder, address)
-    entry.source()  # which says what is wrong with it
+    entry.source()  # raises if it is invalid
     with _writing() as known:
         if name in known and known[name] != entry and not replace:
             before = f"{known[name].kind} {redact(' '.join(known[name].roots))}".rstrip()
             raise InputError(
-                f"{name!r} is already registered as {before}. Take another name, unregister it first, or replace it "
-                "(replace=True, --replace)."
+                f"{name!r} is already registered as {before}. Choose another name, or replace it (replace=True, "
+                "--replace)."
             )
         _check_neighbours(name, known)
         known[name] = entry
@@ -95,18 +95,18 @@ def register(
 
 
 def unregister(name: str) -> bool:
-    """Forget what a name stands for; what was built of it stays. Whether there was such a name."""
+    """Remove a name from the registry; its corpus stays. Returns whether the name was registered."""
     with _writing() as known:
         return known.pop(name, None) is not None
 
 
 def registered() -> dict[str, Registration]:
-    """What was registered, by name."""
+    """All registrations, by name."""
     return _read(registry_file())
 
 
 def find(name: str) -> Registration | None:
-    """What a name stands for: what was registered under it, or what is built in."""
+    """The registration of a name, also for built-in names, docs:PATH and tools:PATH."""
     entry = registered().get(name)
     if entry is None and name in BUILT_IN:
         entry = Registration(name, name)
@@ -118,7 +118,7 @@ def find(name: str) -> Registration | None:
 
 
 def names() -> list[str]:
-    """Every name that stands for a corpus: registered, stored or built in."""
+    """All names of corpora: registered, stored and built in."""
     return sorted({*registered(), *stored_corpora(), *BUILT_IN})
 
 
@@ -127,38 +127,37 @@ def registry_file() -> Path:
 
 
 def _check_name(name: str) -> None:
-    corpus_dir(name)  # which says what no folder can be called
+    corpus_dir(name)  # raises if no folder can have this name
     wrong = [letter for letter in name if letter in "/\\," or not letter.isprintable()]
     if wrong:
         raise InputError(
-            f"The name {name!r} cannot be registered: {wrong[0]!r} would make it a path, a list or unreadable. "
-            f"Use letters, digits, dots, dashes and underscores."
+            f"Invalid name {name!r}: it contains {wrong[0]!r}. Use letters, digits, dots, dashes and underscores."
         )
     if name != name.strip() or name.endswith(".") or name.startswith("-"):
-        raise InputError(f"The name {name!r} cannot be registered: no spaces around it, no - before, no . after it.")
+        raise InputError(f"Invalid name {name!r}: it must not start with -, end with a dot, or have spaces around it.")
     if name.startswith(OF_A_PATH):
-        raise InputError(f"Names that begin with {' or '.join(OF_A_PATH)} stand for a path and need no registration.")
+        raise InputError(f"Invalid name {name!r}: {' and '.join(OF_A_PATH)} mark paths, which need no registration.")
 
 
 def _check_neighbours(name: str, known: Mapping[str, Registration]) -> None:
-    """Refuse a name whose folder is that of another name where file systems ignore case or normalize letters."""
+    """Reject a name that shares a folder with another name on file systems that ignore case or normalize letters."""
 
     def fold_name(name: str) -> str:
         return unicodedata.normalize("NFC", unicodedata.normalize("NFKD", name).casefold())
 
     for other in {*known, *stored_corpora(), *BUILT_IN} - {name}:
         if fold_name(other) == fold_name(name):
-            raise InputError(f"{name!r} would share a folder with {other!r} on some systems. Take another name.")
+            raise InputError(f"{name!r} would share a folder with {other!r} on some systems. Choose another name.")
 
 
 def _lasting(root: str | Path) -> str:
-    """The place written out, so that it means the same from everywhere; an address is itself."""
+    """An absolute path; URLs stay as they are."""
     return str(root) if "://" in str(root) else str(Path(root).expanduser().resolve())
 
 
 @contextlib.contextmanager
 def _writing() -> Iterator[dict[str, Registration]]:
-    """What is registered, to be changed by nobody else meanwhile, and written at the end if it was."""
+    """Lock and read the registry; write it at the end if it changed."""
     path = registry_file()
     with locked(path.with_suffix(".lock")):
         known = _read(path)
@@ -180,7 +179,7 @@ def _read(path: Path) -> dict[str, Registration]:
         raise RegistryDamaged(f"{path} cannot be read: {error.strerror}.") from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise RegistryDamaged(
-            f"{path} is damaged ({type(error).__name__}: {error}). Nothing was overwritten. Mend it by hand, restore "
+            f"{path} is damaged ({type(error).__name__}: {error}). Nothing was overwritten. Fix it by hand, restore "
             f"it from a backup, or move it away and register your corpora again."
         ) from error
 
@@ -195,4 +194,4 @@ def _write(path: Path, known: Mapping[str, Registration]) -> None:
         text = json.dumps(data, indent=2, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise InputError(f"The options of a registered corpus must be plain data: {error}.") from None
-    replace_text(path, f"{text}\n", private=True)  # a root may be an address with a key in it
+    replace_text(path, f"{text}\n", private=True)  # a root may be a URL with a key

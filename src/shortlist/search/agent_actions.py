@@ -1,4 +1,4 @@
-"""What an agent can do with a corpus: plain functions that return plain data, each reading one state."""
+"""Actions of an agent on a corpus: functions that return plain data, each reading one state."""
 
 from __future__ import annotations
 
@@ -21,26 +21,23 @@ MOST_SOURCES = 500
 MOST_MATCHES = 20
 MOST_NEIGHBORS = 3
 LONGEST_PATTERN = 500
-MOST_SECONDS = 2.0  # of looking through texts one by one
-SNIPPET = 2_000  # characters of a passage that are shown around what was looked for
-GLANCE = 500  # characters of one that is among a few
-LONGEST_READ = 20_000  # characters of a document at once
+MOST_SECONDS = 2.0  # for a scan over all texts
+SNIPPET = 2_000  # characters of a passage around a match
+GLANCE = 500  # characters of a result
+LONGEST_READ = 20_000  # characters of a document per call
 
 _MEASURED_EVERY = 256  # passages
 
 
 def list_sources(corpus: Searchable, limit: int = MOST_SOURCES, filter: Filter | None = None) -> dict[str, Any]:
-    """The sources of the documents, sorted; a document without one stands for itself."""
+    """The sources of the documents, sorted; a document without a source counts as its own."""
     with _open(corpus) as states:
         names = _sources(states, filter)
     return {"sources": sorted(names)[:limit], "total": len(names)}
 
 
 def find(corpus: Searchable, query: str, limit: int = 3, filter: Filter | None = None) -> dict[str, Any]:
-    """The few things that fit a need, with the reason, or none of them and what came nearest.
-
-    Nothing fits where the best is below the floor of its corpus, the calibrated one or the one that is shipped.
-    """
+    """Discover with `min_score="auto"`: the results with the reason, or none and the closest matches."""
     found = discover(corpus, query, k=max(10, limit), filter=filter, min_score="auto", max_k=limit)
     chosen = {(item.corpus, item.id) for item in found.results}
     results, near = [], []
@@ -54,17 +51,17 @@ def find(corpus: Searchable, query: str, limit: int = 3, filter: Filter | None =
 
 
 def read(corpus: Searchable, id: str, locator: str | None = None, offset: int = 0) -> dict[str, Any]:
-    """A document as it is now, of a long one a part, with where to read on; or a passage of it and its neighbours."""
+    """A document (a long one in parts, with the next offset), or one of its passages with its neighbors."""
     if isinstance(offset, bool) or not isinstance(offset, int) or offset < 0:
-        raise InputError(f"offset is the character to read from, 0 or more, not {offset!r}.")
+        raise InputError(f"offset must be an integer of 0 or more, not {offset!r}.")
     with _open(corpus) as states:
         stored = [(one, isinstance(id, str) and one.state.get(clean(id))) for one in states]
         hits = [(one, as_hit(document, one.corpus.name)) for one, document in stored if document]
         if not hits:
-            raise CorpusNotFound(f"There is no item {str(id)[:200]!r}: take the id and the corpus from what was found.")
+            raise CorpusNotFound(f"No item {str(id)[:200]!r}. Use an id and corpus from a search result.")
         if len(hits) > 1:
             names = ", ".join(hit.corpus for _, hit in hits)
-            raise InputError(f"{id!r} is in several corpora: {names}. Say which with 'corpus'.")
+            raise InputError(f"{id!r} is in several corpora: {names}. Pass 'corpus' to choose one.")
         holder, hit = hits[0]
         shown: dict[str, Any] = {"id": id, **{key: getattr(hit, key) for key in ("corpus", "kind", "name", "source")}}
         if locator:
@@ -81,14 +78,14 @@ def read(corpus: Searchable, id: str, locator: str | None = None, offset: int = 
 def keyword_search(
     corpus: Searchable, pattern: str, source: str | None = None, limit: int = MOST_MATCHES, filter: Filter | None = None
 ) -> dict[str, Any]:
-    """The passages that contain a substring, ignoring case, in the order of the corpus.
+    """Find the passages that contain a substring, ignoring case, in corpus order.
 
     Every character of `pattern` is literal. `complete` is false if there may be more matches beyond the limits.
     """
     if not isinstance(pattern, str) or not pattern.strip():
-        raise InputError("keyword_search needs a text to look for.")
+        raise InputError("keyword_search needs a non-empty pattern.")
     if len(pattern) > LONGEST_PATTERN:
-        raise InputError(f"A pattern has at most {LONGEST_PATTERN} characters.")
+        raise InputError(f"The pattern is too long; the limit is {LONGEST_PATTERN} characters.")
     wanted_text = fold(pattern)
     ends = time.monotonic() + MOST_SECONDS
     found: list[dict[str, Any]] = []
@@ -113,10 +110,10 @@ def get_neighbors(
     after: int = 1,
     filter: Filter | None = None,
 ) -> dict[str, Any]:
-    """A passage with those just before and after it, at most three each way, within its page, row or file."""
+    """A passage with up to three passages before and after it, within its page, row or file."""
     for name, count in (("before", before), ("after", after)):
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-            raise InputError(f"{name} is how many passages to show, 0 to {MOST_NEIGHBORS}, not {count!r}.")
+            raise InputError(f"{name} must be an integer from 0 to {MOST_NEIGHBORS}, not {count!r}.")
     wanted = _full_name(states, source, filter)
     for one, state in states:
         near = state.neighbors(wanted, locator, min(before, MOST_NEIGHBORS), min(after, MOST_NEIGHBORS))
@@ -124,11 +121,11 @@ def get_neighbors(
         if near and (permitted is None or state.permits(near[0].document_id, permitted)):
             passages = [_of_passage(passage, one.name) for passage in near]
             return {"source": wanted, "locator": locator, "passages": passages}
-    raise CorpusNotFound(f"There is no passage {locator!r} in {wanted!r}: see the locators of what was found.")
+    raise CorpusNotFound(f"No passage {locator!r} in {wanted!r}. Use a locator from a search result.")
 
 
 def only(source: str | None, condition: Filter | None, states: Sequence[CorpusState]) -> Filter | None:
-    """A filter for one source beside another condition."""
+    """Combine a condition with a filter for one source."""
     if source is None:
         return condition
     name = _full_name(states, source, condition)
@@ -141,12 +138,12 @@ def _open(corpus: Searchable) -> AbstractContextManager[list[CorpusState]]:
 
 
 def _sources(states: Sequence[CorpusState], condition: Filter | None) -> set[str]:
-    """Where the documents that meet a condition come from."""
+    """The sources of the documents that meet a condition."""
     return {name for _, state in states for name in state.sources(allowed(state, condition))}
 
 
 def _full_name(states: Sequence[CorpusState], source: str, condition: Filter | None) -> str:
-    """The full name of a source that may be given by the end of its path."""
+    """Resolve a source that is given by the end of its path."""
     names = _sources(states, condition)
     if source in names:
         return source
@@ -155,17 +152,17 @@ def _full_name(states: Sequence[CorpusState], source: str, condition: Filter | N
     if len(matching) == 1:
         return matching[0]
     if matching:
-        raise CorpusNotFound(f"{source!r} may be any of {', '.join(matching[:5])}: say which.")
-    raise CorpusNotFound(f"There is no source {source!r}: list_sources lists them.")
+        raise CorpusNotFound(f"{source!r} is ambiguous: {', '.join(matching[:5])}. Use the full name.")
+    raise CorpusNotFound(f"No source {source!r}. Call list_sources to see all.")
 
 
 def name_of(item: Passage | Hit) -> str:
-    """Where a passage comes from: its source or, for a text that has none, its id."""
+    """The source of a passage or, without one, its id."""
     return item.source or (item.id if isinstance(item, Hit) else item.document_id)
 
 
 def _glance(hit: Hit) -> dict[str, Any]:
-    """What tells a hit from others, and what it takes to read it."""
+    """What identifies a hit, and what is needed to read it."""
     shown = {"id": hit.id, "corpus": hit.corpus, "kind": hit.kind, "name": hit.name, "score": round(hit.score, 4)}
     return shown if hit.relevance is None else shown | {"relevance": round(hit.relevance, 3)}
 

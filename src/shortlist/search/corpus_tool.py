@@ -26,18 +26,18 @@ def as_tool(
     level: Level = "body",
     **options: Any,
 ) -> AgentTool:
-    """Whatever `search` takes, as a tool that returns the few things that fit, or says that nothing does.
+    """Make a search tool for a model: it returns the few documents that match, or reports that none does.
 
-    A model may ask for another number of results than `k`, up to 20. `level` is how much it is shown of each. Further
-    options are those of `discover`: mode, filter, strategy, min_score, rel and so on.
+    A model may ask for up to 20 results instead of `k`. `level` is how much of each result is disclosed. Other options
+    are passed to `discover`: mode, filter, strategy, min_score, rel and so on.
     """
     k = parse_count(k, "k", most=MOST)
     corpora = open_corpora(corpus, needs_vectors=True)
-    asked: Searchable = corpus if isinstance(corpus, str | Path) else corpora  # a name may mean a new corpus later
+    asked: Searchable = corpus if isinstance(corpus, str | Path) else corpora  # a name is opened again for each call
 
     def run(query: Any, top_k: Any = None) -> dict[str, Any]:
         if not isinstance(query, str) or not query.strip():
-            raise InputError(f"The argument 'query' says in words what is needed; it is not {query!r}.")
+            raise InputError(f"'query' must be a non-empty string, not {query!r}.")
         wanted = k if top_k is None else parse_count(top_k, "top_k", most=MOST)
         found = discover(asked, query, k=max(wanted, 10), level=level, max_k=wanted, **{"min_score": "auto", **options})
         return {
@@ -48,8 +48,8 @@ def as_tool(
             **{name: found.signals[name] for name in ("near_misses", "try") if name in found.signals},
         }
 
-    top_k_text = f"The most results to return; {k} if left out."
-    parameters = search_parameters("What is needed, in words.", top_k_text, k, MOST)
+    top_k_text = f"Maximum number of results (default {k})."
+    parameters = search_parameters("What you need, in words.", top_k_text, k, MOST)
     return AgentTool(name or _name(corpora), description or _description(corpora), parameters, run)
 
 
@@ -65,13 +65,13 @@ def search_parameters(query: str, top_k: str, default: int, most: int) -> dict[s
 
 
 def parse_count(value: Any, name: str, *, most: int) -> int:
-    """A number as a model may write it, "3" or 3.0, and no more than there can be; below 1 or no number is an error."""
+    """Parse a count as models write it (3, "3" or 3.0), capped at `most`."""
     try:
         number = int(value)
         if isinstance(value, bool) or number < 1 or (isinstance(value, float) and value != number):
             raise ValueError
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{name} is a whole number from 1 to {most}, not {value!r}.") from None
+        raise InputError(f"{name} must be an integer from 1 to {most}, not {value!r}.") from None
     return min(number, most)
 
 
@@ -85,5 +85,5 @@ def _description(corpora: list[Corpus]) -> str:
     parts = []
     for corpus in corpora:
         counted = ", ".join(f"{count:,} of kind {kind}" for kind, count in corpus.kinds().items())
-        parts.append(f"{corpus.name} holds {counted or 'nothing yet'}")
-    return f"Finds the few things that fit a need among many, or says that nothing does. {'; '.join(parts)}."
+        parts.append(f"{corpus.name} has {counted or 'no documents yet'}")
+    return f"Find the few items that match a need, or report that none does. {'; '.join(parts)}."

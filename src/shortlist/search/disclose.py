@@ -1,4 +1,4 @@
-"""Disclosure of what was selected, in levels: metadata, then the body, then the files beside it."""
+"""Disclosure of selected documents in levels: metadata, body, bundled files."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from shortlist.sources.skills import USUAL_PLACES
 MAX_FILES = 200
 
 POINTERS = ("skill_path", "path")
-"""The metadata fields that may name the file that a document stands for."""
+"""Metadata fields that may name the file with the body of a document."""
 
-# Hidden files and folders often hold secrets, so pointers lead into none of them but those of skills.
+# Hidden files often contain secrets, so paths in metadata may only lead into the hidden folders of skills.
 _OPEN_HIDDEN = frozenset(Path(place).parts[0] for place in USUAL_PLACES)
 
 _OF_THE_HIT = ("id", "name", "score", "kind", "source", "locator", "metadata", "corpus", "relevance")
@@ -37,23 +37,23 @@ def disclose(
     loader: Loader | None = None,
     roots: Sequence[str | Path] | None = None,
 ) -> list[Disclosure]:
-    """Each selected thing at one level. A pure read: "metadata" touches nothing, the others follow the pointers.
+    """Disclose each selected document at a level: "metadata" (no I/O), "body", or "bundled" (body and files beside it).
 
-    The body of a file is what the file holds now, or the stored copy where it is gone; both are said. Of anything else
-    it is its payload, or the file that `skill_path` or `path` in its metadata names, or the stored text. Such a file is
-    read only inside the folders that the corpus is registered with and inside `roots`, by default the current project;
-    where it is not, `note` says why. `loader(metadata)` may return the body itself, or None for all of this.
+    The body of a file is its current text, or the indexed copy if it is gone. Other documents return their payload, the
+    file named by `skill_path` or `path` in their metadata, or the indexed text. Such a file is only read inside the
+    folders that the corpus is registered with and inside `roots` (default: the current project). `note` explains when
+    the indexed text is returned instead. `loader(metadata)` may return the body itself, or None for the default.
     """
     if level not in get_args(Level):
-        raise InputError(f"There is no level {level!r}; the known ones are {', '.join(get_args(Level))}.")
+        raise InputError(f"Unknown level {level!r}. Use one of {', '.join(get_args(Level))}.")
     if isinstance(roots, str | Path):
-        raise InputError(f"roots is a list of folders, not {roots!r}.")
+        raise InputError(f"roots must be a list of folders, not {roots!r}.")
     hits = selection.selected if isinstance(selection, Selection) else selection
     return [_disclose(hit, level, loader, roots) for hit in ([hits] if isinstance(hits, Hit) else hits)]
 
 
 def read_hit(corpus: Corpus, id: str) -> Hit:
-    """A stored document as if it had been found."""
+    """Read a stored document as a hit."""
     document = corpus.get(id)
     if document is None:
         raise CorpusNotFound(f"The corpus {corpus.name!r} has no document {id!r}.")
@@ -67,7 +67,7 @@ def as_hit(document: Document, corpus: str) -> Hit:
 
 
 class _Body(NamedTuple):
-    """A text to show, what is to be said of it, and the skill file that it was read from."""
+    """A text, a note about it, and the skill file it was read from."""
 
     text: str | None
     note: str = ""
@@ -101,20 +101,20 @@ def _body(hit: Hit, loader: Loader | None, roots: Sequence[str | Path] | None) -
 
 
 def _stored(hit: Hit, roots: Sequence[str | Path] | None) -> _Body:
-    """The full text, and what is stale about it."""
+    """The full text, with a note if it is stale."""
     try:
         document = hit.load() if hit.load else None
     except CorpusError:
         document = None
     if document is None and hit.load:
-        return _Body(hit.text, "The document is no longer in its corpus; this is the passage that was found.")
+        return _Body(hit.text, "The document is no longer in the corpus; this is the passage that matched.")
     if document is not None and document.payload is not None:
         return _Body(document.payload)
     if document and document.source and document.kind in ("file", "skill") and document.locator == "whole":
         return _own_file(document)
     text = document.content if document is not None else hit.text
     pointers = [(name, hit.metadata.get(name)) for name in POINTERS]
-    # a part of a file has the file's own name in there, and is not all of it
+    # a pointer to the document's own source is not a body: the document is a part of that file
     given = [
         (name, value) for name, value in pointers if isinstance(value, str) and value.strip() and value != hit.source
     ]
@@ -142,11 +142,11 @@ def _own_file(document: Document) -> _Body:
 
 
 def _follow(pointer: str, folders: Sequence[Path]) -> Path:
-    """The file that a pointer leads to, links resolved, if that is inside one of the folders."""
+    """Resolve a pointer, links included, to a file inside one of the folders."""
     files = [((folder / pointer).resolve(), folder) for folder in folders]
     inside = [(file, file.relative_to(folder)) for file, folder in files if file.is_relative_to(folder)]
     if not inside:
-        raise ValueError("It is outside the folders that may be read: those of the corpus, and `roots`.")
+        raise ValueError("It is outside the folders of the corpus and `roots`.")
     visible = [
         file
         for file, below in inside
@@ -156,7 +156,7 @@ def _follow(pointer: str, folders: Sequence[Path]) -> Path:
         raise ValueError("Hidden files and folders are not read.")
     file = next((file for file in visible if file.exists()), visible[0])
     if not file.exists():
-        raise FileNotFoundError("There is no such file in the folders that may be read.")
+        raise FileNotFoundError("The file does not exist in the permitted folders.")
     if not file.is_file():
         raise ValueError("It is not a file.")
     return file
@@ -170,9 +170,9 @@ def _text_of(file: Path) -> str:
 
 
 def _registered_folders(corpus: str) -> Iterator[Path]:
-    """The folders that a corpus is registered with, and those of such files.
+    """The folders that a corpus is registered with, and the folders of registered files.
 
-    Not the folder of a document's own source: the author of a document can write anything there.
+    A document's own source does not count: its author can write anything there.
     """
     try:
         entry = registry.find(corpus)
@@ -192,7 +192,7 @@ def _given_folders(roots: Sequence[str | Path] | None) -> list[Path]:
 
 
 def _holds_home(folder: Path) -> bool:
-    """Whether it is the home folder or above, which hold more than belongs to a project."""
+    """Whether the folder is the home directory or a parent of it."""
     return Path.home().resolve().is_relative_to(folder)
 
 
@@ -201,7 +201,7 @@ def _reason(error: Exception) -> str:
 
 
 def _files_beside(own: Path) -> tuple[str, ...]:
-    """The files that come with a skill: all in its folder except the skill's own, relative to the folder."""
+    """The other files in the folder of a skill, as relative paths."""
     try:
         found = sorted(path for path in own.parent.rglob("*") if path.is_file() and path != own)
     except (OSError, ValueError):

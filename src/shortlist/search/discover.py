@@ -1,4 +1,4 @@
-"""Discovery: retrieve, select and disclose in one call, from one state of each corpus."""
+"""Discovery: retrieve, select and disclose in one call, on one state of each corpus."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from shortlist.search.retrieve import Found, merge, open_query, retrieve
 from shortlist.search.select import is_built_in, select
 
 NEAR_MISSES = 3
-SHIPPED = f"A relevance of {FLOOR:g}, which is shipped: none was calibrated for this corpus and mode."
+SHIPPED = f"The built-in relevance threshold of {FLOOR:g}; this corpus has none calibrated for this mode."
 
 MinScore = float | Literal["auto"] | None
 
@@ -43,13 +43,12 @@ def discover(
     progress: Progress | None = None,
     **selection: Any,
 ) -> Discovery:
-    """The few things that fit the query, disclosed, or an abstention.
+    """Return the few documents that match the query, or abstain.
 
-    `min_score` is the floor under the best score. "auto" takes the one that was calibrated for this corpus and mode,
-    else the floor that is shipped for the relevance of the best hit; of several corpora for each its own. An
-    abstention tells in its signals what came near, what was searched and what to try. `progress` is that of `search`;
-    `level`, `loader` and `roots` are those of `disclose`; further options are those of `select`: max_k, rel,
-    gap_ratio, temperature, cutoff.
+    Abstains if the best score is below `min_score`. With "auto", each corpus uses the threshold calibrated for it and
+    the mode, or else the built-in relevance threshold; with None it never abstains while anything matches. `signals` of
+    an abstention has the closest matches, what was searched and what to try. `progress` is passed to `search`; `level`,
+    `loader` and `roots` to `disclose`; other options to `select`: max_k, rel, gap_ratio, temperature, cutoff.
     """
     reads = level != "metadata"
     chosen, candidates = find(
@@ -73,12 +72,12 @@ def find(
     reads_documents: bool = False,
     **selection: Any,
 ) -> tuple[Selection, Hits]:
-    """What `discover` commits to, and the candidates. With `reads_documents`, the hits hold their documents.
+    """Select from the candidates, and return both. With `reads_documents`, the selected hits carry their documents.
 
-    All of it is read from one state, which is closed before a strategy of the caller runs.
+    Everything is read from one state, which is closed before a strategy of the caller runs.
     """
     if isinstance(min_score, str) and min_score != "auto":
-        raise InputError(f"min_score is a number, None or 'auto', not {min_score!r}.")
+        raise InputError(f"min_score must be a number, None or 'auto', not {min_score!r}.")
     chosen: Selection | None = None
     with open_query(corpus, query, mode, k, progress) as states:
         found = retrieve(states, query, mode, k, filter, whole=whole)
@@ -97,7 +96,7 @@ def find(
 
 
 def _read_documents(found: Sequence[Found], hits: Sequence[Hit]) -> dict[Any, Any]:
-    """The documents of hits, by the function that would read them later."""
+    """Read the documents of the hits, by their `load` function."""
     wanted = {hit.load for hit in hits}
     return {hit.load: one.state.get(hit.id) for one in found for hit in one.hits if hit.load in wanted}
 
@@ -111,13 +110,13 @@ def choose(
     min_score: MinScore,
     **selection: Any,
 ) -> Selection:
-    """What `discover` commits to of what was found; the states must be open."""
+    """Select as `discover` does. The states must be open."""
     return _judge(found, query, mode, k, min_score).select(strategy, selection)
 
 
 @dataclass(frozen=True)
 class _Judged:
-    """What was found, the hits of the corpora that reach their thresholds, and why the others do not."""
+    """The hits of the corpora whose best hit reaches the threshold, and the abstentions of the others."""
 
     found: Sequence[Found]
     query: str
@@ -128,7 +127,7 @@ class _Judged:
     signals: Mapping[str, Any]
 
     def select(self, strategy: str | Selector, options: Mapping[str, Any]) -> Selection:
-        # without any fitting hit there is nothing to select, but a wrong argument is still an error
+        # also called without hits, so that a wrong argument is an error
         chosen = select(self.fitting, strategy, min_score=self.min_score, **options)
         if self.left_out and not self.fitting:
             chosen = _abstain(self.left_out)
@@ -136,23 +135,23 @@ class _Judged:
         return Selection(chosen.selected, chosen.reason, signals)
 
     def read_ahead(self) -> None:
-        """Read what an abstention would need, since the state will be closed."""
+        """Read what an abstention reports while the state is open."""
         _ = self._explanation
 
     @cached_property
     def _explanation(self) -> dict[str, Any]:
-        """What an abstention reports besides its reason: closest matches, what was searched, and what to try."""
+        """Closest matches, what was searched, and what to try."""
         near = merge(self.found, self.query, self.mode, NEAR_MISSES)
         unknown = [set(_unknown_words(one.state, self.query)) for one in self.found]
         words = sorted(set.intersection(*unknown)) if unknown else []
         searched = {one.corpus.name: one.state.count() for one in self.found}
         advice = []
         if words:
-            advice.append(f"Nothing that was searched holds {', '.join(map(repr, words))}: say it in other words.")
+            advice.append(f"No indexed document contains {' or '.join(map(repr, words))}. Try different terms.")
         if near:
-            advice.append(f"If {near[0].name} is what was meant, ask for it by its name.")
+            advice.append(f"If you meant {near[0].name}, search for it by name.")
         if not any(searched.values()):
-            advice.append("Nothing is indexed yet: build the corpus first.")
+            advice.append("Nothing is indexed yet. Build the corpus first.")
         return {
             "near_misses": [hit.brief() for hit in near],
             "searched": searched,
@@ -162,7 +161,7 @@ class _Judged:
 
 
 def _judge(found: Sequence[Found], query: str, mode: Mode, k: int, min_score: MinScore) -> _Judged:
-    """Compare each corpus with the threshold: the given one or, with "auto", its own."""
+    """Compare the best hit of each corpus with the threshold: the given one or, with "auto", its own."""
     is_auto = min_score == "auto"
     several = len(found) > 1
     floors = [read_floor(one.state, one.state.config, mode) if is_auto else Floor(min_score) for one in found]  # type: ignore[arg-type]
@@ -181,27 +180,27 @@ def _judge(found: Sequence[Found], query: str, mode: Mode, k: int, min_score: Mi
         "floor": " ".join(filter(None, notes)),
         "min_relevance": any(is_shipped) and FLOOR,
     }
-    told = {name: value for name, value in signals.items() if value}
-    return _Judged(found, query, mode, hits, left_out, None if is_auto and several else floors[0].value, told)
+    signals = {name: value for name, value in signals.items() if value}
+    return _Judged(found, query, mode, hits, left_out, None if is_auto and several else floors[0].value, signals)
 
 
 def _refuse_below(found: Found, floor: float | None, *, several: bool) -> Selection | None:
-    """An abstention of a corpus whose best hit is below its own threshold, or without one below the shipped one."""
+    """Abstain if the best hit is below the corpus's own threshold or, without one, below the built-in one."""
     if not found.hits:
         return None
     best = found.hits[0]
     signals = {"candidates": len(found.hits), "top_score": best.score, "relevance": best.relevance}
     if floor is None and best.relevance is not None and best.relevance < FLOOR:
-        reason = f"The best candidate, {best.name}, has a relevance of {best.relevance:.2g}, below {FLOOR:g}."
+        reason = f"The best match, {best.name}, has a relevance of {best.relevance:.2g}; the threshold is {FLOOR:g}."
         return Selection([], reason, signals)
     if several and floor is not None and best.score < floor:
-        reason = f"Its best score, {best.score:.4g} ({best.name}), is below its floor of {floor:.4g}."
+        reason = f"The best score, {best.score:.4g} ({best.name}), is below the threshold of {floor:.4g}."
         return Selection([], reason, signals | {"min_score": floor})
     return None
 
 
 def _unknown_words(state: State, query: str) -> Iterator[str]:
-    """The words of a query that no passage holds, except those that a request is merely made with."""
+    """The query words that no passage contains, except function words and words such as "please"."""
     lexical = state.lexical
     for word in dict.fromkeys(lexical.analyzer.words(query)):
         terms = lexical.analyzer.terms_of(word)
@@ -210,17 +209,17 @@ def _unknown_words(state: State, query: str) -> Iterator[str]:
 
 
 def _abstain(refused: Mapping[str, Selection]) -> Selection:
-    """The abstention of one corpus, or of several."""
+    """Combine the abstentions of all corpora."""
     if len(refused) == 1:
         return next(iter(refused.values()))
     reasons = " ".join(f"{name}: {refusal.reason}" for name, refusal in refused.items())
-    return Selection([], f"Nothing fits in any of {len(refused)} corpora. {reasons}", {"corpora": len(refused)})
+    return Selection([], f"No match in any of {len(refused)} corpora. {reasons}", {"corpora": len(refused)})
 
 
 def refuse_unknown(found: Found) -> Selection | None:
-    """An abstention when the query holds only stop words, or no word that occurs and no meaning that comes near.
+    """Abstain if the query has only stop words, or no known term and no passage that is semantically close.
 
-    Any text has some nearest neighbor; below the embedder's noise it is an accident.
+    Every text has a nearest neighbor; a cosine below the embedder's noise level is a coincidence.
     """
     lexical, hits = found.state.lexical, found.hits
     if not hits:
@@ -231,11 +230,11 @@ def refuse_unknown(found: Found) -> Selection | None:
         return None
     signals = {"candidates": len(hits)}
     if not says_something:
-        return Selection([], "There is nothing in the query to search for.", signals)
+        return Selection([], "The query has no searchable terms.", signals)
     nearest = max(hit.signals.get("dense", 0.0) for hit in hits)
-    among_ten, growth = getattr(found.embedder, "noise", (0.0, 0.0))  # the cosine that is reached by accident
+    among_ten, growth = getattr(found.embedder, "noise", (0.0, 0.0))  # cosines reached by coincidence
     noise = float(among_ten + growth * math.log10(lexical.live / 10))
     if nearest > noise:
         return None
-    reason = "No word of the query is known here, and nothing comes near its meaning."
+    reason = "None of the query terms are in the index, and no document is semantically close."
     return Selection([], reason, signals | {"nearest": nearest, "noise": noise})

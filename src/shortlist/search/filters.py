@@ -1,8 +1,7 @@
-"""Filters: conditions on metadata, as a mapping, turned into what a state filters by.
+"""Metadata filters, given as mappings.
 
-A plain value means equality; for a list in the metadata, any of its items may match. Operators: $eq $ne $gt $gte $lt
-$lte $in $nin $exists, and $and $or $not around conditions. Keys may be dotted paths; id, title, kind and source are
-known even where the metadata does not name them.
+A plain value means equality; for lists in the metadata, any item may match. Operators: $eq $ne $gt $gte $lt $lte $in
+$nin $exists, and $and $or $not around conditions. Keys may be dotted paths; id, title, kind and source always exist.
 """
 
 from __future__ import annotations
@@ -23,17 +22,17 @@ Test = Callable[[Any], bool]
 
 
 def allowed(state: State, condition: Filter | None) -> Allowed:
-    """The positions that meet a condition; None if there is no condition."""
+    """The positions that meet the condition; None without a condition."""
     return None if condition is None else _allowed(state, condition)
 
 
 def _allowed(state: State, condition: Filter) -> Allowed:
     if not isinstance(condition, Mapping):
-        raise InputError(f"A filter is a mapping such as {{'access': 'read'}}, not {type(condition).__name__}.")
+        raise InputError(f"A filter must be a mapping such as {{'access': 'read'}}, not {type(condition).__name__}.")
     mask = state.everything()
     for key, value in condition.items():
         if not isinstance(key, str):
-            raise InputError(f"The keys of a filter are names of metadata, not {key!r}.")
+            raise InputError(f"Filter keys must be metadata names, not {key!r}.")
         if key in ("$and", "$or"):
             if not isinstance(value, list | tuple) or not value:
                 raise InputError(f"{key} takes a list of conditions, not {value!r}.")
@@ -43,7 +42,7 @@ def _allowed(state: State, condition: Filter) -> Allowed:
         elif key == "$not":
             met = ~_allowed(state, value)
         elif key.startswith("$"):
-            raise InputError(f"Unknown operator {key!r} in a filter; around conditions stand $and, $or and $not.")
+            raise InputError(f"Unknown filter operator {key!r}. Conditions are combined with $and, $or and $not.")
         else:
             met = _match(state, key, value)
         mask = mask & met
@@ -60,14 +59,12 @@ def _match(state: State, key: str, value: Any) -> Allowed:
         elif name in _OPERATORS:
             mask = mask & state.match(key, name, operand, _OPERATORS[name](operand))
         else:
-            raise InputError(
-                f"Unknown operator {name!r} for {key!r} in a filter; the known ones are {', '.join(_OPERATORS)}, $not."
-            )
+            raise InputError(f"Unknown filter operator {name!r} for {key!r}. Use one of {', '.join(_OPERATORS)}, $not.")
     return mask
 
 
 def _is_same(stored: Any, wanted: Any) -> bool:
-    """Equal, and not merely equal as numbers: True is not 1, inside lists and mappings neither."""
+    """Equality in which True is not 1, also inside lists and mappings."""
     if isinstance(stored, list) and isinstance(wanted, list | tuple):
         return len(stored) == len(wanted) and all(map(_is_same, stored, wanted))
     if isinstance(stored, dict) and isinstance(wanted, Mapping):
@@ -108,7 +105,7 @@ def _exists(wanted: Any) -> Test:
 
 
 def _compare(compare: Callable[[Any, Any], Any]) -> Callable[[Any], Test]:
-    """Numbers compare with numbers and strings with strings; anything else does not match."""
+    """Compare numbers with numbers and strings with strings; anything else does not match."""
 
     def make(wanted: Any) -> Test:
         if isinstance(wanted, bool) or not isinstance(wanted, int | float | str):

@@ -1,4 +1,4 @@
-"""Fusion of two rankings, each given as the score of every candidate, minus infinity where it found nothing."""
+"""Fusion of rankings. Each is an array with a score per candidate, minus infinity where it has none."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RRF_K = 60
 
 
 def ranks(scores: Floats) -> Floats:
-    """The rank of each score, from 1, equal scores sharing the better one; infinite where nothing was found."""
+    """Ranks from 1. Equal scores share the better rank; minus infinity ranks as infinity."""
     _, inverse, counts = np.unique(-scores, return_inverse=True, return_counts=True)
     better = np.cumsum(counts) - counts
     ranked: Floats = np.where(scores == -np.inf, np.inf, better[inverse] + 1.0)
@@ -23,15 +23,15 @@ def ranks(scores: Floats) -> Floats:
 
 
 def reciprocal_rank(rankings: Sequence[Floats], k: int = RRF_K) -> Floats:
-    """The sum of 1 / (k + rank) over the rankings; minus infinity for what none of them found."""
+    """The sum of 1 / (k + rank) over the rankings; minus infinity for candidates in none of them."""
     total: Floats = np.sum([1.0 / (k + ranks(scores)) for scores in rankings], axis=0)
     return np.where(total > 0, total, -np.inf)
 
 
 def blend(lexical: Floats, dense: Floats, ideal: float, share: float) -> Floats:
-    """Words and meaning, weighed: the share of what a perfect match of all words would score, and the cosine.
+    """`share` times the lexical score relative to a perfect match, plus (1 - `share`) times the cosine.
 
-    Both keep their magnitude, so a blend of 0.1 is a weak match whatever else there is.
+    Both parts keep their absolute scale, so scores of different queries are comparable.
     """
     words = np.maximum(lexical, 0.0) / ideal if ideal > 0 else np.zeros_like(lexical)
     meaning = np.where(dense > -np.inf, dense, 0.0)

@@ -1,4 +1,4 @@
-"""Retrieval: one hit per document, its best passage, best first, all read from one state of each corpus."""
+"""Retrieval: the best passage of each matching document, best first, read from one state of each corpus."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ def search(
     rerank: Reranker | None = None,
     progress: Progress | None = None,
 ) -> Hits:
-    """The k documents that fit the query best.
+    """Find the k documents that match the query best.
 
-    `corpus` is a Corpus, the name of one, several of these in a list, or just a list or mapping of texts or Documents.
-    `mode`: "lexical" is BM25, "dense" exact cosine, "hybrid" their reciprocal rank fusion, "auto" what measured best
-    for what the corpus has. `progress` is told how a known corpus is built that never was.
+    `corpus` is a Corpus, its name, a list of these, or a list or mapping of texts or Documents. `mode` is "lexical"
+    (BM25), "dense" (exact cosine), "hybrid" (reciprocal rank fusion of both) or "auto" (a blend of both, the best in
+    our measurements). `progress` is called while a named corpus is built on first use.
 
-    `rerank(query, hits)` gets more candidates than k, at least 50, and returns those to keep: with new scores
-    (`dataclasses.replace(hit, score=...)`), best first, or just in another order, which then scores 1/rank. The first
-    score stays in `hit.signals["retrieved"]`.
+    `rerank(query, hits)` gets at least 50 candidates and returns those to keep, best first: with new scores
+    (`dataclasses.replace(hit, score=...)`), or in a new order, which then scores 1/rank. The original score stays in
+    `hit.signals["retrieved"]`.
     """
     check_query(query, mode, k)
     depth = max(RERANKED_TIMES_K * k, RERANKED_AT_LEAST) if rerank and k else k
@@ -69,7 +69,7 @@ def _rerank(rerank: Reranker, hits: Hits) -> list[Hit]:
     kept = list(rerank(hits.query, list(hits)))
     for hit in kept:
         if not isinstance(hit, Hit) or (hit.corpus, hit.id) not in found:
-            raise InputError(f"rerank must return hits that it was given, not {hit!r}.")
+            raise InputError(f"rerank must return hits from the list it received, not {hit!r}.")
     if any(after.score > before.score for before, after in pairwise(kept)):
         kept = [replace(hit, score=1 / rank) for rank, hit in enumerate(kept, 1)]
     return [replace(hit, signals={**hit.signals, "retrieved": found[hit.corpus, hit.id].score}) for hit in kept]
@@ -79,7 +79,7 @@ def _rerank(rerank: Reranker, hits: Hits) -> list[Hit]:
 def open_query(
     corpus: Searchable, query: str, mode: Mode, k: int, progress: Progress | None = None
 ) -> Iterator[list[CorpusState]]:
-    """The corpora, each in the one state that everything about this query is read from."""
+    """Open the corpora, each in the one state that the whole query reads."""
     check_query(query, mode, k)
     with open_states(open_corpora(corpus, needs_vectors=mode != "lexical", progress=progress)) as states:
         check_comparable(states, mode)
@@ -89,33 +89,33 @@ def open_query(
 def check_query(query: str, mode: str, k: int) -> None:
     check_mode(mode)
     if isinstance(k, bool) or not isinstance(k, int) or k < 0:
-        raise InputError(f"k is how many hits are wanted, 0 or more, not {k!r}.")
+        raise InputError(f"k must be an integer of 0 or more, not {k!r}.")
     if not isinstance(query, str):
-        raise InputError(f"A query is a string, not {type(query).__name__}.")
+        raise InputError(f"A query must be a string, not {type(query).__name__}.")
 
 
 def check_mode(mode: str) -> None:
     if mode not in get_args(Mode):
-        raise InputError(f"There is no mode {mode!r}; the known ones are {', '.join(get_args(Mode))}.")
+        raise InputError(f"Unknown mode {mode!r}. Use one of {', '.join(get_args(Mode))}.")
 
 
 def check_comparable(states: Sequence[CorpusState], mode: Mode) -> None:
     if mode == "dense" and len(models := {one.state.config.embedder_name for one in states}) > 1:
         raise InputError(
-            f"Cosines of different embedders ({', '.join(sorted(models))}) cannot be compared: search these corpora "
-            f"with the mode 'auto' or 'hybrid', or one by one."
+            f"These corpora use different embedders ({', '.join(sorted(models))}), whose cosines cannot be compared. "
+            f"Use mode 'auto' or 'hybrid', or search them one at a time."
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What one state of a corpus has for a query, with what makes its hits comparable with those of other corpora."""
+    """The hits of one corpus state, and what makes their scores comparable with those of other corpora."""
 
     corpus: Corpus
     state: State
     hits: Hits
-    named: frozenset[str] = frozenset()  # ids of hits whose name is in the query
-    perfect: float = 1.0  # the score that counts as 1
+    named: frozenset[str] = frozenset()  # ids of documents whose name is in the query
+    perfect: float = 1.0  # score of a perfect match
 
     @property
     def embedder(self) -> Embedder | None:
@@ -126,10 +126,10 @@ class Found:
 
 
 def merge(found: Sequence[Found], query: str, mode: str, k: int) -> Hits:
-    """The k best hits of several corpora, best first; documents that the query names are always among them.
+    """Merge the hits of several corpora, best first. Documents that the query names are always included.
 
-    Cosines and blends are compared as they are, reciprocal ranks as ranks; a lexical score is first divided by what a
-    perfect match would score in its corpus, unless there is only one corpus.
+    Lexical scores of several corpora are divided by the score of a perfect match in their corpus; other scores are
+    compared directly.
     """
     hits = [(hit, hit.id in one.named) for one in found for hit in map(one.comparable, one.hits)]
     hits.sort(key=lambda pair: -pair[0].score)
@@ -140,7 +140,7 @@ def merge(found: Sequence[Found], query: str, mode: str, k: int) -> Hits:
 def retrieve(
     states: Sequence[CorpusState], query: str, mode: Mode, k: int, filter: Filter | None, *, whole: bool = True
 ) -> list[Found]:
-    """What each corpus has for the query: whole documents, each at its best passage, or passages."""
+    """Retrieve from each corpus: one hit per document (its best passage), or with `whole=False` passages."""
     several = len(states) > 1
     return [
         look(corpus, state, query, mode, k, allowed(state, filter), beside_others=several, whole=whole)
@@ -160,11 +160,11 @@ def look(
     read: Callable[[Positions], list[Passage]] | None = None,
     whole: bool = True,
 ) -> Found:
-    """What one state of a corpus has for a query; `read` may know passages without reading the database."""
+    """Retrieve from one state of a corpus. `read` replaces reading passages from the database."""
     lexical = state.lexical
     weighed = asked(lexical.analyzer, query)
     trust = trust_in(state.config.embedder_name)
-    # BM25 by itself takes the terms as its formula says, "auto" as measured best.
+    # Pure BM25 uses plain term counts; "auto" weights the query terms.
     terms = weighed if mode == "auto" else lexical.analyzer.terms(query)
     parts, scores = score(state, query, terms, mode, k, mask, trust.lexical_share)
     named = lexical.named(query)
@@ -199,7 +199,7 @@ def look(
 
 
 def _best(state: State, scores: Scores, k: int, named: Positions) -> Positions:
-    """The positions of the k hits, by score, then by id; documents that the query names are always among them."""
+    """The positions of the k best documents, by score, then id. Documents that the query names are always included."""
     if k == 0:
         return np.zeros(0, np.int64)
     best = _sort(state, scores, best_passages(state, scores.ranking, k).positions)[:k]
@@ -213,14 +213,14 @@ def _best(state: State, scores: Scores, k: int, named: Positions) -> Positions:
 
 
 def _are_of(state: State, positions: Positions, others: Positions) -> Floats:
-    """1 for each position whose document is one of the others', else 0."""
+    """1.0 for each position whose document is also among the others, else 0.0."""
     wanted = set(state.documents(others).tolist()) if len(others) else set()  # np.isin would import all of numpy.ma
     found = state.documents(positions).tolist() if wanted else [None] * len(positions)
     return np.array([document in wanted for document in found], dtype=np.float64)
 
 
 def _sort(state: State, scores: Scores, positions: Positions) -> Positions:
-    """By score, best first, and by id where scores are equal."""
+    """Sort by score, best first; ties by id."""
     values = scores.at(positions)
     if len(set(values.tolist())) == len(values):  # np.unique would import all of numpy.ma
         return positions[np.argsort(-values)]
@@ -230,6 +230,6 @@ def _sort(state: State, scores: Scores, positions: Positions) -> Positions:
 
 
 def _natural_key(id: str) -> tuple[list[tuple[int, str]], str]:
-    """An id as a sort key in which item 9 comes before item 10."""
+    """A sort key that puts item 9 before item 10."""
     parts = [part.lstrip("0") if part.isdecimal() else part for part in _DIGITS.split(id)]
     return [(len(part) if part.isdecimal() else -1, part) for part in parts], id

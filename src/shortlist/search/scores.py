@@ -1,4 +1,4 @@
-"""Final scores of the passages of one state for a query, made of its lexical and dense scores."""
+"""Final passage scores for a query: lexical and dense scores, blended or fused."""
 
 from __future__ import annotations
 
@@ -26,10 +26,9 @@ BLENDED_DEPTH = 100
 
 
 class _Blend:
-    """The blend of lexical and dense scores, from the best of both: Fagin's threshold algorithm.
+    """A blend of lexical and dense scores that reads only the top of both rankings (Fagin's threshold algorithm).
 
-    A position that is in neither ranking scores at most what the last of both would score together. Once the k-th best
-    exceeds that, no other position can precede it.
+    A position in neither ranking scores at most the blend of their last scores, so it cannot beat a k-th best above it.
     """
 
     def __init__(self, lexical: Scores, dense: Scores, mix: Callable[[Floats, Floats], Floats]) -> None:
@@ -65,7 +64,7 @@ def _first_depth(k: int) -> int:
 def score(
     state: State, query: str, terms: Asked, mode: Mode, k: int, mask: Allowed | None, lexical_share: float
 ) -> tuple[dict[str, Scores], Scores]:
-    """The lexical and dense scores that the mode uses, and the final scores made of them."""
+    """Compute the lexical and dense scores that the mode needs, and the final scores."""
     is_dense = mode in ("dense", "hybrid") or (mode == "auto" and state.has_vectors)
     depth = max(k, 1)
     if is_dense and mode != "dense":
@@ -84,7 +83,7 @@ def score(
 
 
 class _Few:
-    """The scores of a few positions."""
+    """Scores of a few positions; all others score minus infinity."""
 
     def __init__(self, positions: Positions, scores: Floats) -> None:
         self._positions, self._scores = positions, scores
@@ -102,7 +101,7 @@ class _Few:
 
 
 def _fuse(state: State, parts: dict[str, Scores]) -> Scores:
-    """Reciprocal ranks of documents, each at the passage that ranks best lexically, else densely."""
+    """Fuse by reciprocal ranks of documents, each at its best lexical passage, or else its best dense one."""
     best = {name: best_passages(state, part.ranking, FUSED_DEPTH) for name, part in parts.items()}
     documents = {name: state.documents(ranking.positions).tolist() for name, ranking in best.items()}
     place: dict[int, int] = {}
@@ -119,7 +118,7 @@ def _fuse(state: State, parts: dict[str, Scores]) -> Scores:
 
 
 def best_passages(state: State, rank: Callable[[int], Ranking], k: int) -> Ranking:
-    """The best position of each of the k best documents, and of all that tie with the last, best first."""
+    """The best position of each of the k best documents and of those tied with the last, best first."""
     wanted = k
     while True:
         ranking = rank(wanted)

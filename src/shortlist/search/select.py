@@ -1,7 +1,6 @@
-"""Selection: commit to a few hits, or to none, always with the reason.
+"""Selection: keep a few hits, or none, always with a reason.
 
-Distractors cost an agent more than a missing candidate, so the default is conservative. Every rule but "abs_threshold"
-and the threshold is relative to the best score, so one setting serves modes whose scales differ.
+All strategies except "abs_threshold" are relative to the best score, so the same settings work for every mode.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ GAP_RATIO = 0.5
 TEMPERATURE = 0.5
 CUTOFF = 10.0
 
-# Two hits are duplicates if they share this much of all their words, of which this many characters are compared.
+# Two hits are duplicates if they share this fraction of their words, compared over this many characters.
 SAME = 0.9
 LOOKED_AT = 2_000
 
@@ -49,13 +48,19 @@ def select(
     temperature: float = TEMPERATURE,
     cutoff: float = CUTOFF,
 ) -> Selection:
-    """Commit to a subset of the hits, or abstain.
+    """Select a subset of the hits, or abstain if the best score is below `min_score`.
 
-    `min_score` is the floor: a best hit below it means that nothing fits. Strategies: "conservative" keeps the best
-    and what scores at least `rel` of it, at most `max_k`; "top_k" the first `max_k`; "rel_threshold" all within `rel`;
-    "abs_threshold" all from `min_score` on; "score_gap" all before the first drop below `gap_ratio` of the score
-    before it; "softmax" what holds at least `cutoff` percent of the softmax of score / `temperature`; the name of a
-    strategy that was registered with `register_strategy`; or a callable. Hits in any other order are sorted first.
+    Strategies:
+
+    - "conservative": hits that score at least `rel` of the best, at most `max_k`
+    - "top_k": the first `max_k`
+    - "rel_threshold": hits that score at least `rel` of the best
+    - "abs_threshold": hits that score at least `min_score`
+    - "score_gap": hits before the first drop below `gap_ratio` of the previous score
+    - "softmax": hits with at least `cutoff` percent of the softmax of score / `temperature`
+    - a name registered with `register_strategy`, or a function from hits to hits
+
+    Hits are sorted by score first.
     """
     options = _Options(max_k, rel, gap_ratio, min_score, temperature, cutoff)
     name = strategy if isinstance(strategy, str) else getattr(strategy, "__name__", type(strategy).__name__)
@@ -63,18 +68,18 @@ def select(
     selector = _registered.get(strategy) if isinstance(strategy, str) else strategy
     if rule is None and not callable(selector):
         known = ", ".join([*STRATEGIES, *_registered])
-        raise InputError(f"There is no strategy {strategy!r}; the known ones are {known}, or a callable.")
+        raise InputError(f"Unknown strategy {strategy!r}. Use one of {known}, or a function from hits to hits.")
     if strategy == "abs_threshold" and min_score is None:
-        raise InputError("The strategy 'abs_threshold' needs min_score, the score from which hits are kept.")
+        raise InputError("The strategy 'abs_threshold' needs min_score, the lowest score to keep.")
     hits = _sort(hits)
     signals: dict[str, Any] = {"strategy": name, "candidates": len(hits), "min_score": min_score}
     if not hits:
-        return Selection([], "Nothing was found.", signals)
+        return Selection([], "No document matches.", signals)
     best = hits[0].score
     signals |= _signals(hits)
     if min_score is not None and best < min_score:
         signals["line"] = min_score
-        reason = f"The best score, {best:.4g} ({hits[0].name}), is below the floor of {min_score:.4g}."
+        reason = f"The best score, {best:.4g} ({hits[0].name}), is below the threshold of {min_score:.4g}."
         return Selection([], reason, signals)
     if best <= 0:
         return Selection([], f"The best score, {best:.4g}, is not above zero.", signals)
@@ -89,12 +94,12 @@ def select(
     signals["selected"] = len(kept)
     candidates = count_of(len(hits), "candidate")
     return Selection(
-        kept, f"Kept {len(kept)} of {candidates}: {why}." if kept else f"None of {candidates} was kept: {why}.", signals
+        kept, f"Kept {len(kept)} of {candidates}: {why}." if kept else f"Kept none of {candidates}: {why}.", signals
     )
 
 
 def _signals(hits: list[Hit]) -> dict[str, Any]:
-    """How good the best hit is, and how far it is from the next that is no copy of it."""
+    """The best score, its relevance, and the gap to the next hit that is not a duplicate."""
     best = hits[0]
     signals: dict[str, Any] = {"top_score": best.score}
     if best.relevance is not None:
@@ -111,11 +116,11 @@ def is_built_in(strategy: str | Selector) -> bool:
 
 
 def _sort(hits: Iterable[Hit]) -> list[Hit]:
-    """A copy of the hits, best first; equal scores stay in their order."""
+    """A sorted copy, best first; ties keep their order."""
     ordered = copy(hits) if isinstance(hits, Hits) else list(hits)
     for hit in ordered:
         if not math.isfinite(hit.score):
-            raise InputError(f"The hit {hit.id!r} has the score {hit.score!r}; a score must be a finite number.")
+            raise InputError(f"The hit {hit.id!r} has the score {hit.score!r}. Scores must be finite numbers.")
     ordered.sort(key=lambda hit: hit.score, reverse=True)
     return ordered
 
@@ -124,11 +129,11 @@ _registered: dict[str, Selector] = {}
 
 
 def register_strategy(name: str, selector: Selector, *, replace: bool = False) -> None:
-    """Make a selector available by name, in this process: `select(hits, strategy=name)`."""
+    """Register a selection function under a name, for this process: `select(hits, strategy=name)`."""
     if not isinstance(name, str) or not name.strip():
-        raise InputError(f"The name of a strategy must be a non-empty string, not {name!r}.")
+        raise InputError(f"A strategy name must be a non-empty string, not {name!r}.")
     if not callable(selector):
-        raise InputError(f"The strategy {name!r} must be a callable from hits to hits, not {selector!r}.")
+        raise InputError(f"The strategy {name!r} must be a function from hits to hits, not {selector!r}.")
     if name in STRATEGIES:
         raise InputError(f"{name!r} is a built-in strategy. Register yours under another name.")
     if not replace and _registered.get(name, selector) is not selector:
@@ -149,18 +154,18 @@ class _Options:
         for name, value in asdict(self).items():
             is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
             if name != "max_k" and not is_number and (name, value) != ("min_score", None):
-                raise InputError(f"{name} is a number, not {value!r}.")
+                raise InputError(f"{name} must be a number, not {value!r}.")
         if isinstance(self.max_k, bool) or not isinstance(self.max_k, int) or self.max_k < 1:
-            raise InputError(f"max_k is the most hits to keep, 1 or more, not {self.max_k!r}.")
+            raise InputError(f"max_k must be an integer of 1 or more, not {self.max_k!r}.")
         if not 0 <= self.rel <= 1 or not 0 <= self.gap_ratio <= 1:
-            raise InputError(f"rel and gap_ratio are shares between 0 and 1, not {self.rel!r} and {self.gap_ratio!r}.")
+            raise InputError(f"rel and gap_ratio must be between 0 and 1, not {self.rel!r} and {self.gap_ratio!r}.")
         if self.temperature <= 0 or not 0 <= self.cutoff <= 100:
             raise InputError(
-                f"temperature must be above 0 and cutoff a percentage, not {self.temperature!r} and {self.cutoff!r}."
+                f"temperature must be above 0 and cutoff from 0 to 100, not {self.temperature!r} and {self.cutoff!r}."
             )
 
 
-Kept = tuple[list[Hit], str, float | None]  # the hits, the rule in words, and the score that it draws a line at
+Kept = tuple[list[Hit], str, float | None]  # the hits, the rule in words, and the cutoff score
 
 
 def _keep_conservatively(hits: list[Hit], options: _Options) -> Kept:
@@ -186,8 +191,8 @@ def _keep_before_gap(hits: list[Hit], options: _Options) -> Kept:
     for at in range(1, len(hits)):
         line = options.gap_ratio * hits[at - 1].score
         if hits[at].score < line:
-            return hits[:at], f"the next score is below {options.gap_ratio:g} of the one before it", line
-    return hits, f"no score drops below {options.gap_ratio:g} of the one before", None
+            return hits[:at], f"the next score is below {options.gap_ratio:g} of the previous one", line
+    return hits, f"no score is below {options.gap_ratio:g} of the previous one", None
 
 
 def _keep_by_softmax(hits: list[Hit], options: _Options) -> Kept:
@@ -195,10 +200,10 @@ def _keep_by_softmax(hits: list[Hit], options: _Options) -> Kept:
     shares = softmax([hit.score for hit in positive], options.temperature)
     least = options.cutoff / 100
     kept = [hit for hit, share in zip(positive, shares, strict=True) if share >= least]
-    # where share = shares[0] * exp((score - best) / temperature) is the least
+    # the score at which shares[0] * exp((score - best) / temperature) equals the cutoff
     line = hits[0].score + options.temperature * math.log(least / shares[0]) if least > 0 else None
-    rule = f"holds at least {options.cutoff:g} % of the softmax at temperature {options.temperature:g}"
-    return kept, f"{'each' if kept else 'none'} {rule}", line
+    rule = f"at least {options.cutoff:g} % of the softmax at temperature {options.temperature:g}"
+    return kept, rule if kept else f"none has {rule}", line
 
 
 STRATEGIES: dict[str, Callable[[list[Hit], _Options], Kept]] = {
@@ -212,16 +217,13 @@ STRATEGIES: dict[str, Callable[[list[Hit], _Options], Kept]] = {
 
 
 def softmax(scores: list[float], temperature: float) -> list[float]:
-    """Shares that sum to 1; a lower temperature gives more to the best."""
+    """Shares that sum to 1; a lower temperature favors the best."""
     shares: list[float] = large_shares(np.array(scores, dtype=np.float64), temperature, 0.0)[1].tolist()
     return shares
 
 
 def large_shares(scores: Floats, temperature: float, least: float) -> tuple[Positions, Floats, int]:
-    """Places whose share of the softmax is at least `least`, their shares, and the number of scores that took part.
-
-    A score of minus infinity takes no part.
-    """
+    """Indices with a softmax share of at least `least`, their shares, and the number of finite scores."""
     places = np.flatnonzero(scores > -np.inf)
     scaled = scores[places] / temperature
     powers = np.exp(scaled - scaled.max(initial=-np.inf))
@@ -231,7 +233,7 @@ def large_shares(scores: Floats, temperature: float, least: float) -> tuple[Posi
 
 
 def _prefer_distinct(hits: list[Hit], most: int) -> list[Hit]:
-    """At most `most` of the hits, in their order; copies of a better one go first."""
+    """At most `most` of the hits, in order, dropping duplicates first."""
     distinct: list[int] = []
     for at, hit in enumerate(hits if len(hits) > most else ()):
         if len(distinct) < most and not any(is_duplicate(hit, hits[better]) for better in distinct):
@@ -241,7 +243,7 @@ def _prefer_distinct(hits: list[Hit], most: int) -> list[Hit]:
 
 
 def is_duplicate(hit: Hit, other: Hit) -> bool:
-    """Whether two hits say the same, except for one word in ten."""
+    """Whether two hits share at least 90 percent of their words."""
     some, more = ({*words(fold(f"{one.name} {one.text[:LOOKED_AT]}"))} for one in (hit, other))
     return len(some & more) >= SAME * len(some | more)
 
@@ -257,47 +259,47 @@ Which candidates, if any, truly serve this need? Fewer are better. Reply with a 
 
 
 class _ByFallback(list[Hit]):
-    """Hits that a heuristic chose because a language model failed."""
+    """Hits selected by the fallback strategy because the language model failed."""
 
     def __init__(self, hits: Iterable[Hit], fallback: str, error: str) -> None:
         super().__init__(hits)
         self.fallback = fallback
         self.error = error
-        self.reason = f"the language model failed ({error}), so the fallback strategy {fallback!r} chose"
+        self.reason = f"the language model failed ({error}); selected by the fallback strategy {fallback!r}"
 
 
 def make_llm_selector(
     llm: LLM | Callable[[str], str], *, max_k: int = MAX_K, fallback: str = "conservative"
 ) -> Selector:
-    """A selector that asks a language model, and falls back to a heuristic on any failure.
+    """A selection function that asks a language model, and uses the fallback strategy if that fails.
 
-    `llm` is an LLM or any function from prompt to reply.
+    `llm` is an LLM, or a function from prompt to reply.
     """
     ask = as_prompt_function(llm)
-    select([], fallback, max_k=max_k)  # a wrong argument is an error now, not when the model fails
+    select([], fallback, max_k=max_k)  # raises now if an argument is wrong
 
     def llm_selector(hits: list[Hit]) -> list[Hit]:
         candidates = "\n".join(f"{at}. {hit.name}: {hit.text[:300]}" for at, hit in enumerate(hits, 1))
         prompt = _PROMPT.format(query=getattr(hits, "query", ""), candidates=candidates, max_k=max_k)
         try:
             return _parse_choice(ask(prompt), hits)[:max_k]
-        except Exception as error:  # whatever a model or its network may do, there is an answer
+        except Exception as error:  # any failure of the model uses the fallback
             kept = select(hits, fallback, max_k=max_k).selected
             chosen = _ByFallback(kept, fallback, f"{type(error).__name__}: {error}")
-            log.warning("In llm_selector %s.", chosen.reason)
+            log.warning("llm_selector: %s.", chosen.reason)
             return chosen
 
     return llm_selector
 
 
 def as_prompt_function(llm: LLM | Callable[[str], str]) -> Callable[[str], str]:
-    """A language model as a function from prompt to reply; a function stays as it is."""
+    """Turn a language model into a function from prompt to reply."""
     complete = getattr(llm, "complete", None)
     if complete is not None:
         return lambda prompt: str(complete([{"role": "user", "content": prompt}]).text)
     if callable(llm):
         return lambda prompt: str(llm(prompt))
-    raise InputError(f"llm is an LLM or a function from prompt to reply, not {llm!r}.")
+    raise InputError(f"llm must be an LLM or a function from prompt to reply, not {llm!r}.")
 
 
 def _parse_choice(text: str, hits: list[Hit]) -> list[Hit]:
@@ -306,5 +308,5 @@ def _parse_choice(text: str, hits: list[Hit]) -> list[Hit]:
         raise ValueError("no list in the reply")
     numbers = dict.fromkeys(int(number) for number in json.loads(found.group()))
     if any(not 1 <= number <= len(hits) for number in numbers):
-        raise ValueError("a number that stands for no candidate")
+        raise ValueError("a number outside the list of candidates")
     return [hits[number - 1] for number in numbers]
