@@ -10,7 +10,7 @@ from shortlist import InputError
 from shortlist._paths import data_dir
 from shortlist.index.engines import pointers
 from shortlist.index.engines.address import Address, Credentials
-from shortlist.index.engines.cluster_schema import Names
+from shortlist.index.engines.cluster_corpus import base_name
 
 
 def test_an_address_names_dialect_hosts_prefix_and_options() -> None:
@@ -68,16 +68,16 @@ def test_the_error_of_a_wrong_address_does_not_tell_its_password() -> None:
 def test_those_signed_in_with_go_only_where_nobody_else_reads_them() -> None:
     ann = Credentials("ann", "secret", "ca.pem")
     for private in ("opensearch+https://far:9200/p", "opensearch+http://127.0.0.1:9200/p"):
-        assert Address.parse(private).signed_in(ann).credentials == ann
-    assert Address.parse("opensearch+http://far:9200/p").signed_in(ann).credentials == Credentials()
-    named = Address.parse("opensearch+https://bob:other@far/p").signed_in(ann)
+        assert Address.parse(private).with_credentials(ann).credentials == ann
+    assert Address.parse("opensearch+http://far:9200/p").with_credentials(ann).credentials == Credentials()
+    named = Address.parse("opensearch+https://bob:other@far/p").with_credentials(ann)
     assert named.credentials == Credentials("bob", "other", "ca.pem")
 
 
 def test_names_that_differ_have_indices_that_differ() -> None:
     address = Address.parse("opensearch+http://host/p")
     names = ["tea", "Tea", "tea!", "tee-a", "tee a", "docs:/a/b", "docs:/a-b", "日本", "茶", "-", "x" * 100, "x" * 99]
-    bases = [Names.of(address, name).base for name in names]
+    bases = [base_name(address, name) for name in names]
     assert len(set(bases)) == len(names)
     assert bases[0] == "p-tea"
     for base in bases:
@@ -98,7 +98,7 @@ def test_credentials_are_not_sent_to_a_cluster_that_only_a_foreign_file_names(
     ann = Credentials("ann", "secret")
     pointer = pointers.read(folder)
     assert pointer
-    assert pointer.address.signed_in(ann).credentials == Credentials()
+    assert pointer.address.with_credentials(ann).credentials == Credentials()
     assert "evil.example" in caplog.text
     assert "secret" not in caplog.text
     pointers.write(folder, pointer.address, "x")  # as it is opened, which is not to be trusted
@@ -108,7 +108,7 @@ def test_credentials_are_not_sent_to_a_cluster_that_only_a_foreign_file_names(
     pointers.write(folder, Address.parse(str(pointer.address)), "x")  # as the user names it
     named = pointers.read(folder)
     assert named
-    assert named.address.signed_in(ann).credentials == ann
+    assert named.address.with_credentials(ann).credentials == ann
 
 
 def test_a_pointer_in_the_data_folder_is_trusted() -> None:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from shortlist.index.engines import address as addresses
+from shortlist.index.engines.cluster_ranking import COMPARED_UP_TO
 from shortlist.index.engines.cluster_rows import LONGEST_NAME
 from shortlist.index.engines.cluster_schema import DIALECTS, FORMULAS, WINDOW
-from shortlist.index.engines.vector_query import COMPARED_UP_TO
 from tests.index.engines.conftest import on_servers
 
 ROOT = Path(__file__).parents[3]

@@ -166,7 +166,7 @@ def test_a_certificate_that_is_not_trusted_is_told_and_not_waited_for(
 def test_a_wrong_password_is_refused_and_not_repeated(certificates: Certificates) -> None:
     with guarded("http://127.0.0.1:9", certificates) as url:
         sign_in("ann", "wrong-one", str(certificates.authority))
-        with pytest.raises(EngineError, match=r"refuses \(401\): the user 'ann' may not do this") as caught:
+        with pytest.raises(EngineError, match=r"401.*'ann'") as caught:
             shortlist.create_corpus("kitchen", embedder="none", engine=f"opensearch+{url}/p")
         assert "wrong-one" not in str(caught.value)
 

@@ -68,7 +68,7 @@ import shortlist
 from shortlist import Document
 from shortlist.index import sync
 from shortlist.index.engines import cluster_writer
-sync.BATCH, cluster_writer.BATCH_DOCUMENTS, cluster_writer.UNDER_WAY, cluster_writer.WAITING = 50, 20, 1, 0
+sync.BATCH, cluster_writer.BATCH_DOCUMENTS, cluster_writer.SENDING, cluster_writer.WAITING = 50, 20, 1, 0
 
 class Source:
     def __iter__(self):
@@ -166,7 +166,7 @@ def test_while_a_corpus_is_built_again_it_can_be_read_and_not_written(
 
     monkeypatch.setattr(ClusterEngine, "_switch", meanwhile)
     corpus.reindex("light")
-    assert told == ["10", "The corpus 'tea' is being built again. Try again later."]
+    assert told == ["10", "The corpus 'tea' is being rebuilt. Try again later."]
     assert len(corpus) == 10
 
 
@@ -178,13 +178,13 @@ def test_a_rebuild_with_a_slow_embedder_is_not_taken_for_dead(
     corpus.add([Document("a", "", "tea")])
     monkeypatch.setattr("shortlist.index.engines.cluster_engine.REBUILD_SECONDS", 4.0)
     told: list[str] = []
-    begin, heartbeats = ClusterEngine._begin_rebuild, threading.Semaphore(0)
+    begin, heartbeats = ClusterEngine._announce_rebuild, threading.Semaphore(0)
 
     def begin_rebuild(self: ClusterEngine, generation: str) -> None:
         begin(self, generation)
         heartbeats.release()
 
-    monkeypatch.setattr(ClusterEngine, "_begin_rebuild", begin_rebuild)
+    monkeypatch.setattr(ClusterEngine, "_announce_rebuild", begin_rebuild)
 
     def slowly(texts: list[str]) -> list[list[float]]:
         if "tea" in texts:
@@ -192,7 +192,7 @@ def test_a_rebuild_with_a_slow_embedder_is_not_taken_for_dead(
                 assert heartbeats.acquire(timeout=60)
             with (
                 shortlist.open_corpus("tea", engine=address) as other,
-                pytest.raises(CorpusBusy, match="being built again"),
+                pytest.raises(CorpusBusy, match="being rebuilt"),
             ):
                 other.add([Document("b", "", "tea")])
             told.append("busy")
