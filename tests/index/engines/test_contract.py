@@ -642,7 +642,7 @@ FILTERS: dict[str, tuple[dict[str, Any], set[str]]] = {
     "$nin": ({"n": {"$exists": True, "$nin": [1, 2]}}, {"id/with #?", "flags"}),
     "$and, $not": ({"$and": [{"kind": "tool"}, {"$not": {"access": "read"}}]}, {"send_email"}),
     "$or": ({"$or": [{"id": "twin1"}, {"title": "Flags"}]}, {"twin1", "flags"}),
-    "no match": ({"access": "nobody"}, set()),
+    "no match": ({"access": "none"}, set()),
 }
 SHARED_BY_MIXED = "message page same true zeile"  # each document with metadata contains one of these words
 

@@ -16,7 +16,7 @@ from tests.index.engines.conftest import Make, on_servers, teas
 def test_a_query_takes_one_request_and_the_texts_another(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = make("teas", embedder="light")
     corpus.sync(teas(50))
-    shortlist.search(corpus, "sencha")  # after which about how many passages there are is known
+    shortlist.search(corpus, "sencha")  # after this the number of passages is known
     asked: list[str] = []
     request = Cluster.request
 

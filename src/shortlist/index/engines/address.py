@@ -32,11 +32,8 @@ class Credentials:
     """A user, and a file with certificates to trust in addition to the usual ones."""
 
     user: str = ""
-    password: str = ""
-    certificate: str = ""
-
-    def __repr__(self) -> str:
-        return f"Credentials(user={self.user!r})"
+    password: str = field(default="", repr=False)
+    certificate: str = field(default="", repr=False)
 
 
 @dataclass(slots=True)

@@ -26,16 +26,12 @@ BUSY, UNAVAILABLE = 429, frozenset({502, 503, 504})
 # Error types, without "_exception", of a search that lost a node between two of its steps; another node can answer it.
 _NODE_LOST = {"node_disconnected", "node_not_connected", "node_closed", "connect_transport", "search_context_missing"}
 
-# A node that did not answer is tried last for this many seconds.
-AVOIDED_SECONDS = 10.0
+AVOIDED_SECONDS = 10.0  # during which a node that did not answer is tried last
+CONNECT_SECONDS = 5.0
 
 # Seconds for which a request is repeated: a change; a read while a cluster replaces a lost node; a read if no node
 # answers at all.
 PATIENCE_WRITING, PATIENCE_READING, PATIENCE_UNREACHABLE = 60.0, 20.0, 5.0
-_FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0
-CONNECT_SECONDS = 5.0
-
-_UNTRUSTED = "CERTIFICATE_VERIFY_FAILED"
 
 
 class Cluster:
@@ -49,7 +45,7 @@ class Cluster:
         self._server: tuple[str, str] | None = None
 
     def close(self) -> None:
-        for (process, _), client in self._clients.items():
+        for (process, _), client in list(self._clients.items()):
             if process == os.getpid():
                 client.close()
 
@@ -75,13 +71,7 @@ class Cluster:
         return self._server
 
     def request(
-        self,
-        method: str,
-        path: str,
-        body: Any = None,
-        accept: int = 0,
-        patience: float = 0,
-        timeout: float | None = None,
+        self, method: str, path: str, body: Any = None, accept: int = 0, patience: float = 0, timeout: float = 0
     ) -> Query:
         """The body of the answer to a request that may safely be sent twice; an error status is raised unless accepted.
 
@@ -97,9 +87,9 @@ class Cluster:
             unreachable = refused = None
             for url in self._sort_nodes():
                 try:
-                    response = self._client(url).request(method, path, body, timeout)
+                    response = self._client(url).request(method, path, body, timeout or None)
                 except Unavailable as problem:
-                    if _UNTRUSTED in str(problem):
+                    if "CERTIFICATE_VERIFY_FAILED" in str(problem):
                         raise EngineError(
                             f"The certificate of the engine {self.address} is not trusted ({problem}). Set "
                             f"SHORTLIST_ENGINE_CERTIFICATE or engine.certificate to the file with the certificate of "
@@ -128,7 +118,7 @@ class Cluster:
             if time.monotonic() + wait > began + most or (failure.is_timeout and not patience):
                 raise failure.error
 
-        return retry(attempt, backoff(first=_FIRST_WAIT, longest=_LONGEST_WAIT), before_wait=check_patience)
+        return retry(attempt, backoff(first=0.1, longest=5.0), before_wait=check_patience)
 
     def write(self, method: str, path: str, body: Any = None, accept: int = 0) -> Query:
         """The answer to a request that changes something, which is repeated for longer than one that reads."""
@@ -165,7 +155,7 @@ class Cluster:
         context = ssl.create_default_context()
         try:
             context.load_verify_locations(certificate)
-        except (OSError, ssl.SSLError) as error:
+        except OSError as error:  # ssl.SSLError is one, too
             raise EngineError(f"The certificate {certificate} cannot be read: {error}.") from None
         return context
 

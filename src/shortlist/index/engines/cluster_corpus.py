@@ -21,7 +21,7 @@ from shortlist.index.storage.records import batched
 PAGE = 1_000
 READY: Query = {"term": {"ready": True}}
 STAMPS: Query = {"term": {"what": "stamp"}}
-BY_ADDED = ("added", "id")
+_BY_ADDED = ("added", "id")
 
 
 def now() -> int:
@@ -51,18 +51,21 @@ class ClusterCorpus:
         return to_document(row["_source"]) if row and row["_source"].get("ready") else None
 
     def count(self) -> int:
-        return self._count(self.documents_alias, READY)
+        return self.count_rows(self.documents_alias, READY)
 
     def since(self, mark: dict[str, Any]) -> Drift:
         later = {"range": {"written": {"gt": mark["when"]}}}
-        return Drift(self._count(self.passages_alias, later), self._count(self.passages_alias))
+        return Drift(self.count_rows(self.passages_alias, later), self.count_rows(self.passages_alias))
+
+    def stamps(self) -> dict[str, Stamp]:
+        body = {"query": STAMPS, "sort": ["id", "source"], "_source": ["id", "source", "value", "skipped"]}
+        return {hit["_source"]["id"]: Stamp(**hit["_source"]) for hit in self._scan(self.state_alias, body)}
 
     def ids_of_file(self, id: str, source: str) -> set[str]:
         """The ids of the documents of a file: the id of the file itself, or the same with `#` and more after it."""
         either = {"bool": {"should": [{"term": {"id": id}}, {"prefix": {"id": f"{id}#"}}]}}
         query = {"bool": {"filter": [READY, {"term": {"source": source}}, either]}}
-        body = {"query": query, "sort": BY_ADDED, "_source": ["id"]}
-        return {hit["_source"]["id"] for hit in self._scan(self.documents_alias, body)}
+        return {row["id"] for row in self._scan_documents(["id"], query)}
 
     def _get_row(self, alias: str, key: str) -> Query | None:
         row = self.cluster.request("GET", f"/{alias}/_doc/{key}", accept=404)
@@ -82,9 +85,14 @@ class ClusterCorpus:
         """The answer to a search of all shards; an error if one is missing."""
         return self.cluster.request("POST", f"/{alias}/_search?allow_partial_search_results=false", body)
 
-    def _count(self, alias: str, query: Query = EVERYTHING) -> int:
+    def count_rows(self, alias: str, query: Query = EVERYTHING) -> int:
         body = {"query": query, "size": 0, "track_total_hits": True}
         return int(self._search(alias, body)["hits"]["total"]["value"])
+
+    def _scan_documents(self, columns: Sequence[str], query: Query = READY, size: int = PAGE) -> Iterator[Query]:
+        """The columns of documents, in the order in which they were first added."""
+        body = {"query": query, "sort": _BY_ADDED, "_source": columns, "size": size}
+        return (hit["_source"] for hit in self._scan(self.documents_alias, body))
 
     def _scan(self, alias: str, body: Query) -> Iterator[Query]:
         """Every hit of a search, in the order of its `sort`."""
@@ -125,16 +133,10 @@ def version_of(row: Query) -> dict[str, int]:
 
 
 class StoredDocuments(ClusterCorpus):
-    """The stored documents and stamps that a sync compares with."""
+    """The stored documents that a sync compares with."""
 
     def generation(self) -> int:
         return 0  # each document is protected by the version of its own row
-
-    def is_empty(self) -> bool:
-        return self._count(self.documents_alias) == 0
-
-    def has_stamps(self) -> bool:
-        return self._count(self.state_alias, STAMPS) > 0
 
     def read(self, ids: Sequence[str]) -> dict[str, StoredRow]:
         """The rows of those documents that have one, complete or not."""
@@ -146,12 +148,8 @@ class StoredDocuments(ClusterCorpus):
         return {id: (row, bytes.fromhex(row.hash)) for id, row in self.read(ids).items() if row.ready}
 
     def everything(self) -> Iterable[tuple[Any, str, str]]:
-        body = {"query": EVERYTHING, "sort": BY_ADDED, "_source": _COLUMNS, "seq_no_primary_term": True}
+        body = {"query": EVERYTHING, "sort": _BY_ADDED, "_source": _COLUMNS, "seq_no_primary_term": True}
         return ((row, row.id, row.source) for row in map(StoredRow.of, self._scan(self.documents_alias, body)))
-
-    def stamps(self) -> dict[str, Stamp]:
-        body = {"query": STAMPS, "sort": ["id", "source"], "_source": ["id", "source", "value", "skipped"]}
-        return {hit["_source"]["id"]: Stamp(**hit["_source"]) for hit in self._scan(self.state_alias, body)}
 
     def stamped(self, stamp: Stamp) -> set[str]:
         return self.ids_of_file(stamp.id, stamp.source)

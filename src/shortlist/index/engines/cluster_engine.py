@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from shortlist.documents import Problem
+from shortlist.documents import Document, Problem
 from shortlist.errors import CorpusBusy, CorpusDamaged, CorpusMismatch, CorpusNotFound, EngineError
 from shortlist.index.config import Config
 from shortlist.index.embedders.embedder_binding import Chosen
@@ -19,15 +19,7 @@ from shortlist.index.engine import Documents
 from shortlist.index.engines import cluster_schema
 from shortlist.index.engines.address import Address
 from shortlist.index.engines.cluster_client import Cluster, error_reason
-from shortlist.index.engines.cluster_corpus import (
-    BY_ADDED,
-    READY,
-    ClusterCorpus,
-    StoredDocuments,
-    base_name,
-    now,
-    version_of,
-)
+from shortlist.index.engines.cluster_corpus import READY, ClusterCorpus, StoredDocuments, base_name, now, version_of
 from shortlist.index.engines.cluster_rows import STORED, to_document
 from shortlist.index.engines.cluster_schema import PARTS
 from shortlist.index.engines.cluster_snapshot import ClusterSnapshot, LastSize
@@ -40,7 +32,7 @@ from shortlist.protocols import Progress, track
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from shortlist.documents import Changes, Document, Stamps
+    from shortlist.documents import Changes
     from shortlist.protocols import Embedder
 
 # Changes of the configuration by another process are seen after this time.
@@ -88,7 +80,7 @@ class ClusterEngine(ClusterCorpus):
     def _read_config(self) -> tuple[Config, dict[str, int]]:
         row = self._get_row(self.state_alias, "config")
         if row is None:
-            raise CorpusNotFound(f"There is no corpus {self._name!r} in {self.cluster.address}. Build it first.")
+            raise CorpusNotFound(f"The corpus {self._name!r} does not exist in {self.cluster.address}. Build it first.")
         try:
             config = Config.from_json(row["_source"]["config"])
         except (ValueError, KeyError, TypeError) as error:
@@ -147,7 +139,7 @@ class ClusterEngine(ClusterCorpus):
                 raise self._mismatch(f"{alias} {problem}")
 
     def delete(self) -> None:
-        """Delete the indices behind the aliases; the state last, because without it there is no corpus."""
+        """Delete the indices behind the aliases; the state last, because it makes the corpus exist."""
         for alias in reversed(self.aliases.values()):
             for index in self._indices(alias):
                 self.cluster.write("DELETE", f"/{index}", accept=404)
@@ -301,28 +293,20 @@ class ClusterEngine(ClusterCorpus):
         end = None if limit is None else offset + limit
         if not text:
             return list(itertools.islice(self.scan(), offset, end)), self.count()
-        wanted = clean(text).casefold()
-        found: list[Document] = []
-        total = 0
+        wanted, found, total = clean(text).casefold(), list[Document](), 0
         for document in self.scan():
             texts = (document.id, document.title, document.content, *document.keywords)
             if any(wanted in part.casefold() for part in texts):
-                if total >= offset and (end is None or total < end):
-                    found.append(document)
                 total += 1
+                if total > offset and (end is None or total <= end):
+                    found.append(document)
         return found, total
 
     def scan(self) -> Iterator[Document]:
-        body = {"query": READY, "sort": BY_ADDED, "_source": STORED, "size": SCANNED}
-        for hit in self._scan(self.documents_alias, body):
-            yield to_document(hit["_source"])
+        return map(to_document, self._scan_documents(STORED, size=SCANNED))
 
     def ids(self) -> list[str]:
-        body = {"query": READY, "sort": BY_ADDED, "_source": ["id"]}
-        return [hit["_source"]["id"] for hit in self._scan(self.documents_alias, body)]
-
-    def stamps(self) -> Stamps:
-        return self._rows.stamps()
+        return [row["id"] for row in self._scan_documents(["id"])]
 
     def kinds(self) -> dict[str, int]:
         body = {"size": 0, "query": READY, "aggs": {"kinds": {"terms": {"field": "kind", "size": 1000}}}}
@@ -335,7 +319,7 @@ class ClusterEngine(ClusterCorpus):
         health = self.cluster.request("GET", f"/_cluster/health/{self.passages_alias}?timeout=1s", accept=408)
         return {
             "documents": self.count(),
-            "passages": self._count(self.passages_alias),
+            "passages": self.count_rows(self.passages_alias),
             "segments": stats["primaries"].get("segments", {}).get("count", 0),
             "engine": str(self.cluster.address),
             "server": " ".join(self.cluster.server()),
@@ -344,4 +328,4 @@ class ClusterEngine(ClusterCorpus):
         }
 
     def mark(self) -> dict[str, Any]:
-        return {"documents": self.count(), "passages": self._count(self.passages_alias), "when": now()}
+        return {"documents": self.count(), "passages": self.count_rows(self.passages_alias), "when": now()}

@@ -92,7 +92,7 @@ class BM25Query:
         terms = _weigh(query)
         if not terms:
             return NO_HITS
-        first, *others = self._search(terms, self._split_candidates(terms, k, allowed))
+        first, *others = self._search(terms, self._first_candidates(terms, k, allowed, only_ranks=True))
         positions = self._reader.locate(first)
         scores = only_found(self._scores(terms, positions))
         if others and first:
@@ -108,12 +108,8 @@ class BM25Query:
         terms = _weigh(query)
         if len(terms) > MOST_CLAUSES:
             return []
-        searches: list[bytes] = []
-        if terms and k and only_ranks:
-            searches = self._split_candidates(terms, k, allowed)
-        elif terms and k:
-            searches = [self._candidates(terms, _depth(k), allowed)]
-        return searches + self._statistics_searches(terms)
+        candidates = self._first_candidates(terms, k, allowed, only_ranks) if terms and k else []
+        return candidates + self._statistics_searches(terms)
 
     def name_searches(self, query: str) -> list[bytes]:
         """The search of `named`, if the query may contain names."""
@@ -161,8 +157,10 @@ class BM25Query:
         is_multiplied = bool((server_scores * ceiling >= 0.99 * factor * scores).all())
         return float(MARGIN * server_scores[-1] * ceiling / (factor if is_multiplied else 1.0))
 
-    def _split_candidates(self, terms: Weights, k: int, allowed: Condition | None) -> list[bytes]:
-        """Searches for the first candidates, with their counts, and for the others without."""
+    def _first_candidates(self, terms: Weights, k: int, allowed: Condition | None, only_ranks: bool) -> list[bytes]:
+        """The first searches for candidates; with `only_ranks`, only the first ones come with their counts."""
+        if not only_ranks:
+            return [self._candidates(terms, _depth(k), allowed)]
         searches = [self._candidates(terms, min(k, EXACT), allowed)]
         if k > EXACT:
             searches.append(self._candidates(terms, min(k, WINDOW), allowed, after=EXACT))

@@ -17,7 +17,7 @@ from shortlist.index.config import Config
 from shortlist.index.engine import require_embedder
 from shortlist.index.engines import facets
 from shortlist.index.engines.cluster_client import Cluster
-from shortlist.index.engines.cluster_corpus import BY_ADDED, PAGE, READY
+from shortlist.index.engines.cluster_corpus import PAGE
 from shortlist.index.engines.cluster_ranking import BM25Query, VectorQuery
 from shortlist.index.engines.cluster_reader import PassageReader
 from shortlist.index.engines.cluster_rows import SHOWN, STORED, document_key, passage_key, to_document, to_passage
@@ -44,12 +44,7 @@ class ClusterSnapshot(PassageReader):
     generation = None
 
     def __init__(
-        self,
-        cluster: Cluster,
-        base: str,
-        config: Config,
-        embedder: Callable[[], Embedder | None],
-        last_size: LastSize,
+        self, cluster: Cluster, base: str, config: Config, embedder: Callable[[], Embedder | None], last_size: LastSize
     ) -> None:
         super().__init__(cluster, base, config)
         self._embedder = embedder
@@ -163,6 +158,5 @@ class ClusterSnapshot(PassageReader):
         return []
 
     def places(self) -> list[tuple[str, str, str]]:
-        body = {"query": READY, "sort": BY_ADDED, "_source": ["id", "source", "locator"]}
-        rows = (hit["_source"] for hit in self._scan(self.documents_alias, body))
+        rows = self._scan_documents(["id", "source", "locator"])
         return [(row["id"], row["source"], row["locator"]) for row in rows]

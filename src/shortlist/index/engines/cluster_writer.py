@@ -12,11 +12,13 @@ import itertools
 import json
 import time
 import uuid
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
+from shortlist._http import backoff
 from shortlist.documents import Problem, Stamp
 from shortlist.errors import CorpusBusy, CorpusError, EngineError
 from shortlist.index.config import Config
@@ -91,8 +93,8 @@ class ClusterWriter:
 
     def __init__(self, kept: StoredDocuments, config: Config, embedder: Embedder | None, folder: Path | None) -> None:
         self.kept = kept
-        self.began_empty = kept.is_empty()
-        self._has_stamps = kept.has_stamps()
+        self.began_empty = kept.count_rows(kept.documents_alias) == 0
+        self._has_stamps = kept.count_rows(kept.state_alias, STAMPS) > 0
         self._cluster = kept.cluster
         self._config = config
         self._embedder = embedder
@@ -103,7 +105,7 @@ class ClusterWriter:
         self._characters = 0
         self._limit = BATCH_DOCUMENTS  # of collected documents
         self._pool = ThreadPoolExecutor(SENDING, thread_name_prefix="shortlist-engine")
-        self._sending: set[Future[None]] = set()
+        self._sending: deque[Future[None]] = deque()
         self._refused: list[Problem] = []
         self._done: list[str] = []  # ids of documents that are completely written
 
@@ -158,16 +160,14 @@ class ClusterWriter:
         for batch in _split(tasks, lambda task: sum(map(len, task.rows)), BATCH_DOCUMENTS):
             while len(self._sending) >= SENDING + WAITING:
                 self._wait_for_one()
-            self._sending.add(self._pool.submit(self._store, batch))
+            self._sending.append(self._pool.submit(self._store, batch))
 
     def _wait_for_one(self) -> None:
-        done, self._sending = wait(self._sending, return_when=FIRST_COMPLETED)
-        for future in done:
-            try:
-                future.result()
-            except CorpusError as error:
-                progress = f"Documents stored by this call: {len(self._done)}. Repeat it to store the rest."
-                raise type(error)(f"{error} {progress}") from error
+        try:
+            self._sending.popleft().result()
+        except CorpusError as error:
+            progress = f"Documents stored by this call: {len(self._done)}. Repeat it to store the rest."
+            raise type(error)(f"{error} {progress}") from error
 
     # One batch, in a thread of the pool
 
@@ -237,8 +237,8 @@ class ClusterWriter:
         return overtaken
 
     def _give_up(self, task: Task, reason: str, *, is_marked: bool = True) -> None:
-        """Report a document that the server rejects, and remove everything of it."""
-        self._refused.append(Problem(task.id, f"The engine rejected and removed it: {reason}.", task.source))
+        """Report a document that the server rejects; if its row was marked, remove everything of it."""
+        self._refused.append(Problem(task.id, f"The engine rejected it: {reason}.", task.source))
         if is_marked:
             self._bulk(self.kept.passages_alias, _delete_passages(task))
             self._bulk(self.kept.documents_alias, [(_delete(task.key), task)])
@@ -246,7 +246,7 @@ class ClusterWriter:
     def _bulk(self, alias: str, operations: Operations) -> list[tuple[Task, Query]]:
         """The result of each operation; those that may succeed later are repeated for a while."""
         results: list[tuple[Task, Query]] = []
-        pause, ends = 0.1, time.monotonic() + cluster_client.PATIENCE_WRITING
+        waits, ends = backoff(first=0.1, longest=5.0), time.monotonic() + cluster_client.PATIENCE_WRITING
         while operations:
             again: Operations = []
             for batch in _split(operations, lambda one: len(one[0])):
@@ -257,17 +257,13 @@ class ClusterWriter:
                     if result["status"] in _RETRIED and time.monotonic() < ends:
                         again.append((operation, task))
                     elif result["status"] in _RETRIED:
-                        raise EngineError(
-                            f"The engine {self._cluster.address} cannot write now: {error_reason(result)}. Try again "
-                            f"later."
-                        )
+                        raise EngineError(f"The engine {self._cluster.address} cannot write: {error_reason(result)}.")
                     elif "block" in str(result.get("error", "")):
                         raise CorpusBusy("The corpus is being rebuilt, or its engine is full. Try again later.")
                     else:
                         results.append((task, result))
             if again:
-                time.sleep(pause)
-                pause = min(2 * pause, 5.0)
+                time.sleep(next(waits))
             operations = again
         return results
 
