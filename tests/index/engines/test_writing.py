@@ -44,9 +44,11 @@ def test_a_document_with_an_id_too_long_for_an_engine_is_reported_by_name(make: 
 def test_document_that_the_server_rejects_is_reported_and_leaves_nothing(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    corpus = make()
+    corpus = make(chunk_size=200, chunk_overlap=20)
+    bad = long_document("b", "poison", 3)
 
     def make_bad_rows(*arguments: Any) -> list[list[bytes]]:
+        """The first passage of one document has a wrong field; its other passages are right."""
         made = passage_rows(*arguments)
         return [
             [row.replace(b'"ordinal": 0', b'"ordinal": "bad"') if b"poison" in row else row for row in one]
@@ -55,11 +57,11 @@ def test_document_that_the_server_rejects_is_reported_and_leaves_nothing(
 
     with monkeypatch.context() as patched:
         patched.setattr(cluster_writer, "passage_rows", make_bad_rows)
-        changes = corpus.sync([Document("a", "", "tea"), Document("b", "", "poison"), Document("c", "", "milk")])
+        changes = corpus.sync([Document("a", "", "tea"), bad, Document("c", "", "milk")])
     assert (changes.added, [problem.id for problem in changes.failed]) == (2, ["b"])
     assert corpus.ids() == ["a", "c"]
     assert len(passages_in(corpus)) == 2
-    assert corpus.sync([Document("a", "", "tea"), Document("b", "", "poison")]).added == 1
+    assert corpus.sync([Document("a", "", "tea"), bad]).added == 1
 
 
 KILLED = """

@@ -67,12 +67,11 @@ class ClusterEngine(ClusterCorpus):
         return self._read_config()[0]
 
     def configure(self, change: Callable[[Config], Config]) -> None:
-        is_written = False
-        while not is_written:
+        while True:
             config, version = self._read_config()
             changed = change(config)
-            is_written = self._write_config(self.state_alias, changed, version)
-        self._remember(changed)
+            if self._write_config(self.state_alias, changed, version):
+                return self._remember(changed)
 
     def _remember(self, config: Config) -> None:
         self._known = time.monotonic(), config

@@ -45,10 +45,6 @@ MARGIN = 1.01
 
 # With more terms than this, candidates are searched by the rarest of them; scores are of all.
 MOST_CLAUSES = 1_000
-MOST_NAMES = 10_000
-
-# Up to this number of passages all vectors are compared, as in the embedded engine; beyond, a graph finds the nearest.
-COMPARED_UP_TO = 10_000
 
 
 class BM25Query:
@@ -113,7 +109,7 @@ class BM25Query:
 
     def name_searches(self, query: str) -> list[bytes]:
         """The search of `named`, if the query may contain names."""
-        names = sorted(map(term_token, asked_names(query)))[:MOST_NAMES]
+        names = sorted(map(term_token, asked_names(query)))[:WINDOW]
         body = {"query": {"bool": {"filter": [{"terms": {"names": names}}]}}, "size": WINDOW}
         return [self._reader.select(body, scored=False)] if names else []
 
@@ -261,7 +257,7 @@ class VectorQuery:
                 return Ranking(positions, np.array([hit["_score"] for hit in hits], dtype=np.float64))
             scores = self._products(vector, positions)
             ranking = best_of(positions, scores, k)
-            if size > COMPARED_UP_TO or len(positions) < depth or depth >= WINDOW:
+            if size > WINDOW or len(positions) < depth or depth >= WINDOW:
                 return ranking
             if k < depth and ranking.scores[k - 1] > scores.min():
                 return ranking
@@ -282,7 +278,7 @@ class VectorQuery:
     def _search(self, vector: Vectors, depth: int, size: int, allowed: Condition | None, only_ranks: bool) -> bytes:
         dialect, rounded = self._reader.cluster.dialect, round_vector(vector)
         condition = None if allowed is None else allowed.query
-        if size <= COMPARED_UP_TO:
+        if size <= WINDOW:
             body = {"query": dialect.compare_all(rounded, condition), "size": depth}
         else:
             body = dialect.search_graph(rounded, depth, condition)

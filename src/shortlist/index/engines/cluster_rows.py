@@ -115,28 +115,24 @@ def passage_rows(
     records: Sequence[tuple[Record, int]], written: int, config: Config, embedder: Embedder | None, folder: Path | None
 ) -> list[list[bytes]]:
     """The rows of all passages of each document, as JSON. A record comes with the time when it was first added."""
-    pieces = [split(record.document, config.chunk_size, config.chunk_overlap) for record, _ in records]
-    passages = [
-        Unindexed(
-            0, 0, ordinal, record.document.id, record.document.title, record.document.keywords,
-            record.document.content if piece.text is None else piece.text, piece.context,
-        )
-        for (record, _), parts in zip(records, pieces, strict=True)
-        for ordinal, piece in enumerate(parts)
-    ]  # fmt: skip
-    columns = zip(passages, _term_columns(passages, config), _vector_columns(passages, embedder, folder), strict=True)
-    rows: list[list[bytes]] = []
-    for (record, added), parts in zip(records, pieces, strict=True):
+    passages: list[Unindexed] = []
+    shown: list[dict[str, Any]] = []
+    for at, (record, added) in enumerate(records):
         document = record.document
         shared: dict[str, Any] = {name: getattr(document, name) for name in ("title", "kind", "source")}
         shared |= {"document": document.id, "place": document.source or document.id, "record": document.locator}
         shared |= {"metadata": record.metadata, "added": added, "written": written}
         shared[facets.FIELD] = facets.tokens(document, json.loads(record.metadata))
-        rows.append([])
-        for piece, (passage, terms, vector) in zip(parts, columns, strict=False):
-            own = {"ordinal": passage.ordinal, "locator": piece.locator, "text": passage.text}
-            row = {**shared, **own, "context": passage.context, **terms, **vector}
-            rows[-1].append(json.dumps(row, ensure_ascii=False).encode())
+        for ordinal, piece in enumerate(split(document, config.chunk_size, config.chunk_overlap)):
+            text, context = document.content if piece.text is None else piece.text, piece.context
+            passages.append(Unindexed(0, at, ordinal, document.id, document.title, document.keywords, text, context))
+            shown.append({**shared, "ordinal": ordinal, "locator": piece.locator, "text": text, "context": context})
+    rows: list[list[bytes]] = [[] for _ in records]
+    columns = zip(
+        passages, shown, _term_columns(passages, config), _vector_columns(passages, embedder, folder), strict=True
+    )
+    for passage, own, terms, vector in columns:
+        rows[passage.document].append(json.dumps({**own, **terms, **vector}, ensure_ascii=False).encode())
     return rows
 
 

@@ -13,7 +13,7 @@ import json
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, TypeVar
@@ -83,9 +83,6 @@ class Task:
         """Whether another writer is writing it."""
         row = self.stored
         return bool(row and not row.hash and row.writer != writer and now() - row.since < 1000 * LEASE_SECONDS)
-
-
-Operations = list[tuple[bytes, Task]]
 
 
 class ClusterWriter:
@@ -172,12 +169,20 @@ class ClusterWriter:
     # One batch, in a thread of the pool
 
     def _store(self, tasks: list[Task]) -> None:
-        """Write documents until each is written, written by another writer with the same content, or refused."""
+        """Write documents until each is written, written by another writer with the same content, or rejected."""
         self._delete_stamps(tasks)
+        documents, passages = self.kept.documents_alias, self.kept.passages_alias
         ends = time.monotonic() + cluster_client.PATIENCE_WRITING
         while True:
-            marked, locked = self._mark(tasks)
-            tasks = locked + self._finish(self._write_passages(marked))
+            locked = {task for task in tasks if task.is_locked(self._writer)}
+            free = [task for task in tasks if task not in locked and not task.is_done]
+            marked, taken = self._write(documents, {task: [self._mark_of(task)] for task in free})
+            for task, result in marked.items():
+                task.version = version_of(result)
+            stored, interrupted = self._write(passages, {task: _passage_operations(task) for task in marked})
+            finished, overtaken = self._write(documents, {task: [_complete_row(task)] for task in stored})
+            self._done.extend(task.id for task in finished)
+            tasks = [*locked, *taken, *interrupted, *overtaken]
             if not tasks:
                 return
             if time.monotonic() > ends:
@@ -185,22 +190,7 @@ class ClusterWriter:
             time.sleep(_READ_AGAIN_SECONDS)
             found = self.kept.read([task.id for task in tasks])
             for task in tasks:
-                task.stored = found.get(task.id)
-
-    def _mark(self, tasks: list[Task]) -> tuple[list[Task], list[Task]]:
-        """Mark rows as being written; the tasks whose rows are now ours, and those that another writer has."""
-        marked: list[Task] = []
-        locked = [task for task in tasks if task.is_locked(self._writer)]
-        free = [task for task in tasks if not task.is_locked(self._writer) and not task.is_done]
-        for task, result in self._bulk(self.kept.documents_alias, [(self._mark_of(task), task) for task in free]):
-            if result["status"] in (_CONFLICT, _MISSING):
-                locked.append(task)
-            elif "error" in result:
-                self._give_up(task, error_reason(result), is_marked=False)
-            else:
-                task.version = version_of(result)
-                marked.append(task)
-        return marked, locked
+                task.stored, task.version = found.get(task.id), {}
 
     def _mark_of(self, task: Task) -> bytes:
         mark: Query = {"hash": "", "passages": task.most_passages, "writer": self._writer, "since": now()}
@@ -211,44 +201,36 @@ class ClusterWriter:
             mark["ready"] = False
         return to_lines({"update": {"_id": task.key, **task.stored.version}}, {"doc": mark})
 
-    def _write_passages(self, tasks: list[Task]) -> list[Task]:
-        """Write the passages; the tasks that succeeded."""
-        operations: Operations = []
-        for task in tasks:
-            for ordinal, row in enumerate(task.rows):
-                operations.append((to_lines({"index": {"_id": passage_key(task.key, ordinal)}}, row), task))
-            operations += _delete_passages(task, len(task.rows))
-        results = self._bulk(self.kept.passages_alias, operations)
-        failed = {task: error_reason(result) for task, result in results if "error" in result}
-        for task, reason in failed.items():
-            self._give_up(task, reason)
-        return [task for task in tasks if task not in failed]
-
-    def _finish(self, tasks: list[Task]) -> list[Task]:
-        """Complete the rows; the tasks that another writer has taken over meanwhile."""
-        overtaken = []
-        for task, result in self._bulk(self.kept.documents_alias, [(_complete_row(task), task) for task in tasks]):
-            if result["status"] == _CONFLICT:
-                overtaken.append(task)
-            elif "error" in result:
-                self._give_up(task, error_reason(result))
+    def _write(self, alias: str, operations: Mapping[Task, list[bytes]]) -> tuple[dict[Task, Query], set[Task]]:
+        """The tasks that were written, with their last result, and those that another writer has."""
+        written: dict[Task, Query] = {task: {} for task in operations}
+        taken: set[Task] = set()
+        for task, result in self._bulk(alias, [(one, task) for task, own in operations.items() for one in own]):
+            if task not in written:
+                continue  # it is already rejected
+            if "error" not in result:
+                written[task] = result
+            elif result["status"] in (_CONFLICT, _MISSING):
+                taken.add(task)
             else:
-                self._done.append(task.id)
-        return overtaken
+                del written[task]
+                self._reject(task, error_reason(result))
+        return {task: result for task, result in written.items() if task not in taken}, taken
 
-    def _give_up(self, task: Task, reason: str, *, is_marked: bool = True) -> None:
-        """Report a document that the server rejects; if its row was marked, remove everything of it."""
+    def _reject(self, task: Task, reason: str) -> None:
+        """Report a document that the server rejects; if its row is marked, delete everything of it."""
         self._refused.append(Problem(task.id, f"The engine rejected it: {reason}.", task.source))
-        if is_marked:
-            self._bulk(self.kept.passages_alias, _delete_passages(task))
+        if task.version:
+            deletions = [_delete(passage_key(task.key, ordinal)) for ordinal in range(task.most_passages)]
+            self._bulk(self.kept.passages_alias, [(one, task) for one in deletions])
             self._bulk(self.kept.documents_alias, [(_delete(task.key), task)])
 
-    def _bulk(self, alias: str, operations: Operations) -> list[tuple[Task, Query]]:
+    def _bulk(self, alias: str, operations: list[tuple[bytes, Task]]) -> list[tuple[Task, Query]]:
         """The result of each operation; those that may succeed later are repeated for a while."""
         results: list[tuple[Task, Query]] = []
         waits, ends = backoff(first=0.1, longest=5.0), time.monotonic() + cluster_client.PATIENCE_WRITING
         while operations:
-            again: Operations = []
+            again: list[tuple[bytes, Task]] = []
             for batch in _split(operations, lambda one: len(one[0])):
                 body = b"".join(operation for operation, _ in batch)
                 answer = self._cluster.write("POST", f"/{alias}/_bulk?filter_path={_RESULT}", body)
@@ -293,8 +275,11 @@ def _delete(key: str, **conditions: int) -> bytes:
     return to_lines({"delete": {"_id": key, **conditions}})
 
 
-def _delete_passages(task: Task, start: int = 0) -> Operations:
-    return [(_delete(passage_key(task.key, ordinal)), task) for ordinal in range(start, task.most_passages)]
+def _passage_operations(task: Task) -> list[bytes]:
+    """Operations that write the passages of a document and delete those of its stored version."""
+    keys = [passage_key(task.key, ordinal) for ordinal in range(task.most_passages)]
+    writes = [to_lines({"index": {"_id": key}}, row) for key, row in zip(keys, task.rows, strict=False)]
+    return writes + [_delete(key) for key in keys[len(task.rows) :]]
 
 
 def _split(items: Sequence[T], size: Callable[[T], int], most: int | None = None) -> Iterator[list[T]]:

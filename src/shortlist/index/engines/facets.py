@@ -76,9 +76,8 @@ def query(key: str, operator: str, operand: Any) -> Query:
         return NOTHING
     kind = "s" if isinstance(operand, str) else "n"
     at = _token(key, kind, clean(operand)[:LONGEST_TEXT] if isinstance(operand, str) else _sortable(operand))
-    other = (
-        {"lt": _token(key, chr(ord(kind) + 1), "")} if operator in ("$gt", "$gte") else {"gte": _token(key, kind, "")}
-    )
+    first, beyond = _token(key, kind, ""), _token(key, chr(ord(kind) + 1), "")
+    other = {"lt": beyond} if operator in ("$gt", "$gte") else {"gte": first}
     return {"range": {FIELD: {operator.removeprefix("$"): at, **other}}}
 
 
