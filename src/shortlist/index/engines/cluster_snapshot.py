@@ -21,9 +21,9 @@ from shortlist.index.engines.cluster_corpus import PAGE
 from shortlist.index.engines.cluster_ranking import BM25Query, VectorQuery
 from shortlist.index.engines.cluster_reader import PassageReader
 from shortlist.index.engines.cluster_rows import SHOWN, STORED, document_key, passage_key, to_document, to_passage
-from shortlist.index.engines.cluster_schema import WINDOW
 from shortlist.index.engines.facets import EVERYTHING, Condition, Query
 from shortlist.index.query_scores import BestScores, Request, Scores, only_found
+from shortlist.index.storage.records import batched
 from shortlist.protocols import Embedder
 
 if TYPE_CHECKING:
@@ -92,11 +92,16 @@ class ClusterSnapshot(PassageReader):
 
     def siblings(self, positions: Positions) -> list[Positions]:
         ids = self.ids(positions)
-        body = {"query": {"terms": {"document": ids}}, "sort": ["document", "ordinal"], "size": WINDOW}
-        own = self.locate([*self._scan(self.passages_alias, body | self.columns(scored=True))] if ids else [])
         found: dict[str, list[int]] = {}
-        for position, id in zip(own.tolist(), self.ids(own), strict=True):
-            found.setdefault(id, []).append(position)
+        for batch in batched(ids, PAGE):
+            body = {
+                "query": {"terms": {"document": batch}},
+                "sort": ["document", "ordinal"],
+                **self.columns(scored=True),
+            }
+            own = self.locate(list(self._scan(self.passages_alias, body)))
+            for position, id in zip(own.tolist(), self.ids(own), strict=True):
+                found.setdefault(id, []).append(position)
         return [np.array(found.get(id, [at]), dtype=np.int64) for id, at in zip(ids, positions.tolist(), strict=True)]
 
     def passages(self, positions: Positions) -> list[Passage]:
