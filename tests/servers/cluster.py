@@ -1,4 +1,4 @@
-"""How do servers run here? On loopback, as another user when we are root, and never longer than we do."""
+"""Servers on loopback, run as another user when we are root, that never outlive this process."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Node:
         return f"http://127.0.0.1:{self.http}"
 
     def log(self) -> str:
-        """The end of what it said."""
+        """The end of its log."""
         return (self.folder / "log").read_text("utf-8", "replace")[-3000:]
 
 
@@ -73,7 +73,7 @@ class Cluster:
         return [node.url for node in self.nodes]
 
     def kill(self, i: int) -> None:
-        """Kill node i the hard way: it has no time to say goodbye or to write anything."""
+        """Kill node i at once, without a clean shutdown."""
         process, self.nodes[i].process = self.nodes[i].process, None
         if process is not None:
             with suppress(ProcessLookupError):  # it has ended by itself
@@ -87,7 +87,7 @@ class Cluster:
         self._answers(self.nodes[i], START_SECONDS)
 
     def leader(self) -> int:
-        """Which node the others have elected: the worst one to lose."""
+        """The number of the elected node: the worst one to lose."""
         url = next(node.url for node in self.nodes if node.process is not None)
         name = self._client.get(f"{url}/_cat/master", params={"h": "node"}).raise_for_status().text.strip()
         return [node.name for node in self.nodes].index(name)
@@ -223,7 +223,7 @@ def start(kind: str, nodes: int = 1, folder: Path | None = None, quick: bool = T
 
 
 def _free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on, below those that the system gives to outgoing connections."""
+    """Free ports, below those that the system gives to outgoing connections."""
     ports: list[int] = []
     while len(ports) < count:
         port = 20000 + secrets.randbelow(12000)

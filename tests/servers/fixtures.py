@@ -1,6 +1,6 @@
 """One real server of each kind for all processes of a test run; tests that use one have the marker `cluster`.
 
-A server that cannot be had skips its tests, and the end of the run says why; those named in $SHORTLIST_TEST_MUST fail.
+Tests of an unavailable server are skipped, and the summary shows the reason; those named in $SHORTLIST_TEST_MUST fail.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def elasticsearch_url(tmp_path_factory: pytest.TempPathFactory, request: pytest.
 
 
 def need(kind: str) -> None:
-    """Skip, or fail where it must be there, unless this kind of server can be had."""
+    """Skip, or fail if it is required, unless this kind of server is available."""
     reason = available(kind)
     if reason is not None:
         sentence = SKIPPED.format(kind=kind, reason=reason)

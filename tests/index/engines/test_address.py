@@ -1,4 +1,4 @@
-"""The address of an engine: what it may say, and that it never tells secrets."""
+"""The address of an engine: its parts, its errors, and that it never shows secrets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shortlist import InputError
 from shortlist._paths import data_dir
 from shortlist.index.engines import pointers
 from shortlist.index.engines.address import Address, Credentials
-from shortlist.index.engines.cluster_schema import Names
+from shortlist.index.engines.cluster_corpus import base_name
 
 
 def test_an_address_names_dialect_hosts_prefix_and_options() -> None:
@@ -20,14 +20,14 @@ def test_an_address_names_dialect_hosts_prefix_and_options() -> None:
     assert (address.shards, address.replicas, address.timeout) == (3, 2, 1.5)
 
 
-def test_what_is_left_out_has_a_default() -> None:
+def test_parts_of_an_address_have_defaults() -> None:
     address = Address.parse("elasticsearch+http://localhost")
     assert (address.hosts, address.prefix, address.shards) == (("localhost:9200",), "shortlist", 1)
     assert (address.replicas, address.timeout) == (None, 30.0)
     assert str(address) == "elasticsearch+http://localhost:9200/shortlist"
 
 
-def test_an_address_written_out_and_read_again_is_the_same() -> None:
+def test_address_survives_formatting_and_parsing() -> None:
     for text in ("opensearch+http://a:1,b:2/p?shards=2&replicas=0&timeout=5", "elasticsearch+https://a:1/p"):
         assert str(Address.parse(text)) == text
 
@@ -50,34 +50,34 @@ def test_user_and_password_are_used_and_never_shown() -> None:
         "opensearch+http://host/a/b",
         "opensearch+http://host/p?shards=0",
         "opensearch+http://host/p?shards=many",
-        "opensearch+http://host/p?colour=red",
+        "opensearch+http://host/p?color=red",
         "embeded",
     ],
 )
-def test_a_wrong_address_is_an_error_that_shows_a_right_one(wrong: str) -> None:
+def test_wrong_address_is_an_error(wrong: str) -> None:
     with pytest.raises(InputError):
         Address.parse(wrong)
 
 
-def test_the_error_of_a_wrong_address_does_not_tell_its_password() -> None:
-    with pytest.raises(InputError) as told:
+def test_error_of_a_wrong_address_does_not_show_its_password() -> None:
+    with pytest.raises(InputError) as caught:
         Address.parse("opensearch+ftp://ann:secret@host/p")
-    assert "secret" not in str(told.value)
+    assert "secret" not in str(caught.value)
 
 
-def test_those_signed_in_with_go_only_where_nobody_else_reads_them() -> None:
+def test_credentials_from_sign_in_are_sent_only_where_no_one_else_can_read_them() -> None:
     ann = Credentials("ann", "secret", "ca.pem")
-    for private in ("opensearch+https://far:9200/p", "opensearch+http://127.0.0.1:9200/p"):
-        assert Address.parse(private).signed_in(ann).credentials == ann
-    assert Address.parse("opensearch+http://far:9200/p").signed_in(ann).credentials == Credentials()
-    named = Address.parse("opensearch+https://bob:other@far/p").signed_in(ann)
+    for private in ("opensearch+https://far:9200/p", "opensearch+http://127.0.0.1:9200/p", "opensearch+http://[::1]/p"):
+        assert Address.parse(private).with_credentials(ann).credentials == ann
+    assert Address.parse("opensearch+http://far:9200/p").with_credentials(ann).credentials == Credentials()
+    named = Address.parse("opensearch+https://bob:other@far/p").with_credentials(ann)
     assert named.credentials == Credentials("bob", "other", "ca.pem")
 
 
 def test_names_that_differ_have_indices_that_differ() -> None:
     address = Address.parse("opensearch+http://host/p")
     names = ["tea", "Tea", "tea!", "tee-a", "tee a", "docs:/a/b", "docs:/a-b", "日本", "茶", "-", "x" * 100, "x" * 99]
-    bases = [Names.of(address, name).base for name in names]
+    bases = [base_name(address, name) for name in names]
     assert len(set(bases)) == len(names)
     assert bases[0] == "p-tea"
     for base in bases:
@@ -98,7 +98,7 @@ def test_credentials_are_not_sent_to_a_cluster_that_only_a_foreign_file_names(
     ann = Credentials("ann", "secret")
     pointer = pointers.read(folder)
     assert pointer
-    assert pointer.address.signed_in(ann).credentials == Credentials()
+    assert pointer.address.with_credentials(ann).credentials == Credentials()
     assert "evil.example" in caplog.text
     assert "secret" not in caplog.text
     pointers.write(folder, pointer.address, "x")  # as it is opened, which is not to be trusted
@@ -108,7 +108,7 @@ def test_credentials_are_not_sent_to_a_cluster_that_only_a_foreign_file_names(
     pointers.write(folder, Address.parse(str(pointer.address)), "x")  # as the user names it
     named = pointers.read(folder)
     assert named
-    assert named.address.signed_in(ann).credentials == ann
+    assert named.address.with_credentials(ann).credentials == ann
 
 
 def test_a_pointer_in_the_data_folder_is_trusted() -> None:

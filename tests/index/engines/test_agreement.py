@@ -1,4 +1,4 @@
-"""On judged sets every engine gives the answers of the embedded one. $SHORTLIST_BENCH_DATA is their folder."""
+"""On evaluation sets every engine ranks as the embedded one does. $SHORTLIST_BENCH_DATA is their folder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(not DATA, reason="SHORTLIST_B
 
 @on_servers
 @pytest.mark.parametrize("name", ["scifact", "sealtools"])
-def test_the_first_ten_agree_and_so_does_their_worth(name: str, make: Make) -> None:
+def test_first_ten_and_their_ndcg_agree(name: str, make: Make) -> None:
     documents, cases = load_beir(Path(DATA) / name)
     cases = [case for case in cases if case.in_scope][: int(os.environ.get("SHORTLIST_BENCH_CASES", "0")) or None]
     here, there = create_corpus("here"), make(name, embedder=None)

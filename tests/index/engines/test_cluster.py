@@ -1,4 +1,4 @@
-"""Three nodes and one replica: one node is killed in the middle of the work, and nobody notices."""
+"""Three nodes and one replica: killing one node during the work loses no document and no query."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from shortlist.documents import Passage, Stamp, Stamps
 from shortlist.errors import EmbedderError, SourceError
 from shortlist.index.engine import State
 from shortlist.index.engines.address import Address
-from shortlist.index.engines.cluster_schema import Names
+from shortlist.index.engines.cluster_corpus import base_name
 from shortlist.index.query_scores import Request
 from shortlist.results import Hit, Hits, Mode, Ranking
 from shortlist.search import agent_actions
@@ -172,7 +172,7 @@ def damage(place: Place, name: str) -> None:
         return
     address = Address.parse(place.address)
     with httpx2.Client(trust_env=False, timeout=30, base_url=address.urls[0]) as client:
-        (index,) = client.get(f"/_alias/{Names.of(address, name).passages}").json()
+        (index,) = client.get(f"/_alias/{base_name(address, name)}-passages").json()
         client.delete(f"/{index}").raise_for_status()
 
 
@@ -181,27 +181,20 @@ def test_damaged_corpus_cannot_be_opened(place: Place) -> None:
     with place.create("damaged") as corpus:
         corpus.add(notes(1))
     damage(place, "damaged")
-    with pytest.raises(CorpusNotFound if place.is_cluster else CorpusDamaged, match="damaged"):
+    with pytest.raises(CorpusDamaged, match="damaged"):
         place.open("damaged")
 
 
 @persistent
-def test_damaged_corpus_is_not_created_over(place: Place, request: pytest.FixtureRequest) -> None:
-    if place.is_cluster:
-        reason = "Creates an empty index of passages, and sync takes the documents for unchanged: none is ever found."
-        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
+def test_damaged_corpus_is_not_created_over(place: Place) -> None:
     with place.create("overwritten") as corpus:
         corpus.add(notes(1))
     damage(place, "overwritten")
-    with pytest.raises(CorpusError, match="overwritten"):
+    with pytest.raises(CorpusDamaged, match="overwritten"):
         place.create("overwritten").close()
 
 
-def test_closed_corpus_raises(place: Place, request: pytest.FixtureRequest) -> None:
-    if place.engine == "folder":
-        request.applymarker(pytest.mark.xfail(strict=True, reason="Opens its database again."))
-    if place.is_cluster:
-        request.applymarker(pytest.mark.xfail(strict=True, raises=RuntimeError, reason="Raises an error of httpx2."))
+def test_closed_corpus_raises(place: Place) -> None:
     corpus = place.create()
     corpus.close()
     corpus.close()  # closing twice is allowed
@@ -649,7 +642,7 @@ FILTERS: dict[str, tuple[dict[str, Any], set[str]]] = {
     "$nin": ({"n": {"$exists": True, "$nin": [1, 2]}}, {"id/with #?", "flags"}),
     "$and, $not": ({"$and": [{"kind": "tool"}, {"$not": {"access": "read"}}]}, {"send_email"}),
     "$or": ({"$or": [{"id": "twin1"}, {"title": "Flags"}]}, {"twin1", "flags"}),
-    "no match": ({"access": "nobody"}, set()),
+    "no match": ({"access": "none"}, set()),
 }
 SHARED_BY_MIXED = "message page same true zeile"  # each document with metadata contains one of these words
 

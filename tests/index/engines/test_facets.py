@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from shortlist import Document, create_corpus
 from shortlist.index.engines import facets
-from shortlist.index.engines.cluster_reader import Condition
 from shortlist.search.filters import allowed
 
 KEYS = ("a", "b", "a.b", "kind", "id", "", "k" * 300)
@@ -50,11 +49,11 @@ CONDITIONS = st.recursive(
 class Asked:
     """Builds the query of a condition without asking anybody."""
 
-    def everything(self) -> Condition:
-        return Condition(facets.EVERYTHING, None)  # type: ignore[arg-type]
+    def everything(self) -> facets.Condition:
+        return facets.Condition(facets.EVERYTHING, None)  # type: ignore[arg-type]
 
-    def match(self, key: str, operator: str, operand: Any, test: Any) -> Condition:
-        return Condition(facets.query(key, operator, operand), None)  # type: ignore[arg-type]
+    def match(self, key: str, operator: str, operand: Any, test: Any) -> facets.Condition:
+        return facets.Condition(facets.query(key, operator, operand), None)  # type: ignore[arg-type]
 
 
 def meets(held: set[str], query: Mapping[str, Any]) -> bool:
@@ -91,11 +90,11 @@ def test_an_engine_allows_what_the_embedded_one_allows(metadata: dict[str, Any],
         assert stored is not None
         with corpus.snapshot() as snapshot:
             expected = bool(allowed(snapshot, condition)[0])
-    held = set(facets.tokens(stored.metadata, ("one", "text", stored.kind, stored.source)))
+    held = set(facets.tokens(stored, stored.metadata))
     query = allowed(Asked(), condition).query  # type: ignore[arg-type]
     assert meets(held, query) == expected
 
 
 def test_every_token_is_short_enough_for_an_engine() -> None:
     metadata = {"k" * 5000: "v" * 50_000, "list": ["ü" * 40_000], "deep": {"er": {"est": "x" * 9000}}}
-    assert max(len(token.encode()) for token in facets.tokens(metadata, ("i" * 9000, "", "", ""))) < 32_766
+    assert max(len(token.encode()) for token in facets.tokens(Document("i" * 9000, "", ""), metadata)) < 32_766

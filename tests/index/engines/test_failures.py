@@ -1,4 +1,4 @@
-"""What goes wrong between us and a cluster is told in a sentence that helps; on real servers, or on real sockets."""
+"""Errors of a cluster become helpful messages; tested on real servers, or on real sockets."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ import shortlist
 from shortlist import Corpus, CorpusMismatch, CorpusNotFound, Document, InputError
 from shortlist.errors import EngineError
 from shortlist.index.config import Config
-from shortlist.index.engines import cluster_client as asking
-from shortlist.index.engines import cluster_schema
+from shortlist.index.engines import cluster_client, cluster_schema
 from shortlist.index.engines.address import Address
 from shortlist.index.engines.cluster_snapshot import ClusterSnapshot, LastSize
 from tests.index.engines.conftest import Make, listening, on_servers
@@ -28,8 +27,8 @@ Answer = Callable[[str, str], tuple[int, Any]]
 
 
 @contextmanager
-def answering(answer: Answer) -> Iterator[str]:
-    """A server on a real socket that answers as it is told."""
+def serve_answers(answer: Answer) -> Iterator[str]:
+    """A server on a real socket with scripted answers."""
 
     class Handler(BaseHTTPRequestHandler):
         def _reply(self) -> None:
@@ -56,7 +55,7 @@ def hello(number: str, distribution: str = "opensearch") -> Answer:
 
 @pytest.fixture
 def closed() -> str:
-    """A host where nobody listens."""
+    """A host without a listening server."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return f"127.0.0.1:{probe.getsockname()[1]}"
@@ -64,65 +63,65 @@ def closed() -> str:
 
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Patience is tested elsewhere."""
-    monkeypatch.setattr(asking, "PATIENCE_READING", 0.3)
-    monkeypatch.setattr(asking, "PATIENCE_UNHEARD", 0.3)
+    """Give up early; other tests cover how long requests are repeated."""
+    monkeypatch.setattr(cluster_client, "PATIENCE_READING", 0.3)
+    monkeypatch.setattr(cluster_client, "PATIENCE_UNREACHABLE", 0.3)
 
 
-def test_an_engine_that_cannot_be_reached_is_told(closed: str) -> None:
-    with pytest.raises(EngineError, match=rf"opensearch\+http://{closed}/p cannot be reached .*see whether it runs"):
+def test_unreachable_engine_is_reported(closed: str) -> None:
+    with pytest.raises(EngineError, match=rf"opensearch\+http://{closed}/p cannot be reached"):
         shortlist.open_corpus("tea", engine=f"opensearch+http://{closed}/p")
 
 
-def test_an_engine_that_does_not_answer_in_time_is_told() -> None:
+def test_engine_that_does_not_answer_in_time_is_reported() -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         host = f"127.0.0.1:{silent.getsockname()[1]}"
-        with pytest.raises(EngineError, match=r"did not answer in time: .*\?timeout=SECONDS"):
+        with pytest.raises(EngineError, match=r"did not answer in time.*\?timeout=SECONDS"):
             shortlist.open_corpus("tea", engine=f"elasticsearch+http://{host}/p?timeout=0.2")
 
 
 @pytest.mark.parametrize(
     ("dialect", "number", "oldest"), [("opensearch", "1.3.9", "2.4"), ("elasticsearch", "7.17.0", "8.4")]
 )
-def test_a_version_that_is_too_old_is_told(dialect: str, number: str, oldest: str) -> None:
+def test_version_that_is_too_old_is_reported(dialect: str, number: str, oldest: str) -> None:
     with (
-        answering(hello(number, dialect)) as host,
-        pytest.raises(CorpusMismatch, match=f"{dialect} {number}, which is too old: at least {oldest} is needed"),
+        serve_answers(hello(number, dialect)) as host,
+        pytest.raises(CorpusMismatch, match=f"{dialect} {number}.*{oldest}"),
     ):
         shortlist.open_corpus("tea", engine=f"{dialect}+http://{host}/p")
 
 
-def test_the_other_kind_of_server_is_told() -> None:
+def test_other_kind_of_server_is_reported() -> None:
     with (
-        answering(hello("8.12.2", "elasticsearch")) as host,
-        pytest.raises(CorpusMismatch, match=r"answers elasticsearch 8\.12\.2, not opensearch: begin the address with"),
+        serve_answers(hello("8.12.2", "elasticsearch")) as host,
+        pytest.raises(CorpusMismatch, match=r"elasticsearch 8\.12\.2, not opensearch"),
     ):
         shortlist.open_corpus("tea", engine=f"opensearch+http://{host}/p")
 
 
-def test_a_refused_user_is_told_without_the_password(caplog: pytest.LogCaptureFixture) -> None:
+def test_refused_user_is_reported_without_the_password(caplog: pytest.LogCaptureFixture) -> None:
     def answer(method: str, path: str) -> tuple[int, Any]:
         return hello("2.5.0")(method, path) if path == "/" else (401, {"error": "no"})
 
     caplog.set_level(logging.DEBUG)
-    with answering(answer) as host, pytest.raises(EngineError, match="the user 'ann' may not do this") as told:
+    with serve_answers(answer) as host, pytest.raises(EngineError, match="'ann'") as caught:
         shortlist.open_corpus("tea", engine=f"opensearch+http://ann:hush-hush@{host}/p")
-    assert "hush" not in str(told.value)
+    assert "hush" not in str(caught.value)
     assert "hush" not in caplog.text
 
 
-def test_something_else_than_an_engine_is_told() -> None:
-    for said in (["a", "list"], {}, {"version": "9"}):
+def test_server_of_another_kind_is_reported() -> None:
+    for body in (["a", "list"], {}, {"version": "9"}):
         with (
-            answering(lambda method, path, said=said: (200, said)) as host,  # type: ignore[misc]
+            serve_answers(lambda method, path, body=body: (200, body)) as host,  # type: ignore[misc]
             pytest.raises(EngineError, match="neither OpenSearch nor Elasticsearch"),
         ):
             shortlist.open_corpus("tea", engine=f"opensearch+http://{host}/p")
 
 
-def test_what_comes_back_too_busy_is_asked_again() -> None:
+def test_request_to_a_busy_server_is_repeated() -> None:
     asked: list[str] = []
 
     def answer(method: str, path: str) -> tuple[int, Any]:
@@ -131,14 +130,14 @@ def test_what_comes_back_too_busy_is_asked_again() -> None:
         asked.append(path)
         return (429, {"error": "busy"}) if len(asked) == 1 else (404, {"found": False})
 
-    with answering(answer) as host, pytest.raises(CorpusNotFound):
+    with serve_answers(answer) as host, pytest.raises(CorpusNotFound):
         shortlist.open_corpus("tea", engine=f"opensearch+http://{host}/p")
     assert len(asked) >= 2
 
 
-def reading(host: str) -> ClusterSnapshot:
-    cluster = asking.Cluster(Address.parse(f"opensearch+http://{host}/p"))
-    return ClusterSnapshot(cluster, cluster_schema.Names("p-tea"), Config("english-v1"), lambda: None, LastSize())
+def open_state(host: str) -> ClusterSnapshot:
+    cluster = cluster_client.Cluster(Address.parse(f"opensearch+http://{host}/p"))
+    return ClusterSnapshot(cluster, "p-tea", Config("english-v1"), lambda: None, LastSize())
 
 
 GONE = {"type": "node_disconnected_exception", "reason": "[node-2][search[phase/fetch/id]] disconnected"}
@@ -155,7 +154,7 @@ FOUND = {"hits": {"hits": [{"fields": {"document": ["a"], "ordinal": [0]}}]}}
         ("/p-tea-passages/_mget", {"docs": [{"_id": "1"} | NO_SHARD]}, {"docs": [{"_id": "1", "found": False}]}),
     ],
 )
-def test_a_part_that_lost_its_node_is_asked_for_again(path: str, failing: Any, right: Any) -> None:
+def test_part_that_lost_its_node_is_requested_again(path: str, failing: Any, right: Any) -> None:
     asked: list[str] = []
 
     def answer(method: str, called: str) -> tuple[int, Any]:
@@ -164,14 +163,14 @@ def test_a_part_that_lost_its_node_is_asked_for_again(path: str, failing: Any, r
         asked.append(called)
         return 200, failing if len(asked) < 3 else right
 
-    with answering(answer) as host:
-        cluster = asking.Cluster(Address.parse(f"opensearch+http://{host}/p"))
-        assert cluster.ask("POST", path, b"{}", patience=30).body == right
+    with serve_answers(answer) as host:
+        cluster = cluster_client.Cluster(Address.parse(f"opensearch+http://{host}/p"))
+        assert cluster.request("POST", path, b"{}", patience=30) == right
         cluster.close()
     assert asked == [path] * 3
 
 
-def test_a_search_that_failed_for_another_reason_is_told_at_once() -> None:
+def test_search_that_failed_for_another_reason_is_reported_at_once() -> None:
     asked: list[str] = []
 
     def answer(method: str, path: str) -> tuple[int, Any]:
@@ -179,23 +178,23 @@ def test_a_search_that_failed_for_another_reason_is_told_at_once() -> None:
         error = {"status": 500, "error": {"type": "null_pointer_exception", "reason": "a mistake"}}
         return hello("2.5.0")(method, path) if path == "/" else (200, {"responses": [error]})
 
-    with answering(answer) as host:
-        cluster = asking.Cluster(Address.parse(f"opensearch+http://{host}/p"))
+    with serve_answers(answer) as host:
+        cluster = cluster_client.Cluster(Address.parse(f"opensearch+http://{host}/p"))
         with pytest.raises(EngineError, match="answered 500: a mistake"):
-            cluster.ask_several(b"{}\n{}\n")
+            cluster.request("POST", "/_msearch", b"{}\n{}\n")
         cluster.close()
     assert asked == ["/", "/_msearch"]
 
 
-def test_a_passage_whose_shard_has_no_node_is_not_taken_for_a_removed_one() -> None:
+def test_passage_whose_shard_has_no_node_does_not_count_as_removed() -> None:
     def answer(method: str, path: str) -> tuple[int, Any]:
         if "_mget" in path:
             return 200, {"docs": [{"_id": "1"} | NO_SHARD]}
         return hello("2.5.0")(method, path) if path == "/" else (200, {"responses": [FOUND]})
 
-    with answering(answer) as host:
-        state = reading(host)
-        positions = state.note(FOUND["hits"]["hits"])
+    with serve_answers(answer) as host:
+        state = open_state(host)
+        positions = state.locate(FOUND["hits"]["hits"])
         with pytest.raises(EngineError, match=r"has lost shards or nodes \(No shard available\)"):
             state.passages(positions)
         with pytest.raises(EngineError, match=r"has lost shards or nodes \(No shard available\)"):
@@ -207,7 +206,7 @@ def test_a_passage_whose_shard_has_no_node_is_not_taken_for_a_removed_one() -> N
 
 
 @on_servers
-def test_a_reader_asks_another_node_when_one_is_gone(address: str, closed: str, make: Make) -> None:
+def test_reader_uses_another_node_when_one_is_gone(address: str, closed: str, make: Make) -> None:
     make("tea").add([Document("a", "", "green tea")])
     both = address.replace("127.0.0.1", f"{closed},127.0.0.1")
     with shortlist.open_corpus("tea", engine=both) as corpus:
@@ -217,14 +216,14 @@ def test_a_reader_asks_another_node_when_one_is_gone(address: str, closed: str, 
 
 
 @on_servers
-def test_a_corpus_that_is_not_there_is_told(address: str) -> None:
-    with pytest.raises(CorpusNotFound, match="There is no corpus 'nothing'"):
+def test_missing_corpus_is_reported(address: str) -> None:
+    with pytest.raises(CorpusNotFound, match="'nothing'"):
         shortlist.open_corpus("nothing", engine=address)
 
 
 @pytest.mark.slow
 @on_servers
-def test_shards_without_a_node_are_told_when_read_and_when_written(
+def test_shards_without_a_node_are_reported_when_read_and_when_written(
     address: str, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     corpus = make("tea")
@@ -232,14 +231,13 @@ def test_shards_without_a_node_are_told_when_read_and_when_written(
     with corpus.snapshot() as state:
         found = state.lexical.rank("tea", 1).positions
     base, prefix = address.split("+")[1].rsplit("/", 1)
-    monkeypatch.setattr("shortlist.index.engines.cluster_engine.PATIENCE_WRITING", 0.5)
-    monkeypatch.setattr("shortlist.index.engines.cluster_writer.PATIENCE_WRITING", 0.5)
+    monkeypatch.setattr(cluster_client, "PATIENCE_WRITING", 0.5)
     with httpx2.Client(trust_env=False, timeout=30) as client:
         (index,) = client.get(f"{base}/_alias/{prefix}-tea-passages").json()
         body = cluster_schema.settings(
             "passages", corpus.config, Address.parse(address), cluster_schema.DIALECTS[address.split("+")[0]]
         )
-        body["settings"]["index.routing.allocation.require._name"] = "nobody"
+        body["settings"]["index.routing.allocation.require._name"] = "missing"
         client.delete(f"{base}/{index}")
         made = body | {"aliases": {f"{prefix}-tea-passages": {}}}
         assert client.put(f"{base}/{index}?wait_for_active_shards=0", json=made).is_success
@@ -255,7 +253,7 @@ def test_shards_without_a_node_are_told_when_read_and_when_written(
 
 
 @on_servers
-def test_an_index_of_somebody_else_is_not_used(address: str) -> None:
+def test_index_that_is_not_ours_is_not_used(address: str) -> None:
     base, prefix = address.split("+")[1].rsplit("/", 1)
     with httpx2.Client(trust_env=False, timeout=30) as client:
         mappings = {"properties": {"what": {"type": "text"}}}
@@ -269,7 +267,7 @@ def test_an_index_of_somebody_else_is_not_used(address: str) -> None:
 
 
 @on_servers
-def test_a_field_with_another_mapping_is_told_by_name(address: str, make: Make) -> None:
+def test_field_with_another_mapping_is_reported_by_name(address: str, make: Make) -> None:
     make("tea").close()
     base, prefix = address.split("+")[1].rsplit("/", 1)
     with httpx2.Client(trust_env=False, timeout=30) as client:
@@ -284,12 +282,12 @@ def test_a_field_with_another_mapping_is_told_by_name(address: str, make: Make) 
 
 
 @on_servers
-def test_a_formula_that_an_engine_cannot_rank_by_is_refused(make: Make) -> None:
-    with pytest.raises(InputError, match="'bm25l' is known to the embedded engine only"):
+def test_formula_that_a_cluster_cannot_rank_by_is_refused(make: Make) -> None:
+    with pytest.raises(InputError, match="'bm25l'"):
         make("tea", scoring=shortlist.Scoring("bm25l"))
 
 
-def test_credentials_are_not_written_down(tmp_path: Path) -> None:
+def test_credentials_are_not_stored(tmp_path: Path) -> None:
     entry = shortlist.register("tea", "files", tmp_path, engine="opensearch+https://ann:secret@host/p")
     assert entry.engine == "opensearch+https://host:9200/p"
     from shortlist.library.registry import registry_file

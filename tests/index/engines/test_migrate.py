@@ -1,4 +1,4 @@
-"""A corpus moves to a cluster and back, and is the same to the last letter."""
+"""A corpus that moves to a cluster and back stays the same."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def test_there_and_back_everything_is_the_same(address: str, tmp_path: Path) -> 
 def test_what_an_attempt_before_has_copied_is_not_copied_again(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     shortlist.build(DOCUMENTS, "shelf", embedder="none").close()
 
-    def lost(*arguments: object) -> None:
+    def fail(*arguments: object) -> None:
         raise CorpusError("cut short")
 
     with monkeypatch.context() as patched:
-        patched.setattr(moving, "_compare", lost)
+        patched.setattr(moving, "_compare", fail)
         with pytest.raises(CorpusError, match="cut short"):
             migrate("shelf", address)
     with shortlist.open_corpus("shelf") as corpus:
@@ -77,7 +77,7 @@ def test_a_copy_that_differs_is_not_pointed_to(address: str, monkeypatch: pytest
 
 
 @on_servers
-def test_the_command_line_moves_lists_and_tells(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_line_moves_lists_and_describes(address: str, capsys: pytest.CaptureFixture[str]) -> None:
     shortlist.build(DOCUMENTS, "shelf", embedder="none").close()
     assert run(["migrate", "shelf", "--to", address]) == 0
     assert "60 documents, 60 passages" in " ".join(capsys.readouterr().out.split())

@@ -16,15 +16,15 @@ from tests.index.engines.conftest import Make, on_servers, teas
 def test_a_query_takes_one_request_and_the_texts_another(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = make("teas", embedder="light")
     corpus.sync(teas(50))
-    shortlist.search(corpus, "sencha")  # after which about how many passages there are is known
+    shortlist.search(corpus, "sencha")  # after this the number of passages is known
     asked: list[str] = []
-    ask = Cluster.ask
+    request = Cluster.request
 
     def listened(self: Cluster, method: str, path: str, *more: Any, **options: Any) -> Any:
         asked.append(path.partition("?")[0].rpartition("/")[2])
-        return ask(self, method, path, *more, **options)
+        return request(self, method, path, *more, **options)
 
-    monkeypatch.setattr(Cluster, "ask", listened)
+    monkeypatch.setattr(Cluster, "request", listened)
     for mode in get_args(Mode):
         asked.clear()
         shortlist.search(corpus, "sencha in the garden", mode, k=3)

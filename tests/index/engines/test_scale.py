@@ -1,4 +1,4 @@
-"""What docs/guides/scale.md reckons is what it says."""
+"""The figures of docs/guides/scale.md are those that were measured and computed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_the_figures_are_those_that_were_measured() -> None:
     assert f"Measured with {MEASURED['opensearch']['passages']:,} Wikipedia passages" in DOCUMENT
 
 
-def test_the_billion_on_paper_is_what_the_bytes_give() -> None:
+def test_computed_output_is_that_of_the_code() -> None:
     ((block, shown),) = re.findall(r"^```python\n(.*?)^```\n```text\n(.*?)^```$", DOCUMENT, re.MULTILINE | re.DOTALL)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
@@ -29,7 +29,7 @@ def test_the_billion_on_paper_is_what_the_bytes_give() -> None:
     assert printed.getvalue() == shown
 
 
-def test_the_bytes_are_those_that_are_reckoned_with() -> None:
+def test_code_uses_the_measured_bytes() -> None:
     (table,) = re.findall(r"^\| \| OpenSearch .*?\n\n", DOCUMENT, re.MULTILINE | re.DOTALL)
     cells = [line.strip("|").split("|") for line in table.splitlines()[2:-1]]
     bytes_of = {name.strip(" *"): int(here.strip(" *").replace(",", "")) for name, here, _ in cells}

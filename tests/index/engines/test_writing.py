@@ -1,4 +1,4 @@
-"""Changes to a corpus in a cluster: each document all or not at all, whoever dies or writes beside us."""
+"""Changes to a corpus in a cluster: each document completely or not at all, whatever other writers do."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from shortlist.index.engines.cluster_rows import passage_rows
 from tests.index.engines.conftest import Make, long_document, on_servers
 
 
-def held(corpus: shortlist.Corpus) -> list[tuple[str, str]]:
+def passages_in(corpus: shortlist.Corpus) -> list[tuple[str, str]]:
     """Every passage: its document, and the word that its text begins with, less its number."""
     with corpus.snapshot() as snapshot:
         return [(passage.document_id, first_word(passage.text)) for passage in snapshot.walk()]
@@ -41,12 +41,14 @@ def test_a_document_with_an_id_too_long_for_an_engine_is_reported_by_name(make: 
 
 
 @on_servers
-def test_what_the_server_refuses_is_reported_by_document_and_leaves_nothing(
+def test_document_that_the_server_rejects_is_reported_and_leaves_nothing(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    corpus = make()
+    corpus = make(chunk_size=200, chunk_overlap=20)
+    bad = long_document("b", "poison", 3)
 
-    def spoilt(*arguments: Any) -> list[list[bytes]]:
+    def make_bad_rows(*arguments: Any) -> list[list[bytes]]:
+        """The first passage of one document has a wrong field; its other passages are right."""
         made = passage_rows(*arguments)
         return [
             [row.replace(b'"ordinal": 0', b'"ordinal": "bad"') if b"poison" in row else row for row in one]
@@ -54,12 +56,12 @@ def test_what_the_server_refuses_is_reported_by_document_and_leaves_nothing(
         ]
 
     with monkeypatch.context() as patched:
-        patched.setattr(cluster_writer, "passage_rows", spoilt)
-        changes = corpus.sync([Document("a", "", "tea"), Document("b", "", "poison"), Document("c", "", "milk")])
+        patched.setattr(cluster_writer, "passage_rows", make_bad_rows)
+        changes = corpus.sync([Document("a", "", "tea"), bad, Document("c", "", "milk")])
     assert (changes.added, [problem.id for problem in changes.failed]) == (2, ["b"])
     assert corpus.ids() == ["a", "c"]
-    assert len(held(corpus)) == 2
-    assert corpus.sync([Document("a", "", "tea"), Document("b", "", "poison")]).added == 1
+    assert len(passages_in(corpus)) == 2
+    assert corpus.sync([Document("a", "", "tea"), bad]).added == 1
 
 
 KILLED = """
@@ -68,7 +70,7 @@ import shortlist
 from shortlist import Document
 from shortlist.index import sync
 from shortlist.index.engines import cluster_writer
-sync.BATCH, cluster_writer.BATCH_DOCUMENTS, cluster_writer.UNDER_WAY, cluster_writer.WAITING = 50, 20, 1, 0
+sync.BATCH, cluster_writer.BATCH_DOCUMENTS, cluster_writer.SENDING, cluster_writer.WAITING = 50, 20, 1, 0
 
 class Source:
     def __iter__(self):
@@ -103,14 +105,14 @@ def test_a_writer_that_is_killed_loses_nothing_and_the_next_one_goes_on(
     assert changes.unchanged == len(before & {document.id for document in documents})
     assert (changes.added + changes.unchanged, changes.failed) == (300, ())
     assert len(corpus) == 300
-    passages = held(corpus)
-    assert len(passages) == len(set(held_keys(corpus))) == corpus.info()["passages"]
+    passages = passages_in(corpus)
+    assert len(passages) == len(set(passage_keys(corpus))) == corpus.info()["passages"]
     with make("whole", chunk_size=300, chunk_overlap=20) as whole:
         whole.sync(documents)
-        assert sorted(passages) == sorted(held(whole))
+        assert sorted(passages) == sorted(passages_in(whole))
 
 
-def held_keys(corpus: shortlist.Corpus) -> list[tuple[str, str]]:
+def passage_keys(corpus: shortlist.Corpus) -> list[tuple[str, str]]:
     with corpus.snapshot() as snapshot:
         return [(passage.document_id, passage.locator) for passage in snapshot.walk()]
 
@@ -138,7 +140,7 @@ def test_many_writers_of_the_same_documents_leave_each_one_whole(address: str, m
     corpus = make("many", chunk_size=200, chunk_overlap=20)
     assert len(corpus) == 8 + 4 * 8
     versions: dict[str, set[str]] = {}
-    for id, word in held(corpus):
+    for id, word in passages_in(corpus):
         versions.setdefault(id, set()).add(word)
     assert all(len(found) == 1 for found in versions.values())
     for at in range(8):
@@ -148,43 +150,44 @@ def test_many_writers_of_the_same_documents_leave_each_one_whole(address: str, m
 
 
 @on_servers
-def test_while_a_corpus_is_built_again_it_can_be_read_and_not_written(
+def test_corpus_can_be_read_and_not_written_during_a_rebuild(
     address: str, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     corpus = make("tea")
     corpus.add([Document(str(at), "", f"tea {at}") for at in range(10)])
-    told: list[str] = []
+    seen: list[str] = []
     switch = ClusterEngine._switch
 
     def meanwhile(self: ClusterEngine, *arguments: Any) -> None:
         with shortlist.open_corpus("tea", engine=address) as other:
-            told.append(str(len(search(other, "tea"))))
+            seen.append(str(len(search(other, "tea"))))
             with pytest.raises(CorpusBusy) as error:
                 other.add([Document("late", "", "tea")])
-            told.append(str(error.value))
+            seen.append(str(error.value))
         switch(self, *arguments)
 
     monkeypatch.setattr(ClusterEngine, "_switch", meanwhile)
     corpus.reindex("light")
-    assert told == ["10", "The corpus 'tea' is being built again. Try again later."]
+    assert seen[0] == "10"
+    assert "'tea' is being rebuilt" in seen[1]
     assert len(corpus) == 10
 
 
 @on_servers
-def test_a_rebuild_with_a_slow_embedder_is_not_taken_for_dead(
+def test_rebuild_with_a_slow_embedder_is_not_considered_dead(
     address: str, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     corpus = make("tea")
     corpus.add([Document("a", "", "tea")])
     monkeypatch.setattr("shortlist.index.engines.cluster_engine.REBUILD_SECONDS", 4.0)
-    told: list[str] = []
-    begin, heartbeats = ClusterEngine._begin_rebuild, threading.Semaphore(0)
+    seen: list[str] = []
+    begin, heartbeats = ClusterEngine._announce_rebuild, threading.Semaphore(0)
 
     def begin_rebuild(self: ClusterEngine, generation: str) -> None:
         begin(self, generation)
         heartbeats.release()
 
-    monkeypatch.setattr(ClusterEngine, "_begin_rebuild", begin_rebuild)
+    monkeypatch.setattr(ClusterEngine, "_announce_rebuild", begin_rebuild)
 
     def slowly(texts: list[str]) -> list[list[float]]:
         if "tea" in texts:
@@ -192,19 +195,19 @@ def test_a_rebuild_with_a_slow_embedder_is_not_taken_for_dead(
                 assert heartbeats.acquire(timeout=60)
             with (
                 shortlist.open_corpus("tea", engine=address) as other,
-                pytest.raises(CorpusBusy, match="being built again"),
+                pytest.raises(CorpusBusy, match="being rebuilt"),
             ):
                 other.add([Document("b", "", "tea")])
-            told.append("busy")
+            seen.append("busy")
         return [[1.0, 0.0] for _ in texts]
 
     corpus.reindex(slowly)
-    assert told == ["busy"]
+    assert seen == ["busy"]
     assert corpus.add([Document("b", "", "tea")]) == Changes(added=1)
 
 
 @on_servers
-def test_a_rebuild_that_died_is_taken_back_by_the_next_writer(
+def test_rebuild_that_died_is_undone_by_the_next_writer(
     address: str, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     corpus = make("tea")
@@ -239,9 +242,9 @@ def test_a_corpus_is_found_by_its_name_alone_and_deleted_with_all_that_is_there(
 
 
 @on_servers
-def test_a_corpus_here_is_not_silently_begun_anew_elsewhere(address: str) -> None:
+def test_local_corpus_is_not_silently_created_again_elsewhere(address: str) -> None:
     shortlist.create_corpus("tea", embedder="none").close()
-    with pytest.raises(CorpusMismatch, match=r"is kept on this machine.*shortlist migrate tea --to"):
+    with pytest.raises(CorpusMismatch, match=r"shortlist migrate tea --to"):
         shortlist.create_corpus("tea", engine=address)
 
 

@@ -1,7 +1,7 @@
-"""The address of an engine, and the credentials for it: opensearch+http://host:9200,other:9200/prefix?shards=3
+"""The address of a cluster, and the credentials for it: opensearch+http://host:9200,other:9200/prefix?shards=3
 
-User and password may precede the hosts; they are never stored or shown. Credentials that a program signed in with are
-sent only over https or to this machine, and only to clusters that the user named.
+User and password may precede the hosts; they are never stored or shown. Credentials from `sign_in` are sent only over
+https or to this machine, and only to clusters that the user named.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode
 
+from shortlist._http import is_loopback
 from shortlist.errors import InputError
 
 log = logging.getLogger("shortlist")
@@ -23,7 +24,7 @@ PREFIX = "shortlist"
 _URL = re.compile(r"(opensearch|elasticsearch)\+(https?)://(?:([^/?#]*)@)?([^/?#@]+)(/[^?#]*)?(?:\?([^#]*))?")
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?")
 _PREFIX = re.compile(r"[a-z0-9][a-z0-9._-]{0,80}")
-_LOOPBACK = re.compile(r"localhost|127\.[0-9.]+|\[::1\]")
+_OPTIONS = {"shards": (1, 1024), "replicas": (0, 100), "timeout": (0.01, 3600)}  # each with its range
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +32,8 @@ class Credentials:
     """A user, and a file with certificates to trust in addition to the usual ones."""
 
     user: str = ""
-    password: str = ""
-    certificate: str = ""
-
-    def __repr__(self) -> str:
-        return f"Credentials(user={self.user!r})"
+    password: str = field(default="", repr=False)
+    certificate: str = field(default="", repr=False)
 
 
 @dataclass(slots=True)
@@ -55,17 +53,17 @@ def sign_in(user: str = "", password: str = "", certificate: str = "") -> None:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A cluster, and the prefix of everything that is ours in it."""
+    """A cluster, and the prefix of the names of our indices in it."""
 
     dialect: str
     scheme: str
     hosts: tuple[str, ...]
     prefix: str = PREFIX
     shards: int = 1
-    replicas: int | None = None  # as many as there are nodes for, up to one
+    replicas: int | None = None  # None: one if there are two nodes
     timeout: float = TIMEOUT
     credentials: Credentials = Credentials()
-    trusted: bool = field(default=True, compare=False)  # whether the user named it, not a file from somewhere
+    trusted: bool = field(default=True, compare=False)  # whether the user named it, not a file from elsewhere
 
     @classmethod
     def parse(cls, url: str) -> Address:
@@ -73,40 +71,28 @@ class Address:
         if match is None:
             shown = re.sub(r"//[^/@]*@", "//***@", str(url))
             raise InputError(
-                f"An engine is an address such as opensearch+http://localhost:9200/shortlist, beginning with one of "
-                f"{', '.join(SCHEMES)}; not {shown!r}."
+                f"{shown!r} is not the address of an engine. Use an address such as "
+                f"opensearch+http://localhost:9200/shortlist that begins with {', '.join(SCHEMES)}."
             )
-        dialect, scheme, who, hosts, path, query = match.groups()
-        given = dict(parse_qsl(query or "", keep_blank_values=True))
-        unknown = given.keys() - {"shards", "replicas", "timeout"}
-        if unknown:
-            raise InputError(f"An engine's address takes shards, replicas and timeout, not {min(unknown)!r}.")
-        user, _, password = (who or "").partition(":")
+        dialect, scheme, login, hosts, path, query = match.groups()
         prefix = (path or "").strip("/") or PREFIX
         if not _PREFIX.fullmatch(prefix):
             raise InputError(
-                f"The prefix in an engine's address is made of small letters, digits, dots, dashes and underscores, "
-                f"and begins with a letter or digit; not {prefix!r}."
+                f"{prefix!r} is not a valid prefix in the address of an engine. Use lowercase letters, digits, dots, "
+                f"dashes and underscores, and begin with a letter or digit."
             )
+        user, _, password = (login or "").partition(":")
+        options: dict[str, Any] = dict(_parse_option(*pair) for pair in parse_qsl(query or "", keep_blank_values=True))
+        credentials = Credentials(unquote(user), unquote(password))
         return cls(
-            dialect,
-            scheme,
-            tuple(_parse_host(host) for host in hosts.split(",")),
-            prefix,
-            int(_parse_number(given, "shards", 1, 1, 1024)),
-            int(_parse_number(given, "replicas", 0, 0, 100)) if "replicas" in given else None,
-            _parse_number(given, "timeout", TIMEOUT, 0.01, 3600),
-            Credentials(unquote(user), unquote(password)),
+            dialect, scheme, tuple(map(_parse_host, hosts.split(","))), prefix, credentials=credentials, **options
         )
 
     def __str__(self) -> str:
         """The address without secrets, as it is stored and shown."""
-        options: dict[str, Any] = {
-            "shards": self.shards if self.shards != 1 else None,
-            "replicas": self.replicas,
-            "timeout": f"{self.timeout:g}" if self.timeout != TIMEOUT else None,
-        }
-        query = urlencode({name: value for name, value in options.items() if value is not None})
+        defaults = {"shards": 1, "replicas": None, "timeout": TIMEOUT}
+        given = {name: getattr(self, name) for name in defaults}
+        query = urlencode({name: f"{value:g}" for name, value in given.items() if value != defaults[name]})
         return f"{self.dialect}+{self.scheme}://{','.join(self.hosts)}/{self.prefix}{'?' if query else ''}{query}"
 
     __repr__ = __str__
@@ -115,7 +101,7 @@ class Address:
     def urls(self) -> list[str]:
         return [f"{self.scheme}://{host}" for host in self.hosts]
 
-    def signed_in(self, given: Credentials) -> Address:
+    def with_credentials(self, given: Credentials) -> Address:
         """The address with these credentials, if it names no user and no one else could read them."""
         if self.credentials.user:
             return replace(self, credentials=replace(self.credentials, certificate=given.certificate))
@@ -126,22 +112,25 @@ class Address:
                     "cluster. To trust it, name it once yourself, with --engine or engine=.", given.user, self
                 )  # fmt: skip
             return replace(self, credentials=Credentials(certificate=given.certificate))
-        is_private = self.scheme == "https" or all(_LOOPBACK.fullmatch(host.rpartition(":")[0]) for host in self.hosts)
-        return replace(self, credentials=given) if is_private else self
+        is_local = all(is_loopback(host.rpartition(":")[0].strip("[]")) for host in self.hosts)
+        return replace(self, credentials=given) if is_local or self.scheme == "https" else self
 
 
 def _parse_host(text: str) -> str:
     match = _HOST.fullmatch(text.strip())
     if match is None or (match[2] and not 0 < int(match[2]) < 65536):
-        raise InputError(f"{text.strip()!r} is no host with a port, such as localhost:9200.")
+        raise InputError(f"{text.strip()!r} is not a valid host. Use a name and a port, such as localhost:9200.")
     return f"{match[1]}:{match[2] or 9200}"
 
 
-def _parse_number(given: dict[str, str], name: str, default: float, least: float, most: float) -> float:
+def _parse_option(name: str, text: str) -> tuple[str, float]:
+    if name not in _OPTIONS:
+        raise InputError(f"{name!r} is not an option of an engine's address. The options are {', '.join(_OPTIONS)}.")
+    least, most = _OPTIONS[name]
     try:
-        value = float(given.get(name, default))
+        value = float(text)
     except ValueError:
         value = -1.0
     if not least <= value <= most:
-        raise InputError(f"{name} in an engine's address is a number from {least:g} to {most:g}, not {given[name]!r}.")
-    return value
+        raise InputError(f"{text!r} is not valid for {name} of an engine's address: use {least:g} to {most:g}.")
+    return name, value if name == "timeout" else int(value)

@@ -2,51 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shortlist.index.config import Config
-from shortlist.index.engines import facets
-from shortlist.index.engines.cluster_client import Cluster, Search
-from shortlist.index.engines.cluster_rows import Counts, key_of, passage_key, unpack_vector
-from shortlist.index.engines.cluster_schema import WINDOW, Names
-from shortlist.index.engines.facets import Query
+from shortlist.index.engines.cluster_client import Cluster, to_lines
+from shortlist.index.engines.cluster_corpus import ClusterCorpus
+from shortlist.index.engines.cluster_rows import Counts, document_key, passage_key, unpack_vector
+from shortlist.index.engines.cluster_schema import WINDOW
+from shortlist.index.engines.facets import EVERYTHING, Query
+from shortlist.index.lexical.lexical_ranker import top
+from shortlist.index.storage.records import batched
+from shortlist.results import Ranking
 
 if TYPE_CHECKING:
-    from shortlist.results import Mask, Positions, Vectors
+    from shortlist.results import Floats, Positions, Vectors
 
-# Counts and vectors that are kept for later searches.
+# Counts and vectors that are remembered for later searches.
 REMEMBERED = 20_000
 
-
-class Condition:
-    """A filter, as a query that the server checks."""
-
-    def __init__(self, query: Query, check: Callable[[Query, Positions], Mask]) -> None:
-        self.query = query
-        self._check = check
-
-    def __and__(self, other: Condition) -> Condition:
-        return Condition(facets.both(self.query, other.query), self._check)
-
-    def __or__(self, other: Condition) -> Condition:
-        return Condition(facets.either(self.query, other.query), self._check)
-
-    def __invert__(self) -> Condition:
-        return Condition(facets.negate(self.query), self._check)
-
-    def __getitem__(self, positions: Positions) -> Mask:
-        return self._check(self.query, positions)
+NO_HITS = Ranking(np.zeros(0, np.int64), np.zeros(0))
 
 
-class PassageReader:
+class PassageReader(ClusterCorpus):
     """The passages that were fetched, and requests for more."""
 
-    def __init__(self, cluster: Cluster, names: Names, config: Config) -> None:
-        self.cluster = cluster
-        self.names = names
+    def __init__(self, cluster: Cluster, base: str, config: Config) -> None:
+        super().__init__(cluster, base)
         self.config = config
         self.counts: dict[int, Counts] = {}
         self.vectors: dict[int, Vectors] = {}
@@ -67,48 +51,53 @@ class PassageReader:
 
     def keys(self, positions: Sequence[int]) -> list[str]:
         """The keys of the rows of passages."""
-        return [passage_key(key_of(id), ordinal) for id, ordinal in (self._places[at] for at in positions)]
+        return [passage_key(document_key(id), ordinal) for id, ordinal in (self._places[at] for at in positions)]
 
-    def prefetch(self, searches: Sequence[Search]) -> None:
-        """Send in one request what will be needed soon; a search that was not foreseen is just sent later."""
-        lines = [search.line(self.names.passages) for search in searches]
-        self._prefetched = dict(zip(lines, self.cluster.ask_several(b"".join(lines)), strict=True)) if lines else {}
+    def make_search(self, body: Query, *, by_score: bool = False) -> bytes:
+        """One of several searches in one request; `by_score` uses the statistics of all shards."""
+        head: Query = {"index": self.passages_alias, "allow_partial_search_results": False}
+        return to_lines(head | ({"search_type": "dfs_query_then_fetch"} if by_score else {}), body)
 
-    def answer(self, searches: Sequence[Search]) -> list[Query]:
-        """The answers to searches; those that were not prefetched are sent in one request."""
-        lines = [search.line(self.names.passages) for search in searches]
-        known = {line: self._prefetched.pop(line) for line in lines if line in self._prefetched}
-        unknown = [line for line in lines if line not in known]
-        if unknown:
-            known |= zip(unknown, self.cluster.ask_several(b"".join(unknown)), strict=True)
-        return [known[line] for line in lines]
+    def select(self, body: Query, *, scored: bool, by_score: bool = False) -> bytes:
+        """A search that returns columns, with or without those for scores."""
+        return self.make_search(self.columns(scored) | body, by_score=by_score)
 
-    def search(self, body: Query, *, scored: bool = False) -> list[Query]:
-        """The hits of one search."""
-        return self.hits(Search(self.select(body, scored=scored)))
-
-    def hits(self, search: Search) -> list[Query]:
-        hits: list[Query] = self.answer([search])[0]["hits"]["hits"]
-        return hits
-
-    def select(self, body: Query, *, scored: bool) -> Query:
-        """A search that returns columns, with or without those for scores: reading rows is many times slower."""
+    def columns(self, scored: bool) -> Query:
+        """The part of a search that names the columns: reading rows is many times slower."""
         columns = ["document", "ordinal"]
         if scored:
             columns += ["counts", "unit"] if self.has_vectors else ["counts"]
-        return {"stored_fields": "_none_", "track_total_hits": False, "docvalue_fields": columns, **body}
+        return {"stored_fields": "_none_", "track_total_hits": False, "docvalue_fields": columns}
 
-    def note(self, hits: Sequence[Mapping[str, Any]]) -> Positions:
-        """The positions of hits; their counts and vectors are kept."""
-        found = [(hit["fields"]["document"][0], hit["fields"]["ordinal"][0]) for hit in hits]
-        for place in sorted(set(found) - self._positions.keys()):  # passages of a document in their order
+    def prefetch(self, searches: Sequence[bytes]) -> None:
+        """Send the expected searches in one request; others are sent when they are needed."""
+        self._prefetched = {}
+        self._prefetched = dict(zip(searches, self.answer(searches), strict=True))
+
+    def answer(self, searches: Sequence[bytes]) -> list[Query]:
+        """The answers to searches; those that were not prefetched are sent in one request."""
+        known = {search: self._prefetched.pop(search) for search in searches if search in self._prefetched}
+        unknown = [search for search in searches if search not in known]
+        if unknown:
+            answers = self.cluster.request("POST", "/_msearch", b"".join(unknown))["responses"]
+            known |= zip(unknown, answers, strict=True)
+        return [known[search] for search in searches]
+
+    def hits(self, search: bytes) -> list[Query]:
+        hits: list[Query] = self.answer([search])[0]["hits"]["hits"]
+        return hits
+
+    def locate(self, hits: Sequence[Mapping[str, Any]]) -> Positions:
+        """The positions of hits; their counts and vectors are remembered."""
+        places = [(hit["fields"]["document"][0], hit["fields"]["ordinal"][0]) for hit in hits]
+        for place in sorted(set(places) - self._positions.keys()):  # passages of a document in their order
             self._positions[place] = len(self._places)
             self._places.append(place)
             self._numbers.setdefault(place[0], len(self._numbers))
-        for kept in (self.counts, self.vectors):
-            if len(kept) > REMEMBERED:
-                kept.clear()
-        positions = [self._positions[place] for place in found]
+        for remembered in (self.counts, self.vectors):
+            if len(remembered) > REMEMBERED:
+                remembered.clear()
+        positions = [self._positions[place] for place in places]
         for position, hit in zip(positions, hits, strict=True):
             fields = hit["fields"]
             if "counts" in fields and position not in self.counts:
@@ -121,12 +110,20 @@ class PassageReader:
         """Fetch what passages are scored by, where it is missing."""
         known = self.counts.keys() & self.vectors.keys() if self.has_vectors else self.counts
         missing = [at for at in positions.tolist() if at not in known]
-        self.note(self.search_among(missing, facets.EVERYTHING, scored=True))
+        self.locate(self.search_among(missing, EVERYTHING, scored=True))
 
     def search_among(self, positions: Sequence[int], query: Query, *, scored: bool = False) -> list[Query]:
         """The hits of a query among some positions."""
         hits: list[Query] = []
-        for start in range(0, len(positions), WINDOW):
-            ids = {"ids": {"values": self.keys(positions[start : start + WINDOW])}}
-            hits += self.search({"query": {"bool": {"filter": [ids, query]}}, "size": WINDOW}, scored=scored)
+        for batch in batched(positions, WINDOW):
+            ids = {"ids": {"values": self.keys(batch)}}
+            body = {"query": {"bool": {"filter": [ids, query]}}, "size": WINDOW}
+            hits += self.hits(self.select(body, scored=scored))
         return hits
+
+
+def best_of(positions: Positions, scores: Floats, k: int) -> Ranking:
+    """The k best positions and those that tie with the last of them, best first, then by position."""
+    best = top(scores, k)
+    best = best[np.lexsort((positions[best], -scores[best]))]
+    return Ranking(positions[best], scores[best])

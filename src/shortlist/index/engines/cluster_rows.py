@@ -47,8 +47,7 @@ class Counts(NamedTuple):
     lengths: NDArray[np.int32]
 
     def pack(self) -> str:
-        parts = (self.lengths.astype("<i4"), self.keys.astype("<u8"), self.tfs.astype("<u4"))
-        return base64.b64encode(b"".join(part.tobytes() for part in parts)).decode()
+        return _encode(self.lengths.astype("<i4"), self.keys.astype("<u8"), self.tfs.astype("<u4"))
 
     @classmethod
     def unpack(cls, text: str) -> Counts:
@@ -58,7 +57,20 @@ class Counts(NamedTuple):
         return cls(keys, tfs, np.frombuffer(data, "<i4", 3))
 
 
-def key_of(id: str) -> str:
+def unpack_vector(text: str) -> Vectors:
+    return np.frombuffer(_decode(text), "<f4")
+
+
+def _encode(*parts: NDArray[Any]) -> str:
+    return base64.b64encode(b"".join(part.tobytes() for part in parts)).decode()
+
+
+def _decode(text: str) -> bytes:
+    """Bytes as a server returns them: base64 without the padding."""
+    return base64.b64decode(text + "==")
+
+
+def document_key(id: str) -> str:
     """The key of the row of a document: a server takes at most 512 bytes."""
     return blake2b(id.encode("utf-8", "replace"), digest_size=16).hexdigest()
 
@@ -67,33 +79,26 @@ def passage_key(document: str, ordinal: int) -> str:
     return f"{document}-{ordinal}"
 
 
-def token(key: int) -> str:
+def term_token(key: int) -> str:
     """The key of a term or a name as the server indexes it."""
     return base64.urlsafe_b64encode(key.to_bytes(8, "big")).decode()[:11]
 
 
-def what_is_wrong(document: Document) -> str:
+def find_problem(document: Document) -> str:
     """Why a cluster cannot store a document that the embedded engine could; empty if it can."""
     for name in ("id", "kind", "source", "locator"):
         if len(getattr(document, name)) > LONGEST_NAME:
-            return f"Its {name} has more than {LONGEST_NAME:,} characters, which is all that an engine takes."
+            return f"Its {name} has more than {LONGEST_NAME:,} characters, the limit of a cluster."
     if len(document.content) + len(document.payload or "") > LONGEST_CONTENT:
-        return f"Its content has more than {LONGEST_CONTENT:,} characters, which is all that an engine takes."
+        return f"Its content has more than {LONGEST_CONTENT:,} characters, the limit of a cluster."
     return ""
 
 
 def document_row(record: Record, added: int, passages: int) -> dict[str, Any]:
-    document = record.document
-    return {
-        **{name: getattr(document, name) for name in STORED},
-        "keywords": record.keywords,
-        "metadata": record.metadata,
-        "place": document.source or document.id,
-        "hash": record.hash.hex(),
-        "added": added,
-        "passages": passages,
-        "ready": True,
-    }
+    row = {name: getattr(record.document, name) for name in STORED}
+    row |= {"keywords": record.keywords, "metadata": record.metadata, "hash": record.hash.hex()}
+    place = record.document.source or record.document.id
+    return row | {"place": place, "added": added, "passages": passages, "ready": True}
 
 
 def to_document(row: dict[str, Any]) -> Document:
@@ -107,52 +112,28 @@ def to_passage(row: dict[str, Any]) -> Passage:
 
 
 def passage_rows(
-    records: Sequence[Record],
-    added: Sequence[int],
-    written: int,
-    config: Config,
-    embedder: Embedder | None,
-    folder: Path | None,
+    records: Sequence[tuple[Record, int]], written: int, config: Config, embedder: Embedder | None, folder: Path | None
 ) -> list[list[bytes]]:
-    """The rows of all passages of each document, as JSON."""
-    pieces = [split(record.document, config.chunk_size, config.chunk_overlap) for record in records]
-    passages = [
-        Unindexed(
-            0, 0, ordinal, record.document.id, record.document.title, record.document.keywords,
-            record.document.content if piece.text is None else piece.text, piece.context,
-        )
-        for record, parts in zip(records, pieces, strict=True)
-        for ordinal, piece in enumerate(parts)
-    ]  # fmt: skip
-    vectors = _vector_columns(passages, embedder, folder)
-    made = iter(zip(passages, _term_columns(passages, config), vectors, strict=True))
-    rows: list[list[bytes]] = []
-    for record, parts, when in zip(records, pieces, added, strict=True):
-        shared = _document_columns(record, when, written)
-        rows.append([])
-        for piece, (passage, terms, vector) in zip(parts, made, strict=False):
-            own = {"ordinal": passage.ordinal, "locator": piece.locator, "text": passage.text}
-            row = {**shared, **own, "context": passage.context, **terms, **vector}
-            rows[-1].append(json.dumps(row, ensure_ascii=False).encode())
+    """The rows of all passages of each document, as JSON. A record comes with the time when it was first added."""
+    passages: list[Unindexed] = []
+    shown: list[dict[str, Any]] = []
+    for at, (record, added) in enumerate(records):
+        document = record.document
+        shared: dict[str, Any] = {name: getattr(document, name) for name in ("title", "kind", "source")}
+        shared |= {"document": document.id, "place": document.source or document.id, "record": document.locator}
+        shared |= {"metadata": record.metadata, "added": added, "written": written}
+        shared[facets.FIELD] = facets.tokens(document, json.loads(record.metadata))
+        for ordinal, piece in enumerate(split(document, config.chunk_size, config.chunk_overlap)):
+            text, context = document.content if piece.text is None else piece.text, piece.context
+            passages.append(Unindexed(0, at, ordinal, document.id, document.title, document.keywords, text, context))
+            shown.append({**shared, "ordinal": ordinal, "locator": piece.locator, "text": text, "context": context})
+    rows: list[list[bytes]] = [[] for _ in records]
+    columns = zip(
+        passages, shown, _term_columns(passages, config), _vector_columns(passages, embedder, folder), strict=True
+    )
+    for passage, own, terms, vector in columns:
+        rows[passage.document].append(json.dumps({**own, **terms, **vector}, ensure_ascii=False).encode())
     return rows
-
-
-def _document_columns(record: Record, added: int, written: int) -> dict[str, Any]:
-    """The columns that all passages of a document share."""
-    document = record.document
-    built_in = (document.id, document.title, document.kind, document.source)
-    return {
-        "document": document.id,
-        "title": document.title,
-        "kind": document.kind,
-        "source": document.source,
-        "place": document.source or document.id,
-        "record": document.locator,
-        "metadata": record.metadata,
-        "added": added,
-        "written": written,
-        facets.FIELD: facets.tokens(json.loads(record.metadata), built_in),
-    }
 
 
 def _term_columns(passages: Sequence[Unindexed], config: Config) -> Iterator[dict[str, Any]]:
@@ -162,10 +143,10 @@ def _term_columns(passages: Sequence[Unindexed], config: Config) -> Iterator[dic
     keys = np.repeat(built.keys, np.diff(built.starts))[order]
     tfs = built.tfs[order]
     ends = np.cumsum(np.bincount(built.docs, minlength=len(passages))).tolist()
-    tokens = {key: token(key) for key in built.keys.tolist()}
+    tokens = {key: term_token(key) for key in built.keys.tolist()}
     names: list[list[str]] = [[] for _ in passages]
     for key, doc in zip(built.name_keys.tolist(), built.name_docs.tolist(), strict=True):
-        names[doc].append(token(key))
+        names[doc].append(term_token(key))
     title, keywords, content = repetitions(config)[0]
     repeated = ((tfs >> 24) * title + ((tfs >> 16) & 0xFF) * keywords + (tfs & 0xFFFF) * content).tolist()
     for at, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
@@ -186,23 +167,14 @@ def _vector_columns(
         yield from ({} for _ in passages)
         return
     for vector in vector_cache.encode(embedder, [passage.to_embed for passage in passages], folder):
-        unit = base64.b64encode(vector.astype("<f4").tobytes()).decode()
-        yield {"unit": unit, VECTOR: direction(vector)} if vector.any() else {"unit": unit, ZERO: True}
+        unit = _encode(vector.astype("<f4"))
+        yield {"unit": unit, VECTOR: round_vector(vector)} if vector.any() else {"unit": unit, ZERO: True}
 
 
-def direction(vector: Vectors) -> list[int]:
+def round_vector(vector: Vectors) -> list[int]:
     """A vector for the server's own index, which only has to find candidates.
 
     All have the same length, and whole numbers, which are written and read in half the time.
     """
     numbers: list[int] = np.rint(vector * 1e5).astype(np.int64).tolist()
     return numbers
-
-
-def unpack_vector(text: str) -> Vectors:
-    return np.frombuffer(_decode(text), "<f4")
-
-
-def _decode(text: str) -> bytes:
-    """Bytes as a server returns them: base64 without the padding."""
-    return base64.b64decode(text + "==")

@@ -1,16 +1,14 @@
-"""The indices of a corpus in a cluster, each behind an alias: state, documents and passages.
+"""The indices of a corpus in a cluster, each behind an alias, and how the two kinds of server differ.
 
 `documents` has every document with its hash. `passages` is derived from it and is what is searched. `state` has the
-configuration and the stamps of files. A rebuild makes new indices and switches all aliases to them at once.
-`Dialect` is what OpenSearch and Elasticsearch do differently.
+configuration and the stamps of files. A rebuild fills new indices and switches all aliases to them at once.
 """
 
 from __future__ import annotations
 
-import re
+import json
 from fractions import Fraction
-from hashlib import blake2b
-from typing import Any, Protocol
+from pathlib import Path
 
 from shortlist.errors import InputError
 from shortlist.index.config import Config
@@ -20,7 +18,7 @@ from shortlist.index.engines.facets import Query
 from shortlist.index.lexical.bm25 import FIELDS
 
 VECTOR = "vector"
-ZERO = "zero"  # marks a passage whose vector is zero because the embedder knows nothing in it
+ZERO = "zero"  # marks a passage whose vector is zero because the embedder knows none of its words
 
 GRAPH = {"m": 16, "ef_construction": 100}
 
@@ -28,7 +26,8 @@ GRAPH = {"m": 16, "ef_construction": 100}
 # segment a width of 100 finds all of the first ten for 74 % of queries, 600 for 94 %, 1,500 for 98 %, in 2, 4 and 8 ms.
 WIDTH = 1_500
 
-# The most hits of one search, and the most passages among which OpenSearch finds the nearest by comparing all.
+# The most hits of one search. In a corpus of up to this number of passages all vectors are compared, as in the embedded
+# engine; beyond, a graph finds the nearest.
 WINDOW = 10_000
 
 FORMAT = 1
@@ -36,65 +35,21 @@ FIRST = "000001"
 PARTS = ("state", "documents", "passages")
 LENGTHS = tuple(f"length_{field}" for field in FIELDS)
 
-# Every change ends with a refresh, so only what a killed writer left waits for this one. A shorter interval would mean
-# many small segments, whose graphs are built again when they merge.
+# Every change ends with a refresh, so this interval only matters for what a killed writer left. A shorter one would
+# make many small segments, whose graphs are built again when they merge.
 REFRESH = "30s"
 
-# The formulas whose idf is Lucene's, which finds the candidates.
+# The formulas with the idf of Lucene, which finds the candidates.
 FORMULAS = ("lucene", "okapi")
 
 # Weights of fields become whole numbers of repetitions: at most this many for a weight of 1.
 MOST_REPEATED = 4
 
-_KEYWORD = {"type": "keyword"}
-_HIDDEN = {"type": "keyword", "doc_values": False}
-_COUNT = {"type": "integer", "index": False}
-_BYTES = {"type": "binary", "doc_values": True}
-_INTEGER, _LONG = {"type": "integer"}, {"type": "long"}
-_FIELDS: dict[str, dict[str, Any]] = {
-    "state": dict.fromkeys(("what", "id", "source"), _KEYWORD),
-    "documents": {
-        **dict.fromkeys(("id", "source", "locator", "place", "kind", "hash"), _KEYWORD),
-        "added": _LONG,
-        "ready": {"type": "boolean"},
-        "passages": _INTEGER,
-    },
-    "passages": {
-        **dict.fromkeys(("document", "place", "locator", "record"), _KEYWORD),
-        "ordinal": _INTEGER,
-        "added": _LONG,
-        "written": _LONG,
-        **dict.fromkeys((FACETS, "names"), _HIDDEN),
-        "body": {"type": "text", "analyzer": "whitespace", "similarity": "words", "index_options": "freqs"},
-        "counts": _BYTES,
-        **dict.fromkeys(LENGTHS, _COUNT),
-    },
-}
-
-
-class Names:
-    """The aliases of one corpus."""
-
-    def __init__(self, base: str) -> None:
-        self.base = base
-        self.state, self.documents, self.passages = map(self.alias, PARTS)
-
-    @classmethod
-    def of(cls, address: Address, name: str) -> Names:
-        plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60]
-        if plain != name:  # another name may look like this one
-            plain = f"{plain or 'corpus'}-{blake2b(name.encode('utf-8', 'replace'), digest_size=4).hexdigest()}"
-        return cls(f"{address.prefix}-{plain}")
-
-    def alias(self, part: str) -> str:
-        return f"{self.base}-{part}"
-
-    def index(self, part: str, generation: str) -> str:
-        return f"{self.base}-{part}-{generation}"
+_FIELDS: dict[str, Query] = json.loads(Path(__file__).with_name("mappings.json").read_bytes())
 
 
 def repetitions(config: Config) -> tuple[tuple[int, int, int], int]:
-    """How often a word of each field is repeated for the server, and what a weight of 1 becomes.
+    """The number of times that a word of each field is repeated for the server, and what a weight of 1 becomes.
 
     A word of weight 2 counts as two words, in tf and in length: so it is written twice, and k1 doubles.
     """
@@ -107,17 +62,16 @@ def repetitions(config: Config) -> tuple[tuple[int, int, int], int]:
     return (title, keywords, content), unit
 
 
-def check(config: Config) -> None:
-    """Refuse what a cluster cannot do."""
+def check_formula(config: Config) -> None:
     if config.scoring.formula not in FORMULAS:
         raise InputError(
-            f"The formula {config.scoring.formula!r} is known to the embedded engine only; elsewhere there are "
-            f"{' and '.join(FORMULAS)}."
+            f"A cluster cannot rank by the formula {config.scoring.formula!r}. Use {' or '.join(FORMULAS)}, or the "
+            f"embedded engine."
         )
 
 
 def settings(part: str, config: Config, address: Address, dialect: Dialect) -> Query:
-    """The body that creates an index."""
+    """The body of the request that creates an index."""
     own: Query = {"index.number_of_shards": 1 if part == "state" else address.shards}
     if address.replicas is None:
         own["index.auto_expand_replicas"] = "0-1"
@@ -134,34 +88,25 @@ def settings(part: str, config: Config, address: Address, dialect: Dialect) -> Q
 
 
 def mapping(part: str, config: Config, dialect: Dialect) -> Query:
-    made: Query = {"dynamic": False, "_meta": {"shortlist": FORMAT}, "properties": dict(_FIELDS[part])}
+    made: Query = {"dynamic": False, "_meta": {"shortlist": FORMAT}, "properties": _FIELDS[part]}
     if part == "passages":
         made["_source"] = {"excludes": ["body", "counts", "names", FACETS, *LENGTHS, "unit", VECTOR, ZERO]}
         if config.dim:
-            made["properties"] |= {VECTOR: dialect.field(config.dim), "unit": _BYTES, ZERO: {"type": "boolean"}}
+            unit, zero = {"type": "binary", "doc_values": True}, {"type": "boolean"}
+            made["properties"] = {**_FIELDS[part], VECTOR: dialect.vector_field(config.dim), "unit": unit, ZERO: zero}
     return made
 
 
-def differences(found: Query, wanted: Query) -> list[str]:
-    """The fields whose type is wrong."""
-    types = {name: field.get("type", "missing") for name, field in found.get("properties", {}).items()}
-    return [
-        f"{name} is {types.get(name, 'missing')}, not {field['type']}"
-        for name, field in wanted["properties"].items()
-        if types.get(name) != field["type"]
-    ]
-
-
-class Dialect(Protocol):
-    """One kind of server. `nearest` searches with the graph, which may miss some; `compared` compares all passages."""
-
-    name: str
-    oldest: tuple[int, int]
-    needs_knn_setting: bool
-
-    def field(self, dim: int) -> Query: ...  # the mapping of a vector
-    def nearest(self, vector: list[int], k: int, condition: Query | None) -> Query: ...
-    def compared(self, vector: list[int], condition: Query | None) -> Query: ...
+def find_mismatch(found: Query, expected: Query) -> str:
+    """What is wrong with the mapping of an index; empty if nothing is."""
+    made_with = found.get("_meta", {}).get("shortlist")
+    if made_with != FORMAT:
+        return f"has format {made_with}; this version reads {FORMAT}" if made_with else "was not made by shortlist"
+    for name, field in expected["properties"].items():
+        type = found.get("properties", {}).get(name, {}).get("type", "missing")
+        if type != field["type"]:
+            return f"has a wrong field: {name} is {type}, not {field['type']}"
+    return ""
 
 
 class OpenSearch:
@@ -169,18 +114,19 @@ class OpenSearch:
     oldest = (2, 4)  # the first whose vector search takes a filter
     needs_knn_setting = True
 
-    def field(self, dim: int) -> Query:
-        # All have the same length, so the nearest have the largest cosine, and a distance is faster to compute.
+    def vector_field(self, dim: int) -> Query:
+        # All vectors have the same length, so the nearest have the largest cosine, and a distance is faster to compute.
         method = {"name": "hnsw", "space_type": "l2", "engine": "lucene", "parameters": GRAPH}
         return {"type": "knn_vector", "dimension": dim, "method": method, "doc_values": False}
 
-    def nearest(self, vector: list[int], k: int, condition: Query | None) -> Query:
+    def search_graph(self, vector: list[int], k: int, condition: Query | None) -> Query:
+        """A search for the nearest with the graph, which may miss some."""
         wanted = {"vector": vector, "k": _width(k), **({"filter": condition} if condition else {})}
         return {"query": {"knn": {VECTOR: wanted}}, "size": k}
 
-    def compared(self, vector: list[int], condition: Query | None) -> Query:
-        """If a filter allows at most k, the server compares all of them."""
-        return {"knn": {VECTOR: {"vector": vector, "k": WINDOW, "filter": _with_direction(condition)}}}
+    def compare_all(self, vector: list[int], condition: Query | None) -> Query:
+        """A query that compares all passages, which the server does if a filter allows at most k."""
+        return {"knn": {VECTOR: {"vector": vector, "k": WINDOW, "filter": _with_vector(condition)}}}
 
 
 class Elasticsearch:
@@ -188,25 +134,26 @@ class Elasticsearch:
     oldest = (8, 4)  # the first whose search takes knn with a filter
     needs_knn_setting = False
 
-    def field(self, dim: int) -> Query:
+    def vector_field(self, dim: int) -> Query:
         graph = {"type": "hnsw", **GRAPH}
         return {"type": "dense_vector", "dims": dim, "index": True, "similarity": "cosine", "index_options": graph}
 
-    def nearest(self, vector: list[int], k: int, condition: Query | None) -> Query:
+    def search_graph(self, vector: list[int], k: int, condition: Query | None) -> Query:
         wanted = {"field": VECTOR, "query_vector": vector, "k": k, "num_candidates": _width(k)}
         return {"knn": {**wanted, **({"filter": condition} if condition else {})}, "size": k}
 
-    def compared(self, vector: list[int], condition: Query | None) -> Query:
-        script = {"source": f"cosineSimilarity(params.asked, '{VECTOR}') + 1.0", "params": {"asked": vector}}
-        return {"script_score": {"query": _with_direction(condition), "script": script}}
+    def compare_all(self, vector: list[int], condition: Query | None) -> Query:
+        script = {"source": f"cosineSimilarity(params.query, '{VECTOR}') + 1.0", "params": {"query": vector}}
+        return {"script_score": {"query": _with_vector(condition), "script": script}}
+
+
+Dialect = OpenSearch | Elasticsearch
+DIALECTS: dict[str, Dialect] = {"opensearch": OpenSearch(), "elasticsearch": Elasticsearch()}
 
 
 def _width(k: int) -> int:
     return min(max(3 * k, WIDTH), WINDOW)
 
 
-def _with_direction(condition: Query | None) -> Query:
+def _with_vector(condition: Query | None) -> Query:
     return {"bool": {"must_not": [{"term": {ZERO: True}}], "filter": [condition] if condition else []}}
-
-
-DIALECTS: dict[str, Dialect] = {"opensearch": OpenSearch(), "elasticsearch": Elasticsearch()}

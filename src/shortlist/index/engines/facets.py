@@ -9,15 +9,20 @@ from __future__ import annotations
 import json
 import math
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from shortlist.documents import Document
 from shortlist.index.engine import BUILT_IN
 from shortlist.index.storage.records import clean
 
+if TYPE_CHECKING:
+    from shortlist.results import Mask, Positions
+
 FIELD = "facets"
-LONGEST_KEY, LONGEST_TEXT = 200, 500  # characters that are kept as they are
+LONGEST_KEY, LONGEST_TEXT = 200, 500  # characters that are stored unchanged
 
 Query = dict[str, Any]
 EVERYTHING: Query = {"match_all": {}}
@@ -25,46 +30,59 @@ NOTHING: Query = {"match_none": {}}
 
 _BORDER = "\0"
 _AFTER = "\U0010ffff"  # sorts after everything with the same beginning
+_OPPOSITE = {"$ne": "$eq", "$nin": "$in"}
 
 
-def tokens(metadata: Mapping[str, Any], built_in: Iterable[str]) -> list[str]:
-    """Everything that a document can be filtered by; `built_in` has the values of BUILT_IN, if not in the metadata."""
-    found = dict(_paths(metadata))
-    for key, value in zip(BUILT_IN, built_in, strict=True):
-        found.setdefault(key, value)
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A filter, as a query that the server checks; `check` applies a query to some positions."""
+
+    query: Query
+    check: Callable[[Query, Positions], Mask]
+
+    def __and__(self, other: Condition) -> Condition:
+        if self.query == EVERYTHING:  # servers limit how deep queries are nested
+            return other
+        return replace(self, query={"bool": {"filter": [self.query, other.query]}})
+
+    def __or__(self, other: Condition) -> Condition:
+        return replace(self, query={"bool": {"should": [self.query, other.query]}})
+
+    def __invert__(self) -> Condition:
+        return replace(self, query=_negate(self.query))
+
+    def __getitem__(self, positions: Positions) -> Mask:
+        return self.check(self.query, positions)
+
+
+def tokens(document: Document, metadata: Mapping[str, Any]) -> list[str]:
+    """Everything that a document can be filtered by: its metadata, as it is stored, and BUILT_IN."""
+    found = {key: getattr(document, key) for key in BUILT_IN} | dict(_paths(metadata))
     return list(dict.fromkeys(token for key, value in found.items() for token in _value_tokens(key, value)))
 
 
 def query(key: str, operator: str, operand: Any) -> Query:
     """A condition as the server checks it."""
-    if operator in ("$ne", "$nin") or (operator == "$exists" and not operand):
-        opposite = {"$ne": ("$eq", operand), "$nin": ("$in", operand), "$exists": ("$exists", True)}
-        return negate(query(key, *opposite[operator]))
+    if operator in _OPPOSITE:
+        return _negate(query(key, _OPPOSITE[operator], operand))
     if operator == "$exists":
-        return {"term": {FIELD: _token(key, "e", "")}}
+        exists = {"term": {FIELD: _token(key, "e", "")}}
+        return exists if operand else _negate(exists)
     if operator in ("$eq", "$in"):
         values = [operand] if operator == "$eq" else operand
         wanted = [token for value in values for token in _equality_tokens(key, value)]
         return {"terms": {FIELD: wanted}} if wanted else NOTHING
-    return _range(key, operator, operand)
+    if isinstance(operand, float) and math.isnan(operand):
+        return NOTHING
+    kind = "s" if isinstance(operand, str) else "n"
+    at = _token(key, kind, clean(operand)[:LONGEST_TEXT] if isinstance(operand, str) else _sortable(operand))
+    first, beyond = _token(key, kind, ""), _token(key, chr(ord(kind) + 1), "")
+    other = {"lt": beyond} if operator in ("$gt", "$gte") else {"gte": first}
+    return {"range": {FIELD: {operator.removeprefix("$"): at, **other}}}
 
 
-def both(one: Query, other: Query) -> Query:
-    if EVERYTHING in (one, other):
-        return other if one == EVERYTHING else one
-    return {"bool": {"filter": [one, other]}}
-
-
-def either(one: Query, other: Query) -> Query:
-    if NOTHING in (one, other):
-        return other if one == NOTHING else one
-    return {"bool": {"should": [one, other], "minimum_should_match": 1}}
-
-
-def negate(one: Query) -> Query:
-    if one in (EVERYTHING, NOTHING):
-        return NOTHING if one == EVERYTHING else EVERYTHING
-    return {"bool": {"must_not": [one]}}
+def _negate(query: Query) -> Query:
+    return {"bool": {"must_not": [query]}}
 
 
 def _paths(metadata: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -106,16 +124,6 @@ def _equality_tokens(key: str, value: Any) -> list[str]:
         return []
 
 
-def _range(key: str, operator: str, operand: Any) -> Query:
-    if isinstance(operand, float) and math.isnan(operand):
-        return NOTHING
-    kind = "s" if isinstance(operand, str) else "n"
-    at = _token(key, kind, clean(operand)[:LONGEST_TEXT] if isinstance(operand, str) else _sortable(operand))
-    first, beyond = _token(key, kind, ""), _token(key, chr(ord(kind) + 1), "")
-    other = {"lt": beyond} if operator in ("$gt", "$gte") else {"gte": first}
-    return {"range": {FIELD: {operator.removeprefix("$"): at, **other}}}
-
-
 def _token(key: str, kind: str, value: str) -> str:
     name = key if len(key) <= LONGEST_KEY else f"{key[:20]}{_BORDER}{_hash(key)}"
     return f"{clean(name)}{_BORDER}{kind}{value}"
@@ -150,11 +158,7 @@ def _canonical(value: Any) -> Any:
         return [_canonical(inner) for inner in value]
     if _is_number(value):
         return {"": _plain_number(value)}
-    if isinstance(value, str):
-        return clean(value)
-    if value is None or isinstance(value, bool):
-        return value
-    raise TypeError
+    return clean(value) if isinstance(value, str) else value
 
 
 def _hash(text: str) -> str:

@@ -35,24 +35,25 @@ def read(folder: Path) -> Pointer | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     try:
-        said = json.loads(text)
-        address = Address.parse(said["engine"])
-        return Pointer(replace(address, trusted=_is_ours(folder) or _key(address) in _named()), str(said["name"]))
+        pointer = json.loads(text)
+        address, name = Address.parse(pointer["engine"]), str(pointer["name"])
     except (ValueError, KeyError, TypeError, InputError) as error:
         raise CorpusDamaged(
             f"{folder / FILE} is damaged ({error}). Nothing was overwritten. Delete it, and open the corpus once with "
             f"engine=ADDRESS."
         ) from None
+    return Pointer(replace(address, trusted=_is_ours(folder) or _key(address) in _read_named()), name)
 
 
 def write(folder: Path, address: Address, name: str) -> None:
-    if address.trusted and not _is_ours(folder):
-        _remember(address)
-    said = {"engine": str(address), "name": name}
+    if address.trusted and not _is_ours(folder) and _key(address) not in _read_named():
+        file = data_dir() / NAMED
+        with locked(file.with_suffix(".lock")):
+            replace_text(file, json.dumps(sorted({*_read_named(), _key(address)})))
     known = read(folder)
-    if known is None or {"engine": str(known.address), "name": known.name} != said:
+    if known is None or (str(known.address), known.name) != (str(address), name):
         folder.mkdir(parents=True, exist_ok=True)
-        replace_text(folder / FILE, f"{json.dumps(said)}\n")
+        replace_text(folder / FILE, f"{json.dumps({'engine': str(address), 'name': name})}\n")
 
 
 def forget(folder: Path) -> None:
@@ -67,14 +68,7 @@ def _key(address: Address) -> str:
     return ",".join(address.urls)
 
 
-def _named() -> list[str]:
+def _read_named() -> list[str]:
     with contextlib.suppress(OSError, ValueError):
         return [str(key) for key in json.loads((data_dir() / NAMED).read_bytes())]
     return []
-
-
-def _remember(address: Address) -> None:
-    if _key(address) not in _named():
-        file = data_dir() / NAMED
-        with locked(file.with_suffix(".lock")):
-            replace_text(file, json.dumps(sorted({*_named(), _key(address)})))

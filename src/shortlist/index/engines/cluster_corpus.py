@@ -1,0 +1,166 @@
+"""The indices of one corpus in a cluster, and the requests that read their rows."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+from shortlist.documents import Document, Stamp
+from shortlist.errors import EngineError
+from shortlist.index.engine import Drift
+from shortlist.index.engines.address import Address
+from shortlist.index.engines.cluster_client import PATIENCE_WRITING, Cluster
+from shortlist.index.engines.cluster_rows import document_key, to_document
+from shortlist.index.engines.cluster_schema import PARTS
+from shortlist.index.engines.facets import EVERYTHING, Query
+from shortlist.index.storage.records import batched
+
+PAGE = 1_000
+READY: Query = {"term": {"ready": True}}
+STAMPS: Query = {"term": {"what": "stamp"}}
+_BY_ADDED = ("added", "id")
+
+
+def now() -> int:
+    """The time in milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
+def base_name(address: Address, name: str) -> str:
+    """What the names of all indices of a corpus begin with."""
+    plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60]
+    if plain != name:  # another name may look like this one
+        plain = f"{plain or 'corpus'}-{blake2b(name.encode('utf-8', 'replace'), digest_size=4).hexdigest()}"
+    return f"{address.prefix}-{plain}"
+
+
+class ClusterCorpus:
+    """The aliases of a corpus, and what both its engine and its snapshots read."""
+
+    def __init__(self, cluster: Cluster, base: str) -> None:
+        self.cluster = cluster
+        self.base = base
+        self.aliases = {part: f"{base}-{part}" for part in PARTS}
+        self.state_alias, self.documents_alias, self.passages_alias = self.aliases.values()
+
+    def get(self, id: str) -> Document | None:
+        row = self._get_row(self.documents_alias, document_key(id))
+        return to_document(row["_source"]) if row and row["_source"].get("ready") else None
+
+    def count(self) -> int:
+        return self.count_rows(self.documents_alias, READY)
+
+    def since(self, mark: dict[str, Any]) -> Drift:
+        later = {"range": {"written": {"gt": mark["when"]}}}
+        return Drift(self.count_rows(self.passages_alias, later), self.count_rows(self.passages_alias))
+
+    def stamps(self) -> dict[str, Stamp]:
+        body = {"query": STAMPS, "sort": ["id", "source"], "_source": ["id", "source", "value", "skipped"]}
+        return {hit["_source"]["id"]: Stamp(**hit["_source"]) for hit in self._scan(self.state_alias, body)}
+
+    def ids_of_file(self, id: str, source: str) -> set[str]:
+        """The ids of the documents of a file: the id of the file itself, or the same with `#` and more after it."""
+        either = {"bool": {"should": [{"term": {"id": id}}, {"prefix": {"id": f"{id}#"}}]}}
+        query = {"bool": {"filter": [READY, {"term": {"source": source}}, either]}}
+        return {row["id"] for row in self._scan_documents(["id"], query)}
+
+    def _get_row(self, alias: str, key: str) -> Query | None:
+        row = self.cluster.request("GET", f"/{alias}/_doc/{key}", accept=404)
+        return row if row.get("found") else None
+
+    def _get_rows(
+        self, alias: str, keys: Sequence[str], columns: Sequence[str], patience: float = 0
+    ) -> list[Query | None]:
+        """The rows with these keys; None where there is none."""
+        path = f"/{alias}/_mget?_source_includes={','.join(columns)}"
+        rows: list[Query] = []
+        for batch in batched(keys, PAGE):
+            rows += self.cluster.request("POST", path, {"ids": batch}, patience=patience)["docs"]
+        return [row if row.get("found") else None for row in rows]
+
+    def _search(self, alias: str, body: Query) -> Query:
+        """The answer to a search of all shards; an error if one is missing."""
+        return self.cluster.request("POST", f"/{alias}/_search?allow_partial_search_results=false", body)
+
+    def count_rows(self, alias: str, query: Query = EVERYTHING) -> int:
+        body = {"query": query, "size": 0, "track_total_hits": True}
+        return int(self._search(alias, body)["hits"]["total"]["value"])
+
+    def _scan_documents(self, columns: Sequence[str], query: Query = READY, size: int = PAGE) -> Iterator[Query]:
+        """The columns of documents, in the order in which they were first added."""
+        body = {"query": query, "sort": _BY_ADDED, "_source": columns, "size": size}
+        return (hit["_source"] for hit in self._scan(self.documents_alias, body))
+
+    def _scan(self, alias: str, body: Query) -> Iterator[Query]:
+        """Every hit of a search, in the order of its `sort`."""
+        body = {"size": PAGE, "track_total_hits": False, **body}
+        while True:
+            hits = self._search(alias, body)["hits"]["hits"]
+            yield from hits
+            if len(hits) < body["size"]:
+                return
+            body["search_after"] = hits[-1]["sort"]
+
+
+class StoredRow(NamedTuple):
+    """The row of a document as it was read."""
+
+    key: str
+    version: dict[str, int]
+    id: str
+    source: str = ""
+    hash: str = ""
+    added: int = 0
+    passages: int = 0
+    ready: bool = False
+    writer: str = ""
+    since: int = 0
+
+    @classmethod
+    def of(cls, row: Query) -> StoredRow:
+        return cls(row["_id"], version_of(row), **row["_source"])
+
+
+_COLUMNS = StoredRow._fields[2:]
+
+
+def version_of(row: Query) -> dict[str, int]:
+    """The version of a row, as the condition of a later change."""
+    return {"if_seq_no": row["_seq_no"], "if_primary_term": row["_primary_term"]}
+
+
+class StoredDocuments(ClusterCorpus):
+    """The stored documents that a sync compares with."""
+
+    def generation(self) -> int:
+        return 0  # each document is protected by the version of its own row
+
+    def read(self, ids: Sequence[str]) -> dict[str, StoredRow]:
+        """The rows of those documents that have one, complete or not."""
+        keys = [document_key(id) for id in ids]
+        rows = self._get_rows(self.documents_alias, keys, _COLUMNS, PATIENCE_WRITING)
+        return {row["_source"]["id"]: StoredRow.of(row) for row in rows if row}
+
+    def stored(self, ids: Sequence[str]) -> dict[str, tuple[Any, bytes]]:
+        return {id: (row, bytes.fromhex(row.hash)) for id, row in self.read(ids).items() if row.ready}
+
+    def everything(self) -> Iterable[tuple[Any, str, str]]:
+        body = {"query": EVERYTHING, "sort": _BY_ADDED, "_source": _COLUMNS, "seq_no_primary_term": True}
+        return ((row, row.id, row.source) for row in map(StoredRow.of, self._scan(self.documents_alias, body)))
+
+    def stamped(self, stamp: Stamp) -> set[str]:
+        return self.ids_of_file(stamp.id, stamp.source)
+
+    def refresh(self) -> None:
+        """Make everything visible that was written. A server whose shards have no node does not answer for a minute."""
+        aliases = f"{self.documents_alias},{self.passages_alias}"
+        try:
+            self.cluster.write("POST", f"/{aliases}/_refresh", accept=404)
+        except EngineError:
+            health = self.cluster.request("GET", f"/_cluster/health/{aliases}?timeout=1s", accept=408)
+            if health["status"] == "red":
+                raise self.cluster.missing_shards(f"shards without a node: {health['unassigned_shards']}") from None
+            raise
