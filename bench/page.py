@@ -30,11 +30,11 @@ COLUMNS = {
 
 INTRODUCTION = """# Benchmarks
 
-`python -m bench page` writes this page from `bench/results/`. The results come from `python -m bench lexical FOLDER...`,
-`dense FOLDER...` and `hybrid FOLDER...`. All engines run on the same machine, one after another, on the same text with the
-title first. The keyword engines each run in their own process with one thread; batches, and builds that store text, use
-two. Machines differ, so compare ratios: a ratio of 2 means that shortlist is twice as fast, half as large, or has twice
-the quality of the best alternative in that column.
+`python -m bench page` writes this page from `bench/results/`. The results come from `python -m bench lexical
+FOLDER...`, `dense FOLDER...` and `hybrid FOLDER...`. All engines run on the same machine, one after another, on the
+same text with the title first. The keyword engines each run in their own process with one thread; batches, and builds
+that store text, use two. Machines differ, so compare ratios: a ratio of 2 means that shortlist is twice as fast, half
+as large, or has twice the quality of the best alternative in that column.
 
 - `index` is the time from strings in memory to the first answer. Engines named `-disk` also store the text.
 - `upsert` is the time from adding one document until a search finds it.
@@ -44,12 +44,12 @@ the quality of the best alternative in that column.
 
 LIMITS = """## Known gaps
 
-Two figures on ottqa_wiki are below our goals. A build that stores the text takes 1.1 times as long as tantivy's: rows,
-hashes and checks take about 10 seconds of Python in one thread, segments take 4 to 5 seconds in a second thread, and both
-share the interpreter lock; SQLite itself takes 5 seconds and the commit 1. An upsert takes 1.7 ms, which is 7.6 times as
-fast as tantivy's (the goal is 10): 0.15 ms for the fsync, 0.2 ms for 25 SQL statements, 0.5 ms to make, merge and write a
-small segment, 0.4 ms to find the document again, and the rest for the Python around them. A cold start on a large corpus
-is mostly the import of numba.
+Two figures on ottqa_wiki are below our goals. A build that stores the text takes 1.1 times as long as tantivy's:
+rows, hashes and checks take about 10 seconds of Python in one thread, segments take 4 to 5 seconds in a second
+thread, and both share the interpreter lock; SQLite itself takes 5 seconds and the commit 1. An upsert takes 1.7 ms,
+which is 7.6 times as fast as tantivy's (the goal is 10): 0.15 ms for the fsync, 0.2 ms for 25 SQL statements, 0.5 ms
+to make, merge and write a small segment, 0.4 ms to find the document again, and the rest for the Python around them.
+A cold start on a large corpus is mostly the import of numba.
 """
 
 
@@ -71,9 +71,8 @@ def run(folders: list[Path]) -> None:
             medians = sorted(((engine, row["p50 ms"]) for engine, row in rows.items()), key=lambda pair: pair[1])
             (DOCS / "images" / plot).write_text(plots.bars(f"Milliseconds a query (median), {title}", medians, OURS))
             measured = result.get("measured", {}).get(title, f"{result['date']}, {result['commit']}")
-            parts.append(
-                f"### {title}\n\nMeasured {measured}.\n\n{_table(rows)}\n\n![Milliseconds a query, {title}](../images/{plot})\n"
-            )
+            picture = f"![Milliseconds a query, {title}](../images/{plot})"
+            parts.append(f"### {title}\n\nMeasured {measured}.\n\n{_table(rows)}\n\n{picture}\n")
     parts.append(LIMITS)
     page = DOCS / "explanation" / "benchmarks.md"
     page.write_text("\n".join(parts))
