@@ -30,7 +30,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SHORTLIST_CONFIG_DIR", "")
     for variable in ("XDG_CONFIG_HOME", "SHORTLIST_DATA_DIR", "SHORTLIST_CACHE_DIR", "CODEX_HOME", "CLAUDE_CONFIG_DIR"):
         monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setattr(install, "own_command", lambda places: ["/path/to/shortlist"])
+    monkeypatch.setattr(install, "find_own_command", lambda places: ["/path/to/shortlist"])
     return home
 
 
@@ -101,10 +101,10 @@ def test_what_was_done_is_told_when_something_fails_in_the_middle(
     ("arguments", "code", "reason"),
     [
         ([], USAGE, "Which agent? --agent claude-code | claude-desktop | cursor | vscode | codex | all. Found here: "),
-        (["--agent", "emacs"], ERROR, "There is no agent 'emacs'"),
+        (["--agent", "emacs"], ERROR, "'emacs' is not a known agent"),
         (["--agent", "cursor", "--project", "--user"], USAGE, "Either --project or --user."),
         (["--agent", "cursor", "--project", "--only"], USAGE, "those of a project are shared"),
-        (["--agent", "claude-desktop", "--project"], ERROR, "no configuration of a project"),
+        (["--agent", "claude-desktop", "--project"], ERROR, "no configuration for projects"),
     ],
 )
 def test_a_command_line_that_makes_no_sense_is_told(

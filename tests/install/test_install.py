@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from shortlist import InputError, SourceError
-from shortlist.install import AGENTS, Places, Relocation, agents_named, own_command, plan_install, plan_uninstall
+from shortlist.install import AGENTS, Places, Relocation, find_agents, find_own_command, plan_install, plan_uninstall
 from shortlist.install.agents import Agent
 
 
@@ -36,14 +36,14 @@ def write(path: Path, text: str) -> Path:
 
 def install(agent: str, places: Places, scope: Any = "user", **options: Any) -> str:
     plan = plan_install(AGENTS[agent], scope, places, **{"command": "/opt/bin/shortlist", **options})
-    if plan.change.is_one:
+    if plan.change.is_needed:
         plan.change.apply()
     return plan.action
 
 
 def uninstall(agent: str, places: Places, scope: Any = "user", **options: Any) -> str:
     plan = plan_uninstall(AGENTS[agent], scope, places, **options)
-    if plan.change.is_one:
+    if plan.change.is_needed:
         plan.change.apply()
     return plan.action
 
@@ -93,7 +93,7 @@ def test_claude_desktop_from_the_windows_store_has_folders_of_its_own(tmp_path: 
     inside = "LocalCache/Roaming/Claude"
     for package in ("Claude_one", "Claude_two"):
         (tmp_path / "local" / "Packages" / package / inside).mkdir(parents=True)
-    with pytest.raises(InputError, match="several Claude Desktops"):
+    with pytest.raises(InputError, match="Several Claude Desktops"):
         AGENTS["claude-desktop"].file("user", places)
     used = write(tmp_path / "local" / "Packages" / "Claude_two" / inside / "claude_desktop_config.json", "{}")
     assert AGENTS["claude-desktop"].file("user", places) == used
@@ -115,7 +115,7 @@ def test_a_project_has_places_too(agent: str, file: str, places: Places) -> None
 
 
 def test_claude_desktop_has_none_for_a_project(places: Places) -> None:
-    with pytest.raises(InputError, match="Claude Desktop has no configuration of a project"):
+    with pytest.raises(InputError, match="Claude Desktop has no configuration for projects"):
         AGENTS["claude-desktop"].file("project", places)
 
 
@@ -184,10 +184,10 @@ def test_a_link_stays_a_link(places: Places, tmp_path: Path) -> None:
     ("agent", "text", "reason"),
     [
         ("cursor", '{"mcpServers": {', "is not valid JSON: .*line 1 column 17"),
-        ("vscode", '{"servers": []}', "'servers' is no mapping of servers"),
-        ("claude-desktop", "[]", "is not valid JSON: it is no object but list"),
+        ("vscode", '{"servers": []}', "'servers' in .* is not a mapping"),
+        ("claude-desktop", "[]", "is not valid JSON: the top level is not an object but list"),
         ("codex", "[mcp_servers\n", "is not valid TOML: .*line 1"),
-        ("codex", "mcp_servers = 3\n", "'mcp_servers' is no mapping of servers"),
+        ("codex", "mcp_servers = 3\n", "'mcp_servers' in .* is not a mapping"),
     ],
 )
 def test_a_file_that_is_broken_or_odd_is_left_as_it_is(agent: str, text: str, reason: str, places: Places) -> None:
@@ -209,7 +209,7 @@ def test_a_file_that_is_not_text_is_left_as_it_is(places: Places) -> None:
 def test_what_another_program_wrote_meanwhile_is_not_lost(places: Places) -> None:
     plan = plan_install(AGENTS["claude-code"], "user", places)
     file = write(places.home / ".claude.json", '{"numStartups": 1}')
-    with pytest.raises(SourceError, match="changed meanwhile by another program: run it again"):
+    with pytest.raises(SourceError, match="changed by another program"):
         plan.change.apply()
     assert file.read_text() == '{"numStartups": 1}'
 
@@ -248,7 +248,7 @@ def test_a_server_of_that_name_that_is_not_ours_is_neither_replaced_nor_removed(
     text = '{"mcpServers": {"shortlist": {"command": "npx", "args": ["-y", "other"]}}}'
     file = write(places.home / ".cursor" / "mcp.json", text)
     for act in (install, uninstall):
-        with pytest.raises(InputError, match="starts something else than shortlist: choose another --name"):
+        with pytest.raises(InputError, match=r"'shortlist' in .* does not start shortlist"):
             act("cursor", places)
     assert install("cursor", places, name="tools") == "added"
     assert uninstall("cursor", places, name="tools") == "removed"
@@ -270,12 +270,12 @@ def test_folders_that_variables_name_are_passed_on_but_not_to_those_who_share_a_
 
 def test_the_command_is_the_one_of_this_environment(tmp_path: Path) -> None:
     python = str(write(tmp_path / "bin" / "python", ""))
-    assert own_command(at(tmp_path), python) == [python, "-m", "shortlist"]
+    assert find_own_command(at(tmp_path), python) == [python, "-m", "shortlist"]
     beside = write(tmp_path / "bin" / "shortlist", "")
-    assert own_command(at(tmp_path), python) == [str(beside)]
+    assert find_own_command(at(tmp_path), python) == [str(beside)]
     script = write(tmp_path / "bin" / "Scripts" / "shortlist.exe", "")
-    assert own_command(at(tmp_path, "win32"), python) == [str(script)]
-    assert Path(own_command(Places())[0]).is_absolute()
+    assert find_own_command(at(tmp_path, "win32"), python) == [str(script)]
+    assert Path(find_own_command(Places())[0]).is_absolute()
 
 
 def test_another_command_may_be_started(places: Places) -> None:
@@ -284,20 +284,20 @@ def test_another_command_may_be_started(places: Places) -> None:
     assert entry == {"command": "uvx", "args": ["--from", "shortlist[mcp]", "shortlist", "mcp"]}
     assert uninstall("cursor", places) == "removed"
     for command in ("", " ", "'open"):
-        with pytest.raises(InputError, match="cannot be read: write it as for a shell"):
+        with pytest.raises(InputError, match="cannot be parsed"):
             install("cursor", places, command=command)
 
 
 def test_all_means_the_agents_that_are_here(places: Places) -> None:
     with pytest.raises(InputError, match="No agent was found on this machine"):
-        agents_named(["all"], "user", places)
+        find_agents(["all"], "user", places)
     (places.home / ".cursor").mkdir()
     (places.home / ".config" / "Claude").mkdir(parents=True)
     found = Places("linux", places.home, {}, places.project, lambda command: "/bin/x" if command == "codex" else None)
-    assert [agent.name for agent in agents_named(["all"], "user", found)] == ["claude-desktop", "cursor", "codex"]
-    assert [agent.name for agent in agents_named(["vscode", "all"], "project", found)] == ["vscode", "cursor", "codex"]
-    with pytest.raises(InputError, match="no agent 'emacs'; the known ones are claude-code, "):
-        agents_named(["emacs"], "user", places)
+    assert [agent.name for agent in find_agents(["all"], "user", found)] == ["claude-desktop", "cursor", "codex"]
+    assert [agent.name for agent in find_agents(["vscode", "all"], "project", found)] == ["vscode", "cursor", "codex"]
+    with pytest.raises(InputError, match="'emacs' is not a known agent"):
+        find_agents(["emacs"], "user", places)
 
 
 def test_the_diff_shows_the_change_without_secrets(places: Places) -> None:
@@ -342,7 +342,7 @@ class TestOnly:
         assert plan.left["sso"] == "it may need a sign-in that only the agent can do"
         assert "'input:key'" in plan.left["asks"]
         assert "NOT_SET" in plan.left["unset"]
-        assert plan.left["off"] == "it is switched off"
+        assert plan.left["off"] == "it is disabled"
         for change in [*moves.changes(), plan.change]:
             assert "secret" not in change.diff()
             change.apply()
@@ -392,8 +392,8 @@ experimental_environment = "remote"
         moves = self.moves(own, places)
         plan = plan_install(AGENTS["codex"], "user", places, relocation=moves)
         assert plan.left == {
-            "keyed": "Codex hands the variables that it needs to no other server",
-            "odd": "only Codex understands its 'experimental_environment'",
+            "keyed": "only Codex supports its 'bearer_token_env_var'",
+            "odd": "only Codex supports its 'experimental_environment'",
         }
         for change in [*moves.changes(), plan.change]:
             change.apply()
@@ -420,7 +420,7 @@ experimental_environment = "remote"
             for name in ("cursor", "claude-code", "claude-desktop")
         ]
         assert [plan.moved for plan in plans] == [["git"], ["git"], []]
-        assert plans[2].left == {"git": "another server of that name is there already"}
+        assert plans[2].left == {"git": "the gateway already has another server of that name"}
         for change in [*moves.changes(), *(plan.change for plan in plans)]:
             change.apply()
         for name, rest in (("cursor", ["git"]), ("claude-code", [])):

@@ -97,7 +97,7 @@ def test_a_member_is_dropped_from_any_text(before: str, after: str) -> None:
         ('{"a": nope}', "line 1 column 7"),
         ('{"a": [1 2]}', "line 1 column 10"),
         ("{} {}", "line 1 column 4"),
-        ("[]", "it is no object but list"),
+        ("[]", "not an object but list"),
         ('{"a": "x}', "line 1 column 7"),
     ],
 )
@@ -107,7 +107,7 @@ def test_what_is_wrong_with_a_text_is_told_with_its_place(text: str, reason: str
 
 
 def test_a_value_that_is_no_object_is_not_put_into() -> None:
-    with pytest.raises(ValueError, match="'s' is no object"):
+    with pytest.raises(ValueError, match="'s' is not an object"):
         json_text.put('{"s": []}', ["s", "new"], 1)
 
 

@@ -11,12 +11,12 @@ from tomlkit.items import InlineTable
 
 
 def read(text: str) -> dict[str, Any]:
-    """The data of the text. A ValueError names the line that is wrong."""
+    """The data of the text. A ValueError names the invalid line."""
     return tomllib.loads(text.replace("\r\n", "\n"))
 
 
 def put(text: str, path: Sequence[str], value: Any) -> str:
-    """The text with a value at a path of keys; a mapping becomes a table of its own at the end."""
+    """The text with a value at a path of keys; a new mapping becomes a table at the end."""
     newline = "\r\n" if "\r\n" in text else "\n"
     document = tomlkit.parse(text.replace("\r\n", "\n"))
     inside: Any = document
@@ -33,11 +33,10 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def drop(text: str, path: Sequence[str]) -> str:
-    """The text without the value at a path of keys; comments that follow it stay."""
+    """The text without the value at a path of keys; comments after it stay."""
     newline = "\r\n" if "\r\n" in text else "\n"
     before = text.replace("\r\n", "\n")
-    document = tomlkit.parse(before)
-    inside: Any = document
+    inside: Any = (document := tomlkit.parse(before))
     for key in path[:-1]:
         inside = inside[key]
     removed = inside.pop(path[-1])
@@ -46,7 +45,7 @@ def drop(text: str, path: Sequence[str]) -> str:
     at = before.rfind("\n", 0, same) + 1
     if not after[at:].strip() and after.endswith("\n\n"):
         after = after[:-1]
-    comments = ""  # after the last value of the table: they speak of what follows
+    comments = ""  # after the last value of the table: they describe what follows
     if hasattr(removed, "as_string") and not isinstance(removed, InlineTable):
         _, gap, last = removed.as_string().rpartition("\n\n")
         comments = last if gap and last.lstrip().startswith("#") else ""
