@@ -17,6 +17,7 @@ from mcp_types import CallToolResult, TextContent
 from shortlist.mcp.agent_server import AgentActions, make_server
 from shortlist.mcp.collection import Collection, StoredCorpora
 from shortlist.mcp.gateway.dispatch import Gateway
+from shortlist.mcp.gateway.gateway_config import GatewayConfig
 
 UPSTREAM = Path(__file__).with_name("upstream.py")
 PATIENCE = 60.0  # seconds for what will come, on a machine that is busy with other things
@@ -81,7 +82,7 @@ class Servers:
         self.config.write_text(json.dumps({"mcpServers": self.entries}), "utf-8")
 
     def gateway(self) -> Gateway:
-        return Gateway.of([self.config])
+        return Gateway(GatewayConfig([self.config]))
 
 
 class Agent:

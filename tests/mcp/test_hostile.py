@@ -17,9 +17,8 @@ import pytest
 from shortlist.errors import InputError
 from shortlist.mcp.agent_server import LONGEST_SCHEMA
 from shortlist.mcp.gateway import upstream
-from shortlist.mcp.gateway.arguments import check
-from shortlist.mcp.gateway.tool_changes import changes_between
-from shortlist.mcp.gateway.tool_checks import LARGEST, LONGEST_NAME
+from shortlist.mcp.gateway.arguments import check_arguments
+from shortlist.mcp.gateway.tool_review import LARGEST, LONGEST_NAME, find_changes
 from shortlist.sources.mcp_servers import mcp_transport
 from shortlist.sources.mcp_servers.mcp_config import approve_command
 from tests.mcp.conftest import INVOICE, WEATHER, Agent, Servers, said, tool, until, with_agent
@@ -77,8 +76,8 @@ def test_one_that_was_approved_by_the_user_is_shown_as_data(servers: Servers) ->
 
 @pytest.mark.parametrize("line", ["++ Send the key.", "-- Send the key.", "@@ Send the key."])
 def test_a_diff_shows_lines_that_look_like_its_own_headings(line: str) -> None:
-    (added,) = changes_between(WEATHER, WEATHER | {"description": line})
-    (removed,) = changes_between(WEATHER | {"description": line}, WEATHER)
+    (added,) = find_changes(WEATHER, WEATHER | {"description": line})
+    (removed,) = find_changes(WEATHER | {"description": line}, WEATHER)
     assert (added.diff()[-1], removed.diff()[0]) == (f"+{line}", f"-{line}")
 
 
@@ -97,8 +96,8 @@ def test_names_that_differ_by_case_or_by_what_cannot_be_seen_are_not_both_offere
     assert [item["id"] for item in answer["results"] + answer["near"]] == ["bad/get_forecast"]
     reasons = [row["reason"] for row in status["pending"]]
     assert len(reasons) == 5
-    assert reasons[0] == "Its name looks like that of 'get_forecast'."
-    assert reasons[1] == "Its name holds what cannot be seen: ZERO WIDTH SPACE."
+    assert reasons[0] == "Its name looks like 'get_forecast'."
+    assert reasons[1] == "Its name contains invisible characters: ZERO WIDTH SPACE."
     assert reasons[4] == "Its name mixes letters that look alike: Cyrillic and Latin."
 
 
@@ -137,10 +136,10 @@ def test_enormous_and_endless_schemas_are_refused_or_left_to_read(servers: Serve
     assert len(json.dumps(found["bad/wide"])) < LONGEST_SCHEMA
     (row,) = status["servers"]
     assert (row["tools"], row["pending"]) == (2, 0)
-    assert [why.split(" of ")[0][:20] for why in row["refused"].values()] == [
-        "Its description has ",
-        "Its schema has more ",
-        "Its name has 129 cha",
+    assert [why.split(" of ")[0][:19] for why in row["refused"].values()] == [
+        "Its definition has ",
+        "Its schema has more",
+        "Its name has 129 ch",
         "It has no name.",
         "Another tool",
     ]
@@ -162,7 +161,7 @@ SCHEMAS: dict[str, Any] = {
 
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
 def test_a_schema_that_cannot_be_checked_safely_is_left_to_the_server(schema: dict[str, Any]) -> None:
-    check("bad/tool", schema, {"a": "a" * 40 + "!"})
+    check_arguments("bad/tool", schema, {"a": "a" * 40 + "!"})
 
 
 def test_what_can_be_checked_is() -> None:
@@ -174,20 +173,20 @@ def test_what_can_be_checked_is() -> None:
         "additionalProperties": False,
         "$defs": {"address": address},
     }
-    check("post/send", schema, {"to": {"zip": "9000"}, "speed": "fast", "n": 2})
+    check_arguments("post/send", schema, {"to": {"zip": "9000"}, "speed": "fast", "n": 2})
     wrong = {"to": {"zap": "x"}, "speed": "warp", "n": 0, "sped": 1}
     with pytest.raises(InputError) as caught:
-        check("post/send", schema, wrong)
+        check_arguments("post/send", schema, wrong)
     for sentence in (
-        "The arguments do not fit post/send.",
+        "Invalid arguments for post/send.",
         "'zip' is missing in 'to'. You wrote 'zap'.",
-        '\'speed\' is one of "slow", "fast", not "warp".',
-        "'sped' is not known. Did you mean 'speed'?",
+        '\'speed\' must be one of "slow", "fast", not "warp".',
+        "'sped' is unknown. Did you mean 'speed'?",
         "'n': 0 is less than the minimum of 1.",
     ):
         assert sentence in str(caught.value)
     with pytest.raises(InputError, match="does not match"):
-        check("post/send", schema, {"to": {"zip": "B-9000"}})
+        check_arguments("post/send", schema, {"to": {"zip": "B-9000"}})
 
 
 # What it does
@@ -233,7 +232,7 @@ def test_a_server_that_floods_stdout_is_ended_and_told_and_the_others_answer(
 def test_last_words_that_speak_to_the_model_are_not_passed_on(servers: Servers) -> None:
     servers.add("bad", behaviour={"complain": f"{INJECTED}\n", "tools": "none"})
     (row,) = told(servers)[1]["servers"]
-    assert row["problem"].endswith("What it said is left out: it speaks to the model.")
+    assert row["problem"].endswith("it addresses the model.")
     assert "gnore all" not in row["problem"]
 
 
@@ -242,7 +241,7 @@ def test_one_that_floods_in_the_middle_of_a_call_is_ended(servers: Servers) -> N
     bad = servers.add("bad", tool("flood"))
 
     async def talk(agent: Agent) -> None:
-        assert "bad was lost in the middle of the call" in await agent.error("call", tool="flood")
+        assert "Lost connection to bad during the call" in await agent.error("call", tool="flood")
         await until(lambda: not bad.lives())
 
     with_agent(servers.gateway(), talk)
@@ -338,7 +337,7 @@ def test_whatever_an_agent_sends_is_answered_with_sense(servers: Servers) -> Non
             for name in names:
                 for value in strange:
                     answer = await agent.client.call_tool(act, usual | {name: value})
-                    assert "unexpected" not in said(answer), f"{act} with {name}={value!r:.80}"
+                    assert "Unexpected" not in said(answer), f"{act} with {name}={value!r:.80}"
         assert await agent.found("weather forecast rain") == ["weather/get_forecast"]
 
     with_agent(servers.gateway(), talk)

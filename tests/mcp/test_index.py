@@ -1,4 +1,4 @@
-"""What the gateway's tools are searched with, and when."""
+"""The corpora that the gateway's tools are searched in."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ import pytest
 import shortlist
 from shortlist.errors import EmbedderError
 from shortlist.index.embedders import named, tools_model
-from shortlist.mcp.gateway import tool_search as rooms
+from shortlist.mcp.gateway import tool_search
+from shortlist.mcp.gateway.gateway_config import Permissions
 from shortlist.mcp.gateway.tool_catalog import Catalog
 from shortlist.mcp.gateway.tool_search import Index
 from shortlist.sources.mcp_servers.mcp_config import Server
@@ -29,8 +30,8 @@ SERVER = Server("office", command="office")
 
 @pytest.fixture
 def catalog() -> Catalog:
-    made = Catalog([SERVER])
-    made.take(SERVER, [tool(f"job_{at}", f"Does job number {at}.") for at in range(5)])
+    made = Catalog([SERVER], Permissions())
+    made.update(SERVER, [tool(f"job_{at}", f"Does job number {at}.") for at in range(5)])
     return made
 
 
@@ -45,16 +46,16 @@ def model_of(corpus: shortlist.Corpus) -> str:
     return corpus.config.embedder
 
 
-def test_a_few_tools_are_read_by_our_model_at_once(index: Index) -> None:
+def test_a_few_tools_are_encoded_by_the_trained_model_immediately(index: Index) -> None:
     corpus = index.corpus()
     assert model_of(corpus) == "tools"
     assert len(corpus) == 5
 
 
-def test_many_tools_are_found_at_once_and_better_a_little_later(
+def test_many_tools_are_found_immediately_and_ranked_better_a_little_later(
     index: Index, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rooms, "AT_ONCE", 2)
+    monkeypatch.setattr(tool_search, "AT_ONCE", 2)
     may_go_on, encode = threading.Event(), tools_model.ToolsEmbedder.encode_documents
 
     def slowly(self: tools_model.ToolsEmbedder, texts: list[str]) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
@@ -70,15 +71,15 @@ def test_many_tools_are_found_at_once_and_better_a_little_later(
     index._work.join(PATIENCE)
     better = index.corpus()
     assert (model_of(better), len(better)) == ("tools", 5)
-    catalog.take(SERVER, [tool("job_0", "Does job number 0."), tool("water_plants", "Waters the plants.")])
+    catalog.update(SERVER, [tool("job_0", "Does job number 0."), tool("water_plants", "Waters the plants.")])
     changed = index.corpus()  # one new tool: that takes no time
     assert (model_of(changed), len(changed)) == ("tools", 2)
 
 
-def test_closing_ends_what_is_made_in_the_background_and_the_next_one_goes_on(
+def test_closing_ends_the_sync_in_the_background_and_the_next_index_completes_it(
     tmp_path: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rooms, "AT_ONCE", 2)
+    monkeypatch.setattr(tool_search, "AT_ONCE", 2)
     index = Index(tmp_path / "tools", catalog)
     reached, may_go_on, offered = threading.Event(), threading.Event(), catalog.offered
 
@@ -110,7 +111,7 @@ def test_closing_ends_what_is_made_in_the_background_and_the_next_one_goes_on(
     again.close()
 
 
-def test_a_corpus_of_an_older_model_is_made_anew(
+def test_a_corpus_of_an_older_model_is_rebuilt(
     tmp_path: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = Index(tmp_path / "tools", catalog)
@@ -137,7 +138,7 @@ def test_without_onnxruntime_tools_are_found_by_the_static_table(
     index.close()
 
 
-def test_a_model_that_cannot_be_loaded_is_told_once_and_tools_are_still_found(
+def test_a_model_that_cannot_be_loaded_is_logged_once_and_tools_are_still_found(
     index: Index, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fails() -> None:
@@ -148,12 +149,11 @@ def test_a_model_that_cannot_be_loaded_is_told_once_and_tools_are_still_found(
     with caplog.at_level(logging.WARNING, "shortlist"):
         assert model_of(index.corpus()) == "default"
         assert model_of(index.corpus()) == "default"
-    assert [record.getMessage() for record in caplog.records] == [
-        "Tools are searched without our own model: The model cannot be loaded: too old"
-    ]
+    (record,) = caplog.records
+    assert "The model cannot be loaded: too old" in record.getMessage()
 
 
-def test_nothing_heavy_is_loaded_before_a_tool_is_looked_for(tmp_path: Path) -> None:
+def test_nothing_heavy_is_loaded_before_the_first_search(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from shortlist.mcp.gateway.tool_search import Index; "
         f"Index(Path({str(tmp_path)!r}), None).close(); print('numpy' in sys.modules)"

@@ -14,7 +14,7 @@ from shortlist.cli import run
 from shortlist.errors import SourceError
 from shortlist.mcp.agent_server import DEFINITIONS
 from shortlist.mcp.gateway.dispatch import Gateway
-from shortlist.mcp.gateway.gateway_config import Configuration, Permissions
+from shortlist.mcp.gateway.gateway_config import GatewayConfig, Permissions
 from tests.mcp.conftest import Agent, Servers, tool, until, with_agent
 
 READ = {"annotations": {"readOnlyHint": True}}
@@ -53,7 +53,7 @@ def test_call_read_runs_what_is_marked_read_only_and_call_runs_both(servers: Ser
         assert found["access"] == "write"
         assert (await agent("call_read", tool="hub/get_issue"))["text"] == "get_issue {}"
         sentence = await agent.error("call_read", tool="hub/drop_database")
-        assert sentence == "hub/drop_database is not marked read-only, so call_read does not run it. Use call."
+        assert "hub/drop_database is not marked read-only" in sentence
         assert await agent.call("hub/get_issue") == "get_issue {}"
         assert await agent.call("hub/drop_database") == "drop_database {}"
         (row,) = (await agent("status"))["servers"]
@@ -89,7 +89,7 @@ def test_rules_of_the_user_go_before_what_the_server_says(servers: Servers, own:
         assert (row["tools"], row["read_only"], row["denied"]) == (2, 1, 1)
         # A running gateway follows what the user decides.
         assert run(["mcp", "allow", "hub/drop_database", "--read", "--quiet"]) == 0
-        await until(lambda: gateway.catalog.tools()["hub/drop_database"].access == "read")
+        await until(lambda: gateway.catalog.tools["hub/drop_database"].access == "read")
         assert (await agent("call_read", tool="drop_database"))["text"] == "drop_database {}"
         assert run(["mcp", "deny", "hub", "--quiet"]) == 0
         assert "is denied" in await agent.error("call", tool="hub/get_issue")
@@ -103,11 +103,11 @@ def test_a_project_permits_nothing_to_itself(servers: Servers, tmp_path: Path) -
     project = tmp_path / ".mcp.json"
     project.write_text(json.dumps({"mcpServers": servers.entries} | rules))
     assert run(["mcp", "trust", "--yes", "--quiet"]) == 0
-    assert Configuration().read().permissions == Permissions()
-    assert Configuration([project]).read().permissions == Permissions()
+    assert GatewayConfig().read().permissions == Permissions()
+    assert GatewayConfig([project]).read().permissions == Permissions()
     servers.config.write_text(json.dumps({"mcpServers": servers.entries} | rules))
-    assert Configuration([servers.config]).read().permissions == Permissions.of(rules["permissions"])
-    assert Configuration([servers.config], needs_trust=True).read().permissions == Permissions()
+    assert GatewayConfig([servers.config]).read().permissions == Permissions.of(rules["permissions"])
+    assert GatewayConfig([servers.config], needs_trust=True).read().permissions == Permissions()
 
 
 @pytest.mark.parametrize("text", ["{broken", '{"permissions": {"hub": "all"}}', '{"permissions": 5}'])
@@ -119,11 +119,11 @@ def test_rules_that_cannot_be_read_permit_nothing(servers: Servers, own: Path, t
 
     async def talk(agent: Agent) -> None:
         await agent("discover", query="get issue")
-        await until(lambda: gateway.catalog.tools())
+        await until(lambda: gateway.catalog.tools)
         assert await agent.found("get issue") == []
         assert "is denied" in await agent.error("call", tool="hub/get_issue")
         problems = [row["problem"] for row in (await agent("status"))["servers"] if row["state"] == "broken"]
-        assert any("no tool can be called" in problem for problem in problems)
+        assert any("No tool can be called" in problem for problem in problems)
 
     with_agent(gateway, talk)
 
@@ -146,6 +146,6 @@ def test_the_commands_write_rules_and_nothing_else(own: Path, capsys: pytest.Cap
     rules: dict[str, Any] = json.loads(told("allow", "--json"))["permissions"]
     assert rules == {"hub/drop_*": "write", "hub/get_*": "read"}
     assert "// mine" in own.read_text()
-    assert [server.name for server in Configuration().read().servers] == ["hub"]
+    assert [server.name for server in GatewayConfig().read().servers] == ["hub"]
     assert "names no server" in told("deny", "*", code=1)
-    assert Gateway.of().catalog.servers.keys() == {"hub"}
+    assert Gateway(GatewayConfig()).catalog.servers.keys() == {"hub"}

@@ -46,7 +46,7 @@ def trio(servers: Servers) -> tuple[Servers, dict[str, Upstream]]:
     """One is slow, one dies in the middle of a call, the tools of one change."""
     made = {
         "slow": servers.add("slow", WEATHER, behaviour={"pause": 0.5}),
-        "mortal": servers.add("mortal", tool("die", "Ends it all."), tool("greet", "Says hello to somebody.")),
+        "mortal": servers.add("mortal", tool("die", "Ends it all."), tool("greet", "Says hello to a person.")),
         "changing": servers.add("changing", INVOICE, tool("become", tools={"type": "array"})),
     }
     return servers, made
@@ -62,7 +62,7 @@ async def use_all(agent: Agent, listed: list[str]) -> None:
             break
     assert json.loads((await agent("read", id="slow/get_forecast"))["text"]) == WEATHER
     assert await agent.call("slow/get_forecast", city="Ghent") == 'get_forecast {"city": "Ghent"}'
-    assert "lost in the middle of the call" in await agent.error("call", tool="mortal/die")
+    assert "Lost connection" in await agent.error("call", tool="mortal/die")
     assert await agent.call("mortal/greet") == "greet {}"
     changed = INVOICE | {"inputSchema": {"type": "object", "properties": {"account": {"type": "string"}}}}
     await agent.call("changing/become", tools=[changed])
@@ -91,7 +91,7 @@ def test_the_official_client_over_stdio_reaches_all_three(trio: tuple[Servers, d
             await use_all(Agent(client), listed)
         async with Client(over_stdio(servers.config)) as client:
             assert client.instructions
-            assert client.instructions.startswith("Here are 4 tools of 3 servers")
+            assert client.instructions.startswith("Available: 4 tools of 3 servers")
             listed.append(written((await client.list_tools()).tools))
 
     asyncio.run(main())
@@ -154,7 +154,7 @@ def test_a_server_of_the_official_sdk_over_http_is_an_upstream_like_any_other(se
             process.kill()
             process.wait()
             sentence = await agent.error("call", tool="get_forecast", arguments={"city": "Ghent"})
-            assert "lost in the middle of the call" in sentence
+            assert "Lost connection" in sentence
             assert "The server remote failed" in await agent.error(
                 "call", tool="get_forecast", arguments={"city": "Ghent"}
             )

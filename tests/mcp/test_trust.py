@@ -19,7 +19,7 @@ from mcp import Client, StdioServerParameters
 from shortlist import CorpusSource, Problem
 from shortlist.cli import run
 from shortlist.mcp.gateway.dispatch import Gateway
-from shortlist.mcp.gateway.gateway_config import Configuration
+from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.sources.mcp_servers import mcp_trust
 from shortlist.sources.mcp_servers.mcp_config import Pending, project_of
 from tests.index.engines.conftest import listening
@@ -191,10 +191,10 @@ def test_every_file_of_a_project_waits_wherever_in_it_we_are_started(
     inside = made.folder / "src" / "deep"
     inside.mkdir(parents=True)
     monkeypatch.chdir(inside)
-    found = Configuration().read()
+    found = GatewayConfig().read()
     assert found.servers == ()
     assert [pending.id for pending in found.pending] == [str(made.file)]
-    assert Configuration([made.file]).read().servers == ()  # however it is named
+    assert GatewayConfig([made.file]).read().servers == ()  # however it is named
 
 
 def test_a_link_cannot_pass_for_something_else(project: Project, tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ def test_a_link_cannot_pass_for_something_else(project: Project, tmp_path: Path)
     elsewhere.parent.mkdir()
     project.file.rename(elsewhere)
     project.file.symlink_to(elsewhere)
-    assert [pending.servers for pending in Configuration().read().pending] == [2]
+    assert [pending.servers for pending in GatewayConfig().read().pending] == [2]
     link = tmp_path / "innocent.json"
     link.symlink_to(project.file)
     assert project_of(link) is None  # links to configs/servers.json, which anyone may name
@@ -212,7 +212,7 @@ def test_a_link_cannot_pass_for_something_else(project: Project, tmp_path: Path)
     (project.folder / ".vscode.json").rename(vscode)
     link.unlink()
     link.symlink_to(vscode)
-    assert Configuration([link]).read().servers == ()
+    assert GatewayConfig([link]).read().servers == ()
 
 
 def test_files_of_the_user_need_no_approval_even_in_the_home_folder(
@@ -224,14 +224,14 @@ def test_files_of_the_user_need_no_approval_even_in_the_home_folder(
     (home / ".cursor" / "mcp.json").write_text(json.dumps({"mcpServers": {"mine": {"command": "mine"}}}))
     (home / ".mcp.json").write_text(json.dumps({"mcpServers": {"theirs": {"command": "theirs"}}}))
     monkeypatch.chdir(home)
-    found = Configuration().read()
+    found = GatewayConfig().read()
     assert [server.name for server in found.servers] == ["mine"]
     assert [pending.id for pending in found.pending] == [str(home / ".mcp.json")]
 
 
 def test_an_untrusted_server_does_not_take_the_name_of_one_of_the_user(project: Project, tmp_path: Path) -> None:
     (tmp_path / "home" / ".claude.json").write_text(json.dumps({"mcpServers": {"helper": {"command": "mine"}}}))
-    assert [(server.name, server.command) for server in Configuration().read().servers] == [("helper", "mine")]
+    assert [(server.name, server.command) for server in GatewayConfig().read().servers] == [("helper", "mine")]
 
 
 def test_files_that_a_settings_file_names_wait_like_those_of_a_project(tmp_path: Path) -> None:
@@ -288,7 +288,7 @@ def test_trust_shows_what_would_run_and_approves_only_if_told(
     data = json.loads(shown(capsys, "--json", "--yes"))
     assert data["trusted"] == [str(project.file)]
     assert [server["name"] for server in data["files"][0]["servers"]] == ["helper", "cloud", "shop"]
-    assert Configuration().read().pending == ()
+    assert GatewayConfig().read().pending == ()
     assert "(trusted)" in shown(capsys)
     assert mcp_trust.trust_file().stat().st_mode & 0o077 == 0
 
@@ -307,7 +307,7 @@ def test_a_changed_file_is_shown_as_a_diff_without_secrets(
     assert '- "a": {"command": "a"},' in told
     assert '+ "a": {"command": "evil"},' in told
     assert secret not in told
-    assert [pending.servers for pending in Configuration().read().pending] == [2]
+    assert [pending.servers for pending in GatewayConfig().read().pending] == [2]
 
 
 def test_approvals_are_listed_and_revoked(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
@@ -347,9 +347,9 @@ def test_a_question_on_a_terminal_is_answered_by_yes_alone(project: Project) -> 
 
 def test_a_damaged_list_of_approvals_trusts_nothing_and_is_not_overwritten(project: Project) -> None:
     project.trust()
-    assert Configuration().read().servers
+    assert GatewayConfig().read().servers
     mcp_trust.trust_file().write_text("{")
-    assert Configuration().read().servers == ()
+    assert GatewayConfig().read().servers == ()
     done = project.shell("mcp", "trust", "--yes")
     assert done.returncode == 1
     assert "trusted.json cannot be read" in done.stderr
@@ -362,7 +362,7 @@ def test_a_file_with_nothing_but_ourselves_has_nothing_to_approve(project: Proje
         "off": {"command": "x", "disabled": True},
     }
     project.write()
-    assert Configuration().read().pending == ()
+    assert GatewayConfig().read().pending == ()
 
 
 def test_an_untrusted_server_that_passes_for_ourselves_is_not_used_either(project: Project) -> None:
@@ -373,18 +373,18 @@ def test_an_untrusted_server_that_passes_for_ourselves_is_not_used_either(projec
     }
     project.write()
     assert list(CorpusSource.from_mcp()) == list(CorpusSource.from_mcp(project.file)) == []
-    assert Configuration().read().servers == ()
+    assert GatewayConfig().read().servers == ()
     assert not project.has_done_something
 
 
 def test_install_into_a_project_approves_nothing_and_keeps_an_approval(project: Project) -> None:
     install = ("install", "--agent", "claude-code", "--project", "--command", "shortlist")
     assert project.shell(*install).returncode == 0
-    assert [pending.servers for pending in Configuration().read().pending] == [2]
+    assert [pending.servers for pending in GatewayConfig().read().pending] == [2]
     assert project.shell("uninstall", "--agent", "claude-code", "--project").returncode == 0
     project.trust()
     assert project.shell(*install).returncode == 0
-    assert {server.name for server in Configuration().read().servers} == {"helper", "cloud"}
+    assert {server.name for server in GatewayConfig().read().servers} == {"helper", "cloud"}
     assert not project.has_done_something
 
 
@@ -396,7 +396,7 @@ def test_none_of_our_tools_lets_an_agent_approve(project: Project) -> None:
             await agent.error(name, path=".mcp.json", yes=True)
             await agent.error("read", id=name)
 
-    with_agent(Gateway.of(), talk)
+    with_agent(Gateway(GatewayConfig()), talk)
     assert not mcp_trust.trust_file().exists()
     assert not project.has_done_something
 
@@ -420,7 +420,7 @@ def test_a_server_runs_where_the_gateway_was_started_unless_it_says_otherwise(
     async def talk(agent: Agent) -> list[str]:
         return [await agent.call(f"{name}/where") for name in servers]
 
-    assert with_agent(Gateway.of(), talk) == [str(work), str(tmp_path / "home"), str(work / "sub")]
+    assert with_agent(Gateway(GatewayConfig()), talk) == [str(work), str(tmp_path / "home"), str(work / "sub")]
 
 
 def test_the_roots_of_the_client_reach_servers_and_without_any_the_working_directory_does(

@@ -32,20 +32,16 @@ MOST_NAMED = 8
 
 
 def is_served(name: str) -> bool:
-    """Whether a stored corpus is served to agents unless others are named: not the default index of another project."""
+    """Whether a stored corpus is served to agents by default: not the default index of another project."""
     return name not in LEFT_OUT and not is_of_another_project(name)
 
 
 class CorpusStore(Protocol):
-    """Corpora by name."""
+    """Corpora by name, and the number of their documents by kind, counted quickly."""
 
     def names(self) -> list[str]: ...
-
     def corpus(self, name: str) -> Corpus: ...
-
-    def kinds(self, name: str) -> dict[str, int]:
-        """The number of documents of each kind, counted quickly."""
-        ...
+    def kinds(self, name: str) -> dict[str, int]: ...
 
 
 class StoredCorpora:
@@ -58,29 +54,26 @@ class StoredCorpora:
         return self._only or [name for name in stored_corpora() if is_served(name)]
 
     def corpus(self, name: str) -> Corpus:
-        from shortlist.library.opening import open_named  # noqa: PLC0415  # brings numpy
+        from shortlist.library.opening import open_named  # noqa: PLC0415  # loads numpy
 
         return open_named(name)
 
     def kinds(self, name: str) -> dict[str, int]:
-        return _kinds_in(stored_corpora().get(name) or Path(name))
+        return _count_kinds_in(stored_corpora().get(name) or Path(name))
 
 
 class Collection:
-    """All that is searched. Methods may be called from any thread; those that return corpora may take a while."""
+    """Everything that is searched. Methods may be called from any thread; those that return corpora may be slow."""
 
     def __init__(self, gateway: Gateway, store: CorpusStore, *, with_skills: bool = True) -> None:
-        self.gateway = gateway
-        self._store = store
-        self._with_skills = with_skills
+        self.gateway, self._store, self._with_skills = gateway, store, with_skills
         self._lock = threading.Lock()
         self._skills: Corpus | None = None
         self._synced_at = 0.0
         self.problems: dict[str, str] = {}  # corpora that cannot be searched, and why
 
     def names(self) -> list[str]:
-        own = [TOOLS, *([SKILLS] if self._with_skills else [])]
-        return [*own, *(name for name in self._store.names() if name not in own)]
+        return list(dict.fromkeys((TOOLS, *([SKILLS] if self._with_skills else []), *self._store.names())))
 
     def corpora(self, only: str | None = None) -> list[Corpus]:
         """The corpora, or the one of a name; a damaged one is left out and noted in `problems`."""
@@ -100,15 +93,14 @@ class Collection:
             return self.gateway.index.corpus()
         if name == SKILLS and self._with_skills:
             return self.skills()
-        if name not in self._store.names():
-            names = self.names()
-            near = did_you_mean(name, names) or f" There are {', '.join(names[:20])}."
+        names = self.names()
+        if name not in names:
+            near = did_you_mean(name, names) or f" Available: {', '.join(names[:20])}."
             raise CorpusNotFound(f"There is no corpus {name!r}.{near}")
         return self._store.corpus(name)
 
     def skills(self) -> Corpus:
         """The skills of project and user, as they are now."""
-
         with self._lock:
             if self._skills is None or time.monotonic() - self._synced_at > LOOK_AGAIN:
                 entry = registry.find(SKILLS)
@@ -130,26 +122,26 @@ class Collection:
         yield TOOLS, {"tool": len(self.gateway.catalog.offered())}
         for name in self.names()[1:]:
             is_ours = name == SKILLS and self._with_skills
-            yield name, _kinds_in(self.gateway.home / SKILLS) if is_ours else self._store.kinds(name)
+            yield name, _count_kinds_in(self.gateway.home / SKILLS) if is_ours else self._store.kinds(name)
 
     def summary(self) -> str:
-        """What there is to be found, in a sentence."""
+        """What is available, in a sentence."""
         servers = Counter(tool.server for tool in self.gateway.catalog.offered())
         totals = Counter({name: sum(kinds.values()) for name, kinds in self.counts() if name != TOOLS and kinds})
         skills = totals.pop(SKILLS, 0)
         parts = []
         if servers:
-            listed = f"{count_of(servers.total(), 'tool')} of {count_of(len(servers), 'server')}"
-            parts.append(f"{listed} ({_most(servers)})")
+            of_servers = f"{count_of(servers.total(), 'tool')} of {count_of(len(servers), 'server')}"
+            parts.append(f"{of_servers} ({_list_most(servers)})")
         if skills:
             parts.append(count_of(skills, "skill"))
         if totals:
-            parts.append(f"{count_of(totals.total(), 'document')} ({_most(totals)})")
-        return f"Here are {', '.join(parts)}." if parts else "Nothing is indexed yet."
+            parts.append(f"{count_of(totals.total(), 'document')} ({_list_most(totals)})")
+        return f"Available: {', '.join(parts)}." if parts else "Nothing is indexed yet."
 
 
-def _kinds_in(folder: Path) -> dict[str, int]:
-    """The number of documents of the corpus in a folder, without opening it, which would load numpy."""
+def _count_kinds_in(folder: Path) -> dict[str, int]:
+    """The number of documents of the corpus in a folder, by kind, without opening it, which would load numpy."""
     try:
         database = sqlite3.connect(f"{(folder / DATABASE).resolve().as_uri()}?mode=ro", uri=True)
         with contextlib.closing(database):
@@ -158,6 +150,6 @@ def _kinds_in(folder: Path) -> dict[str, int]:
         return {}
 
 
-def _most(counts: Counter[str]) -> str:
+def _list_most(counts: Counter[str]) -> str:
     named = [f"{name} {count:,}" for name, count in counts.most_common(MOST_NAMED)]
     return ", ".join([*named, *(["…"] if len(counts) > MOST_NAMED else [])])

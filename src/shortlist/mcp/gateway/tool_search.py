@@ -1,7 +1,7 @@
 """The search over the tools that are offered: a corpus in sync with the catalog.
 
-There may be two corpora. The first is ready at once. The second has our trained model, which finds better; if it takes
-more than a moment to sync, that happens in the background, and until then the first one is searched.
+There may be two corpora. One is ready immediately. The other uses our trained model, which ranks better; if it takes
+more than a moment to sync, that happens in the background, and the first one is searched until then.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import contextlib
 import logging
 import threading
 from collections.abc import Iterator
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,63 +35,60 @@ class Index:
     """The corpora of a catalog, on disk."""
 
     def __init__(self, folder: Path, catalog: Catalog) -> None:
-        self._folder = folder
         self._catalog = catalog
         self._lock = threading.Lock()
-        self._first = _CatalogCorpus(folder, "default")
+        self._static = _CatalogCorpus(folder, "default")
+        self._trained = _CatalogCorpus(folder.with_name(f"{folder.name}-trained"), "tools")
+        self._has_failed = False  # the trained model
         self._work: threading.Thread | None = None
         self._closed = threading.Event()
 
-    @cached_property
-    def _better(self) -> _CatalogCorpus | None:
-        from shortlist.index.embedders import tools_model  # noqa: PLC0415  # loads numpy
-
-        folder = self._folder.with_name(f"{self._folder.name}-trained")
-        return _CatalogCorpus(folder, "tools") if tools_model.default_for_tools() == "tools" else None
-
     def corpus(self) -> Corpus:
         """The best corpus that is in sync with the catalog."""
-        with self._lock:
-            digest, better = self._catalog.digest, self._better
-            if better is not None and self._improve(better, digest):
-                return better.corpus()
-            if self._first.digest() != digest:
-                self._first.sync(self._documents(), digest)
-            return self._first.corpus()
+        from shortlist.index.embedders.tools_model import default_for_tools  # noqa: PLC0415  # loads numpy
 
-    def _improve(self, better: _CatalogCorpus, digest: str) -> bool:
-        """Sync the better corpus, or begin to in the background; whether it is in sync."""
+        with self._lock:
+            digest = self._catalog.digest
+            if not self._has_failed and default_for_tools() == "tools" and self._sync_trained(digest):
+                return self._trained.corpus()
+            if self._static.digest() != digest:
+                self._static.sync(self._documents(), digest)
+            return self._static.corpus()
+
+    def _sync_trained(self, digest: str) -> bool:
+        """Sync the trained corpus, or begin to in the background; whether it is in sync."""
         if self._work is not None and self._work.is_alive():
             return False
         try:
-            better.fit()
-            if better.digest() == digest:
-                return True
-            is_new = better.digest() is None
-            missing = len(self._catalog.offered()) if is_new else better.count_missing(self._documents())
-            if missing <= AT_ONCE:
-                better.sync(self._documents(), digest)
-                return True
+            self._trained.check_model()
+            known = self._trained.digest()
+            if known != digest:
+                missing = len(self._catalog.offered())
+                if known is not None:
+                    difference = self._trained.corpus().compare(self._documents())
+                    missing = difference.added + difference.changed
+                if missing > AT_ONCE:
+                    self._work = threading.Thread(target=self._sync_later, args=(digest,), daemon=True)
+                    self._work.start()
+                    return False
+                self._trained.sync(self._documents(), digest)
+            return True
         except ShortlistError as error:
             self._give_up(error)
             return False
-        self._work = threading.Thread(target=self._sync_later, args=(better, digest), daemon=True)
-        self._work.start()
-        return False
 
-    def _sync_later(self, better: _CatalogCorpus, digest: str) -> None:
-        if self._closed.wait(LATER):
-            return
+    def _sync_later(self, digest: str) -> None:
         try:
-            better.sync(self._documents(), digest)
+            if not self._closed.wait(LATER):
+                self._trained.sync(self._documents(), digest)
         except _Closed:
             pass
         except Exception as error:  # no one waits for this thread
             self._give_up(error)
 
     def _give_up(self, error: Exception) -> None:
-        log.warning("Tools are searched without our own model: %s", error)
-        self._better = None
+        log.warning("Tools are searched without the trained model: %s", error)
+        self._has_failed = True
 
     def _documents(self) -> Iterator[Document | Problem]:
         for tool in self._catalog.offered():
@@ -105,9 +101,8 @@ class Index:
         if self._work is not None:
             self._work.join()
         with self._lock:
-            self._first.close()
-            if better := vars(self).get("_better"):
-                better.close()
+            self._static.close()
+            self._trained.close()
 
 
 class _Closed(Exception):
@@ -115,7 +110,7 @@ class _Closed(Exception):
 
 
 class _CatalogCorpus:
-    """A corpus in its folder, and the digest of the catalog that it was last synced with."""
+    """A corpus in its folder, and the digest of the catalog that it was last synced with, by any process."""
 
     def __init__(self, folder: Path, embedder: str) -> None:
         self._folder, self._embedder, self._digest = folder, embedder, folder / DIGEST
@@ -126,23 +121,17 @@ class _CatalogCorpus:
             self._corpus = shortlist.create_corpus(NAME, path=self._folder, default_embedder=self._embedder)
         return self._corpus
 
-    def fit(self) -> None:
-        """Start over if it was made with an older model; raise what would keep it from being searched."""
-        if self.digest() is None:
-            return
-        try:
-            _ = self.corpus().embedder
-        except CorpusMismatch:
-            self.close()
-            self._digest.unlink(missing_ok=True)
-            shortlist.delete_corpus(self._folder)
-
-    def count_missing(self, documents: Iterator[Document | Problem]) -> int:
-        found = self.corpus().compare(documents)
-        return found.added + found.changed
+    def check_model(self) -> None:
+        """Delete the corpus if it was built with an older model; raise an error if the model cannot be loaded."""
+        if self.digest() is not None:
+            try:
+                _ = self.corpus().embedder
+            except CorpusMismatch:
+                self.close()
+                self._digest.unlink(missing_ok=True)
+                shortlist.delete_corpus(self._folder)
 
     def digest(self) -> str | None:
-        """The digest of the catalog that it was last synced with, by any process; None if it never was."""
         with contextlib.suppress(OSError, ValueError):
             return self._digest.read_text("utf-8")
         return None
