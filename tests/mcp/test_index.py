@@ -16,10 +16,10 @@ import pytest
 import shortlist
 from shortlist.errors import EmbedderError
 from shortlist.index.embedders import named, tools_model
-from shortlist.mcp.gateway import tool_search
+from shortlist.mcp import collection
+from shortlist.mcp.collection import ToolIndex
 from shortlist.mcp.gateway.gateway_config import Permissions
 from shortlist.mcp.gateway.tool_catalog import Catalog
-from shortlist.mcp.gateway.tool_search import Index
 from shortlist.sources.mcp_servers.mcp_config import Server
 from tests.mcp.conftest import PATIENCE, tool
 
@@ -36,8 +36,8 @@ def catalog() -> Catalog:
 
 
 @pytest.fixture
-def index(tmp_path: Path, catalog: Catalog) -> Iterator[Index]:
-    made = Index(tmp_path / "tools", catalog)
+def index(tmp_path: Path, catalog: Catalog) -> Iterator[ToolIndex]:
+    made = ToolIndex(tmp_path / "tools", catalog)
     yield made
     made.close()
 
@@ -46,16 +46,16 @@ def model_of(corpus: shortlist.Corpus) -> str:
     return corpus.config.embedder
 
 
-def test_a_few_tools_are_encoded_by_the_trained_model_immediately(index: Index) -> None:
+def test_a_few_tools_are_encoded_by_the_trained_model_immediately(index: ToolIndex) -> None:
     corpus = index.corpus()
     assert model_of(corpus) == "tools"
     assert len(corpus) == 5
 
 
 def test_many_tools_are_found_immediately_and_ranked_better_a_little_later(
-    index: Index, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+    index: ToolIndex, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tool_search, "AT_ONCE", 2)
+    monkeypatch.setattr(collection, "AT_ONCE", 2)
     may_go_on, encode = threading.Event(), tools_model.ToolsEmbedder.encode_documents
 
     def slowly(self: tools_model.ToolsEmbedder, texts: list[str]) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
@@ -79,8 +79,8 @@ def test_many_tools_are_found_immediately_and_ranked_better_a_little_later(
 def test_closing_ends_the_sync_in_the_background_and_the_next_index_completes_it(
     tmp_path: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tool_search, "AT_ONCE", 2)
-    index = Index(tmp_path / "tools", catalog)
+    monkeypatch.setattr(collection, "AT_ONCE", 2)
+    index = ToolIndex(tmp_path / "tools", catalog)
     reached, may_go_on, offered = threading.Event(), threading.Event(), catalog.offered
 
     def slowly() -> object:
@@ -106,7 +106,7 @@ def test_closing_ends_the_sync_in_the_background_and_the_next_index_completes_it
     with shortlist.open_corpus(tmp_path / "tools-trained") as half_made:
         assert len(half_made) == 0
     monkeypatch.undo()
-    again = Index(tmp_path / "tools", catalog)
+    again = ToolIndex(tmp_path / "tools", catalog)
     assert (model_of(again.corpus()), len(again.corpus())) == ("tools", 5)
     again.close()
 
@@ -114,13 +114,13 @@ def test_closing_ends_the_sync_in_the_background_and_the_next_index_completes_it
 def test_a_corpus_of_an_older_model_is_rebuilt(
     tmp_path: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = Index(tmp_path / "tools", catalog)
+    first = ToolIndex(tmp_path / "tools", catalog)
     name = first.corpus().config.embedder_name
     first.close()
     newer = tools_model.ToolsEmbedder()
     newer.name = "tools#newer"
     monkeypatch.setattr(named, "_bundled", lambda spec: newer if spec == "tools" else named._NAMES[spec]())
-    second = Index(tmp_path / "tools", catalog)
+    second = ToolIndex(tmp_path / "tools", catalog)
     corpus = second.corpus()
     assert name != corpus.config.embedder_name == "tools#newer"
     assert len(corpus) == 5
@@ -132,14 +132,14 @@ def test_without_onnxruntime_tools_are_found_by_the_static_table(
 ) -> None:
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "onnxruntime" else find(name))
-    index = Index(tmp_path / "tools", catalog)
+    index = ToolIndex(tmp_path / "tools", catalog)
     assert model_of(index.corpus()) == "default"
     assert not (tmp_path / "tools-trained").exists()
     index.close()
 
 
 def test_a_model_that_cannot_be_loaded_is_logged_once_and_tools_are_still_found(
-    index: Index, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    index: ToolIndex, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fails() -> None:
         raise EmbedderError("The model cannot be loaded: too old")
@@ -153,10 +153,7 @@ def test_a_model_that_cannot_be_loaded_is_logged_once_and_tools_are_still_found(
     assert "The model cannot be loaded: too old" in record.getMessage()
 
 
-def test_nothing_heavy_is_loaded_before_the_first_search(tmp_path: Path) -> None:
-    program = (
-        "import sys; from pathlib import Path; from shortlist.mcp.gateway.tool_search import Index; "
-        f"Index(Path({str(tmp_path)!r}), None).close(); print('numpy' in sys.modules)"
-    )
+def test_the_gateway_loads_nothing_that_only_searches_need() -> None:
+    program = "import sys, shortlist.mcp.gateway.dispatch; print('numpy' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert found.stdout.split() == ["False"]

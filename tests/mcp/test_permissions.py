@@ -1,4 +1,4 @@
-"""What the user permits: read, write or never, for servers and tools; and what call_read runs."""
+"""Permissions of the user for servers and tools: read, write or never."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def own(tmp_path: Path) -> Path:
     return Path(os.environ["SHORTLIST_CONFIG_DIR"]) / "mcp.json"
 
 
-def test_the_most_specific_rule_counts_and_without_one_what_the_server_says() -> None:
+def test_the_most_specific_rule_wins_and_without_one_the_hint_of_the_server_counts() -> None:
     rules = {"hub": "never", "hub/get_*": "read", "hub/get_secret*": "never", "hub/get_secret_list": "write"}
     permissions = Permissions.of(rules)
     for name, expected in {
@@ -62,7 +62,7 @@ def test_call_read_runs_what_is_marked_read_only_and_call_runs_both(servers: Ser
     with_agent(servers.gateway(), talk)
 
 
-def test_the_annotations_say_what_each_may_do() -> None:
+def test_call_read_is_marked_read_only_and_call_destructive() -> None:
     tools = {definition["name"]: Tool.model_validate(definition).annotations for definition in DEFINITIONS}
     read, write = tools["call_read"], tools["call"]
     assert read
@@ -72,14 +72,14 @@ def test_the_annotations_say_what_each_may_do() -> None:
     assert hints == (False, True, False, True)
 
 
-def test_rules_of_the_user_go_before_what_the_server_says(servers: Servers, own: Path) -> None:
+def test_rules_of_the_user_override_the_hints_of_the_server(servers: Servers, own: Path) -> None:
     servers.add("hub", GET, LIST, DROP)
     own.parent.mkdir(parents=True, exist_ok=True)
     own.write_text(json.dumps({"permissions": {"hub/drop_database": "never", "hub/list_issues": "write"}}))
     gateway = servers.gateway()
 
     async def talk(agent: Agent) -> None:
-        assert await agent.found("drop the database") == []
+        assert await agent.find("drop the database") == []
         for act, arguments in (("call", {"tool": "drop_database"}), ("read", {"id": "hub/drop_database"})):
             sentence = await agent.error(act, **arguments)
             assert "hub/drop_database is denied by the user" in sentence
@@ -97,7 +97,7 @@ def test_rules_of_the_user_go_before_what_the_server_says(servers: Servers, own:
     with_agent(gateway, talk)
 
 
-def test_a_project_permits_nothing_to_itself(servers: Servers, tmp_path: Path) -> None:
+def test_a_project_cannot_grant_itself_permissions(servers: Servers, tmp_path: Path) -> None:
     rules = {"permissions": {"hub": "read"}}
     servers.add("hub", DROP)
     project = tmp_path / ".mcp.json"
@@ -111,7 +111,7 @@ def test_a_project_permits_nothing_to_itself(servers: Servers, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("text", ["{broken", '{"permissions": {"hub": "all"}}', '{"permissions": 5}'])
-def test_rules_that_cannot_be_read_permit_nothing(servers: Servers, own: Path, text: str) -> None:
+def test_unreadable_rules_permit_nothing(servers: Servers, own: Path, text: str) -> None:
     servers.add("hub", GET)
     own.parent.mkdir(parents=True, exist_ok=True)
     own.write_text(text)
@@ -120,7 +120,7 @@ def test_rules_that_cannot_be_read_permit_nothing(servers: Servers, own: Path, t
     async def talk(agent: Agent) -> None:
         await agent("discover", query="get issue")
         await until(lambda: gateway.catalog.tools)
-        assert await agent.found("get issue") == []
+        assert await agent.find("get issue") == []
         assert "is denied" in await agent.error("call", tool="hub/get_issue")
         problems = [row["problem"] for row in (await agent("status"))["servers"] if row["state"] == "broken"]
         assert any("No tool can be called" in problem for problem in problems)
@@ -128,24 +128,24 @@ def test_rules_that_cannot_be_read_permit_nothing(servers: Servers, own: Path, t
     with_agent(gateway, talk)
 
 
-def test_the_commands_write_rules_and_nothing_else(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_commands_change_only_the_rules(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
     own.parent.mkdir(parents=True, exist_ok=True)
     own.write_text('{\n  // mine\n  "mcpServers": {"hub": {"command": "hub"}}\n}\n')
 
-    def told(*arguments: str, code: int = 0) -> str:
+    def shell(*arguments: str, code: int = 0) -> str:
         assert run(["mcp", *arguments]) == code
         output = capsys.readouterr()
         return output.out + output.err
 
-    assert "No rules" in told("allow")
-    told("deny", "hub/drop_*", "hub/delete_*")
-    told("allow", "hub/get_*", "--read")
-    assert told("allow") == "never hub/drop_*\nnever hub/delete_*\nread  hub/get_*\n"
-    told("allow", "hub/drop_*")
-    told("allow", "hub/delete_*", "--forget")
-    rules: dict[str, Any] = json.loads(told("allow", "--json"))["permissions"]
+    assert "No rules" in shell("allow")
+    shell("deny", "hub/drop_*", "hub/delete_*")
+    shell("allow", "hub/get_*", "--read")
+    assert shell("allow") == "never hub/drop_*\nnever hub/delete_*\nread  hub/get_*\n"
+    shell("allow", "hub/drop_*")
+    shell("allow", "hub/delete_*", "--forget")
+    rules: dict[str, Any] = json.loads(shell("allow", "--json"))["permissions"]
     assert rules == {"hub/drop_*": "write", "hub/get_*": "read"}
     assert "// mine" in own.read_text()
     assert [server.name for server in GatewayConfig().read().servers] == ["hub"]
-    assert "names no server" in told("deny", "*", code=1)
+    assert "names no server" in shell("deny", "*", code=1)
     assert Gateway(GatewayConfig()).catalog.servers.keys() == {"hub"}

@@ -1,4 +1,4 @@
-"""Which changes of a tool wait for approval, and how they are shown."""
+"""Which changes of a tool need approval, and how they are shown."""
 
 from __future__ import annotations
 
@@ -77,16 +77,16 @@ PASSING = {
 
 
 @pytest.mark.parametrize(("now", "part"), WAITING.values(), ids=WAITING)
-def test_what_could_mislead_or_do_more_waits(now: dict[str, Any], part: str) -> None:
+def test_changes_that_could_mislead_or_do_more_need_approval(now: dict[str, Any], part: str) -> None:
     assert part in [change.part for change in find_changes(TOOL, now) if change.waits]
 
 
 @pytest.mark.parametrize("now", PASSING.values(), ids=PASSING)
-def test_what_is_harmless_passes(now: dict[str, Any]) -> None:
+def test_harmless_changes_pass(now: dict[str, Any]) -> None:
     assert not any(change.waits for change in find_changes(TOOL, now))
 
 
-def test_what_is_the_same_has_not_changed() -> None:
+def test_equal_definitions_have_no_changes() -> None:
     assert not list(find_changes(TOOL, {**TOOL}))
 
 
@@ -116,6 +116,6 @@ def test_a_changed_value_is_shown_before_and_after() -> None:
 
 
 @pytest.mark.parametrize("strange", [None, [], "text", 5, {"properties": []}, {"anyOf": {}}, {"required": 5}])
-def test_a_schema_that_is_none_is_a_change_and_no_crash(strange: Any) -> None:
+def test_an_invalid_schema_is_a_change(strange: Any) -> None:
     for before, after in ((TOOL, TOOL | {"inputSchema": strange}), (TOOL | {"inputSchema": strange}, TOOL)):
         assert list(find_changes(before, after))

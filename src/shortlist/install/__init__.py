@@ -1,4 +1,7 @@
-"""The entry in an agent's configuration that starts `shortlist mcp`; everything else there stays as it is."""
+"""The entry in an agent's configuration that starts `shortlist mcp`; everything else there stays as it is.
+
+Other servers of an agent can be moved behind the gateway, and back.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,71 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+from shortlist._http import is_loopback
 from shortlist.errors import InputError
 from shortlist.install.agent_config import NAME, AgentConfig, Change, Data
 from shortlist.install.agents import AGENTS, Agent, Places, Scope
-from shortlist.install.relocation import Relocation
-
-__all__ = ["AGENTS", "Change", "Places", "Plan", "Relocation", "Scope", "find_agents", "plan_install", "plan_uninstall"]
+from shortlist.sources.mcp_servers.mcp_config import Server, servers_of
 
 # Agents pass few variables on to the servers that they start.
 FOLDERS = ("SHORTLIST_CONFIG_DIR", "SHORTLIST_DATA_DIR", "SHORTLIST_CACHE_DIR")
+
+
+class Relocation:
+    """Servers of agents that are moved to our own `mcp.json`, which the gateway reads, or back, in one run.
+
+    `moved.json` has their original entries, by file.
+    """
+
+    def __init__(self, folder: Path, home: Path) -> None:
+        self._home = home
+        self._own = AgentConfig(folder / "mcp.json", private=True)
+        self._originals = AgentConfig(folder / "moved.json", "moved", private=True)
+
+    def move(self, agent: Agent, file: Path, name: str, entry: Any) -> str | None:
+        """Move a server behind the gateway; the reason, if it cannot be moved."""
+        try:
+            converted = self._convert(agent, name, entry)
+        except ValueError as error:
+            return str(error)
+        if self._own.servers.get(name, converted) != converted:
+            return "the gateway already has another server of that name"
+        self._own.put([name], converted)
+        self._originals.put([str(file), name], entry)
+        return None
+
+    def restore(self, file: Path) -> Data:
+        """The servers that were moved out of a file, as they were; they are no longer stored for it."""
+        moved: Data = dict(self._originals.servers.get(str(file), {}))
+        if moved:
+            self._originals.drop(str(file))
+        elsewhere = {name for servers in self._originals.servers.values() for name in servers}
+        for name in moved:
+            if name in self._own.servers and name not in elsewhere:
+                self._own.drop(name)
+        return moved
+
+    def changes(self) -> list[Change]:
+        return [change for change in (self._own.change(), self._originals.change()) if change.is_needed]
+
+    def _convert(self, agent: Agent, name: str, entry: Any) -> Data:
+        """An entry as the gateway reads it; a ValueError says why it cannot be moved."""
+        if not isinstance(entry, Mapping):
+            raise ValueError("it is not a mapping")
+        converted = dict(entry)
+        if keys := agent.gateway_keys:
+            if unknown := [key for key in entry if key not in keys]:
+                raise ValueError(f"only {agent.title} supports its '{unknown[0]}'")
+            converted = {keys[key]: value for key, value in entry.items() if keys[key]}
+        is_remote = not is_loopback(urlsplit(str(converted.get("url"))).hostname or "")
+        if "command" not in converted and not converted.get("headers") and is_remote:
+            raise ValueError("it may need a sign-in that only the agent can do")
+        server = next(servers_of({"mcpServers": {name: converted}}, self._home, "the configuration"), None)
+        if not isinstance(server, Server):
+            raise ValueError(server.reason if server else "it is disabled")
+        return converted
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +177,8 @@ def _make_entry(agent: Agent, scope: Scope, places: Places, command: str | None)
             raise InputError(f"The command {command!r} cannot be parsed. Write it as in a shell.")
     entry: Data = {"type": "stdio"} if agent.has_type else {}
     entry |= {"command": words[0], "args": [*words[1:], "mcp"]}
-    folders = {name: folder for name in FOLDERS if (folder := places.folder(name))}
-    if folders and scope == "user":
-        entry["env"] = {name: str(folder.absolute()) for name, folder in folders.items()}
-    return entry
+    folders = {name: str(folder.absolute()) for name in FOLDERS if (folder := places.folder(name))}
+    return entry | ({"env": folders} if folders and scope == "user" else {})
 
 
 def find_own_command(places: Places, python: str = sys.executable) -> list[str]:

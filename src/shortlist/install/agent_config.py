@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -65,6 +64,9 @@ class AgentConfig:
         self._form = toml_text if path.suffix == ".toml" else json_text
         self._before = _read_text(path)
         self._text = (self._before or "").removeprefix(MARK)
+        is_windows = 0 < self._text.count("\n") == self._text.count("\r\n")
+        self._newline = "\r\n" if is_windows else "\n"
+        self._text = self._text.replace(self._newline, "\n")
         try:
             self._data: Data = self._form.read(self._text)
         except (ValueError, RecursionError) as error:
@@ -106,19 +108,17 @@ class AgentConfig:
         del self.servers[name]
 
     def change(self) -> Change:
-        """The sum of the edits, after a check that they did what they should."""
-        found: Data | None = None
+        """The sum of the edits, after a check that the text has the same data."""
+        empty: Data = {self._key: {}}  # a table of TOML without a header of its own goes with the last one in it
+        written: Data = {}
         with contextlib.suppress(ValueError):
-            found = self._form.read(self._text)
-        if self._form is json_text:
-            is_as_expected = json.dumps(found) == json.dumps(self._data)  # in the same order, too
-        else:  # a table without a header of its own is removed with the last one in it
-            is_as_expected = found is not None and {self._key: {}, **found} == {self._key: {}, **self._data}
-        if not is_as_expected:
+            written = self._form.read(self._text)
+        if empty | written != empty | self._data:
             raise self._refusal("its servers are written in an unusual way")
         mark = MARK if (self._before or "").startswith(MARK) else ""
         secrets = frozenset(self._secrets | set(_find_secrets(self._data)))
-        return Change(self.path, self._before, mark + self._text, secrets, self._is_private)
+        after = mark + self._text.replace("\n", self._newline)
+        return Change(self.path, self._before, after, secrets, self._is_private)
 
     def _refusal(self, reason: str) -> SourceError:
         return SourceError(f"{self.path} cannot be changed safely: {reason}. Nothing was changed; edit it by hand.")

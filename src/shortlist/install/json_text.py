@@ -28,7 +28,6 @@ class _Text:
         self.text = text
         self._bare = without_comments(text)  # of the same length, so positions are the same
         self._json = without_trailing_commas(self._bare)
-        self.newline = "\r\n" if "\r\n" in text else "\n"
         indented = re.search(r'^([ \t]+)"', text, re.MULTILINE)
         self.unit = indented[1] if indented else "  "
         self.is_one_line = "\n" not in text.strip() and text.strip() != "{}"
@@ -61,7 +60,7 @@ class _Text:
 
     def render(self, value: Any, indentation: str) -> str:
         lines = json.dumps(value, ensure_ascii=False, indent=None if self.is_one_line else self.unit).split("\n")
-        return f"{self.newline}{indentation}".join(lines)
+        return f"\n{indentation}".join(lines)
 
     def add_member(self, start: int, key: str, value: Any) -> str:
         """The text with another member at the end of the object at a position."""
@@ -77,10 +76,10 @@ class _Text:
         own = outer + self.unit
         if members and text[: members[0].start].rpartition("\n")[2].isspace():
             own = self.indentation(members[0].start)
-        shown = f"{self.newline}{own}{name}: {self.render(value, own)}"
+        shown = f"\n{own}{name}: {self.render(value, own)}"
         shown += "," if members and not needs_comma else ""
         at = start + 1 + len(between.rstrip())
-        closing = "" if "\n" in text[at:end] else self.newline + outer
+        closing = "" if "\n" in text[at:end] else f"\n{outer}"
         comma_at = members[-1].end if needs_comma else at
         return text[:comma_at] + ("," if needs_comma else "") + text[comma_at:at] + shown + closing + text[at:]
 

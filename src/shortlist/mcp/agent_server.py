@@ -16,12 +16,12 @@ from urllib.parse import quote, unquote
 import mcp_types as types
 from mcp import MCPError
 from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
 
 import shortlist
 from shortlist._text import printable
 from shortlist.errors import CorpusNotFound, InputError, ShortlistError, SourceError
-from shortlist.mcp.collection import SKILLS, Collection
-from shortlist.mcp.gateway.tool_search import NAME as TOOLS
+from shortlist.mcp.collection import SKILLS, TOOLS, Collection
 
 if TYPE_CHECKING:
     from shortlist.protocols import LLM
@@ -46,11 +46,7 @@ PAGE = 50  # skills in a list of resources
 
 SCHEME = "shortlist://"
 TEMPLATE = f"{SCHEME}{{corpus}}/{{+id}}"
-KINDS: dict[str, Mapping[str, Any]] = {
-    "tool": {"kind": "tool"},
-    "skill": {"kind": "skill"},
-    "document": {"kind": {"$nin": ["tool", "skill"]}},
-}
+KINDS: dict[str, Any] = {"tool": "tool", "skill": "skill", "document": {"$nin": ["tool", "skill"]}}
 
 Data = dict[str, Any]
 Result = TypeVar("Result")
@@ -71,15 +67,13 @@ class AgentActions:
 
     def warm_up(self) -> None:
         """Load what the first search needs, in the background."""
-        if self._warming is None:
-            self._warming = asyncio.create_task(self._warm_up())
-
-    async def _warm_up(self) -> None:
         self.gateway.wake()
-        try:
-            await _run_in_thread(FIND_SECONDS, lambda: shortlist.search(self._collection.corpora(), "one text", k=1))
-        except Exception:  # the first search will report it
-            log.debug("The warm-up failed.", exc_info=True)
+        if self._warming is None:
+            self._warming = asyncio.create_task(self._search_once())
+
+    async def _search_once(self) -> None:
+        with suppress(Exception):  # the first search will report it
+            await _run_in_thread(lambda: shortlist.search(self._collection.corpora(), "one text", k=1))
 
     async def close(self) -> None:
         if self._warming:
@@ -93,17 +87,17 @@ class AgentActions:
         unlisted = await self.gateway.wait_for_lists() if kind in (None, "tool") else {}
 
         def find() -> Data:
-            from shortlist.search import agent_actions, corpus_tool  # noqa: PLC0415  # loads numpy
+            from shortlist.search import agent_actions, corpus_tool  # noqa: PLC0415  # slow to load
 
             number = SCHEMAS["discover"]["properties"]["limit"]
             most = number["default"] if limit is None else limit
             most = corpus_tool.parse_count(most, "limit", most=number["maximum"])
             self.gateway.catalog.reload()
-            filter = None if kind is None else KINDS[kind]
+            filter = None if kind is None else {"kind": KINDS[kind]}
             found = agent_actions.find(self._collection.corpora(), query[:LONGEST_QUERY], most, filter)
             return found | {"results": [self._add_schema(item) for item in found["results"]]}
 
-        found = await _run_in_thread(FIND_SECONDS, find)
+        found = await _run_in_thread(find)
         if kind not in (None, "tool"):
             return found
         starting = [name for name, state in unlisted.items() if state in ("idle", "starting")]
@@ -124,7 +118,7 @@ class AgentActions:
 
     async def read(self, id: str, corpus: str | None = None, locator: str | None = None, offset: Any = 0) -> Data:
         def show() -> Data:
-            from shortlist.search import agent_actions  # noqa: PLC0415  # loads numpy
+            from shortlist.search import agent_actions  # noqa: PLC0415  # slow to load
 
             wanted, within = id, corpus
             if corpus in (None, TOOLS):
@@ -140,7 +134,7 @@ class AgentActions:
                     self.gateway.find(id)  # raises an error with suggestions, or why the tool is not offered
                 raise
 
-        return await _run_in_thread(FIND_SECONDS, show)
+        return await _run_in_thread(show)
 
     async def call_read(self, tool: str, arguments: Any = None) -> types.CallToolResult:
         return await self.call(tool, arguments, only_reads=True)
@@ -177,7 +171,7 @@ class AgentActions:
                 "sources": [{"source": at, "locator": place, "marker": mark} for (at, place), mark in sources.items()],
             }
 
-        return await _run_in_thread(ASK_SECONDS, answer)
+        return await _run_in_thread(answer, ASK_SECONDS)
 
     async def status(self) -> Data:
         def show() -> Data:
@@ -194,32 +188,30 @@ class AgentActions:
 
         await self.gateway.reload()
         self.gateway.wake()
-        return _add_notes(await _run_in_thread(FIND_SECONDS, show), self.gateway.pending_notes())
+        return _add_notes(await _run_in_thread(show), self.gateway.pending_notes())
 
     async def list_skills(self, start: int) -> tuple[list[types.Resource], int | None]:
         """A page of the skills as resources, and where the next page starts."""
-
-        def page() -> tuple[list[types.Resource], int | None]:
-            documents, count = self._collection.skills().browse("", start, PAGE)
-            listed = [
-                types.Resource(
-                    uri=f"{SCHEME}{SKILLS}/{quote(one.id, safe='/')}",
-                    name=one.name,
-                    description=str(one.metadata.get("description") or "") or None,
-                    mime_type="text/markdown",
-                )
-                for one in documents
-            ]
-            return listed, start + PAGE if start + PAGE < count else None
-
-        return await _run_in_thread(FIND_SECONDS, page) if SKILLS in self._collection.names() else ([], None)
+        if SKILLS not in self._collection.names():
+            return [], None
+        documents, count = await _run_in_thread(lambda: self._collection.skills().browse("", start, PAGE))
+        page = [
+            types.Resource(
+                uri=f"{SCHEME}{SKILLS}/{quote(one.id, safe='/')}",
+                name=one.name,
+                description=str(one.metadata.get("description") or "") or None,
+                mime_type="text/markdown",
+            )
+            for one in documents
+        ]
+        return page, start + PAGE if start + PAGE < count else None
 
 
 def _add_notes(shown: Data, notes: list[str]) -> Data:
     return shown | ({"note": " ".join(notes)} if notes else {})
 
 
-async def _run_in_thread(seconds: float, work: Callable[[], Result]) -> Result:
+async def _run_in_thread(work: Callable[[], Result], seconds: float = FIND_SECONDS) -> Result:
     try:
         async with asyncio.timeout(seconds):
             return await asyncio.to_thread(work)
@@ -308,8 +300,7 @@ def make_server(agent: AgentActions) -> Server[Any]:
 
 
 def _check_arguments(tool: str, arguments: Mapping[str, Any]) -> None:
-    """Raise an error for an unknown tool and for missing, empty, unknown or non-text arguments; the actions check the
-    rest."""
+    """Reject an unknown tool and missing, empty, unknown or non-text arguments; the actions check the rest."""
     if tool not in SCHEMAS:
         raise InputError(f"There is no tool {tool[:80]!r}, only {', '.join(SCHEMAS)}. Run a found tool with call.")
     known = SCHEMAS[tool]["properties"]
@@ -324,7 +315,6 @@ def _check_arguments(tool: str, arguments: Mapping[str, Any]) -> None:
 
 async def serve_stdio(agent: AgentActions) -> None:
     """Serve the client that started this process, until it closes our input or sends a signal."""
-    from mcp.server.stdio import stdio_server  # noqa: PLC0415
 
     async def leave(code: int) -> None:
         # The thread that reads the input cannot be interrupted, so only the servers are waited for.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import sqlite3
 import threading
 import time
@@ -12,23 +13,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import shortlist
+from shortlist._files import replace_text
 from shortlist._text import count_of, did_you_mean
-from shortlist.errors import CorpusError, CorpusNotFound, SourceError
+from shortlist.documents import Document, Problem
+from shortlist.errors import CorpusError, CorpusMismatch, CorpusNotFound, ShortlistError, SourceError
 from shortlist.index.corpus_paths import stored_corpora
 from shortlist.index.storage.database import DATABASE
 from shortlist.index.storage.records import count_kinds
 from shortlist.library import registry
 from shortlist.mcp.gateway.dispatch import Gateway
-from shortlist.mcp.gateway.tool_search import NAME as TOOLS
+from shortlist.mcp.gateway.tool_catalog import Catalog
+from shortlist.sources.mcp_servers.mcp_client import document_of
 from shortlist.sources.projects import is_of_another_project
 
 if TYPE_CHECKING:
     from shortlist.index.corpus import Corpus
 
-SKILLS = "skills"
+log = logging.getLogger("shortlist")
+
+TOOLS, SKILLS = "mcp", "skills"
 LEFT_OUT = (TOOLS, SKILLS, "packages")  # unless they are named: upstream tools and skills are served anyway
 LOOK_AGAIN = 60.0  # seconds after which skills are compared with their files again
 MOST_NAMED = 8
+DIGEST = "catalog.digest"
+AT_ONCE = 64  # new tools that our model encodes while the agent waits
+LATER = 1.0  # seconds before it encodes more of them, so that the first search is answered first
 
 
 def is_served(name: str) -> bool:
@@ -54,7 +63,7 @@ class StoredCorpora:
         return self._only or [name for name in stored_corpora() if is_served(name)]
 
     def corpus(self, name: str) -> Corpus:
-        from shortlist.library.opening import open_named  # noqa: PLC0415  # loads numpy
+        from shortlist.library.opening import open_named  # noqa: PLC0415  # slow to load
 
         return open_named(name)
 
@@ -67,6 +76,7 @@ class Collection:
 
     def __init__(self, gateway: Gateway, store: CorpusStore, *, with_skills: bool = True) -> None:
         self.gateway, self._store, self._with_skills = gateway, store, with_skills
+        self._tools = ToolIndex(gateway.home / "tools", gateway.catalog)
         self._lock = threading.Lock()
         self._skills: Corpus | None = None
         self._synced_at = 0.0
@@ -90,13 +100,13 @@ class Collection:
 
     def _corpus(self, name: str) -> Corpus:
         if name == TOOLS:
-            return self.gateway.index.corpus()
+            return self._tools.corpus()
         if name == SKILLS and self._with_skills:
             return self.skills()
         names = self.names()
         if name not in names:
             near = did_you_mean(name, names) or f" Available: {', '.join(names[:20])}."
-            raise CorpusNotFound(f"There is no corpus {name!r}.{near}")
+            raise CorpusNotFound(f"{name!r} is not a corpus of this server.{near}")
         return self._store.corpus(name)
 
     def skills(self) -> Corpus:
@@ -113,6 +123,7 @@ class Collection:
             return self._skills
 
     def close(self) -> None:
+        self._tools.close()
         with self._lock:
             if self._skills is not None:
                 self._skills.close()
@@ -140,8 +151,127 @@ class Collection:
         return f"Available: {', '.join(parts)}." if parts else "Nothing is indexed yet."
 
 
+class ToolIndex:
+    """The search over the tools that are offered: corpora on disk, in sync with the catalog.
+
+    One corpus is ready immediately. The other uses our trained model, which ranks better; if it takes more than a
+    moment to sync, that happens in the background, and the first one is searched until then.
+    """
+
+    def __init__(self, folder: Path, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._lock = threading.Lock()
+        self._static = _CatalogCorpus(folder, "default")
+        self._trained = _CatalogCorpus(folder.with_name(f"{folder.name}-trained"), "tools")
+        self._has_failed = False  # the trained model
+        self._work: threading.Thread | None = None
+        self._closed = threading.Event()
+
+    def corpus(self) -> Corpus:
+        """The best corpus that is in sync with the catalog."""
+        from shortlist.index.embedders.tools_model import default_for_tools  # noqa: PLC0415  # slow to load
+
+        with self._lock:
+            digest = self._catalog.digest
+            if not self._has_failed and default_for_tools() == "tools" and self._sync_trained(digest):
+                return self._trained.corpus()
+            if self._static.digest() != digest:
+                self._static.sync(self._documents(), digest)
+            return self._static.corpus()
+
+    def _sync_trained(self, digest: str) -> bool:
+        """Sync the trained corpus, or begin to in the background; whether it is in sync."""
+        if self._work is not None and self._work.is_alive():
+            return False
+        try:
+            self._trained.check_model()
+            known = self._trained.digest()
+            if known != digest:
+                missing = len(self._catalog.offered())
+                if known is not None:
+                    difference = self._trained.corpus().compare(self._documents())
+                    missing = difference.added + difference.changed
+                if missing > AT_ONCE:
+                    self._work = threading.Thread(target=self._sync_later, args=(digest,), daemon=True)
+                    self._work.start()
+                    return False
+                self._trained.sync(self._documents(), digest)
+            return True
+        except ShortlistError as error:
+            self._give_up(error)
+            return False
+
+    def _sync_later(self, digest: str) -> None:
+        try:
+            if not self._closed.wait(LATER):
+                self._trained.sync(self._documents(), digest)
+        except _Closed:
+            pass
+        except Exception as error:  # no one waits for this thread
+            self._give_up(error)
+
+    def _give_up(self, error: Exception) -> None:
+        log.warning("Tools are searched without the trained model: %s", error)
+        self._has_failed = True
+
+    def _documents(self) -> Iterator[Document | Problem]:
+        for tool in self._catalog.offered():
+            if self._closed.is_set():
+                raise _Closed
+            yield document_of(tool.server, "tool", tool.entry)
+
+    def close(self) -> None:
+        self._closed.set()
+        if self._work is not None:
+            self._work.join()
+        with self._lock:
+            self._static.close()
+            self._trained.close()
+
+
+class _Closed(Exception):
+    """The index was closed during a sync."""
+
+
+class _CatalogCorpus:
+    """A corpus in its folder, and the digest of the catalog that it was last synced with, by any process."""
+
+    def __init__(self, folder: Path, embedder: str) -> None:
+        self._folder, self._embedder, self._digest = folder, embedder, folder / DIGEST
+        self._corpus: Corpus | None = None
+
+    def corpus(self) -> Corpus:
+        if self._corpus is None:
+            self._corpus = shortlist.create_corpus(TOOLS, path=self._folder, default_embedder=self._embedder)
+        return self._corpus
+
+    def check_model(self) -> None:
+        """Delete the corpus if it was built with an older model; raise an error if the model cannot be loaded."""
+        if self.digest() is not None:
+            try:
+                _ = self.corpus().embedder
+            except CorpusMismatch:
+                self.close()
+                self._digest.unlink(missing_ok=True)
+                shortlist.delete_corpus(self._folder)
+
+    def digest(self) -> str | None:
+        with contextlib.suppress(OSError, ValueError):
+            return self._digest.read_text("utf-8")
+        return None
+
+    def sync(self, documents: Iterator[Document | Problem], digest: str) -> None:
+        self.corpus().sync(documents)
+        replace_text(self._digest, digest)
+
+    def close(self) -> None:
+        if self._corpus is not None:
+            self._corpus.close()
+            self._corpus = None
+
+
 def _count_kinds_in(folder: Path) -> dict[str, int]:
-    """The number of documents of the corpus in a folder, by kind, without opening it, which would load numpy."""
+    """The number of documents of the corpus in a folder, by kind, without opening it, which would be slow."""
     try:
         database = sqlite3.connect(f"{(folder / DATABASE).resolve().as_uri()}?mode=ro", uri=True)
         with contextlib.closing(database):

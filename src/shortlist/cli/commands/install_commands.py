@@ -13,8 +13,9 @@ import click
 from shortlist._paths import config_dir
 from shortlist.cli import options
 from shortlist.cli.output import Output, command, write
-from shortlist.install import AGENTS, Places, Plan, Relocation, Scope, find_agents, plan_install, plan_uninstall
+from shortlist.install import Plan, Relocation, find_agents, plan_install, plan_uninstall
 from shortlist.install.agent_config import Change
+from shortlist.install.agents import AGENTS, Places, Scope
 from shortlist.sources.mcp_servers.mcp_trust import is_trusted, trust
 
 DONE = {

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from shortlist._text import closest, did_you_mean
+from shortlist._text import did_you_mean
 from shortlist.errors import InputError
 
 MOST_REFERENCES = 2_000  # that are followed
@@ -23,10 +23,6 @@ _RISKY = re.compile(r"\)[*+{?]|\\\d|\(\?")
 _REPEATED = re.compile(r"[*+]|\{\d*,\d*\}")
 MOST_REPEATED = 3
 LONGEST_MATCHED = 256
-
-
-class _TooManyReferences(Exception):
-    pass
 
 
 def check_arguments(tool: str, schema: Mapping[str, Any], arguments: Any) -> dict[str, Any]:
@@ -59,48 +55,33 @@ def _find_problems(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> I
         nonlocal count
         count += 1
         if count > MOST_REFERENCES:
-            raise _TooManyReferences
+            raise RecursionError
         yield from follow(*given) or ()
 
     kind = validators.extend(base, {"$ref": reference, "pattern": _match_pattern, "patternProperties": lambda *_: ()})
     try:
         base.check_schema(schema)
         for error in kind(schema, registry=REGISTRY).iter_errors(arguments):
-            yield _describe(error, schema)
-    except (SchemaError, Unresolvable, _TooManyReferences, RecursionError, re.error):
+            yield _describe(error)
+    except (SchemaError, Unresolvable, RecursionError, re.error):
         return
 
 
 def _match_pattern(validator: Any, pattern: Any, text: Any, schema: Any) -> Iterator[Any]:
     from jsonschema import ValidationError  # noqa: PLC0415
 
-    if not isinstance(text, str) or not isinstance(pattern, str) or len(text) > LONGEST_MATCHED:
-        return
-    if _RISKY.search(pattern) or len(_REPEATED.findall(pattern)) > MOST_REPEATED:
-        return
-    if not re.search(pattern, text):
+    is_short = isinstance(text, str) and isinstance(pattern, str) and len(text) <= LONGEST_MATCHED
+    is_safe = is_short and not _RISKY.search(pattern) and len(_REPEATED.findall(pattern)) <= MOST_REPEATED
+    if is_safe and not re.search(pattern, text):
         yield ValidationError(f"{text!r} does not match {pattern!r}")
 
 
-def _describe(error: Any, schema: Mapping[str, Any]) -> str:
-    path, rule = ".".join(map(str, error.absolute_path)), error.validator_value
-    where = f" in {path!r}" if path else ""
-    shown = json.dumps(error.instance, ensure_ascii=False, default=str)[:80]
-    inner = error.schema if isinstance(error.schema, Mapping) else schema
-    known = list(inner["properties"]) if isinstance(inner.get("properties"), Mapping) else []
-    unknown = [name for name in error.instance if name not in known] if isinstance(error.instance, Mapping) else []
-    if error.validator == "required":
-        missing = {name: closest(name, unknown, 1) for name in rule if name not in error.instance}
-        written = {name: f" You wrote {near[0]!r}." if near else "" for name, near in missing.items()}
-        return " ".join(f"{name!r} is missing{where}.{hint}" for name, hint in written.items())
-    if error.validator == "additionalProperties" and known:
-        valid = f" Valid names: {', '.join(known[:12])}."
-        hints = {name: did_you_mean(name, known, most=1) or valid for name in unknown[:MOST_PROBLEMS]}
-        return " ".join(f"{name!r} is unknown{where}.{hint}" for name, hint in hints.items())
-    if error.validator == "enum":
-        choices = ", ".join(json.dumps(choice, ensure_ascii=False) for choice in rule[:12])
-        return f"{path!r} must be one of {choices}, not {shown}."
-    if error.validator == "type":
-        kinds = " or ".join([rule] if isinstance(rule, str) else map(str, rule))
-        return f"{path or 'arguments'!r} must be of type {kinds}, not {shown}."
-    return f"{path!r}: {error.message[:200]}." if path else f"{error.message[:200]}."
+def _describe(error: Any) -> str:
+    """The message of the validator, with suggestions for unknown names."""
+    path = ".".join(map(str, error.absolute_path))
+    sentence = f"{path}: {error.message[:200]}." if path else f"{error.message[:200]}."
+    known = error.schema.get("properties") if isinstance(error.schema, Mapping) else None
+    if error.validator in ("required", "additionalProperties") and isinstance(known, Mapping):
+        hints = {name: did_you_mean(name, known, most=1) for name in error.instance if name not in known}
+        sentence += "".join(f" {name!r} is unknown.{hint}" for name, hint in hints.items() if hint)
+    return sentence

@@ -14,7 +14,6 @@ from shortlist.errors import InputError, SourceError
 from shortlist.mcp.gateway.arguments import check_arguments
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.mcp.gateway.tool_catalog import Catalog, Tool, find_tool
-from shortlist.mcp.gateway.tool_search import Index
 from shortlist.mcp.gateway.upstream import Roots, Upstream
 from shortlist.sources.mcp_servers.mcp_client import WORDS
 from shortlist.sources.tools.prompt_injection import instructions
@@ -41,16 +40,12 @@ class Gateway:
         self.home = config.home
         self.pending_files, self.problems, self._permissions = found.pending, found.problems, found.permissions
         self.catalog = Catalog(found.servers, found.permissions)
-        self.index = Index(self.home / "tools", self.catalog)
-        self.roots = Roots(self._send_roots_changed)
+        self.roots = Roots(lambda: asyncio.gather(*(one.send_roots_changed() for one in self._upstreams.values())))
         self._upstreams = {server.name: Upstream(server, self.catalog, self.roots) for server in found.servers}
         self._starting: asyncio.Task[None] | None = None
         self._watching: asyncio.Task[None] | None = None
         self._reloading = asyncio.Lock()
         self._woken = 0.0
-
-    async def _send_roots_changed(self) -> None:
-        await asyncio.gather(*(one.send_roots_changed() for one in self._upstreams.values()))
 
     async def reload(self) -> None:
         """Apply changes of the configuration and of the approvals."""
@@ -95,7 +90,7 @@ class Gateway:
             self._watching = asyncio.create_task(self._watch())
         if self._starting is None or (self._starting.done() and now - self._woken > LOOK_AGAIN):
             self._woken = now
-            self._starting = asyncio.create_task(self._list_tools(self._find_outdated(self._upstreams)))
+            self._starting = asyncio.create_task(self.refresh(self._find_outdated(self._upstreams)))
 
     def _find_outdated(self, names: Iterable[str]) -> list[str]:
         """The servers whose list is missing or old."""
@@ -115,7 +110,8 @@ class Gateway:
                 await asyncio.gather(*(one.wait_for_start() for one in unlisted))
         return {one.server.name: one.state for one in self._unlisted()}
 
-    async def _list_tools(self, names: Iterable[str]) -> None:
+    async def refresh(self, names: Iterable[str] | None = None) -> None:
+        """Ask these servers, by default all, for their tools now."""
         gate = asyncio.Semaphore(STARTED_AT_ONCE)
 
         async def refresh(one: Upstream) -> None:
@@ -123,11 +119,8 @@ class Gateway:
                 with contextlib.suppress(SourceError):  # its status has the reason
                     await one.refresh()
 
-        await asyncio.gather(*(refresh(self._upstreams[name]) for name in names))
-
-    async def refresh(self) -> None:
-        """Ask every server for its tools now."""
-        await self._list_tools(self._upstreams)
+        wanted = self._upstreams if names is None else names
+        await asyncio.gather(*(refresh(self._upstreams[name]) for name in wanted))
 
     def find(self, name: str) -> Tool:
         self.catalog.reload()
@@ -197,7 +190,6 @@ class Gateway:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
         await asyncio.gather(*(one.close() for one in self._upstreams.values()))
-        await asyncio.to_thread(self.index.close)
 
 
 def _check(tool: Tool, arguments: Any, only_reads: bool) -> dict[str, Any]:

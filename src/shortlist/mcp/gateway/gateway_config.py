@@ -35,21 +35,16 @@ class Permissions(NamedTuple):
         for name, access in rules.items():
             if access not in get_args(Access):
                 raise SourceError(f"The permission of {name!r} must be read, write or never, not {access!r}.")
-
-        def specificity(rule: tuple[str, Any]) -> tuple[bool, bool, int, str]:
-            """Tools before patterns before servers, and longer names first."""
-            return "/" not in rule[0], bool(re.search(r"[*?[]", rule[0])), -len(rule[0]), rule[0]
-
-        return cls(tuple(sorted(rules.items(), key=specificity)))
+        # Tools come before patterns before servers, and longer names first.
+        order = {name: ("/" not in name, bool(re.search(r"[*?[]", name)), -len(name), name) for name in rules}
+        return cls(tuple((name, rules[name]) for name in sorted(rules, key=order.__getitem__)))
 
     def access(self, server: str, tool: str, annotations: Any) -> Access:
         """The user's rule or, without one, whether the server marks the tool as read-only."""
         id = f"{server}/{tool}"
-        for pattern, access in self.rules:
-            if pattern in (server, id) or fnmatchcase(id, pattern):
-                return access
         is_read_only = isinstance(annotations, Mapping) and annotations.get("readOnlyHint") is True
-        return "read" if is_read_only else "write"
+        matching = (access for name, access in self.rules if name in (server, id) or fnmatchcase(id, name))
+        return next(matching, "read" if is_read_only else "write")
 
 
 class Configured(NamedTuple):

@@ -66,8 +66,7 @@ class Tool:
 
     @property
     def schema(self) -> dict[str, Any]:
-        schema = self.entry.get("inputSchema")
-        return schema if isinstance(schema, dict) else {}
+        return self.entry.get("inputSchema") or {}
 
     def review(self) -> dict[str, Any]:
         """What the user sees before approving it."""

@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from shortlist.sources.tools.prompt_injection import instructions, invisible, mixed_scripts, visible
@@ -20,20 +21,10 @@ LONGEST_NAME = 128
 LARGEST = 100_000  # characters of a definition
 DEEPEST = 50  # levels of its schema
 
-# The protocol's defaults of missing hints: always the more dangerous value.
-HINTS = {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False, "openWorldHint": True}
-
-# Keywords of a schema that contain schemas by name, a schema, or a list of schemas.
-_BY_NAME = frozenset({"properties", "$defs", "definitions", "patternProperties", "dependentSchemas"})
-_INNER = frozenset({"items", "additionalProperties", "not", "contains", "propertyNames", "unevaluatedProperties"})
-_LISTS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
-
-# Keywords that limit values: a call that no longer fits is refused before it reaches the server.
-_LIMITS = frozenset(
-    {"$schema", "$id", "title", "enum", "format", "pattern", "deprecated", "readOnly", "writeOnly", "uniqueItems"}
-    | {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"}
-    | {"minItems", "maxItems", "minProperties", "maxProperties"}
-)
+# Keywords of JSON Schema by what they contain, keywords that only limit values, and the defaults of missing hints.
+_DATA = json.loads(Path(__file__).with_name("tool_review.json").read_bytes())
+_BY_NAME, _INNER, _LISTS, _LIMITS = (frozenset(_DATA[key]) for key in ("by_name", "inner", "lists", "limits"))
+HINTS: dict[str, bool] = _DATA["hints"]
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
 Entry = Mapping[str, Any]

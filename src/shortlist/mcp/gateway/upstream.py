@@ -37,7 +37,7 @@ State = Literal["idle", "starting", "ready", "waiting", "failed"]
 class Roots:
     """The folders that servers may work in: the roots of the client or, if it has none, the working directory."""
 
-    def __init__(self, on_change: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, on_change: Callable[[], Awaitable[Any]]) -> None:
         self._on_change = on_change
         self._request: asyncio.Task[None] | None = None
         self._known: list[Root] | None = None
