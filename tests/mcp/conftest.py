@@ -118,6 +118,12 @@ class Agent:
     async def find(self, query: str, **more: Any) -> list[str]:
         return [item["id"] for item in (await self("discover", query=query, **more))["results"]]
 
+    async def wait_for(self, query: str, *ids: str) -> None:
+        """Search until these are found: a server may take a while to start."""
+        async with asyncio.timeout(PATIENCE):
+            while await self.find(query) != list(ids):
+                await asyncio.sleep(0.1)
+
 
 def text_of(result: CallToolResult) -> str:
     return "\n".join(block.text for block in result.content if isinstance(block, TextContent))

@@ -67,9 +67,7 @@ async def use_all(agent: Agent, listed: list[str]) -> None:
     tools = (await agent.client.list_tools()).tools
     assert [one.name for one in tools] == ACTS
     listed.append(written(tools))
-    for _ in range(100):  # the slow one comes when it comes
-        if await agent.find("rain and wind in a city") == ["slow/get_forecast"]:
-            break
+    await agent.wait_for("rain and wind in a city", "slow/get_forecast")
     assert json.loads((await agent("read", id="slow/get_forecast"))["text"]) == WEATHER
     assert await agent.call("slow/get_forecast", city="Ghent") == 'get_forecast {"city": "Ghent"}'
     assert "Lost connection" in await agent.error("call", tool="mortal/die")

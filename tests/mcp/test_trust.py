@@ -108,7 +108,7 @@ async def distrusted_then_trusted_then_changed(agent: Agent, project: Project) -
     assert not project.has_done_something
 
     project.trust()
-    assert await agent.find("weather forecast rain") == ["helper/get_forecast"]
+    await agent.wait_for("weather forecast rain", "helper/get_forecast")
     assert await agent.call("helper/get_forecast", city="Ghent") == 'get_forecast {"city": "Ghent"}'
     await until(lambda: project.heard)
     assert project.heard[0] == f"/{TOKEN} {TOKEN}"
@@ -244,8 +244,8 @@ def test_files_that_a_settings_file_names_are_pending(tmp_path: Path, start: Cal
     assert "1 MCP server is pending approval" in ask(client, "discover", query="weather forecast")["note"]
     assert not helper.starts
     assert run(["mcp", "trust", str(servers), "--yes", "--quiet"]) == 0
-    (found,) = ask(client, "discover", query="weather forecast")["results"]
-    assert found["id"] == "helper/get_forecast"
+    found = ask(client, "call", tool="helper/get_forecast", arguments={"city": "Ghent"})
+    assert found["text"] == 'get_forecast {"city": "Ghent"}'
 
 
 # The command

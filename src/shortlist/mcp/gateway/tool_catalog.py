@@ -95,11 +95,9 @@ class Catalog:
             self.servers = {server.name: server for server in servers}
             self._permissions = permissions
             self._files = {server.name: (_file(server, "listed"), _approved(server)) for server in servers}
-            self._stamps: dict[str, tuple[int, ...]] = {}
+            self._stamps: dict[str, tuple[int, ...]] | None = None  # none were read yet
             self.listings: dict[str, Listing] = {}
             self._by_server: dict[str, list[Tool]] = {}
-            self.tools: dict[str, Tool] = {}  # by id, including those that are not offered
-            self.digest = _hash([])  # changes with what is offered
         self.reload()
 
     def offered(self) -> list[Tool]:
@@ -144,14 +142,14 @@ class Catalog:
         """Read what has changed on disk since the last time."""
         with self._lock:
             stamps = {name: stamp_of(listed, approved.path) for name, (listed, approved) in self._files.items()}
-            changed = [name for name, stamp in stamps.items() if stamp != self._stamps.get(name)]
-            if not changed:
+            if stamps == self._stamps:
                 return
-            for name in changed:
+            for name in [name for name, stamp in stamps.items() if stamp != (self._stamps or {}).get(name)]:
                 self._reload_server(name)
             self._stamps = stamps
-            self.tools = {tool.id: tool for tools in self._by_server.values() for tool in tools}
-            self.digest = _hash([[tool.id, tool.entry] for tool in self.offered()])
+            # By id, including those that are not offered.
+            self.tools: dict[str, Tool] = {tool.id: tool for tools in self._by_server.values() for tool in tools}
+            self.digest = _hash([[tool.id, tool.entry] for tool in self.offered()])  # changes with what is offered
 
     def _reload_server(self, name: str) -> None:
         listed, approvals = self._files[name]
