@@ -70,7 +70,7 @@ def test_a_tool_that_the_user_approved_is_shown(servers: Servers) -> None:
     servers.add("bad", POISONED["in the description"])
     discover_and_status(servers)
     catalog = servers.gateway().catalog
-    catalog.approve(catalog.pending())
+    catalog.approve(catalog.list_pending())
     answer, status = discover_and_status(servers)
     assert [item["id"] for item in answer["results"]] == ["bad/get_forecast"]
     assert status["pending"] == []
@@ -114,7 +114,7 @@ def test_a_new_tool_that_looks_like_an_approved_one_is_pending(servers: Servers)
         assert await agent.find("weather forecast") == ["bad/get_forecast"]
 
     with_agent(gateway, talk)
-    assert [one.id for one in gateway.catalog.pending()] == ["bad/GET_FORECAST"]
+    assert [one.id for one in gateway.catalog.list_pending()] == ["bad/GET_FORECAST"]
 
 
 def test_enormous_and_deep_schemas_are_rejected_or_left_to_read(servers: Servers) -> None:

@@ -81,7 +81,7 @@ def test_closing_ends_the_sync_in_the_background_and_the_next_index_completes_it
 ) -> None:
     monkeypatch.setattr(collection, "AT_ONCE", 2)
     index = ToolIndex(tmp_path / "tools", catalog)
-    reached, may_go_on, offered = threading.Event(), threading.Event(), catalog.offered
+    reached, may_go_on, offered = threading.Event(), threading.Event(), catalog.list_offered
 
     def slowly() -> object:
         if threading.current_thread() is threading.main_thread():
@@ -94,7 +94,7 @@ def test_closing_ends_the_sync_in_the_background_and_the_next_index_completes_it
             reached.set()
             assert may_go_on.wait(PATIENCE)
 
-    monkeypatch.setattr(catalog, "offered", slowly)
+    monkeypatch.setattr(catalog, "list_offered", slowly)
     index.corpus()
     assert reached.wait(PATIENCE)
     closing = threading.Thread(target=index.close)

@@ -123,7 +123,7 @@ def plan_install(
     if name in file.servers:
         file.check_ours(name)
         action = "unchanged"
-        for keys, value in list(_differences(file.servers[name], entry)):
+        for keys, value in list(_find_differences(file.servers[name], entry)):
             file.put([name, *keys], value)
             action = "updated"
     else:
@@ -155,12 +155,12 @@ def plan_uninstall(
     return Plan(agent, scope, action, file.change(), moved)
 
 
-def _differences(existing: Mapping[str, Any], entry: Mapping[str, Any]) -> Iterator[tuple[list[str], Any]]:
+def _find_differences(existing: Mapping[str, Any], entry: Mapping[str, Any]) -> Iterator[tuple[list[str], Any]]:
     """The values to set, by their keys, so that an existing entry has all that another one has."""
     for key, value in entry.items():
         inner = existing.get(key)
         if isinstance(value, Mapping) and isinstance(inner, Mapping):
-            yield from (([key, *keys], each) for keys, each in _differences(inner, value))
+            yield from (([key, *keys], each) for keys, each in _find_differences(inner, value))
         elif inner != value:
             yield [key], value
 

@@ -97,7 +97,7 @@ class AgentConfig:
         try:
             self._text = self._form.put(self._text, [self._key, *path], value)
         except ValueError as error:
-            raise self._refusal(str(error)) from None
+            raise self._make_error(str(error)) from None
         inside = self._data.setdefault(self._key, {})
         for key in path[:-1]:
             inside = inside.setdefault(key, {})
@@ -114,13 +114,13 @@ class AgentConfig:
         with contextlib.suppress(ValueError):
             written = self._form.read(self._text)
         if empty | written != empty | self._data:
-            raise self._refusal("its servers are written in an unusual way")
+            raise self._make_error("its servers are written in an unusual way")
         mark = MARK if (self._before or "").startswith(MARK) else ""
         secrets = frozenset(self._secrets | set(_find_secrets(self._data)))
         after = mark + self._text.replace("\n", self._newline)
         return Change(self.path, self._before, after, secrets, self._is_private)
 
-    def _refusal(self, reason: str) -> SourceError:
+    def _make_error(self, reason: str) -> SourceError:
         return SourceError(f"{self.path} cannot be changed safely: {reason}. Nothing was changed; edit it by hand.")
 
 

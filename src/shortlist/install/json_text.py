@@ -33,13 +33,13 @@ class _Text:
         self.is_one_line = "\n" not in text.strip() and text.strip() != "{}"
         self.start = _skip_space(self._json, 0)
 
-    def data(self) -> dict[str, Any]:
+    def parse(self) -> dict[str, Any]:
         data = _DECODER.decode(self._json) if self.start < len(self.text) else {}
         if not isinstance(data, dict):
             raise ValueError(f"the top level is not an object but {type(data).__name__}")
         return data
 
-    def members(self, start: int) -> tuple[dict[str, _Member], int]:
+    def find_members(self, start: int) -> tuple[dict[str, _Member], int]:
         """The members of the object at a position, and the position of its closing brace."""
         found: dict[str, _Member] = {}
         at = _skip_space(self._json, start + 1)
@@ -53,7 +53,7 @@ class _Text:
             at = _skip_space(self._json, after + has_comma)
         return found, at
 
-    def indentation(self, at: int) -> str:
+    def find_indentation(self, at: int) -> str:
         """The indentation of the line of a position."""
         line = self.text[self.text.rfind("\n", 0, at) + 1 : at]
         return line[: len(line) - len(line.lstrip(" \t"))]
@@ -65,17 +65,17 @@ class _Text:
     def add_member(self, start: int, key: str, value: Any) -> str:
         """The text with another member at the end of the object at a position."""
         text, name = self.text, json.dumps(key, ensure_ascii=False)
-        found, end = self.members(start)
+        found, end = self.find_members(start)
         members = list(found.values())
         needs_comma = bool(members) and members[-1].comma is None
         between = text[start + 1 : end]
         if self.is_one_line or (members and "\n" not in between):
             at = len(text[:end].rstrip())
             return f"{text[:at]}{', ' if needs_comma else ''}{name}: {json.dumps(value, ensure_ascii=False)}{text[at:]}"
-        outer = self.indentation(start)
+        outer = self.find_indentation(start)
         own = outer + self.unit
         if members and text[: members[0].start].rpartition("\n")[2].isspace():
-            own = self.indentation(members[0].start)
+            own = self.find_indentation(members[0].start)
         shown = f"\n{own}{name}: {self.render(value, own)}"
         shown += "," if members and not needs_comma else ""
         at = start + 1 + len(between.rstrip())
@@ -92,13 +92,13 @@ def _skip_space(text: str, at: int) -> int:
 
 def read(text: str) -> dict[str, Any]:
     """The data of the text; {} if it is empty. A ValueError names the invalid line."""
-    return _Text(text).data()
+    return _Text(text).parse()
 
 
 def put(text: str, path: Sequence[str], value: Any) -> str:
     """The text with a value at a path of keys; missing objects on the path are created."""
     known = _Text(text)
-    data: Any = known.data()
+    data: Any = known.parse()
     start = known.start
     if start == len(text):
         return put(f"{text.rstrip()}\n{{}}\n".lstrip("\n"), path, value)
@@ -109,9 +109,9 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
             for inner in reversed(path[depth + 1 :]):
                 value = {inner: value}
             return known.add_member(start, key, value)
-        member = known.members(start)[0][key]
+        member = known.find_members(start)[0][key]
         start, data = member.at, data[key]
-    return text[: member.at] + known.render(value, known.indentation(member.start)) + text[member.end :]
+    return text[: member.at] + known.render(value, known.find_indentation(member.start)) + text[member.end :]
 
 
 def drop(text: str, path: Sequence[str]) -> str:
@@ -119,8 +119,8 @@ def drop(text: str, path: Sequence[str]) -> str:
     known = _Text(text)
     opening = known.start
     for key in path[:-1]:
-        opening = known.members(opening)[0][key].at
-    members, closing = known.members(opening)
+        opening = known.find_members(opening)[0][key].at
+    members, closing = known.find_members(opening)
     member = members.pop(path[-1])
     before = [other for other in members.values() if other.start < member.start]
     start = len(text[: member.start].rstrip())

@@ -22,11 +22,11 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
         inside = inside.get(key, {})
     if isinstance(value, Mapping) and path[-1] not in inside and not isinstance(inside, InlineTable):
         gap = ("\n" if text and not text.endswith("\n") else "") + ("\n" if text.strip() else "")
-        table: Any = {key: _item(each) for key, each in value.items()}
+        table: Any = {key: _to_item(each) for key, each in value.items()}
         for key in reversed(path):
             table = {key: table}
         return text + gap + tomlkit.dumps(table)
-    inside[path[-1]] = _item(value)
+    inside[path[-1]] = _to_item(value)
     return tomlkit.dumps(document)
 
 
@@ -48,9 +48,9 @@ def drop(text: str, path: Sequence[str]) -> str:
     return after[:at] + comments + after[at:]
 
 
-def _item(value: Any) -> Any:
+def _to_item(value: Any) -> Any:
     if not isinstance(value, Mapping):
         return value
     table = tomlkit.inline_table()
-    table.update({key: _item(each) for key, each in value.items()})
+    table.update({key: _to_item(each) for key, each in value.items()})
     return table

@@ -182,7 +182,7 @@ class AgentActions:
                 | ({"problem": problems[name]} if name in problems else {})
                 for name, kinds in self._collection.counts()
             ]
-            tools = self.gateway.catalog.pending()
+            tools = self.gateway.catalog.list_pending()
             pending = [{"tool": printable(tool.id), "reason": tool.pending} for tool in tools]
             return {"servers": self.gateway.status(), "pending": pending, "corpora": corpora}
 

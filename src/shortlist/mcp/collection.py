@@ -130,14 +130,14 @@ class Collection:
 
     def counts(self) -> Iterator[tuple[str, dict[str, int]]]:
         """The last known number of documents of each corpus, by kind."""
-        yield TOOLS, {"tool": len(self.gateway.catalog.offered())}
+        yield TOOLS, {"tool": len(self.gateway.catalog.list_offered())}
         for name in self.names()[1:]:
             is_ours = name == SKILLS and self._with_skills
             yield name, _count_kinds_in(self.gateway.home / SKILLS) if is_ours else self._store.kinds(name)
 
     def summary(self) -> str:
         """What is available, in a sentence."""
-        servers = Counter(tool.server for tool in self.gateway.catalog.offered())
+        servers = Counter(tool.server for tool in self.gateway.catalog.list_offered())
         totals = Counter({name: sum(kinds.values()) for name, kinds in self.counts() if name != TOOLS and kinds})
         skills = totals.pop(SKILLS, 0)
         parts = []
@@ -187,7 +187,7 @@ class ToolIndex:
             self._trained.check_model()
             known = self._trained.digest()
             if known != digest:
-                missing = len(self._catalog.offered())
+                missing = len(self._catalog.list_offered())
                 if known is not None:
                     difference = self._trained.corpus().compare(self._documents())
                     missing = difference.added + difference.changed
@@ -215,7 +215,7 @@ class ToolIndex:
         self._has_failed = True
 
     def _documents(self) -> Iterator[Document | Problem]:
-        for tool in self._catalog.offered():
+        for tool in self._catalog.list_offered():
             if self._closed.is_set():
                 raise _Closed
             yield document_of(tool.server, "tool", tool.entry)

@@ -110,13 +110,13 @@ def _check_servers() -> Iterator[Check]:
     for pending in gateway.pending_files:
         says = f"{count_of(pending.servers, 'server', 'is pending approval')} in {pending.id}"
         yield Check("project servers", "note", says, f"Review with: {review_command(pending.id)}")
-    if tools := gateway.catalog.pending():
+    if tools := gateway.catalog.list_pending():
         says = count_of(len(tools), "tool", "is pending approval")
         yield Check("MCP tools", "note", says, "Review with: shortlist mcp approve")
     mend = "Fix the configuration; shortlist mcp status shows the result."
     yield from (Check("MCP servers", "note", problem.reason, mend) for problem in gateway.problems)
     servers = len(gateway.catalog.servers)
-    yield Check("MCP servers", "ok", f"{servers} configured, {count_of(len(gateway.catalog.offered()), 'tool')}")
+    yield Check("MCP servers", "ok", f"{servers} configured, {count_of(len(gateway.catalog.list_offered()), 'tool')}")
 
 
 def _check_corpora() -> Iterator[Check]:

@@ -61,7 +61,7 @@ def status(out: Output, config: Sequence[str], refresh: bool) -> None:
         asyncio.run(_refresh(gateway))
     data = {
         "servers": gateway.status(),
-        "pending": [tool.review() for tool in gateway.catalog.pending()],
+        "pending": [tool.review() for tool in gateway.catalog.list_pending()],
         "pending_files": [{"file": one.id, "servers": one.servers} for one in gateway.pending_files],
     }
     brief = [*(row["file"] for row in data["pending_files"]), *(row["tool"] for row in data["pending"])]
@@ -82,7 +82,7 @@ async def _refresh(gateway: Gateway) -> None:
 @config_option
 def approve(out: Output, names: Sequence[str], everything: bool, yes: bool, config: Sequence[str]) -> int:
     gateway = Gateway(GatewayConfig(config))
-    pending = gateway.catalog.pending()
+    pending = gateway.catalog.list_pending()
     wanted = pending if everything else _select(names, pending, gateway)
     if wanted and not yes and _can_ask(out):
         rows = [tool.review() for tool in wanted]
@@ -91,7 +91,7 @@ def approve(out: Output, names: Sequence[str], everything: bool, yes: bool, conf
         if not _confirm(f"Approve {tools} as shown?"):
             return ERROR
     gateway.catalog.approve(wanted)
-    left = [tool.review() for tool in gateway.catalog.pending()]
+    left = [tool.review() for tool in gateway.catalog.list_pending()]
     data: dict[str, Any] = {"approved": [tool.id for tool in wanted], "pending": left}
     out.show(data, lambda screen: screen.show_approved(data), data["approved"])
     return OK

@@ -97,18 +97,18 @@ class Gateway:
         oldest, listings = time.time() - OUTDATED, self.catalog.listings
         return [name for name in names if name not in listings or listings[name].at < oldest]
 
-    def _unlisted(self) -> list[Upstream]:
+    def _find_unlisted(self) -> list[Upstream]:
         return [one for name, one in self._upstreams.items() if name not in self.catalog.listings]
 
     async def wait_for_lists(self) -> dict[str, str]:
         """Wait a moment for servers without a list; the states of those that still have none."""
         await self.reload()
         self.wake()
-        unlisted = [one for one in self._unlisted() if one.state in ("idle", "starting")]
+        unlisted = [one for one in self._find_unlisted() if one.state in ("idle", "starting")]
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(FIRST_LIST):
                 await asyncio.gather(*(one.wait_for_start() for one in unlisted))
-        return {one.server.name: one.state for one in self._unlisted()}
+        return {one.server.name: one.state for one in self._find_unlisted()}
 
     async def refresh(self, names: Iterable[str] | None = None) -> None:
         """Ask these servers, by default all, for their tools now."""
@@ -135,7 +135,7 @@ class Gateway:
         try:
             tool = await asyncio.to_thread(self.find, name)
         except InputError:
-            unlisted = len(self._unlisted())
+            unlisted = len(self._find_unlisted())
             if not unlisted or len(await self.wait_for_lists()) >= unlisted:
                 raise
             tool = await asyncio.to_thread(self.find, name)
@@ -179,7 +179,7 @@ class Gateway:
     def pending_notes(self) -> list[str]:
         """What is pending approval, in sentences that an agent can pass on to the user."""
         notes = [pending.reason for pending in self.pending_files]
-        if count := len(self.catalog.pending()):
+        if count := len(self.catalog.list_pending()):
             pending = count_of(count, "tool", "is pending approval")
             notes.append(f"{pending}. The user can review them: shortlist mcp approve")
         return notes

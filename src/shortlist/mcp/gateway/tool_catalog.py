@@ -94,16 +94,16 @@ class Catalog:
         with self._lock:
             self.servers = {server.name: server for server in servers}
             self._permissions = permissions
-            self._files = {server.name: (_file(server, "listed"), _approved(server)) for server in servers}
+            self._files = {server.name: (_path_of(server, "listed"), _approvals_of(server)) for server in servers}
             self._stamps: dict[str, tuple[int, ...]] | None = None  # none were read yet
             self.listings: dict[str, Listing] = {}
             self._by_server: dict[str, list[Tool]] = {}
         self.reload()
 
-    def offered(self) -> list[Tool]:
+    def list_offered(self) -> list[Tool]:
         return [tool for tool in self.tools.values() if tool.is_offered]
 
-    def pending(self) -> list[Tool]:
+    def list_pending(self) -> list[Tool]:
         """The tools that are pending approval."""
         return [tool for tool in self.tools.values() if tool.pending and tool.access != "never"]
 
@@ -122,10 +122,10 @@ class Catalog:
                 refused[name] = "Another tool of the server has the same name; the first one is used."
             else:
                 tools[name] = entry
-        listed = _file(server, "listed")
+        listed = _path_of(server, "listed")
         listed.parent.mkdir(parents=True, exist_ok=True)
         # If the approvals cannot be read, all tools are pending with that reason.
-        with contextlib.suppress(SourceError), _approved(server).changing() as approved:
+        with contextlib.suppress(SourceError), _approvals_of(server).changing() as approved:
             approved |= {name: tools[name] for name, reason, _ in _review(tools, approved) if not reason}
         data = {"format": FORMAT, "server": server.name, "at": time.time(), "tools": tools, "refused": refused}
         replace_text(listed, json.dumps(data))
@@ -149,7 +149,7 @@ class Catalog:
             self._stamps = stamps
             # By id, including those that are not offered.
             self.tools: dict[str, Tool] = {tool.id: tool for tools in self._by_server.values() for tool in tools}
-            self.digest = _hash([[tool.id, tool.entry] for tool in self.offered()])  # changes with what is offered
+            self.digest = _hash([[tool.id, tool.entry] for tool in self.list_offered()])  # changes with what is offered
 
     def _reload_server(self, name: str) -> None:
         listed, approvals = self._files[name]
@@ -228,15 +228,15 @@ def _hash(value: Any) -> str:
     return blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=12).hexdigest()
 
 
-def _file(server: Server, what: str) -> Path:
+def _path_of(server: Server, what: str) -> Path:
     """A file about a server: another program under the same name is another server."""
     return data_dir() / "mcp" / "servers" / f"{_hash([server.name, server.identity])}.{what}.json"
 
 
-def _approved(server: Server) -> JsonFile:
+def _approvals_of(server: Server) -> JsonFile:
     """The approved definitions of a server's tools, by name."""
     repair = ", so no tool of this server is approved. Repair it, or move it away and approve the tools again."
-    return JsonFile(_file(server, "approved"), FORMAT, "tools", repair, server=server.name)
+    return JsonFile(_path_of(server, "approved"), FORMAT, "tools", repair, server=server.name)
 
 
 def _read_listing(path: Path) -> Listing | None:

@@ -42,7 +42,7 @@ def find_defect(entry: Entry) -> str:
         depth += 1
         if depth > DEEPEST:
             return f"Its schema has more than {DEEPEST} levels."
-        level = [inner for outer in level for inner in _parts(outer)]
+        level = [inner for outer in level for inner in _list_parts(outer)]
     size = len(json.dumps(entry, ensure_ascii=False))
     return f"Its definition has {size:,} characters, more than {LARGEST:,}." if size > LARGEST else ""
 
@@ -57,7 +57,7 @@ def find_risk(entry: Entry, first: str) -> str:
         return f"Its name mixes letters that look alike: {' and '.join(scripts)}."
     if first != name:
         return f"Its name looks like {first!r}."
-    text = "\n\n".join(_texts(entry))
+    text = "\n\n".join(_collect_texts(entry))
     if found := next(instructions(text), None):
         return f"Its description {found[0]}."
     if hidden := invisible(text, strays=False):
@@ -86,7 +86,7 @@ class Change:
 
     def diff(self) -> list[str]:
         """The change in lines: - before, + after, and context."""
-        lines = difflib.unified_diff(_lines(self.before), _lines(self.after), lineterm="", n=1)
+        lines = difflib.unified_diff(_split_lines(self.before), _split_lines(self.after), lineterm="", n=1)
         return [line for line in list(lines)[2:] if not line.startswith("@@")]  # without the two header lines
 
     def to_dict(self) -> dict[str, Any]:
@@ -95,60 +95,60 @@ class Change:
 
 def find_changes(approved: Entry, now: Entry) -> Iterator[Change]:
     """What changed in a tool since it was approved."""
-    for key, before, after in _differences(approved, now):
+    for key, before, after in _find_differences(approved, now):
         if key == "annotations":
-            yield from _annotation_changes(before or {}, after or {})
+            yield from _find_annotation_changes(before or {}, after or {})
         elif key in ("inputSchema", "outputSchema"):
-            yield from _schema_changes(before or {}, after or {}, key.removesuffix("Schema"))
+            yield from _find_schema_changes(before or {}, after or {}, key.removesuffix("Schema"))
         else:
             yield Change(key, before, after, waits=key != "title")
 
 
-def _annotation_changes(before: Entry, after: Entry) -> Iterator[Change]:
+def _find_annotation_changes(before: Entry, after: Entry) -> Iterator[Change]:
     def with_defaults(given: Entry) -> Entry:
         return HINTS | {key: value for key, value in given.items() if key not in HINTS or isinstance(value, bool)}
 
-    for key, old, new in _differences(with_defaults(before), with_defaults(after)):
+    for key, old, new in _find_differences(with_defaults(before), with_defaults(after)):
         yield Change(f"annotations.{key}", old, new, waits=key != "title" and new == HINTS.get(key, new))
 
 
-def _schema_changes(before: Any, after: Any, where: str) -> Iterator[Change]:
+def _find_schema_changes(before: Any, after: Any, where: str) -> Iterator[Change]:
     if not isinstance(before, Mapping) or not isinstance(after, Mapping):
         if before != after:
             yield Change(where, before, after, waits=True)
         return
-    for key, old, new in _differences(before, after):
+    for key, old, new in _find_differences(before, after):
         kinds = {type(value) for value in (old, new) if value}
         waits = key not in _LIMITS
         if key in _BY_NAME and kinds <= {dict}:
             old, new = old or {}, new or {}
             for name in dict.fromkeys((*old, *new)):
                 if name in old and name in new:
-                    yield from _schema_changes(old[name], new[name], f"{where}.{name}")
+                    yield from _find_schema_changes(old[name], new[name], f"{where}.{name}")
                 else:  # a new parameter is optional, unless `required` names it
                     is_gone = name not in new and where.startswith("input")
                     yield Change(f"{where}.{name}", old.get(name), new.get(name), waits=is_gone)
             continue
         if key in _INNER and isinstance(old, Mapping) and isinstance(new, Mapping):
-            yield from _schema_changes(old, new, f"{where}[]")
+            yield from _find_schema_changes(old, new, f"{where}[]")
             continue
         if key in _LISTS and kinds <= {list}:
             old, new = old or [], new or []
             if len(old) == len(new):
                 for number, (one, other) in enumerate(zip(old, new, strict=True)):
-                    yield from _schema_changes(one, other, f"{where}[{number}]")
+                    yield from _find_schema_changes(one, other, f"{where}[{number}]")
                 continue
             waits = not (all(one in new for one in old) or all(one in old for one in new))
         elif key == "required":
-            waits = bool(_names(new) - _names(old)) and where.startswith("input")
+            waits = bool(_select_names(new) - _select_names(old)) and where.startswith("input")
         elif key == "type":
-            waits = old is not None and (new is None or not _types(new) <= _types(old))
+            waits = old is not None and (new is None or not _read_types(new) <= _read_types(old))
         elif key == "additionalProperties":
             waits = not isinstance(new, bool | None)
         yield Change(f"{where}.{key}", old, new, waits)
 
 
-def _differences(before: Entry, after: Entry) -> Iterator[tuple[str, Any, Any]]:
+def _find_differences(before: Entry, after: Entry) -> Iterator[tuple[str, Any, Any]]:
     """The keys whose values differ in more than white space, with both values."""
     for key in sorted(before.keys() | after.keys()):
         old, new = before.get(key), after.get(key)
@@ -156,17 +156,17 @@ def _differences(before: Entry, after: Entry) -> Iterator[tuple[str, Any, Any]]:
             yield key, old, new
 
 
-def _types(value: Any) -> set[str]:
+def _read_types(value: Any) -> set[str]:
     """The types that the keyword `type` names."""
-    types = _names(value if isinstance(value, list) else [value])
+    types = _select_names(value if isinstance(value, list) else [value])
     return types | {"integer"} if "number" in types else types
 
 
-def _names(value: Any) -> set[str]:
+def _select_names(value: Any) -> set[str]:
     return {name for name in value if isinstance(name, str)} if isinstance(value, list) else set()
 
 
-def _lines(value: Any) -> list[str]:
+def _split_lines(value: Any) -> list[str]:
     """A value as lines that can be compared: a text by sentences, anything else as JSON."""
     if value is None:
         return []
@@ -175,16 +175,16 @@ def _lines(value: Any) -> list[str]:
     return json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True).splitlines()
 
 
-def _parts(value: Any) -> Iterable[Any]:
+def _list_parts(value: Any) -> Iterable[Any]:
     return value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _collect_texts(value: Any) -> Iterator[str]:
     """All strings in a value, keys included."""
     if isinstance(value, str):
         yield value
     for key in value if isinstance(value, Mapping) else ():
         yield str(key)
-        yield from _texts(value[key])
+        yield from _collect_texts(value[key])
     for inner in value if isinstance(value, list) else ():
-        yield from _texts(inner)
+        yield from _collect_texts(inner)

@@ -164,7 +164,7 @@ def add_mcp(app: FastAPI, shelf: Shelf, workers: Workers, llm: LLM | None, setti
         ]
         tools = [
             tool.review() | {"command": approve_command(tool.id, gateway.catalog.servers[tool.server])}
-            for tool in gateway.catalog.pending()
+            for tool in gateway.catalog.list_pending()
         ]
         return {"servers": gateway.status(), "pending_files": files, "pending": tools}
 
