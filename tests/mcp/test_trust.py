@@ -14,9 +14,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from fastapi.testclient import TestClient
 from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
 from mcp.server.lowlevel import Server
 
 from shortlist import CorpusSource, Problem
@@ -26,12 +28,13 @@ from shortlist.mcp.agent_server import AgentActions, make_server
 from shortlist.mcp.collection import Collection, StoredCorpora
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
+from shortlist.server.application import create_app
+from shortlist.server.service_settings import load_settings
 from shortlist.sources.mcp_servers import mcp_trust
 from shortlist.sources.mcp_servers.mcp_config import Pending, project_of
 from tests.index.engines.conftest import listening
 from tests.mcp.conftest import PATIENCE, WEATHER, Agent, Upstream, ask, run_command, tool, until, with_agent
-from tests.mcp.test_process import environment, over_http
-from tests.server.conftest import Service
+from tests.mcp.test_process import environment
 
 TOKEN = "value-of-the-variable-of-the-user"
 
@@ -138,15 +141,21 @@ def test_over_stdio_an_untrusted_file_does_nothing_approval_starts_it_and_a_chan
 
 
 def test_over_http_an_untrusted_file_does_nothing_approval_starts_it_and_a_change_stops_it(project: Project) -> None:
-    service = Service(project.folder, MY_CLOUD_TOKEN=TOKEN)
-    try:
-        over_http(service.url, lambda agent: distrusted_then_trusted_then_changed(agent, project))
-        shown = service.http.get("/v1/mcp").json()
-        assert shown["pending_files"] == [
-            {"file": str(project.file), "servers": 3, "command": f"shortlist mcp trust {project.file}"}
-        ]
-    finally:
-        service.end()
+    app = create_app(load_settings(given={"documents.embedder": "none"}, environment={}))
+
+    async def main() -> None:
+        transport = httpx2.ASGITransport(app=app)
+        async with (
+            app.router.lifespan_context(app),
+            httpx2.AsyncClient(transport=transport, base_url="http://localhost:9200", timeout=PATIENCE) as http,
+        ):
+            async with Client(streamable_http_client("http://localhost:9200/mcp", http_client=http)) as client:
+                await distrusted_then_trusted_then_changed(Agent(client), project)
+            assert (await http.get("/v1/mcp")).json()["pending_files"] == [
+                {"file": str(project.file), "servers": 3, "command": f"shortlist mcp trust {project.file}"}
+            ]
+
+    asyncio.run(main())
 
 
 @pytest.mark.parametrize(
