@@ -205,10 +205,9 @@ class ToolIndex:
         try:
             if not self._closed.wait(LATER):
                 self._trained.sync(self._documents(), digest)
-        except _Closed:
-            pass
         except Exception as error:  # no one waits for this thread
-            self._give_up(error)
+            if not self._closed.is_set():
+                self._give_up(error)
 
     def _give_up(self, error: Exception) -> None:
         log.warning("Tools are searched without the trained model: %s", error)
@@ -217,7 +216,7 @@ class ToolIndex:
     def _documents(self) -> Iterator[Document | Problem]:
         for tool in self._catalog.list_offered():
             if self._closed.is_set():
-                raise _Closed
+                raise CorpusError("The search over tools was closed.")
             yield document_of(tool.server, "tool", tool.entry)
 
     def close(self) -> None:
@@ -227,10 +226,6 @@ class ToolIndex:
         with self._lock:
             self._static.close()
             self._trained.close()
-
-
-class _Closed(Exception):
-    """The index was closed during a sync."""
 
 
 class _CatalogCorpus:
