@@ -70,13 +70,16 @@ def _tool(rng: random.Random, number: int) -> dict[str, Any]:
 
 def fill_catalog(config: Path, offers: dict[str, list[dict[str, Any]]]) -> None:
     """Let the catalog and its index be those of a day on which all servers could be asked."""
+    from shortlist.mcp.collection import ToolIndex
     from shortlist.mcp.gateway.dispatch import Gateway
+    from shortlist.mcp.gateway.gateway_config import GatewayConfig
 
-    gateway = Gateway.of([config])
+    gateway = Gateway(GatewayConfig([config]))
     for name, tools in offers.items():
-        gateway.catalog.take(gateway.catalog.servers[name], tools)
-    gateway.index.corpus()
-    gateway.index.close()
+        gateway.catalog.update(gateway.catalog.servers[name], tools)
+    index = ToolIndex(gateway.home / "tools", gateway.catalog)
+    index.corpus()
+    index.close()
 
 
 def run(folders: list[Path]) -> None:

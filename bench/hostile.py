@@ -20,9 +20,9 @@ def written() -> list[dict[str, Any]]:
 
 def is_held(tool: dict[str, Any]) -> str:
     """Why the gateway would hold a tool for approval; empty if it would not."""
-    from shortlist.mcp.gateway.tool_checks import doubt
+    from shortlist.mcp.gateway.tool_review import find_risk
 
-    return doubt(tool, tool["name"])
+    return find_risk(tool, tool["name"])
 
 
 def rates(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:

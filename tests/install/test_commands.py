@@ -1,4 +1,4 @@
-"""`shortlist install` and `uninstall` as they are called, and all that docs/guides/install.md shows."""
+"""The commands `install` and `uninstall`, and the code blocks of docs/install.md."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SHORTLIST_CONFIG_DIR", "")
     for variable in ("XDG_CONFIG_HOME", "SHORTLIST_DATA_DIR", "SHORTLIST_CACHE_DIR", "CODEX_HOME", "CLAUDE_CONFIG_DIR"):
         monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setattr(install, "own_command", lambda places: ["/path/to/shortlist"])
+    monkeypatch.setattr(install, "find_own_command", lambda places: ["/path/to/shortlist"])
     return home
 
 
-def test_every_block_of_the_page_runs_and_prints_what_it_shows(home: Path) -> None:
+def test_every_code_block_of_the_docs_runs_and_prints_what_it_shows(home: Path) -> None:
     output, ran = io.StringIO(), 0
     for language, block in BLOCK.findall(DOCUMENT):
         if language == "json":
@@ -52,11 +52,13 @@ def test_every_block_of_the_page_runs_and_prints_what_it_shows(home: Path) -> No
     assert ran == 6
 
 
-def test_several_agents_and_all_of_them_are_served_at_once(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_several_agents_and_all_of_them_are_installed_at_once(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (home / ".cursor").mkdir()
     assert run(["install", "--agent", "codex,vscode", "--agent", "all", "--json"]) == OK
-    told = json.loads(capsys.readouterr().out)
-    assert [(row["agent"], row["action"], row["scope"]) for row in told["agents"] if row["agent"] != "claude-code"] == [
+    output = json.loads(capsys.readouterr().out)
+    assert [
+        (row["agent"], row["action"], row["scope"]) for row in output["agents"] if row["agent"] != "claude-code"
+    ] == [
         ("codex", "added", "user"),
         ("vscode", "added", "user"),
         ("cursor", "added", "user"),
@@ -73,7 +75,7 @@ def test_a_project_gets_an_entry_at_its_root(home: Path, monkeypatch: pytest.Mon
     assert written == {"mcpServers": {"shortlist": {"type": "stdio", "command": "shortlist", "args": ["mcp"]}}}
 
 
-def test_a_broken_file_keeps_all_from_being_written(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_with_a_broken_file_nothing_is_written(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (home / ".cursor").mkdir()
     (home / ".cursor" / "mcp.json").write_text("{")
     assert run(["install", "--agent", "codex", "--agent", "cursor"]) == ERROR
@@ -81,7 +83,7 @@ def test_a_broken_file_keeps_all_from_being_written(home: Path, capsys: pytest.C
     assert not (home / ".codex").exists()
 
 
-def test_what_was_done_is_told_when_something_fails_in_the_middle(
+def test_completed_steps_are_reported_when_a_later_one_fails(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def replace(path: Path, text: str, *, private: bool) -> None:
@@ -101,13 +103,13 @@ def test_what_was_done_is_told_when_something_fails_in_the_middle(
     ("arguments", "code", "reason"),
     [
         ([], USAGE, "Which agent? --agent claude-code | claude-desktop | cursor | vscode | codex | all. Found here: "),
-        (["--agent", "emacs"], ERROR, "There is no agent 'emacs'"),
+        (["--agent", "emacs"], ERROR, "'emacs' is not a known agent"),
         (["--agent", "cursor", "--project", "--user"], USAGE, "Either --project or --user."),
         (["--agent", "cursor", "--project", "--only"], USAGE, "those of a project are shared"),
-        (["--agent", "claude-desktop", "--project"], ERROR, "no configuration of a project"),
+        (["--agent", "claude-desktop", "--project"], ERROR, "no configuration for projects"),
     ],
 )
-def test_a_command_line_that_makes_no_sense_is_told(
+def test_wrong_options_are_errors_and_write_nothing(
     arguments: list[str], code: int, reason: str, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["install", *arguments]) == code
@@ -115,17 +117,17 @@ def test_a_command_line_that_makes_no_sense_is_told(
     assert [path.name for path in home.rglob("*") if path.is_file()] == []
 
 
-def test_a_dry_run_writes_nothing_and_tells_it_as_json_too(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_writes_nothing_and_shows_the_diff(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["install", "--agent", "codex", "--dry-run", "--json"]) == OK
-    told = json.loads(capsys.readouterr().out)
-    assert (told["dry_run"], told["agents"][0]["action"], told["agents"][0]["backup"]) == (True, "added", None)
-    assert '+command = "/path/to/shortlist"' in told["diff"]
+    output = json.loads(capsys.readouterr().out)
+    assert (output["dry_run"], output["agents"][0]["action"], output["agents"][0]["backup"]) == (True, "added", None)
+    assert '+command = "/path/to/shortlist"' in output["diff"]
     assert not (home / ".codex").exists()
     assert run(["uninstall", "--agent", "codex", "--dry-run"]) == OK
     assert capsys.readouterr().err == "Nothing to do: Codex does not start shortlist (~/.codex/config.toml)\n"
 
 
-def test_a_missing_package_is_told(
+def test_a_missing_package_is_a_warning(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)

@@ -1,4 +1,4 @@
-"""An agent's configuration comes to start shortlist: where it lies on each system, what is written, and what is not."""
+"""Plans that change the configuration of an agent: its path on each system, and what is written."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from shortlist import InputError, SourceError
-from shortlist.install import AGENTS, Places, Relocation, agents_named, own_command, plan_install, plan_uninstall
-from shortlist.install.agents import Agent
+from shortlist.install import Relocation, find_agents, find_own_command, plan_install, plan_uninstall
+from shortlist.install.agents import AGENTS, Agent, Places
 
 
 @pytest.fixture
@@ -36,14 +36,14 @@ def write(path: Path, text: str) -> Path:
 
 def install(agent: str, places: Places, scope: Any = "user", **options: Any) -> str:
     plan = plan_install(AGENTS[agent], scope, places, **{"command": "/opt/bin/shortlist", **options})
-    if plan.change.is_one:
+    if plan.change.is_needed:
         plan.change.apply()
     return plan.action
 
 
 def uninstall(agent: str, places: Places, scope: Any = "user", **options: Any) -> str:
     plan = plan_uninstall(AGENTS[agent], scope, places, **options)
-    if plan.change.is_one:
+    if plan.change.is_needed:
         plan.change.apply()
     return plan.action
 
@@ -65,7 +65,7 @@ def uninstall(agent: str, places: Places, scope: Any = "user", **options: Any) -
         ("codex", "win32", ".codex/config.toml"),
     ],
 )
-def test_each_system_has_its_own_places(agent: str, platform: str, file: str, tmp_path: Path) -> None:
+def test_each_system_has_its_own_paths(agent: str, platform: str, file: str, tmp_path: Path) -> None:
     places = at(tmp_path, platform)
     assert AGENTS[agent].file("user", places) == places.home / file
 
@@ -83,7 +83,7 @@ def test_each_system_has_its_own_places(agent: str, platform: str, file: str, tm
         ("codex", "linux", "CODEX_HOME", "config.toml"),
     ],
 )
-def test_variables_name_other_places(agent: str, platform: str, variable: str, file: str, tmp_path: Path) -> None:
+def test_variables_override_the_paths(agent: str, platform: str, variable: str, file: str, tmp_path: Path) -> None:
     places = at(tmp_path, platform, **{variable: str(tmp_path / "other")})
     assert AGENTS[agent].file("user", places) == tmp_path / "other" / file
 
@@ -93,7 +93,7 @@ def test_claude_desktop_from_the_windows_store_has_folders_of_its_own(tmp_path: 
     inside = "LocalCache/Roaming/Claude"
     for package in ("Claude_one", "Claude_two"):
         (tmp_path / "local" / "Packages" / package / inside).mkdir(parents=True)
-    with pytest.raises(InputError, match="several Claude Desktops"):
+    with pytest.raises(InputError, match="Several Claude Desktops"):
         AGENTS["claude-desktop"].file("user", places)
     used = write(tmp_path / "local" / "Packages" / "Claude_two" / inside / "claude_desktop_config.json", "{}")
     assert AGENTS["claude-desktop"].file("user", places) == used
@@ -108,19 +108,19 @@ def test_claude_desktop_from_the_windows_store_has_folders_of_its_own(tmp_path: 
         ("codex", ".codex/config.toml"),
     ],
 )
-def test_a_project_has_places_too(agent: str, file: str, places: Places) -> None:
+def test_a_project_has_its_own_file(agent: str, file: str, places: Places) -> None:
     assert AGENTS[agent].file("project", places) == places.project / file
     assert install(agent, places, "project") == "added"
     assert not list(places.home.iterdir())
 
 
-def test_claude_desktop_has_none_for_a_project(places: Places) -> None:
-    with pytest.raises(InputError, match="Claude Desktop has no configuration of a project"):
+def test_claude_desktop_has_no_file_for_a_project(places: Places) -> None:
+    with pytest.raises(InputError, match="Claude Desktop has no configuration for projects"):
         AGENTS["claude-desktop"].file("project", places)
 
 
 @pytest.mark.parametrize("agent", AGENTS.values(), ids=AGENTS)
-def test_a_new_file_holds_the_entry_in_the_agents_own_words(agent: Agent, places: Places) -> None:
+def test_a_new_file_has_the_entry_in_the_format_of_the_agent(agent: Agent, places: Places) -> None:
     assert install(agent.name, places) == "added"
     text = agent.file("user", places).read_text()
     entry: dict[str, Any] = {"command": "/opt/bin/shortlist", "args": ["mcp"]}
@@ -145,7 +145,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_what_else_is_in_a_file_stays_to_the_letter(agent: str, places: Places) -> None:
+def test_the_rest_of_a_file_is_unchanged(agent: str, places: Places) -> None:
     file = write(AGENTS[agent].file("user", places), TEXTS[agent])
     assert install(agent, places) == "added"
     rest = iter(file.read_bytes().decode().replace(",", ""))
@@ -157,7 +157,18 @@ def test_what_else_is_in_a_file_stays_to_the_letter(agent: str, places: Places) 
     assert file.read_bytes().decode() == TEXTS[agent]
 
 
-def test_a_copy_of_the_file_is_kept_which_no_more_people_can_read(places: Places) -> None:
+@pytest.mark.parametrize("agent", AGENTS)
+def test_line_ends_of_windows_stay(agent: str, places: Places) -> None:
+    text = TEXTS[agent].replace("\r\n", "\n").replace("\n", "\r\n")
+    file = write(AGENTS[agent].file("user", places), text)
+    assert install(agent, places) == "added"
+    written = file.read_bytes()
+    assert written.count(b"\r\n") == written.count(b"\n") >= text.count("\n")
+    assert uninstall(agent, places) == "removed"
+    assert file.read_bytes().decode() == text
+
+
+def test_the_backup_has_the_permissions_of_the_file(places: Places) -> None:
     file = write(places.home / ".claude.json", TEXTS["claude-code"])
     file.chmod(0o600)
     install("claude-code", places)
@@ -184,13 +195,13 @@ def test_a_link_stays_a_link(places: Places, tmp_path: Path) -> None:
     ("agent", "text", "reason"),
     [
         ("cursor", '{"mcpServers": {', "is not valid JSON: .*line 1 column 17"),
-        ("vscode", '{"servers": []}', "'servers' is no mapping of servers"),
-        ("claude-desktop", "[]", "is not valid JSON: it is no object but list"),
+        ("vscode", '{"servers": []}', "'servers' in .* is not a mapping"),
+        ("claude-desktop", "[]", "is not valid JSON: the top level is not an object but list"),
         ("codex", "[mcp_servers\n", "is not valid TOML: .*line 1"),
-        ("codex", "mcp_servers = 3\n", "'mcp_servers' is no mapping of servers"),
+        ("codex", "mcp_servers = 3\n", "'mcp_servers' in .* is not a mapping"),
     ],
 )
-def test_a_file_that_is_broken_or_odd_is_left_as_it_is(agent: str, text: str, reason: str, places: Places) -> None:
+def test_a_broken_or_unusual_file_is_not_changed(agent: str, text: str, reason: str, places: Places) -> None:
     file = write(AGENTS[agent].file("user", places), text)
     with pytest.raises(SourceError, match=f"(?s){reason}.*Nothing was changed"):
         install(agent, places)
@@ -198,7 +209,7 @@ def test_a_file_that_is_broken_or_odd_is_left_as_it_is(agent: str, text: str, re
     assert [path.name for path in file.parent.iterdir()] == [file.name]
 
 
-def test_a_file_that_is_not_text_is_left_as_it_is(places: Places) -> None:
+def test_a_file_that_is_not_utf8_is_not_changed(places: Places) -> None:
     file = places.home / ".claude.json"
     file.write_bytes(b'{"a": "\xff"}')
     with pytest.raises(SourceError, match="not valid UTF-8"):
@@ -206,15 +217,15 @@ def test_a_file_that_is_not_text_is_left_as_it_is(places: Places) -> None:
     assert file.read_bytes() == b'{"a": "\xff"}'
 
 
-def test_what_another_program_wrote_meanwhile_is_not_lost(places: Places) -> None:
+def test_concurrent_changes_by_another_program_are_not_lost(places: Places) -> None:
     plan = plan_install(AGENTS["claude-code"], "user", places)
     file = write(places.home / ".claude.json", '{"numStartups": 1}')
-    with pytest.raises(SourceError, match="changed meanwhile by another program: run it again"):
+    with pytest.raises(SourceError, match="changed by another program"):
         plan.change.apply()
     assert file.read_text() == '{"numStartups": 1}'
 
 
-def test_our_entry_is_brought_up_to_date_and_keeps_what_the_user_added(places: Places) -> None:
+def test_our_entry_is_updated_and_keeps_what_the_user_added(places: Places) -> None:
     old = (
         '{"mcpServers": {"shortlist": {"disabled": true, "command": "C:\\\\old\\\\shortlist.exe", "env": {"K": "v"}}}}'
     )
@@ -235,7 +246,7 @@ def test_our_entry_is_brought_up_to_date_and_keeps_what_the_user_added(places: P
     )
 
 
-def test_servers_that_codex_has_in_braces_stay_there(places: Places) -> None:
+def test_inline_tables_of_codex_stay_inline(places: Places) -> None:
     file = write(places.home / ".codex" / "config.toml", 'mcp_servers = { a = { command = "x" } } # mine\n')
     assert install("codex", places) == "added"
     ours = 'shortlist = {command = "/opt/bin/shortlist", args = ["mcp"]}'
@@ -244,18 +255,18 @@ def test_servers_that_codex_has_in_braces_stay_there(places: Places) -> None:
     assert file.read_text() == 'mcp_servers = { a = { command = "x" } } # mine\n'
 
 
-def test_a_server_of_that_name_that_is_not_ours_is_neither_replaced_nor_removed(places: Places) -> None:
+def test_a_server_of_that_name_that_is_not_ours_is_not_changed(places: Places) -> None:
     text = '{"mcpServers": {"shortlist": {"command": "npx", "args": ["-y", "other"]}}}'
     file = write(places.home / ".cursor" / "mcp.json", text)
     for act in (install, uninstall):
-        with pytest.raises(InputError, match="starts something else than shortlist: choose another --name"):
+        with pytest.raises(InputError, match=r"'shortlist' in .* does not start shortlist"):
             act("cursor", places)
     assert install("cursor", places, name="tools") == "added"
     assert uninstall("cursor", places, name="tools") == "removed"
     assert file.read_text() == text
 
 
-def test_folders_that_variables_name_are_passed_on_but_not_to_those_who_share_a_project(tmp_path: Path) -> None:
+def test_folders_in_variables_are_passed_on_except_in_project_files(tmp_path: Path) -> None:
     places = at(tmp_path, SHORTLIST_DATA_DIR="/data", SHORTLIST_TOKEN="secret")
     install("codex", places)
     entry = tomllib.loads((places.home / ".codex" / "config.toml").read_text())["mcp_servers"]["shortlist"]
@@ -270,34 +281,34 @@ def test_folders_that_variables_name_are_passed_on_but_not_to_those_who_share_a_
 
 def test_the_command_is_the_one_of_this_environment(tmp_path: Path) -> None:
     python = str(write(tmp_path / "bin" / "python", ""))
-    assert own_command(at(tmp_path), python) == [python, "-m", "shortlist"]
+    assert find_own_command(at(tmp_path), python) == [python, "-m", "shortlist"]
     beside = write(tmp_path / "bin" / "shortlist", "")
-    assert own_command(at(tmp_path), python) == [str(beside)]
+    assert find_own_command(at(tmp_path), python) == [str(beside)]
     script = write(tmp_path / "bin" / "Scripts" / "shortlist.exe", "")
-    assert own_command(at(tmp_path, "win32"), python) == [str(script)]
-    assert Path(own_command(Places())[0]).is_absolute()
+    assert find_own_command(at(tmp_path, "win32"), python) == [str(script)]
+    assert Path(find_own_command(Places())[0]).is_absolute()
 
 
-def test_another_command_may_be_started(places: Places) -> None:
+def test_another_command_can_be_given(places: Places) -> None:
     install("cursor", places, command="uvx --from 'shortlist[mcp]' shortlist")
     entry = json.loads((places.home / ".cursor" / "mcp.json").read_text())["mcpServers"]["shortlist"]
     assert entry == {"command": "uvx", "args": ["--from", "shortlist[mcp]", "shortlist", "mcp"]}
     assert uninstall("cursor", places) == "removed"
     for command in ("", " ", "'open"):
-        with pytest.raises(InputError, match="cannot be read: write it as for a shell"):
+        with pytest.raises(InputError, match="cannot be parsed"):
             install("cursor", places, command=command)
 
 
-def test_all_means_the_agents_that_are_here(places: Places) -> None:
+def test_all_means_the_installed_agents(places: Places) -> None:
     with pytest.raises(InputError, match="No agent was found on this machine"):
-        agents_named(["all"], "user", places)
+        find_agents(["all"], "user", places)
     (places.home / ".cursor").mkdir()
     (places.home / ".config" / "Claude").mkdir(parents=True)
     found = Places("linux", places.home, {}, places.project, lambda command: "/bin/x" if command == "codex" else None)
-    assert [agent.name for agent in agents_named(["all"], "user", found)] == ["claude-desktop", "cursor", "codex"]
-    assert [agent.name for agent in agents_named(["vscode", "all"], "project", found)] == ["vscode", "cursor", "codex"]
-    with pytest.raises(InputError, match="no agent 'emacs'; the known ones are claude-code, "):
-        agents_named(["emacs"], "user", places)
+    assert [agent.name for agent in find_agents(["all"], "user", found)] == ["claude-desktop", "cursor", "codex"]
+    assert [agent.name for agent in find_agents(["vscode", "all"], "project", found)] == ["vscode", "cursor", "codex"]
+    with pytest.raises(InputError, match="'emacs' is not a known agent"):
+        find_agents(["emacs"], "user", places)
 
 
 def test_the_diff_shows_the_change_without_secrets(places: Places) -> None:
@@ -321,7 +332,7 @@ class TestOnly:
     def behind(self, own: Path) -> Any:
         return json.loads((own / "mcp.json").read_text())["mcpServers"]
 
-    def test_servers_are_moved_and_those_that_cannot_be_are_left_with_the_reason(
+    def test_servers_are_moved_and_those_that_cannot_move_stay_with_the_reason(
         self, own: Path, places: Places, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.delenv("NOT_SET", raising=False)
@@ -342,7 +353,7 @@ class TestOnly:
         assert plan.left["sso"] == "it may need a sign-in that only the agent can do"
         assert "'input:key'" in plan.left["asks"]
         assert "NOT_SET" in plan.left["unset"]
-        assert plan.left["off"] == "it is switched off"
+        assert plan.left["off"] == "it is disabled"
         for change in [*moves.changes(), plan.change]:
             assert "secret" not in change.diff()
             change.apply()
@@ -364,9 +375,7 @@ class TestOnly:
         assert json.loads(file.read_text()) == {"mcpServers": servers}
         assert self.behind(own) == {}
 
-    def test_what_codex_says_in_its_own_words_is_translated_and_comes_back_as_it_was(
-        self, own: Path, places: Places
-    ) -> None:
+    def test_the_keys_of_codex_are_translated_and_restored(self, own: Path, places: Places) -> None:
         text = """\
 [mcp_servers.local]
 command = "x"
@@ -392,8 +401,8 @@ experimental_environment = "remote"
         moves = self.moves(own, places)
         plan = plan_install(AGENTS["codex"], "user", places, relocation=moves)
         assert plan.left == {
-            "keyed": "Codex hands the variables that it needs to no other server",
-            "odd": "only Codex understands its 'experimental_environment'",
+            "keyed": "only Codex supports its 'bearer_token_env_var'",
+            "odd": "only Codex supports its 'experimental_environment'",
         }
         for change in [*moves.changes(), plan.change]:
             change.apply()
@@ -407,7 +416,7 @@ experimental_environment = "remote"
             change.apply()
         assert tomllib.loads(file.read_text()) == tomllib.loads(text)
 
-    def test_a_server_that_two_agents_had_stays_until_both_have_it_back(self, own: Path, places: Places) -> None:
+    def test_a_server_of_two_agents_stays_until_both_have_it_back(self, own: Path, places: Places) -> None:
         same = json.dumps({"mcpServers": {"git": {"command": "git-mcp"}}})
         write(places.home / ".cursor" / "mcp.json", same)
         write(places.home / ".claude.json", same)
@@ -420,7 +429,7 @@ experimental_environment = "remote"
             for name in ("cursor", "claude-code", "claude-desktop")
         ]
         assert [plan.moved for plan in plans] == [["git"], ["git"], []]
-        assert plans[2].left == {"git": "another server of that name is there already"}
+        assert plans[2].left == {"git": "the gateway already has another server of that name"}
         for change in [*moves.changes(), *(plan.change for plan in plans)]:
             change.apply()
         for name, rest in (("cursor", ["git"]), ("claude-code", [])):
@@ -433,7 +442,7 @@ experimental_environment = "remote"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a folder is made read-only in another way there")
-def test_nothing_is_left_behind_where_nothing_can_be_written(places: Places) -> None:
+def test_nothing_is_left_behind_in_a_read_only_folder(places: Places) -> None:
     folder = places.home / ".cursor"
     write(folder / "mcp.json", "{}")
     folder.chmod(0o500)

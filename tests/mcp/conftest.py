@@ -1,25 +1,34 @@
-"""Servers upstream that do what a test wants, and an agent that speaks to us with the official SDK."""
+"""Upstream servers that behave as a test wants, and an agent that uses the official SDK."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import io
 import json
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from fastapi.testclient import TestClient
 from mcp import Client
 from mcp_types import CallToolResult, TextContent
 
+from shortlist.cli import run
 from shortlist.mcp.agent_server import AgentActions, make_server
 from shortlist.mcp.collection import Collection, StoredCorpora
 from shortlist.mcp.gateway.dispatch import Gateway
+from shortlist.mcp.gateway.gateway_config import GatewayConfig
+from shortlist.server.application import create_app
+from shortlist.server.service_settings import load_settings
 
 UPSTREAM = Path(__file__).with_name("upstream.py")
-PATIENCE = 60.0  # seconds for what will come, on a machine that is busy with other things
+PATIENCE = 60.0  # seconds to wait for something, also on a busy machine
+REQUEST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+HEADERS = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
 
 T = TypeVar("T")
 
@@ -35,15 +44,15 @@ INVOICE = tool("write_invoice", "Write an invoice for an order as PDF.", order=T
 
 
 class Upstream:
-    """A server of a test: what it offers can be changed while it runs."""
+    """A server of a test, whose tools can change while it runs."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self.name = name
         self._offer = folder / f"{name}.json"
         self.entry: dict[str, Any] = {"command": sys.executable, "args": [str(UPSTREAM), str(self._offer)]}
 
-    def offers(self, *tools: dict[str, Any], **behaviour: Any) -> Upstream:
-        self._offer.write_text(json.dumps({"tools": tools, **behaviour}), "utf-8")
+    def offers(self, *tools: dict[str, Any], **behavior: Any) -> Upstream:
+        self._offer.write_text(json.dumps({"tools": tools, **behavior}), "utf-8")
         return self
 
     @property
@@ -52,11 +61,11 @@ class Upstream:
         file = self._offer.with_suffix(".starts")
         return [int(line) for line in file.read_text().split()] if file.exists() else []
 
-    def lives(self) -> bool:
-        return any(_lives(pid) for pid in self.starts)
+    def is_alive(self) -> bool:
+        return any(_is_alive(pid) for pid in self.starts)
 
 
-def _lives(pid: int) -> bool:
+def _is_alive(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -71,8 +80,8 @@ class Servers:
         self.config = folder / "servers.json"
         self.entries: dict[str, Any] = {}
 
-    def add(self, name: str, *tools: dict[str, Any], behaviour: dict[str, Any] | None = None, **more: Any) -> Upstream:
-        made = Upstream(self._folder, name).offers(*tools, **(behaviour or {}))
+    def add(self, name: str, *tools: dict[str, Any], behavior: dict[str, Any] | None = None, **more: Any) -> Upstream:
+        made = Upstream(self._folder, name).offers(*tools, **(behavior or {}))
         self.entries[name] = made.entry | more
         self.write()
         return made
@@ -81,42 +90,48 @@ class Servers:
         self.config.write_text(json.dumps({"mcpServers": self.entries}), "utf-8")
 
     def gateway(self) -> Gateway:
-        return Gateway.of([self.config])
+        return Gateway(GatewayConfig([self.config]))
 
 
 class Agent:
-    """Asks over MCP, and reads the answers."""
+    """An MCP client that checks and unpacks results."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
 
     async def __call__(self, act: str, /, **arguments: Any) -> dict[str, Any]:
-        """The answer to an act that works."""
+        """The result of a tool call that succeeds."""
         result = await self.client.call_tool(act, arguments)
-        assert not result.is_error, said(result)
+        assert not result.is_error, text_of(result)
         assert isinstance(result.structured_content, dict)
         return result.structured_content
 
     async def error(self, act: str, /, **arguments: Any) -> str:
-        """What is said of an act that fails."""
+        """The message of a tool call that fails."""
         result = await self.client.call_tool(act, arguments)
-        assert result.is_error, said(result)
-        return said(result)
+        assert result.is_error, text_of(result)
+        return text_of(result)
 
     async def call(self, tool: str, **arguments: Any) -> str:
         return str((await self("call", tool=tool, arguments=arguments))["text"])
 
-    async def found(self, query: str, **more: Any) -> list[str]:
+    async def find(self, query: str, **more: Any) -> list[str]:
         return [item["id"] for item in (await self("discover", query=query, **more))["results"]]
 
+    async def wait_for(self, query: str, *ids: str) -> None:
+        """Search until these are found: a server may take a while to start."""
+        async with asyncio.timeout(PATIENCE):
+            while await self.find(query) != list(ids):
+                await asyncio.sleep(0.1)
 
-def said(result: CallToolResult) -> str:
+
+def text_of(result: CallToolResult) -> str:
     return "\n".join(block.text for block in result.content if isinstance(block, TextContent))
 
 
 @pytest.fixture(autouse=True)
 def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No skills and no servers but those of the test."""
+    """Hide the skills and servers of the user."""
     (tmp_path / "home").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
@@ -131,20 +146,56 @@ def servers(tmp_path: Path) -> Servers:
 
 
 def with_agent(gateway: Gateway, use: Callable[[Agent], Awaitable[T]], *corpora: str) -> T:
-    """What comes of talking to us in this process."""
+    """The result of a conversation with our server in this process."""
 
     async def main() -> T:
-        door = AgentActions(Collection(gateway, StoredCorpora(corpora)), lambda: None)
-        async with asyncio.timeout(2 * PATIENCE), Client(make_server(door)) as client:
+        actions = AgentActions(Collection(gateway, StoredCorpora(corpora)), lambda: None)
+        async with asyncio.timeout(2 * PATIENCE), Client(make_server(actions)) as client:
             return await use(Agent(client))
 
     return asyncio.run(main())
 
 
-async def until(look: Callable[[], Any]) -> None:
-    """Wait until something is so."""
+async def until(is_so: Callable[[], Any]) -> None:
+    """Wait until a condition holds."""
     for _ in range(int(PATIENCE / 0.02)):
-        if look():
+        if is_so():
             return
         await asyncio.sleep(0.02)
-    raise AssertionError("it never came")
+    raise AssertionError("the condition never held")
+
+
+def run_command(*arguments: str) -> tuple[int, str]:
+    """The exit code and the output of a command that runs in this process."""
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+        code = run(list(arguments))
+    return code, output.getvalue()
+
+
+@pytest.fixture
+def start(servers: Servers) -> Iterator[Callable[..., TestClient]]:
+    running: list[TestClient] = []
+
+    def begin(**given: Any) -> TestClient:
+        values = {
+            "documents.auto_reload": False,
+            "documents.embedder": "none",
+            "mcp.config": (str(servers.config),),
+        }
+        keys = {key.replace("__", "."): value for key, value in given.items()}
+        given = {key: value for key, value in (values | keys).items() if value is not None}
+        app = create_app(load_settings(given=given, environment={}))
+        running.append(TestClient(app, base_url="http://localhost:9200").__enter__())
+        return running[-1]
+
+    yield begin
+    while running:
+        running.pop().__exit__(None, None, None)
+
+
+def ask(client: TestClient, act: str, /, **arguments: Any) -> dict[str, Any]:
+    request = REQUEST | {"method": "tools/call", "params": {"name": act, "arguments": arguments}}
+    answer = client.post("/mcp", json=request, headers=HEADERS)
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json()["result"]["structuredContent"])

@@ -1,4 +1,4 @@
-"""What an agent sees and gets: six tools that never change, answers with reasons, errors that it can act on."""
+"""The agent's view: six tools that never change, results with reasons, errors that a model can act on."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from shortlist import REFUSAL
 from shortlist.mcp.agent_server import DEFINITIONS, AgentActions, make_server
 from shortlist.mcp.collection import Collection, StoredCorpora
 from shortlist.mcp.gateway.dispatch import Gateway
+from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.search.agent_actions import LONGEST_READ
-from tests.mcp.conftest import INVOICE, TEXT, WEATHER, Agent, Servers, said, tool, with_agent
+from tests.mcp.conftest import INVOICE, TEXT, WEATHER, Agent, Servers, text_of, tool, with_agent
 
 ACTS = ["discover", "read", "call_read", "call", "ask", "status"]
 
@@ -34,7 +35,7 @@ def handbook(tmp_path: Path) -> str:
     (folder / "leave.md").write_text(
         "# Leave\n\nEmployees have 28 days of leave a year.\n\n# Notice\n\nThree months.\n"
     )
-    (folder / "long.md").write_text("".join(f"Paragraph {n} tells of the canteen.\n\n" for n in range(2000)))
+    (folder / "long.md").write_text("".join(f"Paragraph {n} describes the canteen.\n\n" for n in range(2000)))
     shortlist.build(shortlist.CorpusSource.from_files(folder), "handbook").close()
     return "handbook"
 
@@ -48,10 +49,10 @@ def skill(tmp_path: Path) -> Path:
     return folder
 
 
-# What it sees
+# Tools
 
 
-def test_the_tools_are_six_and_the_same_to_the_byte_whatever_is_upstream(servers: Servers) -> None:
+def test_the_six_tools_are_the_same_to_the_byte_whatever_is_upstream(servers: Servers) -> None:
     async def listed(agent: Agent) -> str:
         before = written((await agent.client.list_tools()).tools)
         await agent("discover", query="anything")
@@ -60,7 +61,7 @@ def test_the_tools_are_six_and_the_same_to_the_byte_whatever_is_upstream(servers
         assert written(tools) == before
         return before
 
-    alone = with_agent(Gateway(home=Path("home")), listed)
+    alone = with_agent(Gateway(GatewayConfig(has_servers=False)), listed)
     servers.add("weather", WEATHER)
     servers.add("billing", INVOICE)
     assert with_agent(servers.gateway(), listed) == alone == json.dumps(list(DEFINITIONS))
@@ -70,21 +71,23 @@ def test_the_tools_have_hints_and_output_schemas_and_cost_few_tokens() -> None:
     tools = [Tool.model_validate(definition) for definition in DEFINITIONS]
     assert {one.name for one in tools if one.annotations and one.annotations.read_only_hint} == {*ACTS} - {"call"}
     assert all(one.output_schema and one.output_schema["type"] == "object" for one in tools)
-    assert count_tokens(written(tools)) <= 1_100
+    assert count_tokens(written(tools)) <= 1_060
 
 
-def test_the_instructions_sum_up_what_is_there_and_are_short(servers: Servers, handbook: str, skill: Path) -> None:
+def test_the_instructions_summarize_what_is_available_and_are_short(
+    servers: Servers, handbook: str, skill: Path
+) -> None:
     servers.add("weather", WEATHER, tool("get_tide", "When the sea is high."))
     servers.add("billing", INVOICE)
     with_agent(servers.gateway(), lambda agent: agent("status"))
 
-    async def told(agent: Agent) -> str:
+    async def read_instructions(agent: Agent) -> str:
         return agent.client.instructions or ""
 
     with_agent(servers.gateway(), lambda agent: agent("discover", query="anything"))
-    instructions = with_agent(servers.gateway(), told)
+    instructions = with_agent(servers.gateway(), read_instructions)
     assert instructions.startswith(
-        "Here are 3 tools of 2 servers (weather 2, billing 1), 1 skill, 2 documents (handbook 2)."
+        "Available: 3 tools of 2 servers (weather 2, billing 1), 1 skill, 2 documents (handbook 2)."
     )
     assert count_tokens(instructions) < 150
 
@@ -92,7 +95,7 @@ def test_the_instructions_sum_up_what_is_there_and_are_short(servers: Servers, h
 # discover
 
 
-def test_what_fits_comes_with_the_reason_and_what_it_takes_to_call_it(servers: Servers) -> None:
+def test_a_found_tool_comes_with_the_reason_and_its_schema(servers: Servers) -> None:
     servers.add("weather", WEATHER)
     servers.add("billing", INVOICE)
     answer = with_agent(servers.gateway(), lambda agent: agent("discover", query="will it rain in the city"))
@@ -104,7 +107,7 @@ def test_what_fits_comes_with_the_reason_and_what_it_takes_to_call_it(servers: S
     assert "Kept 1 of" in answer["reason"]
 
 
-def test_where_nothing_fits_that_is_said_with_near_misses(servers: Servers) -> None:
+def test_without_a_match_discover_abstains_with_a_reason(servers: Servers) -> None:
     servers.add("weather", WEATHER)
     answer = with_agent(servers.gateway(), lambda agent: agent("discover", query="xylqz"))
     assert answer["abstained"]
@@ -116,12 +119,12 @@ def test_tools_skills_and_documents_are_found_together_or_apart(servers: Servers
     servers.add("weather", WEATHER)
 
     async def talk(agent: Agent) -> None:
-        assert await agent.found("how many days of leave a year") == ["leave.md"]
-        assert await agent.found("bring a release to production") == ["deploy"]
-        assert await agent.found("bring a release to production", kind="tool") == []
-        assert await agent.found("rain in the city", kind="tool") == ["weather/get_forecast"]
-        assert await agent.found("days of leave", kind="document") == ["leave.md"]
-        assert len(await agent.found("canteen leave release rain", limit=1)) <= 1
+        assert await agent.find("how many days of leave a year") == ["leave.md"]
+        assert await agent.find("bring a release to production") == ["deploy"]
+        assert await agent.find("bring a release to production", kind="tool") == []
+        assert await agent.find("rain in the city", kind="tool") == ["weather/get_forecast"]
+        assert await agent.find("days of leave", kind="document") == ["leave.md"]
+        assert len(await agent.find("canteen leave release rain", limit=1)) <= 1
         for wrong in ({"kind": "prompt"}, {"limit": 0}, {"limit": "many"}, {"query": " "}, {"top": 3}):
             sentence = await agent.error("discover", **({"query": "leave"} | wrong))
             assert next(iter(wrong)) in sentence
@@ -129,14 +132,14 @@ def test_tools_skills_and_documents_are_found_together_or_apart(servers: Servers
     with_agent(servers.gateway(), talk)
 
 
-def test_a_corpus_that_is_damaged_is_told_of_and_the_others_are_searched(servers: Servers, handbook: str) -> None:
+def test_a_damaged_corpus_is_reported_and_the_others_are_searched(servers: Servers, handbook: str) -> None:
     from shortlist.index.corpus_paths import corpus_dir
 
     servers.add("weather", WEATHER)
     (corpus_dir(handbook) / "corpus.db").write_bytes(b"no database at all" * 100)
 
     async def talk(agent: Agent) -> None:
-        assert await agent.found("rain in the city") == ["weather/get_forecast"]
+        assert await agent.find("rain in the city") == ["weather/get_forecast"]
         (row,) = [row for row in (await agent("status"))["corpora"] if row["name"] == handbook]
         assert row["problem"]
 
@@ -146,7 +149,7 @@ def test_a_corpus_that_is_damaged_is_told_of_and_the_others_are_searched(servers
 # read
 
 
-def test_one_item_is_shown_in_full_in_part_or_with_its_neighbours(servers: Servers, handbook: str, skill: Path) -> None:
+def test_an_item_is_read_in_full_in_part_or_with_its_neighbors(servers: Servers, handbook: str, skill: Path) -> None:
     servers.add("weather", WEATHER)
 
     async def talk(agent: Agent) -> None:
@@ -160,15 +163,15 @@ def test_one_item_is_shown_in_full_in_part_or_with_its_neighbours(servers: Serve
         assert first["next_offset"] == len(first["text"]) == LONGEST_READ
         second = await agent("read", id="long.md", offset=first["next_offset"])
         assert second["text"] in (Path("handbook") / "long.md").read_text()
-        (hit,) = (await agent("discover", query="Paragraph 1234 tells", kind="document", limit=1))["results"]
+        (hit,) = (await agent("discover", query="Paragraph 1234 describes", kind="document", limit=1))["results"]
         near = await agent("read", id="long.md", locator=hit["locator"])
-        assert "Paragraph 1234 tells" in near["text"]
+        assert "Paragraph 1234 describes" in near["text"]
         assert len(near["text"]) < 5_000
 
     with_agent(servers.gateway(), talk)
 
 
-def test_what_cannot_be_read_is_said_with_what_may_be_meant(servers: Servers, handbook: str) -> None:
+def test_an_item_that_cannot_be_read_is_an_error_with_a_suggestion(servers: Servers, handbook: str) -> None:
     servers.add("weather", WEATHER)
     mapping = {"leave.md": "the same id in another corpus"}
     shortlist.build(mapping, "other").close()
@@ -181,8 +184,8 @@ def test_what_cannot_be_read_is_said_with_what_may_be_meant(servers: Servers, ha
         assert "Did you mean 'handbook'?" in await agent.error("read", id="leave.md", corpus="handbok")
         assert "no passage" in await agent.error("read", id="leave.md", corpus=handbook, locator="page=9")
         assert "offset" in await agent.error("read", id="long.md", offset=-1)
-        assert "'corpus' is a text, not [1]" in await agent.error("read", id="long.md", corpus=[1])
-        assert "read needs 'id'" in await agent.error("read")
+        assert "'corpus' must be a string, not [1]" in await agent.error("read", id="long.md", corpus=[1])
+        assert "read needs a non-empty 'id'" in await agent.error("read")
 
     with_agent(servers.gateway(), talk)
 
@@ -190,7 +193,7 @@ def test_what_cannot_be_read_is_said_with_what_may_be_meant(servers: Servers, ha
 # call
 
 
-def test_a_call_goes_through_and_its_result_comes_back_as_it_is(servers: Servers) -> None:
+def test_the_result_of_a_call_is_passed_on_unchanged(servers: Servers) -> None:
     servers.add("one", tool("structured"), tool("fail"), tool("large"), tool("break"), tool("refuse"))
 
     async def talk(agent: Agent) -> None:
@@ -200,28 +203,28 @@ def test_a_call_goes_through_and_its_result_comes_back_as_it_is(servers: Servers
             "result": {"sum": 3},
         }
         failed = await agent.client.call_tool("call", {"tool": "fail"})
-        assert (failed.is_error, said(failed)) == (True, "the shelf is empty")
+        assert (failed.is_error, text_of(failed)) == (True, "the shelf is empty")
         assert (await agent.call("large")).endswith("(200,000 more characters were cut off)")
-        assert "what is no result" in await agent.error("call", tool="break")
-        assert "one refuses: no, for the key is None" in await agent.error("call", tool="refuse")
+        assert "invalid result" in await agent.error("call", tool="break")
+        assert "no, for the key is None" in await agent.error("call", tool="refuse")
         assert await agent.call("structured")  # and the server is still the same
 
     with_agent(servers.gateway(), talk)
 
 
-def test_arguments_are_checked_before_the_server_is_even_started(servers: Servers) -> None:
+def test_arguments_are_checked_before_the_server_is_started(servers: Servers) -> None:
     weather = servers.add("weather", WEATHER)
-    with_agent(servers.gateway(), lambda agent: agent.found("forecast"))
+    with_agent(servers.gateway(), lambda agent: agent.find("forecast"))
 
     async def talk(agent: Agent) -> None:
         sentence = await agent.error("call", tool="get_forecast", arguments={"citty": "Ghent"})
-        assert "'city' is missing. You wrote 'citty'." in sentence
+        assert "'citty' is unknown. Did you mean 'city'?" in sentence
         assert '"required": ["city"]' in sentence
-        assert "'city' is of type string, not 5." in await agent.error(
+        assert "city: 5 is not of type 'string'." in await agent.error(
             "call", tool="get_forecast", arguments={"city": 5}
         )
         assert len(weather.starts) == 1  # that of the first list
-        assert "call runs found tools" in await agent.error("weather/get_forecast", city="Ghent")
+        assert "with call" in await agent.error("weather/get_forecast", city="Ghent")
 
     with_agent(servers.gateway(), talk)
 
@@ -232,7 +235,7 @@ def test_arguments_may_be_the_json_text_of_an_object(servers: Servers) -> None:
     async def talk(agent: Agent) -> Any:
         answer = await agent("call", tool="get_forecast", arguments='{"city": "Ghent"}')
         assert "not valid JSON" in await agent.error("call", tool="get_forecast", arguments="{city")
-        assert "are an object, not [1]" in await agent.error("call", tool="get_forecast", arguments=[1])
+        assert "must be an object, not [1]" in await agent.error("call", tool="get_forecast", arguments=[1])
         return answer["text"]
 
     assert with_agent(servers.gateway(), talk) == 'get_forecast {"city": "Ghent"}'
@@ -255,13 +258,13 @@ def test_a_question_is_answered_from_documents_with_their_sources_or_refused(ser
     with_agent(servers.gateway(), talk)
 
 
-def test_without_documents_a_question_says_how_to_add_some(servers: Servers) -> None:
+def test_without_documents_the_error_of_ask_says_how_to_add_some(servers: Servers) -> None:
     servers.add("weather", WEATHER)
     sentence = with_agent(servers.gateway(), lambda agent: agent.error("ask", question="Why?"))
     assert "shortlist ingest" in sentence
 
 
-def test_skills_are_resources_page_by_page_and_documents_too_by_their_template(
+def test_skills_are_listed_as_resources_and_documents_are_read_by_template(
     servers: Servers, handbook: str, tmp_path: Path
 ) -> None:
     for number in range(60):
@@ -293,23 +296,23 @@ def test_skills_are_resources_page_by_page_and_documents_too_by_their_template(
     with_agent(servers.gateway(), talk)
 
 
-def test_an_error_of_our_own_is_a_sentence_and_no_secret(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_error_is_reported_without_details(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any) -> Any:
-        raise RuntimeError("with details that are nobody's business")
+        raise RuntimeError("with internal details")
 
     servers.add("weather", WEATHER)
     monkeypatch.setattr(Collection, "corpora", fail)
     sentence = with_agent(servers.gateway(), lambda agent: agent.error("discover", query="rain"))
-    assert sentence == "Something unexpected went wrong in discover (RuntimeError)."
+    assert sentence == "Unexpected error in discover (RuntimeError)."
 
 
-def test_both_ages_of_the_protocol_are_spoken(servers: Servers) -> None:
+def test_old_and_new_versions_of_the_protocol_work(servers: Servers) -> None:
     servers.add("weather", WEATHER)
 
     async def version(mode: Any) -> str:
         door = AgentActions(Collection(servers.gateway(), StoredCorpora()), lambda: None)
         async with Client(make_server(door), mode=mode) as client:
-            assert (await Agent(client).found("rain in the city")) == ["weather/get_forecast"]
+            assert (await Agent(client).find("rain in the city")) == ["weather/get_forecast"]
             return client.protocol_version
 
     assert asyncio.run(version("legacy")) < asyncio.run(version("auto"))

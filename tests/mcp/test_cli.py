@@ -1,4 +1,4 @@
-"""The commands: which servers there are, what is pending, and approving it."""
+"""The commands that show servers and approve tools."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def shell(servers: Servers, capsys: pytest.CaptureFixture[str]) -> Any:
     return call
 
 
-def test_status_tells_what_is_known_and_asks_only_if_it_should(servers: Servers, shell: Any) -> None:
+def test_status_shows_what_is_known_and_asks_servers_only_with_refresh(servers: Servers, shell: Any) -> None:
     weather = servers.add("weather", WEATHER)
     servers.entries["broken"] = {"command": "/nonexistent/server"}
     servers.write()
@@ -37,11 +37,11 @@ def test_status_tells_what_is_known_and_asks_only_if_it_should(servers: Servers,
     asked = json.loads(shell("status", "--refresh", "--json"))["servers"]
     assert asked[0] == rows[0] | {"tools": 1}
     assert "No such file" in asked[1]["problem"]
-    assert not weather.lives()
+    assert not weather.is_alive()
     assert "weather" in shell("status")
 
 
-def test_what_is_pending_is_shown_and_approved_by_name_by_server_or_all(servers: Servers, shell: Any) -> None:
+def test_pending_tools_are_shown_and_approved_by_name_by_server_or_all(servers: Servers, shell: Any) -> None:
     server = servers.add("weather", POISONED, POISONED | {"name": "other"}, WEATHER)
     shell("status", "--refresh")
     drawn = shell("approve")
@@ -63,13 +63,13 @@ def test_what_is_pending_is_shown_and_approved_by_name_by_server_or_all(servers:
     assert shell("approve") == "No tool is pending approval.\n"
 
 
-def test_a_file_that_is_not_there_is_named(servers: Servers, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_configuration_file_is_named(servers: Servers, capsys: pytest.CaptureFixture[str]) -> None:
     for act in ([], ["run"], ["status"], ["approve"]):
         assert run(["mcp", *act, "--config", "nowhere.json"]) == 1
         assert "nowhere.json cannot be read" in capsys.readouterr().err
 
 
-def test_without_the_package_the_line_that_installs_it_is_said(
+def test_without_the_package_the_error_has_the_command_that_installs_it(
     servers: Servers, shell: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     servers.add("weather", WEATHER)

@@ -1,4 +1,4 @@
-"""Which corpora agents are served."""
+"""Which corpora are served to agents."""
 
 from __future__ import annotations
 

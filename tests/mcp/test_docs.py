@@ -1,4 +1,4 @@
-"""The blocks of docs/guides/gateway.md run and print what it shows, and its numbers are those of the code."""
+"""The code blocks of docs/mcp.md run and print what it shows, and its numbers match the code."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from bench.context import _tokens, make_servers
 from shortlist.cli import run
 from shortlist.mcp import agent_server
 from shortlist.mcp.agent_server import DEFINITIONS
-from shortlist.mcp.gateway import dispatch, tool_checks, upstream
-from shortlist.mcp.gateway.gateway_config import Configuration
+from shortlist.mcp.gateway import dispatch, tool_review, upstream
+from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.sources.mcp_servers import mcp_client as source
 from shortlist.sources.mcp_servers import mcp_transport
 from tests.mcp.conftest import WEATHER, Servers
@@ -35,12 +35,12 @@ def test_every_block_runs_and_prints_what_is_shown(
 ) -> None:
     ours, theirs = (json.loads(block) for language, block in BLOCKS if language == "json")
     (tmp_path / "agent.json").write_text(json.dumps(ours))
-    assert Configuration([tmp_path / "agent.json"]).read().servers == ()  # our own entry does not count
+    assert GatewayConfig([tmp_path / "agent.json"]).read().servers == ()  # our own entry does not count
     assert theirs["mcpServers"]["team"]["url"].startswith("https://")
     servers.add("weather", WEATHER)
     servers.entries["weather"] = theirs["mcpServers"]["weather"] | servers.entries["weather"]
     servers.write()
-    (server,) = Configuration([servers.config]).read().servers
+    (server,) = GatewayConfig([servers.config]).read().servers
     assert (server.seconds, server.allow, server.deny) == (120, ("get_*",), ("get_raw_*",))
 
     service = Service(tmp_path)
@@ -91,8 +91,8 @@ def test_the_numbers_in_the_text_are_those_of_the_code(tmp_path: Path) -> None:
     seconds = (upstream.START_SECONDS, upstream.CALL_SECONDS, agent_server.FIND_SECONDS, agent_server.ASK_SECONDS)
     assert "{:g} seconds to start, {:g} for a call, {:g} for a search, {:g} for an answer".format(*seconds) in PROSE
     assert f"{mcp_transport.LONGEST_LINE >> 20} MiB for a message" in PROSE
-    assert f"{tool_checks.LARGEST:,} characters for a tool's definition and for a result" in PROSE
-    assert tool_checks.LARGEST == agent_server.LONGEST_RESULT
+    assert f"{tool_review.LARGEST:,} characters for a tool's definition and for a result" in PROSE
+    assert tool_review.LARGEST == agent_server.LONGEST_RESULT
     assert f"{source.MOST_ENTRIES:,} tools for a server" in PROSE
-    assert f"a schema deeper than {tool_checks.DEEPEST} levels" in PROSE
+    assert f"a schema deeper than {tool_review.DEEPEST} levels" in PROSE
     assert [f"`{definition['name']}`" for definition in DEFINITIONS] == re.findall(r"^\| (`\w+`) \|", DOCUMENT, re.M)

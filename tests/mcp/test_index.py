@@ -1,4 +1,4 @@
-"""What the gateway's tools are searched with, and when."""
+"""The corpora that the gateway's tools are searched in."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ import pytest
 import shortlist
 from shortlist.errors import EmbedderError
 from shortlist.index.embedders import named, tools_model
-from shortlist.mcp.gateway import tool_search as rooms
+from shortlist.mcp import collection
+from shortlist.mcp.collection import ToolIndex
+from shortlist.mcp.gateway.gateway_config import Permissions
 from shortlist.mcp.gateway.tool_catalog import Catalog
-from shortlist.mcp.gateway.tool_search import Index
 from shortlist.sources.mcp_servers.mcp_config import Server
 from tests.mcp.conftest import PATIENCE, tool
 
@@ -29,14 +30,14 @@ SERVER = Server("office", command="office")
 
 @pytest.fixture
 def catalog() -> Catalog:
-    made = Catalog([SERVER])
-    made.take(SERVER, [tool(f"job_{at}", f"Does job number {at}.") for at in range(5)])
+    made = Catalog([SERVER], Permissions())
+    made.update(SERVER, [tool(f"job_{at}", f"Does job number {at}.") for at in range(5)])
     return made
 
 
 @pytest.fixture
-def index(tmp_path: Path, catalog: Catalog) -> Iterator[Index]:
-    made = Index(tmp_path / "tools", catalog)
+def index(tmp_path: Path, catalog: Catalog) -> Iterator[ToolIndex]:
+    made = ToolIndex(tmp_path / "tools", catalog)
     yield made
     made.close()
 
@@ -45,16 +46,16 @@ def model_of(corpus: shortlist.Corpus) -> str:
     return corpus.config.embedder
 
 
-def test_a_few_tools_are_read_by_our_model_at_once(index: Index) -> None:
+def test_a_few_tools_are_encoded_by_the_trained_model_immediately(index: ToolIndex) -> None:
     corpus = index.corpus()
     assert model_of(corpus) == "tools"
     assert len(corpus) == 5
 
 
-def test_many_tools_are_found_at_once_and_better_a_little_later(
-    index: Index, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+def test_many_tools_are_found_immediately_and_ranked_better_a_little_later(
+    index: ToolIndex, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rooms, "AT_ONCE", 2)
+    monkeypatch.setattr(collection, "AT_ONCE", 2)
     may_go_on, encode = threading.Event(), tools_model.ToolsEmbedder.encode_documents
 
     def slowly(self: tools_model.ToolsEmbedder, texts: list[str]) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
@@ -70,17 +71,17 @@ def test_many_tools_are_found_at_once_and_better_a_little_later(
     index._work.join(PATIENCE)
     better = index.corpus()
     assert (model_of(better), len(better)) == ("tools", 5)
-    catalog.take(SERVER, [tool("job_0", "Does job number 0."), tool("water_plants", "Waters the plants.")])
+    catalog.update(SERVER, [tool("job_0", "Does job number 0."), tool("water_plants", "Waters the plants.")])
     changed = index.corpus()  # one new tool: that takes no time
     assert (model_of(changed), len(changed)) == ("tools", 2)
 
 
-def test_closing_ends_what_is_made_in_the_background_and_the_next_one_goes_on(
+def test_closing_ends_the_sync_in_the_background_and_the_next_index_completes_it(
     tmp_path: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rooms, "AT_ONCE", 2)
-    index = Index(tmp_path / "tools", catalog)
-    reached, may_go_on, offered = threading.Event(), threading.Event(), catalog.offered
+    monkeypatch.setattr(collection, "AT_ONCE", 2)
+    index = ToolIndex(tmp_path / "tools", catalog)
+    reached, may_go_on, offered = threading.Event(), threading.Event(), catalog.list_offered
 
     def slowly() -> object:
         if threading.current_thread() is threading.main_thread():
@@ -93,7 +94,7 @@ def test_closing_ends_what_is_made_in_the_background_and_the_next_one_goes_on(
             reached.set()
             assert may_go_on.wait(PATIENCE)
 
-    monkeypatch.setattr(catalog, "offered", slowly)
+    monkeypatch.setattr(catalog, "list_offered", slowly)
     index.corpus()
     assert reached.wait(PATIENCE)
     closing = threading.Thread(target=index.close)
@@ -105,21 +106,21 @@ def test_closing_ends_what_is_made_in_the_background_and_the_next_one_goes_on(
     with shortlist.open_corpus(tmp_path / "tools-trained") as half_made:
         assert len(half_made) == 0
     monkeypatch.undo()
-    again = Index(tmp_path / "tools", catalog)
+    again = ToolIndex(tmp_path / "tools", catalog)
     assert (model_of(again.corpus()), len(again.corpus())) == ("tools", 5)
     again.close()
 
 
-def test_a_corpus_of_an_older_model_is_made_anew(
+def test_a_corpus_of_an_older_model_is_rebuilt(
     tmp_path: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = Index(tmp_path / "tools", catalog)
+    first = ToolIndex(tmp_path / "tools", catalog)
     name = first.corpus().config.embedder_name
     first.close()
     newer = tools_model.ToolsEmbedder()
     newer.name = "tools#newer"
     monkeypatch.setattr(named, "_bundled", lambda spec: newer if spec == "tools" else named._NAMES[spec]())
-    second = Index(tmp_path / "tools", catalog)
+    second = ToolIndex(tmp_path / "tools", catalog)
     corpus = second.corpus()
     assert name != corpus.config.embedder_name == "tools#newer"
     assert len(corpus) == 5
@@ -131,14 +132,14 @@ def test_without_onnxruntime_tools_are_found_by_the_static_table(
 ) -> None:
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "onnxruntime" else find(name))
-    index = Index(tmp_path / "tools", catalog)
+    index = ToolIndex(tmp_path / "tools", catalog)
     assert model_of(index.corpus()) == "default"
     assert not (tmp_path / "tools-trained").exists()
     index.close()
 
 
-def test_a_model_that_cannot_be_loaded_is_told_once_and_tools_are_still_found(
-    index: Index, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_a_model_that_cannot_be_loaded_is_logged_once_and_tools_are_still_found(
+    index: ToolIndex, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fails() -> None:
         raise EmbedderError("The model cannot be loaded: too old")
@@ -148,15 +149,11 @@ def test_a_model_that_cannot_be_loaded_is_told_once_and_tools_are_still_found(
     with caplog.at_level(logging.WARNING, "shortlist"):
         assert model_of(index.corpus()) == "default"
         assert model_of(index.corpus()) == "default"
-    assert [record.getMessage() for record in caplog.records] == [
-        "Tools are searched without our own model: The model cannot be loaded: too old"
-    ]
+    (record,) = caplog.records
+    assert "The model cannot be loaded: too old" in record.getMessage()
 
 
-def test_nothing_heavy_is_loaded_before_a_tool_is_looked_for(tmp_path: Path) -> None:
-    program = (
-        "import sys; from pathlib import Path; from shortlist.mcp.gateway.tool_search import Index; "
-        f"Index(Path({str(tmp_path)!r}), None).close(); print('numpy' in sys.modules)"
-    )
+def test_the_gateway_loads_nothing_that_only_searches_need() -> None:
+    program = "import sys, shortlist.mcp.gateway.dispatch; print('numpy' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert found.stdout.split() == ["False"]

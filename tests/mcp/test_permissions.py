@@ -1,4 +1,4 @@
-"""What the user permits: read, write or never, for servers and tools; and what call_read runs."""
+"""Permissions of the user for servers and tools: read, write or never."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shortlist.cli import run
 from shortlist.errors import SourceError
 from shortlist.mcp.agent_server import DEFINITIONS
 from shortlist.mcp.gateway.dispatch import Gateway
-from shortlist.mcp.gateway.gateway_config import Configuration, Permissions
+from shortlist.mcp.gateway.gateway_config import GatewayConfig, Permissions
 from tests.mcp.conftest import Agent, Servers, tool, until, with_agent
 
 READ = {"annotations": {"readOnlyHint": True}}
@@ -26,7 +26,7 @@ def own(tmp_path: Path) -> Path:
     return Path(os.environ["SHORTLIST_CONFIG_DIR"]) / "mcp.json"
 
 
-def test_the_most_specific_rule_counts_and_without_one_what_the_server_says() -> None:
+def test_the_most_specific_rule_wins_and_without_one_the_hint_of_the_server_counts() -> None:
     rules = {"hub": "never", "hub/get_*": "read", "hub/get_secret*": "never", "hub/get_secret_list": "write"}
     permissions = Permissions.of(rules)
     for name, expected in {
@@ -53,7 +53,7 @@ def test_call_read_runs_what_is_marked_read_only_and_call_runs_both(servers: Ser
         assert found["access"] == "write"
         assert (await agent("call_read", tool="hub/get_issue"))["text"] == "get_issue {}"
         sentence = await agent.error("call_read", tool="hub/drop_database")
-        assert sentence == "hub/drop_database is not marked read-only, so call_read does not run it. Use call."
+        assert "hub/drop_database is not marked read-only" in sentence
         assert await agent.call("hub/get_issue") == "get_issue {}"
         assert await agent.call("hub/drop_database") == "drop_database {}"
         (row,) = (await agent("status"))["servers"]
@@ -62,7 +62,7 @@ def test_call_read_runs_what_is_marked_read_only_and_call_runs_both(servers: Ser
     with_agent(servers.gateway(), talk)
 
 
-def test_the_annotations_say_what_each_may_do() -> None:
+def test_call_read_is_marked_read_only_and_call_destructive() -> None:
     tools = {definition["name"]: Tool.model_validate(definition).annotations for definition in DEFINITIONS}
     read, write = tools["call_read"], tools["call"]
     assert read
@@ -72,14 +72,14 @@ def test_the_annotations_say_what_each_may_do() -> None:
     assert hints == (False, True, False, True)
 
 
-def test_rules_of_the_user_go_before_what_the_server_says(servers: Servers, own: Path) -> None:
+def test_rules_of_the_user_override_the_hints_of_the_server(servers: Servers, own: Path) -> None:
     servers.add("hub", GET, LIST, DROP)
     own.parent.mkdir(parents=True, exist_ok=True)
     own.write_text(json.dumps({"permissions": {"hub/drop_database": "never", "hub/list_issues": "write"}}))
     gateway = servers.gateway()
 
     async def talk(agent: Agent) -> None:
-        assert await agent.found("drop the database") == []
+        assert await agent.find("drop the database") == []
         for act, arguments in (("call", {"tool": "drop_database"}), ("read", {"id": "hub/drop_database"})):
             sentence = await agent.error(act, **arguments)
             assert "hub/drop_database is denied by the user" in sentence
@@ -89,7 +89,7 @@ def test_rules_of_the_user_go_before_what_the_server_says(servers: Servers, own:
         assert (row["tools"], row["read_only"], row["denied"]) == (2, 1, 1)
         # A running gateway follows what the user decides.
         assert run(["mcp", "allow", "hub/drop_database", "--read", "--quiet"]) == 0
-        await until(lambda: gateway.catalog.tools()["hub/drop_database"].access == "read")
+        await until(lambda: gateway.catalog.tools["hub/drop_database"].access == "read")
         assert (await agent("call_read", tool="drop_database"))["text"] == "drop_database {}"
         assert run(["mcp", "deny", "hub", "--quiet"]) == 0
         assert "is denied" in await agent.error("call", tool="hub/get_issue")
@@ -97,21 +97,21 @@ def test_rules_of_the_user_go_before_what_the_server_says(servers: Servers, own:
     with_agent(gateway, talk)
 
 
-def test_a_project_permits_nothing_to_itself(servers: Servers, tmp_path: Path) -> None:
+def test_a_project_cannot_grant_itself_permissions(servers: Servers, tmp_path: Path) -> None:
     rules = {"permissions": {"hub": "read"}}
     servers.add("hub", DROP)
     project = tmp_path / ".mcp.json"
     project.write_text(json.dumps({"mcpServers": servers.entries} | rules))
     assert run(["mcp", "trust", "--yes", "--quiet"]) == 0
-    assert Configuration().read().permissions == Permissions()
-    assert Configuration([project]).read().permissions == Permissions()
+    assert GatewayConfig().read().permissions == Permissions()
+    assert GatewayConfig([project]).read().permissions == Permissions()
     servers.config.write_text(json.dumps({"mcpServers": servers.entries} | rules))
-    assert Configuration([servers.config]).read().permissions == Permissions.of(rules["permissions"])
-    assert Configuration([servers.config], needs_trust=True).read().permissions == Permissions()
+    assert GatewayConfig([servers.config]).read().permissions == Permissions.of(rules["permissions"])
+    assert GatewayConfig([servers.config], needs_trust=True).read().permissions == Permissions()
 
 
 @pytest.mark.parametrize("text", ["{broken", '{"permissions": {"hub": "all"}}', '{"permissions": 5}'])
-def test_rules_that_cannot_be_read_permit_nothing(servers: Servers, own: Path, text: str) -> None:
+def test_unreadable_rules_permit_nothing(servers: Servers, own: Path, text: str) -> None:
     servers.add("hub", GET)
     own.parent.mkdir(parents=True, exist_ok=True)
     own.write_text(text)
@@ -119,33 +119,33 @@ def test_rules_that_cannot_be_read_permit_nothing(servers: Servers, own: Path, t
 
     async def talk(agent: Agent) -> None:
         await agent("discover", query="get issue")
-        await until(lambda: gateway.catalog.tools())
-        assert await agent.found("get issue") == []
+        await until(lambda: gateway.catalog.tools)
+        assert await agent.find("get issue") == []
         assert "is denied" in await agent.error("call", tool="hub/get_issue")
         problems = [row["problem"] for row in (await agent("status"))["servers"] if row["state"] == "broken"]
-        assert any("no tool can be called" in problem for problem in problems)
+        assert any("No tool can be called" in problem for problem in problems)
 
     with_agent(gateway, talk)
 
 
-def test_the_commands_write_rules_and_nothing_else(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_commands_change_only_the_rules(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
     own.parent.mkdir(parents=True, exist_ok=True)
     own.write_text('{\n  // mine\n  "mcpServers": {"hub": {"command": "hub"}}\n}\n')
 
-    def told(*arguments: str, code: int = 0) -> str:
+    def shell(*arguments: str, code: int = 0) -> str:
         assert run(["mcp", *arguments]) == code
         output = capsys.readouterr()
         return output.out + output.err
 
-    assert "No rules" in told("allow")
-    told("deny", "hub/drop_*", "hub/delete_*")
-    told("allow", "hub/get_*", "--read")
-    assert told("allow") == "never hub/drop_*\nnever hub/delete_*\nread  hub/get_*\n"
-    told("allow", "hub/drop_*")
-    told("allow", "hub/delete_*", "--forget")
-    rules: dict[str, Any] = json.loads(told("allow", "--json"))["permissions"]
+    assert "No rules" in shell("allow")
+    shell("deny", "hub/drop_*", "hub/delete_*")
+    shell("allow", "hub/get_*", "--read")
+    assert shell("allow") == "never hub/drop_*\nnever hub/delete_*\nread  hub/get_*\n"
+    shell("allow", "hub/drop_*")
+    shell("allow", "hub/delete_*", "--forget")
+    rules: dict[str, Any] = json.loads(shell("allow", "--json"))["permissions"]
     assert rules == {"hub/drop_*": "write", "hub/get_*": "read"}
     assert "// mine" in own.read_text()
-    assert [server.name for server in Configuration().read().servers] == ["hub"]
-    assert "names no server" in told("deny", "*", code=1)
-    assert Gateway.of().catalog.servers.keys() == {"hub"}
+    assert [server.name for server in GatewayConfig().read().servers] == ["hub"]
+    assert "names no server" in shell("deny", "*", code=1)
+    assert Gateway(GatewayConfig()).catalog.servers.keys() == {"hub"}

@@ -1,4 +1,4 @@
-"""The official client over stdio and HTTP, us as a process of our own, and three servers upstream as theirs."""
+"""The official client over stdio and HTTP, with our server and three upstream servers as processes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
@@ -21,15 +20,26 @@ from mcp.client.streamable_http import streamable_http_client
 
 import shortlist
 from bench.context import SERVERS, TOOLS, fill_catalog, make_servers
-from shortlist.server.application import create_app
-from shortlist.server.service_settings import load_settings
+from shortlist.mcp.gateway.dispatch import Gateway
+from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.sources.mcp_servers.mcp_trust import trust
-from tests.mcp.conftest import INVOICE, PATIENCE, WEATHER, Agent, Servers, Upstream, tool, until, with_agent
+from tests.mcp.conftest import (
+    HEADERS,
+    INVOICE,
+    PATIENCE,
+    REQUEST,
+    WEATHER,
+    Agent,
+    Servers,
+    Upstream,
+    ask,
+    run_command,
+    tool,
+    until,
+    with_agent,
+)
 from tests.mcp.test_agent_server import ACTS, written
 from tests.server.conftest import Service
-
-REQUEST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
-HEADERS = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
 
 
 def environment() -> dict[str, str]:
@@ -43,10 +53,10 @@ def over_stdio(config: Path) -> StdioServerParameters:
 
 @pytest.fixture
 def trio(servers: Servers) -> tuple[Servers, dict[str, Upstream]]:
-    """One is slow, one dies in the middle of a call, the tools of one change."""
+    """Servers of which one is slow, one dies during a call, and the tools of one change."""
     made = {
-        "slow": servers.add("slow", WEATHER, behaviour={"pause": 0.5}),
-        "mortal": servers.add("mortal", tool("die", "Ends it all."), tool("greet", "Says hello to somebody.")),
+        "slow": servers.add("slow", WEATHER, behavior={"pause": 0.5}),
+        "mortal": servers.add("mortal", tool("die", "Ends it all."), tool("greet", "Says hello to a person.")),
         "changing": servers.add("changing", INVOICE, tool("become", tools={"type": "array"})),
     }
     return servers, made
@@ -57,12 +67,10 @@ async def use_all(agent: Agent, listed: list[str]) -> None:
     tools = (await agent.client.list_tools()).tools
     assert [one.name for one in tools] == ACTS
     listed.append(written(tools))
-    for _ in range(100):  # the slow one comes when it comes
-        if await agent.found("rain and wind in a city") == ["slow/get_forecast"]:
-            break
+    await agent.wait_for("rain and wind in a city", "slow/get_forecast")
     assert json.loads((await agent("read", id="slow/get_forecast"))["text"]) == WEATHER
     assert await agent.call("slow/get_forecast", city="Ghent") == 'get_forecast {"city": "Ghent"}'
-    assert "lost in the middle of the call" in await agent.error("call", tool="mortal/die")
+    assert "Lost connection" in await agent.error("call", tool="mortal/die")
     assert await agent.call("mortal/greet") == "greet {}"
     changed = INVOICE | {"inputSchema": {"type": "object", "properties": {"account": {"type": "string"}}}}
     await agent.call("changing/become", tools=[changed])
@@ -72,17 +80,12 @@ async def use_all(agent: Agent, listed: list[str]) -> None:
         await asyncio.sleep(0.1)
     sentence = await agent.error("call", tool="changing/write_invoice", arguments={"account": "7"})
     assert "Changed since it was approved: input." in sentence
-    approved = subprocess.run(
-        [sys.executable, "-m", "shortlist", "mcp", "approve", "changing", "--config", "servers.json", "--json"],
-        capture_output=True,
-        check=True,
-        timeout=PATIENCE,
-    )
-    assert json.loads(approved.stdout)["approved"] == ["changing/write_invoice"]
+    _, approved = run_command("mcp", "approve", "changing", "--config", "servers.json", "--json")
+    assert json.loads(approved)["approved"] == ["changing/write_invoice"]
     assert await agent.call("changing/write_invoice", account="7") == 'write_invoice {"account": "7"}'
 
 
-def test_the_official_client_over_stdio_reaches_all_three(trio: tuple[Servers, dict[str, Upstream]]) -> None:
+def test_the_official_client_over_stdio_reaches_all_servers(trio: tuple[Servers, dict[str, Upstream]]) -> None:
     servers, upstream = trio
     listed: list[str] = []
 
@@ -91,12 +94,12 @@ def test_the_official_client_over_stdio_reaches_all_three(trio: tuple[Servers, d
             await use_all(Agent(client), listed)
         async with Client(over_stdio(servers.config)) as client:
             assert client.instructions
-            assert client.instructions.startswith("Here are 4 tools of 3 servers")
+            assert client.instructions.startswith("Available: 4 tools of 3 servers")
             listed.append(written((await client.list_tools()).tools))
 
     asyncio.run(main())
     assert listed[0] == listed[1]
-    assert not any(one.lives() for one in upstream.values())
+    assert not any(one.is_alive() for one in upstream.values())
 
 
 @pytest.fixture
@@ -124,7 +127,7 @@ def over_http(url: str, use: Callable[[Agent], Awaitable[None]], **headers: str)
     asyncio.run(main())
 
 
-def test_the_official_client_over_http_reaches_all_three(
+def test_the_official_client_over_http_reaches_all_servers(
     trio: tuple[Servers, dict[str, Upstream]], service: Callable[..., Service]
 ) -> None:
     running = service(SHORTLIST_TOKEN="let-me-in")
@@ -133,7 +136,7 @@ def test_the_official_client_over_http_reaches_all_three(
     assert running.http.post("/mcp", json=REQUEST, headers=HEADERS).status_code == 401
     code, out = running.end()
     assert (code, out) == (0, "")
-    assert not any(one.lives() for one in trio[1].values())
+    assert not any(one.is_alive() for one in trio[1].values())
 
 
 def test_a_server_of_the_official_sdk_over_http_is_an_upstream_like_any_other(servers: Servers, tmp_path: Path) -> None:
@@ -149,12 +152,12 @@ def test_a_server_of_the_official_sdk_over_http_is_an_upstream_like_any_other(se
         servers.write()
 
         async def talk(agent: Agent) -> None:
-            assert await agent.found("will it rain in the city") == ["remote/get_forecast"]
+            assert await agent.find("will it rain in the city") == ["remote/get_forecast"]
             assert await agent.call("get_forecast", city="Ghent") == 'get_forecast {"city": "Ghent"}'
             process.kill()
             process.wait()
             sentence = await agent.error("call", tool="get_forecast", arguments={"city": "Ghent"})
-            assert "lost in the middle of the call" in sentence
+            assert "Lost connection" in sentence
             assert "The server remote failed" in await agent.error(
                 "call", tool="get_forecast", arguments={"city": "Ghent"}
             )
@@ -165,34 +168,7 @@ def test_a_server_of_the_official_sdk_over_http_is_an_upstream_like_any_other(se
 # Over HTTP, in this process
 
 
-@pytest.fixture
-def start(servers: Servers) -> Iterator[Callable[..., TestClient]]:
-    running: list[TestClient] = []
-
-    def begin(**given: Any) -> TestClient:
-        values = {
-            "documents.auto_reload": False,
-            "documents.embedder": "none",
-            "mcp.config": (str(servers.config),),
-        }
-        keys = {key.replace("__", "."): value for key, value in given.items()}
-        app = create_app(load_settings(given=values | keys, environment={}))
-        running.append(TestClient(app, base_url="http://localhost:9200").__enter__())
-        return running[-1]
-
-    yield begin
-    while running:
-        running.pop().__exit__(None, None, None)
-
-
-def ask(client: TestClient, act: str, /, **arguments: Any) -> dict[str, Any]:
-    request = REQUEST | {"method": "tools/call", "params": {"name": act, "arguments": arguments}}
-    answer = client.post("/mcp", json=request, headers=HEADERS)
-    assert answer.status_code == 200, answer.text
-    return dict(answer.json()["result"]["structuredContent"])
-
-
-def test_the_guard_stands_before_mcp_too(servers: Servers, start: Callable[..., TestClient]) -> None:
+def test_mcp_is_behind_the_same_access_control(servers: Servers, start: Callable[..., TestClient]) -> None:
     servers.add("weather", WEATHER)
     client = start(server__token="let-me-in")
     token = {"Authorization": "Bearer let-me-in"}
@@ -206,7 +182,7 @@ def test_the_guard_stands_before_mcp_too(servers: Servers, start: Callable[..., 
     assert client.post("/mcp", content="{broken", headers=HEADERS | token).status_code == 400
 
 
-def test_only_the_corpora_that_are_served_are_found(servers: Servers, start: Callable[..., TestClient]) -> None:
+def test_only_served_corpora_are_found(servers: Servers, start: Callable[..., TestClient]) -> None:
     servers.add("weather", WEATHER)
     for name in ("open", "closed"):
         shortlist.build({f"{name}-note": f"The {name} door leads to the garden."}, name).close()
@@ -225,7 +201,7 @@ def test_what_was_added_to_the_catalog_is_found(servers: Servers, start: Callabl
     assert (item["id"], item["corpus"]) == ("refund", "catalog")
 
 
-def test_nobody_unknown_reaches_what_is_upstream(servers: Servers, start: Callable[..., TestClient]) -> None:
+def test_anonymous_clients_reach_no_upstream_server(servers: Servers, start: Callable[..., TestClient]) -> None:
     weather = servers.add("weather", WEATHER)
     for given in ({"server__host": "0.0.0.0", "server__allow_anonymous": True}, {"mcp__upstream": False}):
         client = start(**given)
@@ -234,7 +210,7 @@ def test_nobody_unknown_reaches_what_is_upstream(servers: Servers, start: Callab
     assert weather.starts == []
 
 
-def test_mcp_can_be_left_out_and_costs_nothing_until_it_is_asked(start: Callable[..., TestClient]) -> None:
+def test_mcp_can_be_disabled_and_is_loaded_only_when_used(start: Callable[..., TestClient]) -> None:
     assert start(mcp__enabled=False).post("/mcp", json=REQUEST, headers=HEADERS).status_code == 404
     code = (
         "import sys\nfrom shortlist.server.application import create_app\nfrom fastapi.testclient import TestClient\n"
@@ -244,7 +220,7 @@ def test_mcp_can_be_left_out_and_costs_nothing_until_it_is_asked(start: Callable
     subprocess.run([sys.executable, "-c", code], check=True, timeout=PATIENCE)
 
 
-def test_without_the_package_the_answer_is_the_line_that_installs_it(
+def test_without_the_package_the_error_has_the_command_that_installs_it(
     servers: Servers, start: Callable[..., TestClient], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     servers.add("weather", WEATHER)
@@ -254,11 +230,11 @@ def test_without_the_package_the_answer_is_the_line_that_installs_it(
     assert 'pip install "shortlist[mcp]"' in answer.json()["detail"]
 
 
-# How it ends
+# Shutdown
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_and_all_that_it_has_started(servers: Servers, how: signal.Signals) -> None:
+def test_a_signal_ends_the_process_and_its_servers(servers: Servers, how: signal.Signals) -> None:
     weather = servers.add("weather", WEATHER)
     process = subprocess.Popen(
         [sys.executable, "-m", "shortlist", "mcp", "--config", str(servers.config)],
@@ -282,12 +258,12 @@ def test_a_signal_ends_it_and_all_that_it_has_started(servers: Servers, how: sig
             process.stdin.flush()
         answers = [json.loads(process.stdout.readline()) for _ in range(2)]
         assert [one["id"] for one in answers] == [1, 2]
-        asyncio.run(until(weather.lives))
+        asyncio.run(until(weather.is_alive))
         process.send_signal(how)
         code = process.wait(PATIENCE)
         watch.cancel()
     assert code == (0 if how == signal.SIGTERM else 130)
-    asyncio.run(until(lambda: not weather.lives()))
+    asyncio.run(until(lambda: not weather.is_alive()))
 
 
 # Many
@@ -299,16 +275,13 @@ def test_fifty_servers_with_two_thousand_tools_are_found_from_the_catalog_before
     config, offers = make_servers(tmp_path)
     fill_catalog(config, offers)
 
-    async def main() -> None:
-        async with Client(over_stdio(config), mode="legacy") as client:
-            assert client.instructions
-            assert f"{TOOLS:,} tools of {SERVERS} servers" in client.instructions
-            agent = Agent(client)
-            wanted = offers["server37"][11]
-            (first, *_) = (await agent("discover", query=f"{wanted['name']} in server37", limit=10))["results"]
-            assert first["name"] == wanted["name"]
-            assert first["input_schema"] == wanted["inputSchema"]
-            rows = (await agent("status"))["servers"]
-            assert [row["state"] for row in rows] == ["idle"] * SERVERS
+    async def talk(agent: Agent) -> None:
+        assert f"{TOOLS:,} tools of {SERVERS} servers" in (agent.client.instructions or "")
+        wanted = offers["server37"][11]
+        (first, *_) = (await agent("discover", query=f"{wanted['name']} in server37", limit=10))["results"]
+        assert first["name"] == wanted["name"]
+        assert first["input_schema"] == wanted["inputSchema"]
+        rows = (await agent("status"))["servers"]
+        assert [row["state"] for row in rows] == ["idle"] * SERVERS
 
-    asyncio.run(main())
+    with_agent(Gateway(GatewayConfig([config])), talk)

@@ -1,31 +1,40 @@
-"""A project's own files start nothing, connect nowhere and expand nothing before the user has approved them."""
+"""A project's own files start, contact and expand nothing before the user has approved them."""
 
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
+from fastapi.testclient import TestClient
 from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp.server.lowlevel import Server
 
 from shortlist import CorpusSource, Problem
 from shortlist.cli import run
+from shortlist.cli.commands import mcp_commands
+from shortlist.mcp.agent_server import AgentActions, make_server
+from shortlist.mcp.collection import Collection, StoredCorpora
 from shortlist.mcp.gateway.dispatch import Gateway
-from shortlist.mcp.gateway.gateway_config import Configuration
+from shortlist.mcp.gateway.gateway_config import GatewayConfig
+from shortlist.server.application import create_app
+from shortlist.server.service_settings import load_settings
 from shortlist.sources.mcp_servers import mcp_trust
 from shortlist.sources.mcp_servers.mcp_config import Pending, project_of
 from tests.index.engines.conftest import listening
-from tests.mcp.conftest import PATIENCE, WEATHER, Agent, Upstream, tool, until, with_agent
-from tests.mcp.test_process import environment, over_http
-from tests.server.conftest import Service
+from tests.mcp.conftest import PATIENCE, WEATHER, Agent, Upstream, ask, run_command, tool, until, with_agent
+from tests.mcp.test_process import environment
 
 TOKEN = "value-of-the-variable-of-the-user"
 
@@ -53,12 +62,8 @@ class Project:
     def has_done_something(self) -> bool:
         return bool(self.helper.starts or self.heard)
 
-    def shell(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "shortlist", *arguments]
-        return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=PATIENCE)
-
     def trust(self) -> None:
-        assert self.shell("mcp", "trust", "--yes").returncode == 0
+        assert run_command("mcp", "trust", "--yes")[0] == 0
 
 
 @pytest.fixture
@@ -92,7 +97,7 @@ def project(tmp_path: Path, address: str, heard: list[str], monkeypatch: pytest.
 
 
 async def distrusted_then_trusted_then_changed(agent: Agent, project: Project) -> None:
-    """What an agent sees while the user first does nothing, then approves the file, and then the file changes."""
+    """The agent's view while the user first does nothing, then approves the file, and then the file changes."""
     await agent.client.list_tools()
     for _ in range(2):
         found = await agent("discover", query="weather forecast rain")
@@ -106,13 +111,13 @@ async def distrusted_then_trusted_then_changed(agent: Agent, project: Project) -
     assert not project.has_done_something
 
     project.trust()
-    assert await agent.found("weather forecast rain") == ["helper/get_forecast"]
+    await agent.wait_for("weather forecast rain", "helper/get_forecast")
     assert await agent.call("helper/get_forecast", city="Ghent") == 'get_forecast {"city": "Ghent"}'
     await until(lambda: project.heard)
     assert project.heard[0] == f"/{TOKEN} {TOKEN}"
 
     project.write(other={"command": "/bin/false"})
-    await until(lambda: not project.helper.lives())  # by itself
+    await until(lambda: not project.helper.is_alive())  # by itself
     found = await agent("discover", query="weather forecast rain")
     assert found["results"] == found["near"] == []
     assert "3 MCP servers are pending approval" in found["note"]
@@ -136,15 +141,21 @@ def test_over_stdio_an_untrusted_file_does_nothing_approval_starts_it_and_a_chan
 
 
 def test_over_http_an_untrusted_file_does_nothing_approval_starts_it_and_a_change_stops_it(project: Project) -> None:
-    service = Service(project.folder, MY_CLOUD_TOKEN=TOKEN)
-    try:
-        over_http(service.url, lambda agent: distrusted_then_trusted_then_changed(agent, project))
-        shown = service.http.get("/v1/mcp").json()
-        assert shown["pending_files"] == [
-            {"file": str(project.file), "servers": 3, "command": f"shortlist mcp trust {project.file}"}
-        ]
-    finally:
-        service.end()
+    app = create_app(load_settings(given={"documents.embedder": "none"}, environment={}))
+
+    async def main() -> None:
+        transport = httpx2.ASGITransport(app=app)
+        async with (
+            app.router.lifespan_context(app),
+            httpx2.AsyncClient(transport=transport, base_url="http://localhost:9200", timeout=PATIENCE) as http,
+        ):
+            async with Client(streamable_http_client("http://localhost:9200/mcp", http_client=http)) as client:
+                await distrusted_then_trusted_then_changed(Agent(client), project)
+            assert (await http.get("/v1/mcp")).json()["pending_files"] == [
+                {"file": str(project.file), "servers": 3, "command": f"shortlist mcp trust {project.file}"}
+            ]
+
+    asyncio.run(main())
 
 
 @pytest.mark.parametrize(
@@ -161,16 +172,15 @@ def test_over_http_an_untrusted_file_does_nothing_approval_starts_it_and_a_chang
     ids=" ".join,
 )
 def test_no_command_starts_an_untrusted_file(project: Project, command: tuple[str, ...]) -> None:
-    done = project.shell(*command)
+    output = " ".join(run_command(*command)[1].split())
     assert not project.has_done_something
-    assert TOKEN not in done.stdout + done.stderr
+    assert TOKEN not in output
     if command[0] in ("build", "search", "discover", "doctor") or "status" in command:
-        said = " ".join((done.stdout + done.stderr).split())
-        assert re.search(r"2 (MCP )?servers are pending approval in", said)
-        assert "shortlist mcp trust" in said
+        assert re.search(r"2 (MCP )?servers are pending approval in", output)
+        assert "shortlist mcp trust" in output
 
 
-def test_from_mcp_names_what_is_pending_and_reads_the_rest(project: Project, tmp_path: Path) -> None:
+def test_from_mcp_reports_pending_files_and_reads_the_others(project: Project, tmp_path: Path) -> None:
     mine = Upstream(tmp_path, "mine").offers(WEATHER)
     (tmp_path / "home" / ".claude.json").write_text(json.dumps({"mcpServers": {"mine": mine.entry}}))
     for source in (CorpusSource.from_mcp(), CorpusSource.from_mcp(project.file), CorpusSource.from_mcp(".mcp.json")):
@@ -184,25 +194,25 @@ def test_from_mcp_names_what_is_pending_and_reads_the_rest(project: Project, tmp
 
 
 @pytest.mark.parametrize("name", [".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json"])
-def test_every_file_of_a_project_waits_wherever_in_it_we_are_started(
+def test_every_file_of_a_project_is_pending_in_any_of_its_folders(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     made = Project(tmp_path / "clone", "http://127.0.0.1:9", [], name)
     inside = made.folder / "src" / "deep"
     inside.mkdir(parents=True)
     monkeypatch.chdir(inside)
-    found = Configuration().read()
+    found = GatewayConfig().read()
     assert found.servers == ()
     assert [pending.id for pending in found.pending] == [str(made.file)]
-    assert Configuration([made.file]).read().servers == ()  # however it is named
+    assert GatewayConfig([made.file]).read().servers == ()  # however it is named
 
 
-def test_a_link_cannot_pass_for_something_else(project: Project, tmp_path: Path) -> None:
+def test_a_link_to_a_project_file_is_pending_too(project: Project, tmp_path: Path) -> None:
     elsewhere = project.folder / "configs" / "servers.json"
     elsewhere.parent.mkdir()
     project.file.rename(elsewhere)
     project.file.symlink_to(elsewhere)
-    assert [pending.servers for pending in Configuration().read().pending] == [2]
+    assert [pending.servers for pending in GatewayConfig().read().pending] == [2]
     link = tmp_path / "innocent.json"
     link.symlink_to(project.file)
     assert project_of(link) is None  # links to configs/servers.json, which anyone may name
@@ -212,7 +222,7 @@ def test_a_link_cannot_pass_for_something_else(project: Project, tmp_path: Path)
     (project.folder / ".vscode.json").rename(vscode)
     link.unlink()
     link.symlink_to(vscode)
-    assert Configuration([link]).read().servers == ()
+    assert GatewayConfig([link]).read().servers == ()
 
 
 def test_files_of_the_user_need_no_approval_even_in_the_home_folder(
@@ -224,33 +234,27 @@ def test_files_of_the_user_need_no_approval_even_in_the_home_folder(
     (home / ".cursor" / "mcp.json").write_text(json.dumps({"mcpServers": {"mine": {"command": "mine"}}}))
     (home / ".mcp.json").write_text(json.dumps({"mcpServers": {"theirs": {"command": "theirs"}}}))
     monkeypatch.chdir(home)
-    found = Configuration().read()
+    found = GatewayConfig().read()
     assert [server.name for server in found.servers] == ["mine"]
     assert [pending.id for pending in found.pending] == [str(home / ".mcp.json")]
 
 
 def test_an_untrusted_server_does_not_take_the_name_of_one_of_the_user(project: Project, tmp_path: Path) -> None:
     (tmp_path / "home" / ".claude.json").write_text(json.dumps({"mcpServers": {"helper": {"command": "mine"}}}))
-    assert [(server.name, server.command) for server in Configuration().read().servers] == [("helper", "mine")]
+    assert [(server.name, server.command) for server in GatewayConfig().read().servers] == [("helper", "mine")]
 
 
-def test_files_that_a_settings_file_names_wait_like_those_of_a_project(tmp_path: Path) -> None:
+def test_files_that_a_settings_file_names_are_pending(tmp_path: Path, start: Callable[..., TestClient]) -> None:
     helper = Upstream(tmp_path, "helper").offers(WEATHER)
     servers = tmp_path / "servers.json"
     servers.write_text(json.dumps({"mcpServers": {"helper": helper.entry}}))
     (tmp_path / "settings.yaml").write_text("mcp:\n  config: [servers.json]\n")
-    service = Service(tmp_path)
-
-    async def talk(agent: Agent) -> None:
-        assert "1 MCP server is pending approval" in (await agent("discover", query="weather forecast"))["note"]
-        assert not helper.starts
-        assert run(["mcp", "trust", str(servers), "--yes", "--quiet"]) == 0
-        assert await agent.found("weather forecast") == ["helper/get_forecast"]
-
-    try:
-        over_http(service.url, talk)
-    finally:
-        service.end()
+    client = start(mcp__config=None)
+    assert "1 MCP server is pending approval" in ask(client, "discover", query="weather forecast")["note"]
+    assert not helper.starts
+    assert run(["mcp", "trust", str(servers), "--yes", "--quiet"]) == 0
+    found = ask(client, "call", tool="helper/get_forecast", arguments={"city": "Ghent"})
+    assert found["text"] == 'get_forecast {"city": "Ghent"}'
 
 
 # The command
@@ -262,7 +266,7 @@ def shown(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) ->
     return output.out if "--json" in arguments else output.out + output.err
 
 
-def test_trust_shows_what_would_run_and_approves_only_if_told(
+def test_trust_shows_what_would_run_and_approves_only_with_yes(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
     project.write(
@@ -272,7 +276,7 @@ def test_trust_shows_what_would_run_and_approves_only_if_told(
             "env": {"MODE": "on", "KEY": "${SHOP_KEY}"},
         }
     )
-    told = shown(capsys, code=1)
+    output = shown(capsys, code=1)
     for line in (
         f"runs: {sys.executable}",
         "/${MY_CLOUD_TOKEN}",
@@ -281,14 +285,14 @@ def test_trust_shows_what_would_run_and_approves_only_if_told(
         "with variables: MODE, KEY=${SHOP_KEY}",
         "Nothing was approved.",
     ):
-        assert line in told
-    assert "\x1b" not in told
-    assert TOKEN not in told
+        assert line in output
+    assert "\x1b" not in output
+    assert TOKEN not in output
     assert mcp_trust.approvals() == {}
     data = json.loads(shown(capsys, "--json", "--yes"))
     assert data["trusted"] == [str(project.file)]
     assert [server["name"] for server in data["files"][0]["servers"]] == ["helper", "cloud", "shop"]
-    assert Configuration().read().pending == ()
+    assert GatewayConfig().read().pending == ()
     assert "(trusted)" in shown(capsys)
     assert mcp_trust.trust_file().stat().st_mode & 0o077 == 0
 
@@ -302,12 +306,12 @@ def test_a_changed_file_is_shown_as_a_diff_without_secrets(
     project.file.write_text(
         f'{{"mcpServers": {{\n "a": {{"command": "evil"}},\n "b": {{"command": "b {secret}"}}\n}}}}'
     )
-    told = shown(capsys, code=1)
-    assert "changed since it was trusted" in told
-    assert '- "a": {"command": "a"},' in told
-    assert '+ "a": {"command": "evil"},' in told
-    assert secret not in told
-    assert [pending.servers for pending in Configuration().read().pending] == [2]
+    output = shown(capsys, code=1)
+    assert "changed since it was trusted" in output
+    assert '- "a": {"command": "a"},' in output
+    assert '+ "a": {"command": "evil"},' in output
+    assert secret not in output
+    assert [pending.servers for pending in GatewayConfig().read().pending] == [2]
 
 
 def test_approvals_are_listed_and_revoked(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
@@ -324,48 +328,57 @@ def test_approvals_are_listed_and_revoked(project: Project, capsys: pytest.Captu
     assert "nowhere.json does not exist" in shown(capsys, "nowhere.json", code=1)
 
 
-def test_a_question_on_a_terminal_is_answered_by_yes_alone(project: Project) -> None:
+def test_a_question_on_a_terminal_is_asked_and_answered(project: Project) -> None:
     import pty
 
-    for answer, expected in (("\n", 1), ("no\n", 1), ("yes please\n", 1), ("y\n", 0)):
-        ours, theirs = pty.openpty()
-        command = [sys.executable, "-m", "shortlist", "mcp", "trust"]
-        with subprocess.Popen(command, cwd=project.folder, stdin=theirs, stdout=theirs, stderr=theirs) as process:
-            os.close(theirs)
-            os.write(ours, answer.encode())
-            output = b""
-            try:
-                while chunk := os.read(ours, 1 << 16):
-                    output += chunk
-            except OSError:
-                pass  # the other end is closed
-            assert process.wait(PATIENCE) == expected, output
-        os.close(ours)
-        assert bool(mcp_trust.approvals()) == (expected == 0)
-        assert b"runs:" in output
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "shortlist", "mcp", "trust"]
+    with subprocess.Popen(command, cwd=project.folder, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        os.write(ours, b"y\n")
+        output = b""
+        try:
+            while chunk := os.read(ours, 1 << 16):
+                output += chunk
+        except OSError:
+            pass  # the other end is closed
+        assert process.wait(PATIENCE) == 0, output
+    os.close(ours)
+    assert mcp_trust.approvals()
+    assert b"runs:" in output
+
+
+@pytest.mark.parametrize("answer", ["\n", "no\n", "yes please\n", ""])
+def test_only_yes_approves(project: Project, monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
+    monkeypatch.setattr(mcp_commands, "_can_ask", lambda out: True)
+    monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
+    code, output = run_command("mcp", "trust")
+    assert code == 1
+    assert "runs:" in output
+    assert mcp_trust.approvals() == {}
 
 
 def test_a_damaged_list_of_approvals_trusts_nothing_and_is_not_overwritten(project: Project) -> None:
     project.trust()
-    assert Configuration().read().servers
+    assert GatewayConfig().read().servers
     mcp_trust.trust_file().write_text("{")
-    assert Configuration().read().servers == ()
-    done = project.shell("mcp", "trust", "--yes")
-    assert done.returncode == 1
-    assert "trusted.json cannot be read" in done.stderr
+    assert GatewayConfig().read().servers == ()
+    code, output = run_command("mcp", "trust", "--yes")
+    assert code == 1
+    assert "trusted.json cannot be read" in output
     assert mcp_trust.trust_file().read_text() == "{"
 
 
-def test_a_file_with_nothing_but_ourselves_has_nothing_to_approve(project: Project) -> None:
+def test_a_file_with_only_our_entry_has_nothing_to_approve(project: Project) -> None:
     project.entries = {
         "shortlist": {"command": "shortlist", "args": ["mcp"]},
         "off": {"command": "x", "disabled": True},
     }
     project.write()
-    assert Configuration().read().pending == ()
+    assert GatewayConfig().read().pending == ()
 
 
-def test_an_untrusted_server_that_passes_for_ourselves_is_not_used_either(project: Project) -> None:
+def test_an_untrusted_server_that_imitates_ours_is_not_used_either(project: Project) -> None:
     cloud, helper = project.entries["cloud"], project.entries["helper"]
     project.entries = {
         "shortlist": cloud | {"command": "shortlist", "args": ["mcp"]},
@@ -373,18 +386,18 @@ def test_an_untrusted_server_that_passes_for_ourselves_is_not_used_either(projec
     }
     project.write()
     assert list(CorpusSource.from_mcp()) == list(CorpusSource.from_mcp(project.file)) == []
-    assert Configuration().read().servers == ()
+    assert GatewayConfig().read().servers == ()
     assert not project.has_done_something
 
 
 def test_install_into_a_project_approves_nothing_and_keeps_an_approval(project: Project) -> None:
     install = ("install", "--agent", "claude-code", "--project", "--command", "shortlist")
-    assert project.shell(*install).returncode == 0
-    assert [pending.servers for pending in Configuration().read().pending] == [2]
-    assert project.shell("uninstall", "--agent", "claude-code", "--project").returncode == 0
+    assert run_command(*install)[0] == 0
+    assert [pending.servers for pending in GatewayConfig().read().pending] == [2]
+    assert run_command("uninstall", "--agent", "claude-code", "--project")[0] == 0
     project.trust()
-    assert project.shell(*install).returncode == 0
-    assert {server.name for server in Configuration().read().servers} == {"helper", "cloud"}
+    assert run_command(*install)[0] == 0
+    assert {server.name for server in GatewayConfig().read().servers} == {"helper", "cloud"}
     assert not project.has_done_something
 
 
@@ -396,7 +409,7 @@ def test_none_of_our_tools_lets_an_agent_approve(project: Project) -> None:
             await agent.error(name, path=".mcp.json", yes=True)
             await agent.error("read", id=name)
 
-    with_agent(Gateway.of(), talk)
+    with_agent(Gateway(GatewayConfig()), talk)
     assert not mcp_trust.trust_file().exists()
     assert not project.has_done_something
 
@@ -420,7 +433,7 @@ def test_a_server_runs_where_the_gateway_was_started_unless_it_says_otherwise(
     async def talk(agent: Agent) -> list[str]:
         return [await agent.call(f"{name}/where") for name in servers]
 
-    assert with_agent(Gateway.of(), talk) == [str(work), str(tmp_path / "home"), str(work / "sub")]
+    assert with_agent(Gateway(GatewayConfig()), talk) == [str(work), str(tmp_path / "home"), str(work / "sub")]
 
 
 def test_the_roots_of_the_client_reach_servers_and_without_any_the_working_directory_does(
@@ -433,16 +446,17 @@ def test_the_roots_of_the_client_reach_servers_and_without_any_the_working_direc
     entry = Upstream(tmp_path, "here").offers(tool("roots")).entry
     config = tmp_path / "servers.json"
     config.write_text(json.dumps({"mcpServers": {"here": entry}}))
-    ours = StdioServerParameters(
-        command=sys.executable, args=["-m", "shortlist", "mcp", "--config", str(config)], env=environment(), cwd=work
-    )
+    monkeypatch.chdir(work)
     roots = ["file:///first", "file:///second"]
 
     async def listed(context: Any) -> ListRootsResult:
         return ListRootsResult(roots=[Root.model_validate({"uri": uri}) for uri in roots])
 
+    def ours() -> Server[Any]:
+        return make_server(AgentActions(Collection(Gateway(GatewayConfig([config])), StoredCorpora()), lambda: None))
+
     async def main() -> None:
-        async with Client(ours, mode="legacy", list_roots_callback=listed) as client:
+        async with Client(ours(), mode="legacy", list_roots_callback=listed) as client:
             agent = Agent(client)
             assert json.loads(await agent.call("here/roots")) == ["file:///first", "file:///second"]
             roots[:] = ["file:///third"]
@@ -454,7 +468,7 @@ def test_the_roots_of_the_client_reach_servers_and_without_any_the_working_direc
             else:
                 raise AssertionError("the new roots never came")
         for mode in ("legacy", "auto"):
-            async with Client(ours, mode=mode) as client:
+            async with Client(ours(), mode=mode) as client:
                 assert json.loads(await Agent(client).call("here/roots")) == [work.as_uri()]
 
     asyncio.run(main())

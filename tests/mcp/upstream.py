@@ -1,8 +1,8 @@
-"""A server upstream, without the SDK so that it starts at once: `upstream.py OFFER.json`.
+"""An upstream server without the SDK, so that it starts quickly: `upstream.py OFFER.json`.
 
 The file says what it offers now, and how it behaves: {"tools", "pause" (seconds before it answers anything), "first"
 (what it writes to stdout before), "flood" (what it writes there for ever), "complain" (what it says on stderr)}. Each
-start is noted beside the file. What a tool does lies in its name.
+start is noted beside the file. The name of a tool decides what it does.
 """
 
 from __future__ import annotations
@@ -65,18 +65,18 @@ def call(id: Any, name: str, arguments: dict[str, Any]) -> None:
 def main() -> None:
     with OFFER.with_suffix(".starts").open("a") as starts:
         starts.write(f"{os.getpid()}\n")
-    behaviour = offer()
-    time.sleep(behaviour.get("pause", 0))
-    sys.stdout.write(behaviour.get("first", ""))
-    sys.stderr.write(behaviour.get("complain", ""))
+    behavior = offer()
+    time.sleep(behavior.get("pause", 0))
+    sys.stdout.write(behavior.get("first", ""))
+    sys.stderr.write(behavior.get("complain", ""))
     sys.stderr.flush()
-    while behaviour.get("flood"):
-        sys.stdout.write(behaviour["flood"])
+    while behavior.get("flood"):
+        sys.stdout.write(behavior["flood"])
     for line in sys.stdin:
         message = json.loads(line)
         id, params = message.get("id"), message.get("params") or {}
         if message["method"] == "initialize":
-            about = {"name": behaviour.get("name", "by hand"), "version": "1"}
+            about = {"name": behavior.get("name", "by hand"), "version": "1"}
             capabilities = {"tools": {"listChanged": True}}
             say(id=id, result={"protocolVersion": "2025-06-18", "capabilities": capabilities, "serverInfo": about})
         elif message["method"] == "tools/list":

@@ -1,18 +1,17 @@
-"""The known agents, and where each stores the servers that it starts."""
+"""The known agents, listed in `agents.json`, and the files in which they store their MCP servers."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
 from typing import Literal
 
 from shortlist.errors import InputError
-from shortlist.install import json_text, toml_text
 from shortlist.sources.projects import project_folders
 
 Scope = Literal["user", "project"]
@@ -20,7 +19,7 @@ Scope = Literal["user", "project"]
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """What the place of a file depends on: the system, the home, the environment, the project."""
+    """What the path of a file depends on: the platform, the home, the environment, the project."""
 
     platform: str = sys.platform
     home: Path = field(default_factory=Path.home)
@@ -28,88 +27,61 @@ class Places:
     project: Path = field(default_factory=lambda: project_folders()[-1])
     which: Callable[[str], str | None] = shutil.which
 
-    def of(self, variable: str, otherwise: Path) -> Path:
-        """The folder that a variable names."""
-        named = self.environment.get(variable)
-        return Path(named).expanduser() if named else otherwise
+    def folder(self, name: str) -> Path | None:
+        """The folder in a variable, the "home", or the folder of all "settings"; None if there is none."""
+        if name == "home":
+            return self.home
+        if name == "windows package":
+            return self._claude_package() if self.platform == "win32" else None
+        if name == "settings":
+            if self.platform == "darwin":
+                return self.home / "Library" / "Application Support"
+            if self.platform == "win32":
+                return self.folder("APPDATA") or self.home / "AppData" / "Roaming"
+            return self.folder("XDG_CONFIG_HOME") or self.home / ".config"
+        value = self.environment.get(name)
+        return Path(value).expanduser() if value else None
 
-    @property
-    def applications(self) -> Path:
-        """Where programs store their settings."""
-        if self.platform == "darwin":
-            return self.home / "Library" / "Application Support"
-        if self.platform == "win32":
-            return self.of("APPDATA", self.home / "AppData" / "Roaming")
-        return self.of("XDG_CONFIG_HOME", self.home / ".config")
+    def _claude_package(self) -> Path | None:
+        """The folder of Claude Desktop from the Windows store, which reads no other."""
+        packages = (self.folder("LOCALAPPDATA") or self.home / "AppData" / "Local") / "Packages"
+        found = [folder / "LocalCache" / "Roaming" / "Claude" for folder in sorted(packages.glob("Claude_*"))]
+        used = [folder for folder in found if (folder / "claude_desktop_config.json").exists()]
+        used = used or [folder for folder in found if folder.is_dir()]
+        if len(used) > 1:
+            listed = ", ".join(map(str, used))
+            raise InputError(f"Several Claude Desktops are installed; uninstall all but one of {listed}.")
+        return used[0] if used else None
 
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent: its files, the key of the servers in them, and what shows that it is installed."""
+    """An agent: its files, the key of the servers in them, and the command that shows that it is installed."""
 
     name: str
     title: str
-    user: Callable[[Places], Path]
-    project: str | None = None  # below the folder of the project
+    user: Mapping[str, str]  # the user's file below each possible folder; the first folder that exists counts
+    project: str | None = None  # the file below the folder of a project
     key: str = "mcpServers"
-    form: ModuleType = json_text
-    says_type: bool = False  # whether an entry has a "type"
+    has_type: bool = False  # whether an entry has a "type"
     command: str | None = None
+    gateway_keys: Mapping[str, str] | None = None  # names of an entry's keys in our own file, if they differ; "" omits
 
     def file(self, scope: Scope, places: Places) -> Path:
         if scope == "user":
-            return self.user(places)
+            folders = ((places.folder(name), file) for name, file in self.user.items())
+            return next(folder / file for folder, file in folders if folder)
         if self.project is None:
-            raise InputError(f"{self.title} has no configuration of a project, only that of the user.")
+            raise InputError(f"{self.title} has no configuration for projects. Use --user.")
         return places.project / self.project
 
-    def is_here(self, places: Places) -> bool:
-        file = self.user(places)
-        # the home is always there, and says nothing
+    def is_installed(self, places: Places) -> bool:
+        file = self.file("user", places)
         is_configured = file.exists() or (file.parent != places.home and file.parent.is_dir())
         return is_configured or (self.command is not None and places.which(self.command) is not None)
 
 
-def _claude_code(places: Places) -> Path:
-    return places.of("CLAUDE_CONFIG_DIR", places.home) / ".claude.json"
-
-
-def _claude_desktop(places: Places) -> Path:
-    """On Windows the package from the store has folders of its own, and reads no others."""
-    name = "claude_desktop_config.json"
-    if places.platform == "win32":
-        packages = places.of("LOCALAPPDATA", places.home / "AppData" / "Local") / "Packages"
-        found = [folder / "LocalCache" / "Roaming" / "Claude" for folder in sorted(packages.glob("Claude_*"))]
-        folders = [folder for folder in found if (folder / name).exists()] or [one for one in found if one.is_dir()]
-        if len(folders) > 1:
-            listed = ", ".join(map(str, folders))
-            raise InputError(f"There are several Claude Desktops, and it is not clear which one is used: {listed}.")
-        if folders:
-            return folders[0] / name
-    return places.applications / "Claude" / name
-
-
-def _cursor(places: Places) -> Path:
-    return places.home / ".cursor" / "mcp.json"
-
-
-def _vscode(places: Places) -> Path:
-    if portable := places.environment.get("VSCODE_PORTABLE"):
-        return Path(portable) / "user-data" / "User" / "mcp.json"
-    return places.of("VSCODE_APPDATA", places.applications) / "Code" / "User" / "mcp.json"
-
-
-def _codex(places: Places) -> Path:
-    return places.of("CODEX_HOME", places.home / ".codex") / "config.toml"
-
-
 AGENTS = {
-    agent.name: agent
-    for agent in (
-        Agent("claude-code", "Claude Code", _claude_code, ".mcp.json", says_type=True, command="claude"),
-        Agent("claude-desktop", "Claude Desktop", _claude_desktop),
-        Agent("cursor", "Cursor", _cursor, ".cursor/mcp.json", command="cursor"),
-        Agent("vscode", "VS Code", _vscode, ".vscode/mcp.json", "servers", says_type=True, command="code"),
-        Agent("codex", "Codex", _codex, ".codex/config.toml", "mcp_servers", toml_text, command="codex"),
-    )
+    name: Agent(name, **values)
+    for name, values in json.loads(Path(__file__).with_name("agents.json").read_bytes()).items()
 }

@@ -13,8 +13,9 @@ import click
 from shortlist._paths import config_dir
 from shortlist.cli import options
 from shortlist.cli.output import Output, command, write
-from shortlist.install import AGENTS, Places, Plan, Relocation, Scope, agents_named, plan_install, plan_uninstall
+from shortlist.install import Plan, Relocation, find_agents, plan_install, plan_uninstall
 from shortlist.install.agent_config import Change
+from shortlist.install.agents import AGENTS, Places, Scope
 from shortlist.sources.mcp_servers.mcp_trust import is_trusted, trust
 
 DONE = {
@@ -57,7 +58,7 @@ def install(
     places, scope = Places(), _choose_scope(project, user)
     if only and project:
         raise click.UsageError("--only moves the servers of the user; those of a project are shared with others.")
-    agents = agents_named(_name_agents(agent), scope, places)
+    agents = find_agents(_name_agents(agent), scope, places)
     moves = Relocation(config_dir(), places.home) if only else None
     plans = [plan_install(one, scope, places, name=name, command=command, relocation=moves) for one in agents]
     _carry_out(out, [*(moves.changes() if moves else ()), *plans], name, dry_run)
@@ -69,7 +70,7 @@ def install(
 @agent_options
 def uninstall(out: Output, agent: Sequence[str], project: bool, user: bool, name: str, dry_run: bool) -> None:
     places, scope = Places(), _choose_scope(project, user)
-    agents = agents_named(_name_agents(agent), scope, places)
+    agents = find_agents(_name_agents(agent), scope, places)
     moves = Relocation(config_dir(), places.home)
     plans = [plan_uninstall(one, scope, places, name=name, relocation=moves) for one in agents]
     _carry_out(out, [*plans, *moves.changes()], name, dry_run)
@@ -78,7 +79,7 @@ def uninstall(out: Output, agent: Sequence[str], project: bool, user: bool, name
 def _name_agents(given: Sequence[str]) -> list[str]:
     if given:
         return options.split_names(given)
-    here = [name for name, agent in AGENTS.items() if agent.is_here(Places())]
+    here = [name for name, agent in AGENTS.items() if agent.is_installed(Places())]
     raise click.UsageError(f"Which agent? --agent {' | '.join(AGENTS)} | all. Found here: {', '.join(here) or 'none'}.")
 
 
@@ -100,7 +101,7 @@ def _carry_out(out: Output, steps: Sequence[Plan | Change], name: str, dry_run: 
             change = step.change if isinstance(step, Plan) else step
             diffs += change.diff() if dry_run else ""
             was_trusted = change.before is not None and is_trusted(change.path, change.before.encode())
-            backup = change.apply() if change.is_one and not dry_run else None
+            backup = change.apply() if change.is_needed and not dry_run else None
             if was_trusted and not dry_run:  # the user asked for this change, so the approval covers it
                 trust(change.path, change.after.encode())
             if isinstance(step, Plan):

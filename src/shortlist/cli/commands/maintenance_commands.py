@@ -25,6 +25,7 @@ from shortlist.errors import CorpusNotFound, EmbedderError, ShortlistError
 from shortlist.index.corpus_paths import stored_corpora
 from shortlist.library import registry
 from shortlist.mcp.gateway.dispatch import Gateway
+from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.server.service_settings import State, load_settings, unknown_variables
 from shortlist.sources.mcp_servers.mcp_config import review_command
 
@@ -105,17 +106,17 @@ def _check_models() -> Iterator[Check]:
 
 def _check_servers() -> Iterator[Check]:
     """The configuration of the gateway and what is pending approval; no server is started."""
-    gateway = Gateway.of()
+    gateway = Gateway(GatewayConfig())
     for pending in gateway.pending_files:
         says = f"{count_of(pending.servers, 'server', 'is pending approval')} in {pending.id}"
         yield Check("project servers", "note", says, f"Review with: {review_command(pending.id)}")
-    if tools := gateway.catalog.pending():
+    if tools := gateway.catalog.list_pending():
         says = count_of(len(tools), "tool", "is pending approval")
         yield Check("MCP tools", "note", says, "Review with: shortlist mcp approve")
     mend = "Fix the configuration; shortlist mcp status shows the result."
     yield from (Check("MCP servers", "note", problem.reason, mend) for problem in gateway.problems)
     servers = len(gateway.catalog.servers)
-    yield Check("MCP servers", "ok", f"{servers} configured, {count_of(len(gateway.catalog.offered()), 'tool')}")
+    yield Check("MCP servers", "ok", f"{servers} configured, {count_of(len(gateway.catalog.list_offered()), 'tool')}")
 
 
 def _check_corpora() -> Iterator[Check]:

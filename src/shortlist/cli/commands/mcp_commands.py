@@ -17,9 +17,10 @@ from shortlist._text import did_you_mean, printable
 from shortlist.cli import options
 from shortlist.cli.output import ERROR, OK, Output, command
 from shortlist.errors import InputError, MissingExtra
-from shortlist.install.agent_config import Configuration
+from shortlist.install.agent_config import AgentConfig
 from shortlist.mcp.collection import Collection, StoredCorpora
 from shortlist.mcp.gateway.dispatch import Gateway
+from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.mcp.gateway.tool_catalog import Tool
 from shortlist.server.llm_settings import connect, llm_settings
 from shortlist.sources.mcp_servers import mcp_trust
@@ -43,7 +44,7 @@ def run(out: Output, config: Sequence[str], corpus: Sequence[str]) -> None:
         from shortlist.mcp.agent_server import AgentActions, serve_stdio  # noqa: PLC0415  # needs an extra
     except ImportError as error:
         raise MissingExtra("mcp", "mcp", "The MCP server") from error
-    collection = Collection(Gateway.of(config), StoredCorpora(options.split_names(corpus)))
+    collection = Collection(Gateway(GatewayConfig(config)), StoredCorpora(options.split_names(corpus)))
     # The files of the current folder may come with a repository, so they do not choose the model.
     model = functools.cache(lambda: connect(llm_settings(files=False)))
     asyncio.run(serve_stdio(AgentActions(collection, model)))
@@ -53,14 +54,14 @@ def run(out: Output, config: Sequence[str], corpus: Sequence[str]) -> None:
 @config_option
 @options.flag("--refresh", help="Ask every server for its tools now.")
 def status(out: Output, config: Sequence[str], refresh: bool) -> None:
-    gateway = Gateway.of(config)
+    gateway = Gateway(GatewayConfig(config))
     if refresh:
         if find_spec("mcp") is None:
             raise MissingExtra("mcp", "mcp", "Asking MCP servers")
         asyncio.run(_refresh(gateway))
     data = {
         "servers": gateway.status(),
-        "pending": [tool.review() for tool in gateway.catalog.pending()],
+        "pending": [tool.review() for tool in gateway.catalog.list_pending()],
         "pending_files": [{"file": one.id, "servers": one.servers} for one in gateway.pending_files],
     }
     brief = [*(row["file"] for row in data["pending_files"]), *(row["tool"] for row in data["pending"])]
@@ -80,8 +81,8 @@ async def _refresh(gateway: Gateway) -> None:
 @yes_option
 @config_option
 def approve(out: Output, names: Sequence[str], everything: bool, yes: bool, config: Sequence[str]) -> int:
-    gateway = Gateway.of(config)
-    pending = gateway.catalog.pending()
+    gateway = Gateway(GatewayConfig(config))
+    pending = gateway.catalog.list_pending()
     wanted = pending if everything else _select(names, pending, gateway)
     if wanted and not yes and _can_ask(out):
         rows = [tool.review() for tool in wanted]
@@ -90,7 +91,7 @@ def approve(out: Output, names: Sequence[str], everything: bool, yes: bool, conf
         if not _confirm(f"Approve {tools} as shown?"):
             return ERROR
     gateway.catalog.approve(wanted)
-    left = [tool.review() for tool in gateway.catalog.pending()]
+    left = [tool.review() for tool in gateway.catalog.list_pending()]
     data: dict[str, Any] = {"approved": [tool.id for tool in wanted], "pending": left}
     out.show(data, lambda screen: screen.show_approved(data), data["approved"])
     return OK
@@ -161,7 +162,7 @@ def deny(out: Output, names: Sequence[str]) -> None:
 
 
 def _permit(out: Output, names: Sequence[str], access: str | None) -> None:
-    file = Configuration(config_dir() / OWN_FILE, "permissions", private=True)
+    file = AgentConfig(config_dir() / OWN_FILE, "permissions", private=True)
     for name in names:
         if not name.strip("/* "):
             raise InputError(f"{name!r} names no server: write SERVER, SERVER/TOOL or SERVER/PATTERN*.")
@@ -170,7 +171,7 @@ def _permit(out: Output, names: Sequence[str], access: str | None) -> None:
         elif name in file.servers:
             file.drop(name)
     change = file.change()
-    if change.is_one:
+    if change.is_needed:
         change.apply()
     rules = dict(file.servers)
     lines = [f"{rule:5} {printable(name)}" for name, rule in rules.items()]
@@ -218,7 +219,7 @@ def _select(names: Sequence[str], pending: Sequence[Tool], gateway: Gateway) -> 
     selected: dict[str, Tool] = {}
     for name in names:
         matches = [tool for tool in pending if name in (tool.id, tool.server)]
-        if not matches and name not in gateway.catalog.tools() and name not in gateway.catalog.servers:
+        if not matches and name not in gateway.catalog.tools and name not in gateway.catalog.servers:
             near = did_you_mean(name, [*(tool.id for tool in pending), *gateway.catalog.servers])
             raise InputError(f"{name!r} is not a known tool or server.{near} List them with: shortlist mcp status")
         selected |= {tool.id: tool for tool in matches}

@@ -1,1 +1,1 @@
-"""The gateway to an agent's MCP servers: `gateway_config`, `upstream`, `tool_catalog`, `tool_search`, `dispatch`."""
+"""The gateway to an agent's MCP servers: `gateway_config`, `tool_catalog`, `upstream`, `dispatch`."""

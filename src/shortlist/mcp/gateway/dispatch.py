@@ -1,4 +1,4 @@
-"""All servers as one: their tools, found and called by name, whichever of them are running."""
+"""The gateway: the tools of all configured servers, found and called by name, whether or not a server is running."""
 
 from __future__ import annotations
 
@@ -6,200 +6,180 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any
 
 from shortlist._text import count_of
 from shortlist.errors import InputError, SourceError
-from shortlist.mcp.gateway.arguments import check, parse
-from shortlist.mcp.gateway.gateway_config import Configuration, Configured
+from shortlist.mcp.gateway.arguments import check_arguments
+from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.mcp.gateway.tool_catalog import Catalog, Tool, find_tool
-from shortlist.mcp.gateway.tool_search import Index
 from shortlist.mcp.gateway.upstream import Roots, Upstream
 from shortlist.sources.mcp_servers.mcp_client import WORDS
-from shortlist.sources.mcp_servers.mcp_config import Server
 from shortlist.sources.tools.prompt_injection import instructions
 
 log = logging.getLogger("shortlist.mcp")
 
-STARTED_AT_ONCE = 4  # in the background; one that is called starts at once
+STARTED_AT_ONCE = 4  # in the background; a server that is called starts immediately
 OUTDATED = 24 * 3600.0  # seconds after which a list is read again although the server is not called
 LOOK_AGAIN = 3600.0  # seconds between searches for such lists
-FOLLOW = 2.0  # seconds between looks at the configuration
+FOLLOW = 2.0  # seconds between checks for changes of the configuration
 FIRST_LIST = 3.0  # seconds to wait for servers without a list
 
 
 class Gateway:
-    """The servers of a configuration. Nothing is started before it is needed.
+    """The servers of a configuration. No server is started before it is needed.
 
-    The configuration is followed: a server that was added or approved is there at the next look, one that was removed,
-    changed or is no longer trusted is stopped.
+    Changes of the configuration are applied while it runs: a server that was added or approved becomes available, one
+    that was removed, changed or is no longer trusted is stopped.
     """
 
-    def __init__(self, configuration: Configuration | None = None, home: Path | None = None) -> None:
-        self._configuration = configuration
-        self._stamps = configuration.stamps() if configuration else ()
-        found = configuration.read() if configuration else Configured()
-        self.home = configuration.home if configuration else home or Path()
+    def __init__(self, config: GatewayConfig) -> None:
+        self._config, self._stamp = config, config.stamp()
+        found = config.read()
+        self.home = config.home
         self.pending_files, self.problems, self._permissions = found.pending, found.problems, found.permissions
         self.catalog = Catalog(found.servers, found.permissions)
-        self.index = Index(self.home / "tools", self.catalog)
-        self.roots = Roots(self._send_roots_changed)
-        self._upstreams = {server.name: self._upstream(server) for server in found.servers}
+        self.roots = Roots(lambda: asyncio.gather(*(one.send_roots_changed() for one in self._upstreams.values())))
+        self._upstreams = {server.name: Upstream(server, self.catalog, self.roots) for server in found.servers}
         self._starting: asyncio.Task[None] | None = None
         self._watching: asyncio.Task[None] | None = None
-        self._following = asyncio.Lock()
+        self._reloading = asyncio.Lock()
         self._woken = 0.0
 
-    @classmethod
-    def of(cls, files: Sequence[str | Path] = (), *, needs_trust: bool = False) -> Gateway:
-        return cls(Configuration(files, needs_trust=needs_trust))
-
-    def _upstream(self, server: Server) -> Upstream:
-        return Upstream(server, self._take, self.roots)
-
-    async def _take(self, server: Server, entries: list[dict[str, Any]]) -> None:
-        await asyncio.to_thread(self.catalog.take, server, entries)
-
-    async def _send_roots_changed(self) -> None:
-        await asyncio.gather(*(one.send_roots_changed() for one in self._upstreams.values()))
-
-    async def follow(self) -> None:
-        """Apply what changed in the configuration, or in what is trusted, since the last look."""
-        async with self._following:
-            stamps = self._configuration.stamps() if self._configuration else ()
-            if self._configuration and stamps != self._stamps:
-                self._stamps = stamps
-                await self._apply(await asyncio.to_thread(self._configuration.read, strict=False), self._configuration)
-
-    async def _apply(self, found: Configured, configuration: Configuration) -> None:
-        unreadable = {problem.source or problem.id for problem in found.problems}
-        before = self._upstreams
-        # A file of the user may be half written: until it can be read again, its servers stay.
-        servers = {
-            name: one.server
-            for name, one in before.items()
-            if str(one.server.file) in unreadable and one.server.project is None and not configuration.needs_trust
-        }
-        servers |= {server.name: server for server in found.servers}
-        self.pending_files, self.problems = found.pending, found.problems
-        self._permissions = self._permissions if "permissions" in unreadable else found.permissions
-        same = {name: one for name, one in before.items() if servers.get(name) == one.server}
-        self._upstreams = {name: same.get(name) or self._upstream(server) for name, server in servers.items()}
-        await asyncio.to_thread(self.catalog.configure, list(servers.values()), self._permissions)
-        if self._starting:  # else all are started when they are first needed
-            for name in self._outdated(servers.keys() - same.keys()):
-                self._upstreams[name].wake()
-        await asyncio.gather(*(one.close() for name, one in before.items() if name not in same))
+    async def reload(self) -> None:
+        """Apply changes of the configuration and of the approvals."""
+        async with self._reloading:
+            stamp = self._config.stamp()
+            if stamp == self._stamp:
+                return
+            self._stamp = stamp
+            found = await asyncio.to_thread(self._config.read, strict=False)
+            unreadable = {problem.source or problem.id for problem in found.problems}
+            before = self._upstreams
+            # A file of the user may be half written: its servers stay until it can be read again.
+            servers = {
+                name: one.server
+                for name, one in before.items()
+                if str(one.server.file) in unreadable and one.server.project is None and not self._config.needs_trust
+            } | {server.name: server for server in found.servers}
+            self.pending_files, self.problems = found.pending, found.problems
+            self._permissions = self._permissions if "permissions" in unreadable else found.permissions
+            same = {name: one for name, one in before.items() if servers.get(name) == one.server}
+            self._upstreams = {
+                name: same.get(name) or Upstream(server, self.catalog, self.roots) for name, server in servers.items()
+            }
+            await asyncio.to_thread(self.catalog.configure, list(servers.values()), self._permissions)
+            if self._starting:  # else all are started when they are first needed
+                for name in self._find_outdated(servers.keys() - same.keys()):
+                    self._upstreams[name].start()
+            await asyncio.gather(*(one.close() for name, one in before.items() if name not in same))
 
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(FOLLOW)
             try:
-                await self.follow()
+                await self.reload()
             except Exception:  # the next change is applied all the same
                 log.exception("The configuration of MCP servers could not be applied.")
 
     def wake(self) -> None:
-        """Begin to read the lists that are missing or old, a few servers at a time."""
+        """Begin to read the lists that are missing or old, a few servers at a time, and to watch the configuration."""
         now = time.time()
-        if self._watching is None and self._configuration:
+        if self._watching is None:
             self._watching = asyncio.create_task(self._watch())
         if self._starting is None or (self._starting.done() and now - self._woken > LOOK_AGAIN):
             self._woken = now
-            self._starting = asyncio.create_task(self._start(self._outdated(self._upstreams)))
+            self._starting = asyncio.create_task(self.refresh(self._find_outdated(self._upstreams)))
 
-    def _outdated(self, names: Iterable[str]) -> list[str]:
+    def _find_outdated(self, names: Iterable[str]) -> list[str]:
         """The servers whose list is missing or old."""
-        listings = {name: self.catalog.listing(name) for name in names}
-        return [name for name, known in listings.items() if known is None or time.time() - known.at > OUTDATED]
+        oldest, listings = time.time() - OUTDATED, self.catalog.listings
+        return [name for name in names if name not in listings or listings[name].at < oldest]
 
-    def _unlisted(self) -> list[Upstream]:
-        return [one for name, one in self._upstreams.items() if self.catalog.listing(name) is None]
+    def _find_unlisted(self) -> list[Upstream]:
+        return [one for name, one in self._upstreams.items() if name not in self.catalog.listings]
 
-    async def settle(self, seconds: float = FIRST_LIST) -> dict[str, str]:
-        """Wait a moment for servers without a list; the states of those that are still without one."""
-        await self.follow()
+    async def wait_for_lists(self) -> dict[str, str]:
+        """Wait a moment for servers without a list; the states of those that still have none."""
+        await self.reload()
         self.wake()
-        waiting = [asyncio.ensure_future(one.settle()) for one in self._unlisted() if one.state in ("idle", "starting")]
-        if waiting:
-            _, late = await asyncio.wait(waiting, timeout=seconds)
-            for task in late:
-                task.cancel()
-        return {one.server.name: one.state for one in self._unlisted()}
+        unlisted = [one for one in self._find_unlisted() if one.state in ("idle", "starting")]
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(FIRST_LIST):
+                await asyncio.gather(*(one.wait_for_start() for one in unlisted))
+        return {one.server.name: one.state for one in self._find_unlisted()}
 
-    async def _start(self, names: Iterable[str]) -> None:
+    async def refresh(self, names: Iterable[str] | None = None) -> None:
+        """Ask these servers, by default all, for their tools now."""
         gate = asyncio.Semaphore(STARTED_AT_ONCE)
 
-        async def start(one: Upstream) -> None:
+        async def refresh(one: Upstream) -> None:
             async with gate:
                 with contextlib.suppress(SourceError):  # its status has the reason
                     await one.refresh()
 
-        await asyncio.gather(*(start(self._upstreams[name]) for name in names))
-
-    async def refresh(self) -> None:
-        """Ask every server now what it offers."""
-        await self._start(self._upstreams)
+        wanted = self._upstreams if names is None else names
+        await asyncio.gather(*(refresh(self._upstreams[name]) for name in wanted))
 
     def find(self, name: str) -> Tool:
-        self.catalog.look()
-        return find_tool(name, self.catalog.tools())
+        self.catalog.reload()
+        return find_tool(name, self.catalog.tools)
 
     async def call(self, name: str, arguments: Any, *, only_reads: bool = False) -> tuple[Tool, dict[str, Any]]:
-        """Run a tool that is as it was approved, with arguments that fit it; the tool, and its server's answer.
+        """Call an approved tool with valid arguments; the tool, and the result of its server.
 
-        With `only_reads`, only one that is marked read-only by its server, or that the user permits as such.
+        With `only_reads`, the tool must be marked read-only by its server or permitted as such by the user.
         """
-        await self.follow()
+        await self.reload()
         try:
             tool = await asyncio.to_thread(self.find, name)
         except InputError:
-            unlisted = len(self._unlisted())
-            if not unlisted or len(await self.settle()) >= unlisted:
+            unlisted = len(self._find_unlisted())
+            if not unlisted or len(await self.wait_for_lists()) >= unlisted:
                 raise
             tool = await asyncio.to_thread(self.find, name)
-        given = await asyncio.to_thread(_checked, tool, arguments, only_reads)
+        checked = await asyncio.to_thread(_check, tool, arguments, only_reads)
         upstream = self._upstreams.get(tool.server)
         if upstream is None:
             raise SourceError(f"The server {tool.server} is no longer configured.")
         await upstream.refresh()
         now = self.find(tool.id)  # it may have changed since the catalog was written
         if now.entry != tool.entry:
-            await asyncio.to_thread(_checked, now, given, only_reads)
-        return now, await upstream.call(now.name, given)
+            await asyncio.to_thread(_check, now, checked, only_reads)
+        return now, await upstream.call(now.name, checked)
 
     def status(self) -> list[dict[str, Any]]:
-        """Each server: its state, the number of its tools, and what is wrong with it."""
-        self.catalog.look()
+        """Each server: its state, the number of its tools, and its problem, if any."""
+        self.catalog.reload()
         rows: list[dict[str, Any]] = []
         for name, one in self._upstreams.items():
-            tools = [tool for tool in self.catalog.tools().values() if tool.server == name]
-            known = self.catalog.listing(name)
+            tools = [tool for tool in self.catalog.tools.values() if tool.server == name]
+            listing = self.catalog.listings.get(name)
             row: dict[str, Any] = {
                 "name": name,
                 "state": one.state,
-                "tools": None if known is None else sum(tool.is_offered for tool in tools),
+                "tools": None if listing is None else sum(tool.is_offered for tool in tools),
                 "read_only": sum(tool.is_offered and tool.access == "read" for tool in tools),
                 "pending": sum(bool(tool.pending) for tool in tools),
                 "denied": sum(tool.access == "never" for tool in tools),
             }
-            if known and known.refused:
-                row["refused"] = dict(list(known.refused.items())[:10])
+            if listing and listing.refused:
+                row["refused"] = dict(list(listing.refused.items())[:10])
             if one.problem and one.state != "ready":
                 problem, _, words = one.problem.partition(WORDS)
-                speaks_to_model = any(instructions(words))
-                hidden = f"{problem} What it said is left out: it speaks to the model."
-                row["problem"] = hidden if speaks_to_model else one.problem
+                is_hidden = any(instructions(words))
+                row["problem"] = (
+                    f"{problem} Its message is hidden: it addresses the model." if is_hidden else one.problem
+                )
             rows.append(row)
         rows += [{"name": each.id, "state": "broken", "tools": None, "problem": each.reason} for each in self.problems]
         return rows
 
     def pending_notes(self) -> list[str]:
-        """Sentences about what waits for the user, for an agent to pass on; it cannot approve anything itself."""
+        """What is pending approval, in sentences that an agent can pass on to the user."""
         notes = [pending.reason for pending in self.pending_files]
-        if count := len(self.catalog.pending()):
+        if count := len(self.catalog.list_pending()):
             pending = count_of(count, "tool", "is pending approval")
             notes.append(f"{pending}. The user can review them: shortlist mcp approve")
         return notes
@@ -210,13 +190,9 @@ class Gateway:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
         await asyncio.gather(*(one.close() for one in self._upstreams.values()))
-        await asyncio.to_thread(self.index.close)
 
 
-def _checked(tool: Tool, arguments: Any, only_reads: bool) -> dict[str, Any]:
-    """The arguments, if the tool may be called and they fit it."""
+def _check(tool: Tool, arguments: Any, only_reads: bool) -> dict[str, Any]:
     if only_reads and tool.access != "read":
         raise InputError(f"{tool.id} is not marked read-only, so call_read does not run it. Use call.")
-    given = parse(tool.id, arguments)
-    check(tool.id, tool.schema, given)
-    return given
+    return check_arguments(tool.id, tool.schema, arguments)

@@ -1,27 +1,22 @@
-"""The configured servers behind the gateway, and which of their tools the user permits."""
+"""The configured servers behind the gateway, and the user's permissions for their tools."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from shortlist._files import stamp_of
 from shortlist._paths import config_dir, data_dir
 from shortlist.documents import Problem
 from shortlist.errors import SourceError
-from shortlist.sources.mcp_servers.mcp_config import (
-    OWN_FILE,
-    ConfigurationFile,
-    Pending,
-    Server,
-    possible_files,
-    runs_shortlist,
-)
+from shortlist.sources.mcp_servers import mcp_config
+from shortlist.sources.mcp_servers.mcp_config import OWN_FILE, ConfigurationFile, Pending, Server
 from shortlist.sources.mcp_servers.mcp_trust import key_of, trust_file
 from shortlist.sources.projects import project_folders
 
@@ -30,8 +25,7 @@ INSIDE = "SHORTLIST_GATEWAY"  # set for every server that a gateway runs, so tha
 Access = Literal["read", "write", "never"]
 
 
-@dataclass(frozen=True, slots=True)
-class Permissions:
+class Permissions(NamedTuple):
     """Rules for servers ("github"), tools ("github/get_issue") and patterns ("github/get_*"), most specific first."""
 
     rules: tuple[tuple[str, Access], ...] = ()
@@ -41,104 +35,95 @@ class Permissions:
         for name, access in rules.items():
             if access not in get_args(Access):
                 raise SourceError(f"The permission of {name!r} must be read, write or never, not {access!r}.")
-        return cls(tuple(sorted(rules.items(), key=_specificity)))
+        # Tools come before patterns before servers, and longer names first.
+        order = {name: ("/" not in name, bool(re.search(r"[*?[]", name)), -len(name), name) for name in rules}
+        return cls(tuple((name, rules[name]) for name in sorted(rules, key=order.__getitem__)))
 
     def access(self, server: str, tool: str, annotations: Any) -> Access:
         """The user's rule or, without one, whether the server marks the tool as read-only."""
         id = f"{server}/{tool}"
-        for pattern, access in self.rules:
-            if pattern in (server, id) or fnmatchcase(id, pattern):
-                return access
         is_read_only = isinstance(annotations, Mapping) and annotations.get("readOnlyHint") is True
-        return "read" if is_read_only else "write"
+        matching = (access for name, access in self.rules if name in (server, id) or fnmatchcase(id, name))
+        return next(matching, "read" if is_read_only else "write")
 
 
-def _specificity(rule: tuple[str, Any]) -> tuple[bool, bool, int, str]:
-    """Tools before patterns before servers, and longer patterns first."""
-    name = rule[0]
-    return "/" not in name, "*" in name or "?" in name or "[" in name, -len(name), name
-
-
-NO_RULES = Permissions()
-DENY_ALL = Permissions((("*", "never"),))
-
-
-@dataclass(frozen=True, slots=True)
-class Configured:
-    """The servers, project files that wait for approval, problems with other files, and the user's permissions."""
+class Configured(NamedTuple):
+    """The servers, project files that are pending approval, problems with other files, and the user's permissions."""
 
     servers: tuple[Server, ...] = ()
     pending: tuple[Pending, ...] = ()
     problems: tuple[Problem, ...] = ()
-    permissions: Permissions = NO_RULES
+    permissions: Permissions = Permissions()
 
 
-class Configuration:
-    """The files that configure the gateway: those that were given or, without any, the usual ones.
+class GatewayConfig:
+    """The files that configure the gateway: the given ones or, by default, the usual ones.
 
-    `needs_trust` is for files that the user did not name, such as those that a project's settings name: like the usual
-    files of a project they wait for approval.
+    `needs_trust` is for files that the user did not name, such as those in a project's settings: like the usual files
+    of a project, they need approval. Without `has_servers`, the configuration is empty.
     """
 
-    def __init__(self, files: Sequence[str | Path] = (), *, needs_trust: bool = False) -> None:
+    def __init__(
+        self, files: Sequence[str | Path] = (), *, needs_trust: bool = False, has_servers: bool = True
+    ) -> None:
         self._given = [Path(file).expanduser() for file in files]
-        self.needs_trust = needs_trust
-        self._places = self._given or possible_files()
-        places = "\n".join(str(path.resolve()) for path in self._given or [project_folders()[-1]])
-        # For what belongs to this configuration alone.
-        self.home = data_dir() / "mcp" / blake2b(places.encode("utf-8", "replace"), digest_size=8).hexdigest()
+        self.needs_trust, self._has_servers = needs_trust, has_servers
+        self._paths = self._given or mcp_config.possible_files()
+        key = "\n".join(str(path.resolve()) for path in self._given or [project_folders()[-1]])
+        # The folder for the data of this configuration.
+        self.home = data_dir() / "mcp" / blake2b(key.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
-    def stamps(self) -> tuple[int, ...]:
-        """A value that changes with any of the files and with what is approved."""
-        return stamp_of(*self._places, config_dir() / OWN_FILE, trust_file())
+    def stamp(self) -> tuple[int, ...]:
+        """A value that changes with any of the files and with the approvals."""
+        return stamp_of(*self._paths, config_dir() / OWN_FILE, trust_file())
 
     def read(self, *, strict: bool = True) -> Configured:
-        """The current configuration, the first server of each name. A usual file that cannot be read is a problem, one
-        that was given an error if `strict`."""
+        """The current configuration, with the first server of each name. An unreadable file is a problem or, if it was
+        given and `strict`, an error."""
+        if not self._has_servers:
+            return Configured()
         if os.environ.get(INSIDE):
-            reason = "This was started by another gateway, which reaches the servers itself."
+            reason = "Another gateway started this one and connects to the servers itself."
             return Configured(problems=(Problem(INSIDE, reason),))
-        servers: dict[str, Server] = {}
-        problems: dict[str, Problem] = {}
-        for path in self._places:
-            try:
-                for found in self._servers_in(path):
-                    name = found.name if isinstance(found, Server) else found.id
-                    if name in servers or name in problems:
-                        continue
-                    if isinstance(found, Problem):
-                        problems[name] = found
-                    elif not runs_shortlist([found.command, *found.args]):
-                        servers[name] = replace(found, env={**found.env, INSIDE: "1"})
-            except SourceError as error:
-                if self._given and strict:
-                    raise
-                problems[str(path)] = Problem(str(path), str(error), key_of(path))
+        found: dict[str, Server | Problem] = {}
+        for path in self._paths:
+            for item in self._read_file(path, strict):
+                if isinstance(item, Problem):
+                    found.setdefault(item.id, item)
+                elif not mcp_config.runs_shortlist([item.command, *item.args]):
+                    found.setdefault(item.name, replace(item, env={**item.env, INSIDE: "1"}))
+        problems = [item for item in found.values() if isinstance(item, Problem)]
         try:
-            permissions = self._permissions()
+            permissions = self._read_permissions()
         except SourceError as error:
-            permissions = DENY_ALL  # the rules may deny anything
-            problems["permissions"] = Problem("permissions", f"{error} Until that is fixed, no tool can be called.")
-        pending = tuple(found for found in problems.values() if isinstance(found, Pending))
-        others = tuple(found for found in problems.values() if not isinstance(found, Pending))
-        return Configured(tuple(servers.values()), pending, others, permissions)
+            permissions = Permissions((("*", "never"),))  # the unreadable rules may deny anything
+            problems.append(Problem("permissions", f"{error} No tool can be called until this is fixed."))
+        return Configured(
+            tuple(item for item in found.values() if isinstance(item, Server)),
+            tuple(item for item in problems if isinstance(item, Pending)),
+            tuple(item for item in problems if not isinstance(item, Pending)),
+            permissions,
+        )
 
-    def _servers_in(self, path: Path) -> list[Server | Problem]:
+    def _read_file(self, path: Path, strict: bool) -> list[Server | Problem]:
         if not self._given and not path.is_file():
             return []
-        file = ConfigurationFile(path, needs_trust=self.needs_trust)
-        return list(file.servers()) if self._given or file.names_servers else []
+        try:
+            file = ConfigurationFile(path, needs_trust=self.needs_trust)
+            return list(file.servers()) if self._given or file.names_servers else []
+        except SourceError as error:
+            if self._given and strict:
+                raise
+            return [Problem(str(path), str(error), key_of(path))]
 
-    def _permissions(self) -> Permissions:
-        """The rules of the files that the user named and of our own file; a project permits nothing to itself."""
-        rules: dict[str, str] = {}
+    def _read_permissions(self) -> Permissions:
+        """The rules in files that the user named and in our own file. A project cannot grant itself permissions."""
+        rules: dict[str, Any] = {}
         for path in [*([] if self.needs_trust else self._given), config_dir() / OWN_FILE]:
             file = ConfigurationFile(path) if path.is_file() else None
             if file and file.project is None:
-                permitted = file.data.get("permissions") or {}
-                if not isinstance(permitted, Mapping):
-                    raise SourceError(
-                        f"'permissions' in {file.path} must map servers or tools to read, write or never."
-                    )
-                rules = {**permitted, **rules}
+                found = file.data.get("permissions") or {}
+                if not isinstance(found, Mapping):
+                    raise SourceError(f"'permissions' in {path} must map servers or tools to read, write or never.")
+                rules = {**found, **rules}
         return Permissions.of(rules)

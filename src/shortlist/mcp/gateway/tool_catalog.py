@@ -1,8 +1,8 @@
 """The tools behind the gateway: the last list of every server, on disk, so that no one waits for a server.
 
-A tool is approved at first sight unless a check finds something: adding a server means trusting what it offers then. A
-later change waits for the user unless it is harmless (see `tool_changes.py`). Processes share lists and approvals: a
-change by one of them, or by the user, is seen by the others at their next look.
+A tool is approved when it is first seen unless a check finds a risk: adding a server means trusting what it offers
+then. Later changes need the user's approval unless they are harmless (see `tool_review.py`). Processes share lists and
+approvals: a change by one of them, or by the user, is seen by the others when they next reload.
 """
 
 from __future__ import annotations
@@ -14,33 +14,32 @@ import shlex
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from shortlist._files import JsonFile, replace_text, stamp_of
 from shortlist._paths import data_dir
 from shortlist._text import closest, printable
 from shortlist.errors import InputError, SourceError
-from shortlist.mcp.gateway.gateway_config import NO_RULES, Access, Permissions
-from shortlist.mcp.gateway.tool_changes import Change, changes_between
-from shortlist.mcp.gateway.tool_checks import doubt, refusal, visual_key
+from shortlist.mcp.gateway.gateway_config import Access, Permissions
+from shortlist.mcp.gateway.tool_review import Change, find_changes, find_defect, find_risk, visual_key
 from shortlist.sources.mcp_servers.mcp_config import Server
 
 FORMAT = 2
 SHOWN = 300  # characters of a description in a review
-MOST_NEAR = 3
+MOST_SUGGESTIONS = 3
 
-# What is stored of a tool, and all that an agent is shown of it. The rest (icons, execution, _meta) is not checked.
-KEPT = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
+# What is stored of a tool, and all that an agent sees of it. The rest (icons, execution, _meta) is not checked.
+STORED = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 
 Entry = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool of a server: what the user permits it, why it waits for approval, if it does, and what changed in it."""
+    """A tool of a server: its permission, why it is pending approval (empty if it is not), and what changed in it."""
 
     server: str
     entry: Entry
@@ -67,8 +66,7 @@ class Tool:
 
     @property
     def schema(self) -> dict[str, Any]:
-        schema = self.entry.get("inputSchema")
-        return schema if isinstance(schema, dict) else {}
+        return self.entry.get("inputSchema") or {}
 
     def review(self) -> dict[str, Any]:
         """What the user sees before approving it."""
@@ -76,121 +74,108 @@ class Tool:
         return {"tool": self.id, "reason": self.pending, "description": self.description[:SHOWN], "changes": changes}
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """What a server last offered, and what of it was refused."""
+class Listing(NamedTuple):
+    """What a server last offered, when, and which tools were rejected and why."""
 
     at: float
-    tools: dict[str, Entry] = field(default_factory=dict)
-    refused: dict[str, str] = field(default_factory=dict)
+    tools: dict[str, Entry]
+    refused: dict[str, str]
 
 
 class Catalog:
     """The tools of some servers. Methods may be called from any thread."""
 
-    def __init__(self, servers: Sequence[Server], permissions: Permissions = NO_RULES) -> None:
+    def __init__(self, servers: Sequence[Server], permissions: Permissions) -> None:
         self._lock = threading.Lock()
-        self.digest = ""  # changes with what is offered
         self.configure(servers, permissions)
 
     def configure(self, servers: Sequence[Server], permissions: Permissions) -> None:
-        """Hold the tools of these servers from now on."""
+        """Contain the tools of these servers from now on."""
         with self._lock:
             self.servers = {server.name: server for server in servers}
             self._permissions = permissions
-            self._files = {server.name: (_file(server, "listed"), _approved(server)) for server in servers}
-            self._stamps: dict[str, tuple[int, ...]] | None = None  # nothing was looked at yet
-            self._listings: dict[str, Listing] = {}
-            self._reviewed: dict[str, list[Tool]] = {}
-            self._tools: dict[str, Tool] = {}
-        self.look()
+            self._files = {server.name: (_path_of(server, "listed"), _approvals_of(server)) for server in servers}
+            self._stamps: dict[str, tuple[int, ...]] | None = None  # none were read yet
+            self.listings: dict[str, Listing] = {}
+            self._by_server: dict[str, list[Tool]] = {}
+        self.reload()
 
-    def tools(self) -> dict[str, Tool]:
-        """By id, those that are not offered too."""
-        return self._tools
+    def list_offered(self) -> list[Tool]:
+        return [tool for tool in self.tools.values() if tool.is_offered]
 
-    def offered(self) -> list[Tool]:
-        return [tool for tool in self._tools.values() if tool.is_offered]
+    def list_pending(self) -> list[Tool]:
+        """The tools that are pending approval."""
+        return [tool for tool in self.tools.values() if tool.pending and tool.access != "never"]
 
-    def pending(self) -> list[Tool]:
-        """The tools that wait for the user's approval."""
-        return [tool for tool in self._tools.values() if tool.pending and tool.access != "never"]
-
-    def listing(self, server: str) -> Listing | None:
-        return self._listings.get(server)
-
-    def take(self, server: Server, entries: Iterable[Mapping[str, Any]]) -> None:
+    def update(self, server: Server, entries: Iterable[Mapping[str, Any]]) -> None:
         """Store what a server offers now, and approve what is new or changed in a harmless way."""
         tools: dict[str, Entry] = {}
         refused: dict[str, str] = {}
         for given in entries:
-            entry = {key: given[key] for key in KEPT if given.get(key) is not None}
+            entry = {key: given[key] for key in STORED if given.get(key) is not None}
             name = str(given.get("name"))
             if not server.offers(name):
                 continue
-            if why := refusal(entry):
-                refused[name[:40]] = why
+            if defect := find_defect(entry):
+                refused[name[:40]] = defect
             elif name in tools:
-                refused[name] = "Another tool of the server has the same name; the first was taken."
+                refused[name] = "Another tool of the server has the same name; the first one is used."
             else:
                 tools[name] = entry
-        listed = _file(server, "listed")
+        listed = _path_of(server, "listed")
         listed.parent.mkdir(parents=True, exist_ok=True)
-        # If what was approved cannot be read, all tools are pending and say why.
-        with contextlib.suppress(SourceError), _approved(server).changing() as known:
-            for name, reason, _ in _review(tools, known):
-                if not reason:
-                    known[name] = tools[name]
+        # If the approvals cannot be read, all tools are pending with that reason.
+        with contextlib.suppress(SourceError), _approvals_of(server).changing() as approved:
+            approved |= {name: tools[name] for name, reason, _ in _review(tools, approved) if not reason}
         data = {"format": FORMAT, "server": server.name, "at": time.time(), "tools": tools, "refused": refused}
         replace_text(listed, json.dumps(data))
-        self.look()
+        self.reload()
 
     def approve(self, tools: Iterable[Tool]) -> None:
         """Approve tools as they are now."""
         for server, some in itertools.groupby(tools, lambda tool: tool.server):
-            with self._files[server][1].changing() as known:
-                known |= {tool.name: tool.entry for tool in some}
-        self.look()
+            with self._files[server][1].changing() as approved:
+                approved |= {tool.name: tool.entry for tool in some}
+        self.reload()
 
-    def look(self) -> bool:
-        """Read what has changed on disk since the last look; whether anything did."""
+    def reload(self) -> None:
+        """Read what has changed on disk since the last time."""
         with self._lock:
             stamps = {name: stamp_of(listed, approved.path) for name, (listed, approved) in self._files.items()}
             if stamps == self._stamps:
-                return False
+                return
             for name in [name for name, stamp in stamps.items() if stamp != (self._stamps or {}).get(name)]:
-                self._look_at(name)
+                self._reload_server(name)
             self._stamps = stamps
-            self._tools = {tool.id: tool for tools in self._reviewed.values() for tool in tools}
-            self.digest = _hash([[tool.id, tool.entry] for tool in self._tools.values() if tool.is_offered])
-            return True
+            # By id, including those that are not offered.
+            self.tools: dict[str, Tool] = {tool.id: tool for tools in self._by_server.values() for tool in tools}
+            self.digest = _hash([[tool.id, tool.entry] for tool in self.list_offered()])  # changes with what is offered
 
-    def _look_at(self, name: str) -> None:
-        server, (listed, approved) = self.servers[name], self._files[name]
-        listing = _read(listed) or self._listings.get(name)
+    def _reload_server(self, name: str) -> None:
+        listed, approvals = self._files[name]
+        listing = _read_listing(listed) or self.listings.get(name)
         if listing is None:
             return
-        wanted = {tool: entry for tool, entry in listing.tools.items() if server.offers(tool)}
-        known, unknown = {}, ""
+        offered = {tool: entry for tool, entry in listing.tools.items() if self.servers[name].offers(tool)}
+        approved, problem = {}, ""
         try:
-            known = approved.read()
+            approved = approvals.read()
         except SourceError as error:
-            unknown = str(error)
+            problem = str(error)
         tools = []
-        for tool, reason, changes in _review(wanted, known):
-            entry = wanted[tool]
-            access = self._permissions.access(name, tool, entry.get("annotations"))
-            if tool not in known:
-                reason = unknown or reason or "It was not approved."
-            tools.append(Tool(name, entry, access, reason, tuple(changes)))
-        self._listings[name], self._reviewed[name] = listing, tools
+        for tool, reason, changes in _review(offered, approved):
+            if tool not in approved:
+                reason = problem or reason or "It was not approved."
+            access = self._permissions.access(name, tool, offered[tool].get("annotations"))
+            tools.append(Tool(name, offered[tool], access, reason, changes))
+        self.listings[name], self._by_server[name] = listing, tools
 
 
 def find_tool(name: str, tools: Mapping[str, Tool]) -> Tool:
-    """The tool of an id in any usual spelling, or of a name that one server has. One that is pending or denied is an
-    error, and so is an unknown one, with suggestions."""
+    """The tool of an id in any usual spelling, or of a name that only one server has. A pending, denied or unknown tool
+    is an error."""
     if not name.strip():
-        raise InputError("Say which tool: server/tool, as discover shows it.")
+        raise InputError("The name of the tool is empty. Use server/tool, as discover shows it.")
     tool = tools.get(name)
     if tool is None:
         spellings = ("{0.server}.{0.name}", "{0.server}__{0.name}", "{0.server}:{0.name}", "mcp__{0.server}__{0.name}")
@@ -199,48 +184,41 @@ def find_tool(name: str, tools: Mapping[str, Tool]) -> Tool:
         offered = [one for one in found if one.is_offered]
         if len(offered) > 1:
             several = ", ".join(one.id for one in offered[:5])
-            raise InputError(f"{name!r} may be any of {several}: say which.")
+            raise InputError(f"{name!r} is ambiguous: {several}. Use one of these ids.")
         tool = next(iter(offered or found), None)
     if tool is None:
-        near = _near(name, [one.id for one in tools.values() if one.is_offered])
+        near = _suggest(name, [one.id for one in tools.values() if one.is_offered])
         suggestion = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
-        raise InputError(f"There is no tool {name[:80]!r}.{suggestion} discover finds tools.")
-    quoted = shlex.quote(printable(tool.id, ""))  # its server chose the id, so it may hold anything
+        raise InputError(f"There is no tool {name[:80]!r}.{suggestion} Find tools with discover.")
+    quoted = shlex.quote(printable(tool.id, ""))  # its server chose the id, so it may contain anything
     if tool.access == "never":
-        raise InputError(f"{tool.id} is denied by the user, who alone can permit it: shortlist mcp allow {quoted}")
+        raise InputError(f"{tool.id} is denied by the user. Only the user can permit it: shortlist mcp allow {quoted}")
     if tool.pending:
-        raise InputError(
-            f"{tool.id} is pending approval. {tool.pending} Only the user can approve it: "
-            f"shortlist mcp approve {quoted}"
-        )
+        command = f"shortlist mcp approve {quoted}"
+        raise InputError(f"{tool.id} is pending approval. {tool.pending} Only the user can approve it: {command}")
     return tool
 
 
-def _near(name: str, ids: Sequence[str]) -> list[str]:
-    """The ids closest to a name, first those that differ only in case or in what cannot be seen."""
-    seen = visual_key(name[:200])
-    by_look: dict[str, str] = {}
-    for id in ids:
-        by_look.setdefault(visual_key(id), id)
-        by_look.setdefault(visual_key(id.partition("/")[2]), id)
-    near = [seen] if seen in by_look else []
-    return list(dict.fromkeys(by_look[look] for look in [*near, *closest(seen, by_look, MOST_NEAR)]))[:MOST_NEAR]
+def _suggest(name: str, ids: Sequence[str]) -> list[str]:
+    """The ids that look most like a name, with or without their server."""
+    keys = {visual_key(part): id for id in reversed(ids) for part in (id.partition("/")[2], id)}
+    return list(dict.fromkeys(keys[key] for key in closest(visual_key(name[:200]), keys, MOST_SUGGESTIONS)))
 
 
-def _review(tools: Mapping[str, Entry], known: Mapping[str, Entry]) -> Iterator[tuple[str, str, list[Change]]]:
-    """Each tool, why it waits for approval, if it does, and what changed since it was approved: all of a new one."""
-    firsts: dict[str, str] = {}  # for each look of a name the tool that had it first: an approved one before a new one
-    if any(known.get(name) != entry for name, entry in tools.items()):
-        for name in (*known, *tools):
+def _review(tools: Mapping[str, Entry], approved: Mapping[str, Entry]) -> Iterator[tuple[str, str, tuple[Change, ...]]]:
+    """The name of each tool, why it is pending approval, if it is, and what changed since: all of a new one."""
+    firsts: dict[str, str] = {}  # the first tool of each look: an approved one before a new one
+    if any(approved.get(name) != entry for name, entry in tools.items()):
+        for name in (*approved, *tools):
             firsts.setdefault(visual_key(name), name)
-    for name, entry in list(tools.items()):
-        approved = known.get(name)
-        if approved == entry:
-            yield name, "", []
+    for name, entry in tools.items():
+        before = approved.get(name)
+        if before == entry:
+            yield name, "", ()
             continue
         first = firsts[visual_key(name)]
-        reason, changes = doubt(entry, first), changes_between(approved or {"name": name}, entry)
-        if approved and (not reason or reason == doubt(approved, first)):  # which the user has seen
+        reason, changes = find_risk(entry, first), tuple(find_changes(before or {"name": name}, entry))
+        if before and (not reason or reason == find_risk(before, first)):  # which the user has seen
             parts = dict.fromkeys(change.top for change in changes if change.waits)
             reason = f"Changed since it was approved: {', '.join(parts)}." if parts else ""
         yield name, reason, changes
@@ -250,25 +228,22 @@ def _hash(value: Any) -> str:
     return blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=12).hexdigest()
 
 
-def _file(server: Server, what: str) -> Path:
+def _path_of(server: Server, what: str) -> Path:
     """A file about a server: another program under the same name is another server."""
     return data_dir() / "mcp" / "servers" / f"{_hash([server.name, server.identity])}.{what}.json"
 
 
-def _approved(server: Server) -> JsonFile:
+def _approvals_of(server: Server) -> JsonFile:
     """The approved definitions of a server's tools, by name."""
     repair = ", so no tool of this server is approved. Repair it, or move it away and approve the tools again."
-    return JsonFile(_file(server, "approved"), FORMAT, "tools", repair, server=server.name)
+    return JsonFile(_path_of(server, "approved"), FORMAT, "tools", repair, server=server.name)
 
 
-def _read(path: Path) -> Listing | None:
-    """A list on disk; None for a missing or damaged one, which the server will replace."""
-    try:
+def _read_listing(path: Path) -> Listing | None:
+    """The stored list; None for a missing or damaged one, which the server will replace."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         data = json.loads(path.read_bytes())
-        if data["format"] != FORMAT:
-            return None
         tools = {name: dict(entry) for name, entry in data["tools"].items() if entry["name"] == name}
-        refused = {str(name): str(why) for name, why in data["refused"].items()}
-        return Listing(float(data["at"]), tools, refused)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return None
+        refused = {str(name): str(reason) for name, reason in data["refused"].items()}
+        return Listing(float(data["at"]), tools, refused) if data["format"] == FORMAT else None
+    return None

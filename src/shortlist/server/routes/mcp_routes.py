@@ -22,7 +22,7 @@ from shortlist.errors import MissingExtra, ShortlistError
 from shortlist.index.corpus_paths import stored_corpora
 from shortlist.mcp.collection import SKILLS, Collection, is_served
 from shortlist.mcp.gateway.dispatch import Gateway
-from shortlist.mcp.gateway.gateway_config import Configuration
+from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.server.access_control import EXTEND
 from shortlist.server.catalog_store import NAME, log
 from shortlist.server.http_errors import problem, responses, status_of
@@ -137,7 +137,7 @@ def add_mcp(app: FastAPI, shelf: Shelf, workers: Workers, llm: LLM | None, setti
     is_gateway = settings.mcp.upstream and (is_loopback(server.host) or server.token is not None)
     # A settings file comes with a folder, so the files that it names wait for approval like those of a project.
     named_by_file = settings.origins.get("mcp.config") not in (None, PROGRAM)
-    configuration = Configuration(settings.mcp.config, needs_trust=named_by_file)
+    configuration = GatewayConfig(settings.mcp.config, needs_trust=named_by_file, has_servers=is_gateway)
 
     def make() -> Manager:
         try:
@@ -147,9 +147,8 @@ def add_mcp(app: FastAPI, shelf: Shelf, workers: Workers, llm: LLM | None, setti
             from shortlist.mcp.agent_server import AgentActions, make_server  # noqa: PLC0415
         except ImportError as error:
             raise MissingExtra("mcp", "mcp", "What agents ask") from error
-        gateway = Gateway(configuration) if is_gateway else Gateway(home=configuration.home)
         shelved = Shelved(shelf, all_stored=only is None)
-        collection = Collection(gateway, shelved, with_skills=only is None or SKILLS in only)
+        collection = Collection(Gateway(configuration), shelved, with_skills=only is None or SKILLS in only)
         return StreamableHTTPSessionManager(
             make_server(AgentActions(collection, lambda: llm, k=answers.top_k, threshold=answers.threshold)),
             json_response=True,
@@ -159,13 +158,13 @@ def add_mcp(app: FastAPI, shelf: Shelf, workers: Workers, llm: LLM | None, setti
         )
 
     def read_servers() -> dict[str, Any]:
-        gateway = Gateway(configuration) if is_gateway else Gateway()  # which starts nothing
+        gateway = Gateway(configuration)  # which starts nothing
         files = [
             {"file": one.id, "servers": one.servers, "command": review_command(one.id)} for one in gateway.pending_files
         ]
         tools = [
             tool.review() | {"command": approve_command(tool.id, gateway.catalog.servers[tool.server])}
-            for tool in gateway.catalog.pending()
+            for tool in gateway.catalog.list_pending()
         ]
         return {"servers": gateway.status(), "pending_files": files, "pending": tools}
 

@@ -1,4 +1,4 @@
-"""Which changes of a tool wait for approval, and how they are shown."""
+"""Which changes of a tool need approval, and how they are shown."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shortlist.mcp.gateway.tool_changes import changes_between
+from shortlist.mcp.gateway.tool_review import find_changes
 
 CITY = {"type": "string", "description": "Name of the city."}
 TOOL: dict[str, Any] = {
@@ -77,24 +77,24 @@ PASSING = {
 
 
 @pytest.mark.parametrize(("now", "part"), WAITING.values(), ids=WAITING)
-def test_what_could_mislead_or_do_more_waits(now: dict[str, Any], part: str) -> None:
-    assert part in [change.part for change in changes_between(TOOL, now) if change.waits]
+def test_changes_that_could_mislead_or_do_more_need_approval(now: dict[str, Any], part: str) -> None:
+    assert part in [change.part for change in find_changes(TOOL, now) if change.waits]
 
 
 @pytest.mark.parametrize("now", PASSING.values(), ids=PASSING)
-def test_what_is_harmless_passes(now: dict[str, Any]) -> None:
-    assert not any(change.waits for change in changes_between(TOOL, now))
+def test_harmless_changes_pass(now: dict[str, Any]) -> None:
+    assert not any(change.waits for change in find_changes(TOOL, now))
 
 
-def test_what_is_the_same_has_not_changed() -> None:
-    assert changes_between(TOOL, {**TOOL}) == []
+def test_equal_definitions_have_no_changes() -> None:
+    assert not list(find_changes(TOOL, {**TOOL}))
 
 
 def test_changes_deep_in_a_schema_are_found_by_their_path() -> None:
     before = with_input(stops={"type": "array", "items": NESTED}, any={"anyOf": [{"type": "string"}, NESTED]})
     deep = NESTED | {"properties": {"street": {"type": "string", "description": "Home address."}}}
     now = with_input(stops={"type": "array", "items": deep}, any={"anyOf": [{"type": "string"}, deep]})
-    assert [change.part for change in changes_between(before, now)] == [
+    assert [change.part for change in find_changes(before, now)] == [
         "input.stops[].street.description",
         "input.any[1].street.description",
     ]
@@ -102,20 +102,20 @@ def test_changes_deep_in_a_schema_are_found_by_their_path() -> None:
         any={"anyOf": [{"type": "string"}, NESTED, {"type": "null"}]},
         stops=before["inputSchema"]["properties"]["stops"],
     )
-    assert [change.waits for change in changes_between(before, wider)] == [False]
+    assert [change.waits for change in find_changes(before, wider)] == [False]
 
 
 def test_a_changed_description_is_shown_sentence_by_sentence() -> None:
-    (change,) = changes_between(TOOL, TOOL | {"description": "Weather forecast for a city.\nUp to fifteen days. Fast."})
+    (change,) = find_changes(TOOL, TOOL | {"description": "Weather forecast for a city.\nUp to fifteen days. Fast."})
     assert change.diff() == [" Weather forecast for a city.", "-Up to ten days.", "+Up to fifteen days.", "+Fast."]
 
 
 def test_a_changed_value_is_shown_before_and_after() -> None:
-    (change,) = changes_between(TOOL, with_hints(readOnlyHint=False))
+    (change,) = find_changes(TOOL, with_hints(readOnlyHint=False))
     assert change.to_dict() == {"part": "annotations.readOnlyHint", "waits": True, "diff": ["-true", "+false"]}
 
 
 @pytest.mark.parametrize("strange", [None, [], "text", 5, {"properties": []}, {"anyOf": {}}, {"required": 5}])
-def test_a_schema_that_is_none_is_a_change_and_no_crash(strange: Any) -> None:
+def test_an_invalid_schema_is_a_change(strange: Any) -> None:
     for before, after in ((TOOL, TOOL | {"inputSchema": strange}), (TOOL | {"inputSchema": strange}, TOOL)):
-        assert changes_between(before, after)
+        assert list(find_changes(before, after))
