@@ -1,4 +1,4 @@
-"""The commands `install` and `uninstall`, and the code blocks of docs/install.md."""
+"""The commands `install` and `uninstall`, and the code blocks of docs/guides/install.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The code blocks of docs/mcp.md run and print what it shows, and its numbers match the code."""
+"""The code blocks of docs/guides/gateway.md run and print what it shows, and its numbers match the code."""
 
 from __future__ import annotations
 
