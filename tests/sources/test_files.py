@@ -349,7 +349,7 @@ def test_what_needs_a_package_that_is_missing_says_what_to_install(
 
 def test_whatever_a_loader_raises_is_a_problem_of_that_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(file: decoding.File) -> Iterator[Document | Problem]:
-        yield file.make_part("row=1", "before", "", "row")
+        yield file.make_document("row", "", "before", "row=1")
         raise RecursionError("too deep")
 
     monkeypatch.setitem(files_module.LOADERS, ".csv", fail)

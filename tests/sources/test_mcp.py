@@ -57,7 +57,7 @@ PROMPTS = [
 ]
 RESOURCES = [{"name": "terms", "uri": "shop://terms", "description": "The terms of sale.", "mimeType": "text/plain"}]
 
-# A server without the SDK, which writes what it is told to and nothing else.
+# A server without the SDK, which writes only what the test needs.
 BY_HAND = """
 import json, os, sys, time
 {before}
@@ -254,7 +254,7 @@ FAILING = {
     "is not listening to events": ({"url": "http://127.0.0.1:1/sse", "type": "sse"}, "failed: All connection att"),
     "repeats a page": (
         by_hand(listing='answer(message["id"], {"result": {"tools": [], "nextCursor": "again"}})'),
-        "failed: its list of tools has no end, for the cursor 'again' came twice.",
+        "failed: its list of tools does not end: the cursor 'again' was repeated.",
     ),
     "refuses": (
         by_hand(listing='answer(message["id"], {"error": {"code": -32000, "message": "log in first"}})'),
@@ -403,11 +403,11 @@ def test_variables_are_replaced(monkeypatch: pytest.MonkeyPatch, value: Any, exp
     [
         ({"command": "${SHORTLIST_NOT_SET}"}, "needs the environment variable SHORTLIST_NOT_SET, which is not set"),
         ({"command": "x", "env": {"A": "${input:key}"}}, "asks for 'input:key' when it starts"),
-        ("text", "is no mapping"),
+        ("text", "is not a mapping"),
         ({}, "has neither a 'command' nor a 'url'"),
-        ({"command": 5}, "has a 'command' that is no string"),
-        ({"command": "x", "args": "y"}, "has a 'args' that is no list"),
-        ({"command": "x", "env": ["y"]}, "has a 'env' that is no mapping"),
+        ({"command": 5}, "has a 'command' that is not a string"),
+        ({"command": "x", "args": "y"}, "has a 'args' that is not a list"),
+        ({"command": "x", "env": ["y"]}, "has a 'env' that is not a mapping"),
     ],
     ids=str,
 )
@@ -481,13 +481,13 @@ def test_a_configuration_that_cannot_be_read_is_a_source_error_and_nothing_is_pr
     assert corpus.ids() == ["0"]
     with pytest.raises(SourceError, match=r"missing\.json"):
         list(CorpusSource.from_mcp("missing.json"))
-    with pytest.raises(SourceError, match="The configuration has no mapping named 'mcpServers'"):
+    with pytest.raises(SourceError, match="The configuration has no mapping 'mcpServers'"):
         list(CorpusSource.from_mcp({"tools": []}))
 
 
 @pytest.mark.parametrize("place", [(5,), (None,), ("",), ("python", 5), ({}, {})], ids=str)
 def test_what_is_no_place_of_servers_is_an_input_error(place: tuple[Any, ...]) -> None:
-    with pytest.raises(InputError, match="from_mcp takes a configuration, an address or a command"):
+    with pytest.raises(InputError, match="from_mcp takes a configuration, a URL or a command"):
         CorpusSource.from_mcp(*place)
 
 

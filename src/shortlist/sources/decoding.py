@@ -35,15 +35,12 @@ class File(NamedTuple):
     id: str
     source: str
 
-    def make_document(self, text: str, title: str, kind: str) -> Document:
-        return Document(self.id, title, text, metadata={"path": self.source}, kind=kind, source=self.source)
-
-    def make_part(
-        self, locator: str, text: str, title: str, kind: str, keywords: list[str] | None = None, **facts: Any
+    def make_document(
+        self, kind: str, title: str, text: str, locator: str = "whole", *keywords: str, **facts: Any
     ) -> Document:
-        """A document for one page or row. Its id starts with the id of the file."""
-        id, metadata = f"{self.id}#{locator}", {"path": self.source, **facts}
-        return Document(id, title, text, keywords, metadata, kind=kind, source=self.source, locator=locator)
+        """A document for the file, or for one page or row, whose id starts with the id of the file."""
+        id, metadata = self.id if locator == "whole" else f"{self.id}#{locator}", {"path": self.source, **facts}
+        return Document(id, title, text, list(keywords), metadata, kind=kind, source=self.source, locator=locator)
 
 
 def import_extra(module: str, package: str, purpose: str) -> Any:

@@ -39,7 +39,7 @@ def read_pdf(file: File) -> Iterator[Document | Problem]:
         if page.reason:
             yield Problem(f"{file.id}#page={number}", f"Page {number} cannot be read: {page.reason}.")
         elif page.text:
-            yield file.make_part(f"page={number}", page.text, title, "page", page=number)
+            yield file.make_document("page", title, page.text, f"page={number}", page=number)
         elif page.has_image:
             scanned.append(number)
         is_all_scanned = is_all_scanned and not page.reason and not page.text
@@ -128,7 +128,7 @@ def read_docx(file: File) -> Iterator[Document | Problem]:
         except Exception as error:
             raise SourceError(f"It is damaged or not a DOCX file: {error}.") from None
     headings = (block.lstrip("# ") for block in blocks if block.startswith("# "))
-    yield file.make_document("\n\n".join(blocks), title or next(headings, file.path.name), "page")
+    yield file.make_document("page", title or next(headings, file.path.name), "\n\n".join(blocks))
 
 
 def _split_blocks(parent: Any, styles: dict[str, str]) -> Iterator[str]:
@@ -184,7 +184,7 @@ def read_html(file: File) -> Iterator[Document | Problem]:
     tree = lexbor.LexborHTMLParser(text)
     title = tree.css_first("head > title") or tree.css_first("h1")
     shown = " ".join(title.text().split()) if title is not None else ""
-    yield file.make_document(_render_text(tree.root), shown or file.path.name, "page")
+    yield file.make_document("page", shown or file.path.name, _render_text(tree.root))
 
 
 def _render_text(root: Any) -> str:

@@ -133,7 +133,7 @@ def read_plain(file: File) -> Iterator[Document | Problem]:
     text = read_text(file.path)
     heading = _HEADING.search(text) if file.path.suffix.lower() in (".md", ".markdown") else None
     title = heading.group(1).rstrip().rstrip("#").rstrip() if heading else ""
-    yield file.make_document(text, title or file.path.name, "file")
+    yield file.make_document("file", title or file.path.name, text)
 
 
 LOADERS: dict[str, Callable[[File], Iterator[Document | Problem]]] = {

@@ -44,7 +44,7 @@ def read_csv(file: File) -> Iterator[Document | Problem]:
             names = _name_columns(next(rows, []))
             row_lines.clear()
             for number, cells in enumerate(rows, 1):
-                yield from _make_row(file, f"row={number}", _pair(names, cells), row=number)
+                yield from _make_row(file, names, cells, row=number)
                 if len(row_lines) > 1 and not _is_quoted_well(row_lines, delimiter):
                     last = reader.line_num
                     merged = f"lines {last - len(row_lines) + 1} to {last} were indexed as one row"
@@ -112,7 +112,7 @@ def read_json(file: File) -> Iterator[Document | Problem]:
         return
     if text:  # not binary
         check_size(file.path.stat().st_size)
-    yield file.make_document(text, file.path.name, "file")
+    yield file.make_document("file", file.path.name, text)
     if problem:
         yield Problem(f"{file.id}#whole", problem)
 
@@ -137,7 +137,7 @@ def read_workbook(file: File) -> Iterator[Document | Problem]:
                 continue
             names = _name_columns(next((row for row in rows if any(cell != "" for cell in row)), []))
             for number, cells in enumerate(rows, 1):
-                yield from _make_row(file, f"sheet={name};row={number}", _pair(names, cells), sheet=name, row=number)
+                yield from _make_row(file, names, cells, sheet=name, row=number)
 
 
 def _check_extent(archive: zipfile.ZipFile, member: str) -> None:
@@ -159,24 +159,21 @@ def _name_columns(header: Sequence[Any]) -> list[str]:
     return [_show(name) or f"column {at}" for at, name in enumerate(header, 1)]
 
 
-def _pair(names: list[str], cells: Sequence[Any]) -> Iterable[tuple[str, Any]]:
-    """The cells with the names of their columns. A row may be shorter or longer than the header."""
-    extra = (f"column {at}" for at in range(len(names) + 1, len(cells) + 1))
-    return zip(itertools.chain(names, extra), cells, strict=False)
-
-
 def _make_json_row(file: File, number: int, value: Any) -> Iterator[Document]:
-    pairs = value.items() if isinstance(value, dict) else [("value", value)]
-    return _make_row(file, f"row={number}", pairs, row=number)
+    value = value if isinstance(value, dict) else {"value": value}
+    return _make_row(file, list(value), list(value.values()), row=number)
 
 
-def _make_row(file: File, locator: str, pairs: Iterable[tuple[str, Any]], **facts: Any) -> Iterator[Document]:
-    """One document, or none for a row without values. It has no title, which thousands of rows would share; the words
-    in the names of the file and the sheet are keywords."""
+def _make_row(file: File, names: Sequence[str], cells: Sequence[Any], **place: Any) -> Iterator[Document]:
+    """One document, or none for a row without values. It has no title, which thousands of rows would share; the names
+    of the file and the sheet are keywords. A row may be shorter or longer than the header."""
+    extra = (f"column {at}" for at in range(len(names) + 1, len(cells) + 1))
+    pairs = zip(itertools.chain(names, extra), cells, strict=False)
     text = " | ".join(f"{name}: {shown}" for name, value in pairs if (shown := _show(value)))
     if text:
-        keywords = [file.path.stem, *([facts["sheet"]] if "sheet" in facts else [])]
-        yield file.make_part(locator, text, "", "row", keywords, **facts)
+        locator = ";".join(f"{key}={value}" for key, value in place.items())
+        keywords = [file.path.stem, *([place["sheet"]] if "sheet" in place else [])]
+        yield file.make_document("row", "", text, locator, *keywords, **place)
 
 
 def _show(value: Any) -> str:

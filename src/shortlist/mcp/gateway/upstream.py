@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from shortlist.errors import SourceError
 from shortlist.sources.mcp_servers import mcp_client
 from shortlist.sources.mcp_servers.mcp_config import Server
+from shortlist.sources.mcp_servers.mcp_transport import Complaints
 
 if TYPE_CHECKING:
     from mcp import Client, MCPError
@@ -222,7 +223,7 @@ class Upstream:
 
     async def _live(self) -> str:
         """Start it, and keep it until it is lost or no longer needed; the reason why it ended."""
-        complaints = mcp_client.Complaints()
+        complaints = Complaints()
         self._is_lost = False
         error: Exception = SourceError("ended by itself")
         options = {
@@ -232,7 +233,7 @@ class Upstream:
         try:
             async with contextlib.AsyncExitStack() as stack:
                 async with asyncio.timeout(START_SECONDS):
-                    connecting = mcp_client.connect(self.server, complaints, lambda _: self._lose(), **options)
+                    connecting = mcp_client.connect(self.server, complaints, self._lose, **options)
                     client = await stack.enter_async_context(connecting)
                     if client.server_info and client.server_info.name == OURSELVES:
                         raise SourceError("it is shortlist itself, which would ask itself without end")

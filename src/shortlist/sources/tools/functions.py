@@ -11,7 +11,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import docstring_parser
 import typing_extensions
@@ -26,15 +26,9 @@ Schema = dict[str, Any]
 _PLAIN: dict[type, str] = {bool: "boolean", int: "integer", float: "number", str: "string"}
 
 
-class Function(NamedTuple):
-    name: str
-    description: str
-    parameters: Schema
-    address: str  # module:name
-
-
-def describe_function(function: Callable[..., Any]) -> Function:
-    """Describe a function, method, partial, class or callable object, without *args and **kwargs."""
+def describe_function(function: Callable[..., Any]) -> tuple[Schema, str]:
+    """The schema (name, description, parameters) of a function, method, partial, class or callable object, without
+    *args and **kwargs, and its address (module:name)."""
     inner: Any = function
     while isinstance(inner, functools.partial | functools.partialmethod):
         inner = inner.func
@@ -45,7 +39,8 @@ def describe_function(function: Callable[..., Any]) -> Function:
         called = inner.__init__
         documented |= read_docstring(inspect.getdoc(called))[1]
     address = f"{getattr(own, '__module__', None) or 'builtins'}:{getattr(own, '__qualname__', own.__name__)}"
-    return Function(own.__name__, description, _describe_parameters(function, _read_hints(called), documented), address)
+    parameters = _describe_parameters(function, _read_hints(called), documented)
+    return {"name": own.__name__, "description": description, "parameters": parameters}, address
 
 
 def read_docstring(docstring: str | None) -> tuple[str, dict[str, str]]:

@@ -120,7 +120,7 @@ def _body_schema(body: Mapping[str, Any]) -> Any:
 
 def _server_url(*levels: Mapping[str, Any]) -> str:
     """The URL of the first server on the nearest level that has one, with the defaults of its variables."""
-    server = next((server for level in levels for server in level.get("servers") or ()), {})
+    server: Mapping[str, Any] = next((server for level in levels for server in level.get("servers") or ()), {})
     url = str(server.get("url") or "")
     for name, variable in (server.get("variables") or {}).items():
         url = url.replace(f"{{{name}}}", str(variable.get("default", "")))

@@ -89,7 +89,7 @@ def tool_of(
         return _read_catalog_entry(entry, where, source, locator)
     function = entry.get("function")
     inner = function if isinstance(function, Mapping) else entry
-    name = inner.get("name")
+    name = inner.get("name") or ""
     is_named = isinstance(name, str) and bool(name.strip())
     id = str(entry.get("tool_id") or entry.get("id") or (name if is_named else where))
     try:
@@ -138,9 +138,9 @@ def _read_function(function: Callable[..., Any], where: str, names: set[str]) ->
     from shortlist.sources.tools.functions import describe_function  # noqa: PLC0415  # imports pydantic
 
     try:
-        name, description, parameters, address = describe_function(function)
-        schema = {"name": name, "description": description, "parameters": parameters}
-        id, content = address if name in names else name, describe_schema(description, parameters)
+        schema, address = describe_function(function)
+        name, content = schema["name"], describe_schema(schema["description"], schema["parameters"])
+        id = address if name in names else name
         return Document(id, name, content, kind="tool", source=address, payload=to_json(schema))
     except Exception as error:  # a callable may raise anything when it is inspected
         return Problem(where, f"In {where}, {type(function).__name__} cannot be described: {error}.")
