@@ -1,4 +1,4 @@
-"""Tools that are asked for in words: what they are called, what is told of them, and what is found."""
+"""Toolboxes: the names and descriptions of tools, and what a query finds."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_catalog_says_in_its_metadata_what_a_tool_takes() -> None:
     (found,) = toolbox.find('{"query": "money back for the customer"}').tools
     assert found.name == "refund_payment"
     assert found.parameters["required"] == ["payment_id", "amount"]
-    assert "search_customers" in toolbox  # whose title, "Find a customer", is no name
+    assert "search_customers" in toolbox  # whose title, "Find a customer", is not valid as a name
 
 
 def test_an_operation_of_an_interface_takes_its_parameters_and_its_body(tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ def test_several_corpora_are_searched_together() -> None:
         (3, "Tools are a corpus, its name, or a list"),
     ],
 )
-def test_what_is_no_list_of_tools_is_told(tools: Any, reason: str) -> None:
+def test_what_is_not_a_list_of_tools_is_an_error(tools: Any, reason: str) -> None:
     with pytest.raises(InputError, match=reason):
         Toolbox(tools)
 

@@ -1,4 +1,4 @@
-"""The softmax retriever: what it returns is arithmetic, what it holds is what was given, whoever asks meanwhile."""
+"""The softmax retriever: its results are computed by hand, its documents are those that were given, also with threads."""
 
 from __future__ import annotations
 
