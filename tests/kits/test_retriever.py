@@ -1,4 +1,4 @@
-"""The softmax retriever: its results are computed by hand, and it has exactly the given documents, also with threads."""
+"""The softmax retriever: its results are computed by hand, its documents are exactly those given, also with threads."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from shortlist.mcp.gateway.tool_search import Index
 from shortlist.mcp.gateway.upstream import Roots, Upstream
 from shortlist.sources.mcp_servers.mcp_client import WORDS
 from shortlist.sources.mcp_servers.mcp_config import Server
-from shortlist.sources.tools.prompt_injection import instructions
+from shortlist.sources.tools.prompt_injection import find_orders
 
 log = logging.getLogger("shortlist.mcp")
 
@@ -189,7 +189,7 @@ class Gateway:
                 row["refused"] = dict(list(known.refused.items())[:10])
             if one.problem and one.state != "ready":
                 problem, _, words = one.problem.partition(WORDS)
-                speaks_to_model = any(instructions(words))
+                speaks_to_model = any(find_orders(words))
                 hidden = f"{problem} What it said is left out: it speaks to the model."
                 row["problem"] = hidden if speaks_to_model else one.problem
             rows.append(row)

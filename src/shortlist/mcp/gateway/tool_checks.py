@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from shortlist.sources.tools.prompt_injection import instructions, invisible, mixed_scripts, visible
+from shortlist.sources.tools.prompt_injection import find_invisible, find_mixed_scripts, find_orders, reveal_text
 
 LONGEST_NAME = 128
 LARGEST = 100_000  # characters of a definition
@@ -34,23 +34,23 @@ def doubt(entry: Mapping[str, Any], first: str) -> str:
     """Why a tool should not be trusted at first sight; empty if it may. `first` is the first tool of its server whose
     name looks like this one: the tool itself, or another."""
     name = entry["name"]
-    if hidden := invisible(name):
+    if hidden := find_invisible(name):
         return f"Its name holds what cannot be seen: {', '.join(hidden)}."
-    if scripts := mixed_scripts(name):
+    if scripts := find_mixed_scripts(name):
         return f"Its name mixes letters that look alike: {' and '.join(scripts)}."
     if first != name:
         return f"Its name looks like that of {first!r}."
     text = "\n\n".join(_texts(entry))
-    if found := next(instructions(text), None):
+    if found := next(find_orders(text), None):
         return f"Its description {found[0]}."
-    if hidden := invisible(text, strays=False):
+    if hidden := find_invisible(text, strays=False):
         return f"Its description holds what cannot be seen: {', '.join(hidden[:3])}."
     return ""
 
 
 def visual_key(name: str) -> str:
     """A key that is the same for names that look alike at a glance."""
-    return visible(name).casefold().strip().replace("-", "_")
+    return reveal_text(name).casefold().strip().replace("-", "_")
 
 
 def _parts(value: Any) -> Iterable[Any]:

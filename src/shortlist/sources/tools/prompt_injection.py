@@ -112,16 +112,16 @@ def _first_letters(pattern: str) -> set[str]:
     return starts
 
 
-def instructions(text: str) -> Iterator[tuple[str, str]]:
+def find_orders(text: str) -> Iterator[tuple[str, str]]:
     """Orders to the model in a text: the effect of each, once, and its words."""
     orders: dict[str, str] = {}
     for plain in (_without_disguise(text), *_decoded(text)):
-        for effect, words in _find_orders(plain):
+        for effect, words in _scan_text(plain):
             orders.setdefault(effect, words)
     yield from orders.items()
 
 
-def _find_orders(text: str) -> Iterator[tuple[str, str]]:
+def _scan_text(text: str) -> Iterator[tuple[str, str]]:
     lowered = text.lower()
     for mark in _data()["marks"]:
         if mark["needs"] in lowered and (found := re.search(mark["find"], text, re.IGNORECASE)):
@@ -172,7 +172,7 @@ def _check_sentence(sentence: str) -> tuple[tuple[str, str], ...]:
 
 def _without_disguise(text: str) -> str:
     """The text without hidden characters, letters of other alphabets inside a word, and spaces between letters."""
-    text = visible(text)
+    text = reveal_text(text)
     if not text.isascii():
         text = _MIXED_WORD.sub(lambda word: word.group().translate(_LOOKALIKES), text)
     return _SPACED_OUT.sub(lambda letters: re.sub(r"(?<=\S) (?=\S)", "", letters.group()), text)
@@ -190,7 +190,7 @@ def _decoded(text: str) -> Iterator[str]:
                 yield plain
 
 
-def invisible(text: str, *, strays: bool = True) -> list[str]:
+def find_invisible(text: str, *, strays: bool = True) -> list[str]:
     """The names of invisible characters in a text, and "hidden markup" for comments and hiding styles.
 
     Joiners in emoji and between letters of scripts that need them are allowed; without `strays`, so is a single
@@ -210,7 +210,7 @@ def invisible(text: str, *, strays: bool = True) -> list[str]:
     return [*names.values(), *(["hidden markup"] if _pattern("hidden").search(text) else [])]
 
 
-def visible(text: str) -> str:
+def reveal_text(text: str) -> str:
     """The text without invisible characters, normalized (NFKC), and with text hidden in tag characters appended."""
     if text.isascii():
         return text
@@ -219,7 +219,7 @@ def visible(text: str) -> str:
     return unicodedata.normalize("NFKC", f"{shown}\n{hidden}" if hidden else shown)
 
 
-def mixed_scripts(name: str) -> list[str]:
+def find_mixed_scripts(name: str) -> list[str]:
     """The scripts of the first word that mixes Latin with Cyrillic or Greek letters, which look alike."""
     for word in re.findall(r"\w+", name):
         scripts = {unicodedata.name(char, "").split(" ")[0] for char in word if char.isalpha()}
