@@ -51,8 +51,13 @@ def import_extra(module: str, package: str, purpose: str) -> Any:
         raise MissingExtra(package, "documents", purpose) from error
 
 
+def check_size(path: Path, limit: int = MAX_BYTES) -> None:
+    if path.stat().st_size > limit:
+        raise SourceError(f"It is larger than {limit >> 20} MB.")
+
+
 def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:
-    check_size(path.stat().st_size, limit)
+    check_size(path, limit)
     return path.read_bytes()
 
 
@@ -60,11 +65,6 @@ def read_text(path: Path, limit: int = MAX_BYTES) -> str:
     """The text of a file; empty if it is binary."""
     data = read_bytes(path, limit)
     return "" if is_binary(data) else decode(data)
-
-
-def check_size(size: int, limit: int = MAX_BYTES) -> None:
-    if size > limit:
-        raise SourceError(f"It is larger than {limit >> 20} MB.")
 
 
 def is_binary(data: bytes) -> bool:

@@ -110,8 +110,7 @@ def read_json(file: File) -> Iterator[Document | Problem]:
         for number, value in enumerate(values, 1):
             yield from _make_json_row(file, number, value)
         return
-    if text:  # not binary
-        check_size(file.path.stat().st_size)
+    check_size(file.path)
     yield file.make_document("file", file.path.name, text)
     if problem:
         yield Problem(f"{file.id}#whole", problem)

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import shlex
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -34,11 +33,8 @@ APPLICATION_FILES = ("Claude/claude_desktop_config.json", "Code/User/mcp.json")
 ALLOW = ("allow", "includeTools", "enabled_tools")
 DENY = ("deny", "excludeTools", "disabledTools", "disabled_tools")
 
-VALUES: dict[str, tuple[type, str]] = {
-    **dict.fromkeys(("url", "command", "cwd"), (str, "string")),
-    **dict.fromkeys(("env", "headers"), (Mapping, "mapping")),
-    "args": (list, "list"),
-}
+VALUES: dict[str, type] = {"url": str, "command": str, "cwd": str, "env": Mapping, "headers": Mapping, "args": list}
+NOUNS = {str: "string", Mapping: "mapping", list: "list"}
 
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 _COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
@@ -157,13 +153,11 @@ class ConfigurationFile:
 
 def user_files() -> list[Path]:
     """The possible configuration files of the user, ours first."""
-    home = Path.home()
-    if sys.platform == "darwin":
-        applications = home / "Library" / "Application Support"
-    else:
-        applications = Path(os.environ.get("APPDATA") or os.environ.get("XDG_CONFIG_HOME") or home / ".config")
-    places = [config_dir() / OWN_FILE, *(home / name for name in USER_FILES)]
-    return [place.resolve() for place in (*places, *(applications / name for name in APPLICATION_FILES))]
+    from platformdirs import user_config_path  # noqa: PLC0415  # only where configurations are read
+
+    applications = [user_config_path(roaming=True) / name for name in APPLICATION_FILES]
+    agents = [*(Path.home() / name for name in USER_FILES), *applications]
+    return [place.resolve() for place in (config_dir() / OWN_FILE, *agents)]
 
 
 def project_files() -> list[Path]:
@@ -191,12 +185,12 @@ def project_of(path: Path) -> Path | None:
 
 def pending_files() -> list[Pending]:
     """The files of this project that are pending the user's approval."""
-    pending = []
+    pending: list[Pending] = []
     for path in project_files():
         with contextlib.suppress(SourceError):  # a file that cannot be read names no server
             file = ConfigurationFile(path)
-            pending += [file.pending()] if file.names_servers else []
-    return list(filter(None, pending))
+            pending += filter(None, [file.pending() if file.names_servers else None])
+    return pending
 
 
 def servers_in_files(paths: Iterable[Path], *, settings_too: bool = False) -> Iterator[Server | Problem]:
@@ -260,11 +254,9 @@ def _find_entries(config: Mapping[str, Any], where: str) -> Mapping[str, Any]:
         servers = config
     if not isinstance(servers, Mapping):
         raise SourceError(f"{where} has no mapping 'mcpServers' or 'servers' at the top level.")
-
-    def is_off(entry: Any) -> bool:
-        return isinstance(entry, Mapping) and (entry.get("disabled") is True or entry.get("enabled") is False)
-
-    return {name: entry for name, entry in servers.items() if not is_off(entry)}
+    settings = {name: entry if isinstance(entry, Mapping) else {} for name, entry in servers.items()}
+    off = {name for name, one in settings.items() if one.get("disabled") is True or one.get("enabled") is False}
+    return {name: entry for name, entry in servers.items() if name not in off}
 
 
 def _command_line(entry: Any) -> list[Any]:
@@ -279,9 +271,9 @@ def _parse_server(name: str, entry: Any, folder: Path) -> Server:
     """A server, with ${VAR}, ${VAR:-default} and ${env:VAR} expanded. A ValueError describes what is wrong."""
     if not isinstance(entry, Mapping):
         raise ValueError("is not a mapping")
-    for key, (kind, noun) in VALUES.items():
+    for key, kind in VALUES.items():
         if entry.get(key) and not isinstance(entry[key], kind):
-            raise ValueError(f"has a '{key}' that is not a {noun}")
+            raise ValueError(f"has a '{key}' that is not a {NOUNS[kind]}")
     seconds = entry.get("timeout_seconds")
     if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0):
         raise ValueError("has a 'timeout_seconds' that is not a number above 0")

@@ -19,7 +19,7 @@ from pydantic import ConfigDict, create_model
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticSerializationError, core_schema
 
-from shortlist.sources.tools.json_schema import Resolver
+from shortlist.sources.tools.json_schema import make_resolver
 
 Schema = dict[str, Any]
 
@@ -78,7 +78,7 @@ def _describe_parameters(function: Callable[..., Any], hints: dict[str, Any], do
         texts = [*(note for note in notes if isinstance(note, str)), documented.get(name)]
         if description := next(filter(None, texts), None):
             schema.setdefault("description", description)
-        properties[name] = Resolver(whole)(schema)
+        properties[name] = make_resolver(whole)(schema)
         if "#/$defs/" in json.dumps(properties[name]):  # of a recursive type
             definitions |= whole["$defs"]
         required += [name] if "required" in whole else []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote
 
@@ -36,25 +36,25 @@ def find_reference(root: Any, reference: Any) -> Any:
     return target
 
 
-class Resolver:
-    """Replaces local references by their targets, except recursive ones and those beyond the limit."""
+def make_resolver(root: Mapping[str, Any]) -> Callable[[Any], Any]:
+    """A function that replaces local references by their targets, except recursive ones and those beyond the limit."""
+    left = MAX_REFERENCES
 
-    def __init__(self, root: Mapping[str, Any]) -> None:
-        self._root = root
-        self._left = MAX_REFERENCES
-
-    def __call__(self, value: Any, inside: tuple[str, ...] = ()) -> Any:
+    def resolve(value: Any, inside: tuple[str, ...] = ()) -> Any:
+        nonlocal left
         if isinstance(value, list):
-            return [self(item, inside) for item in value]
+            return [resolve(item, inside) for item in value]
         if not isinstance(value, Mapping):
             return value
         reference = value.get("$ref")
-        target = find_reference(self._root, reference)
-        if not isinstance(target, Mapping) or reference in inside or not self._left:
-            return {key: self(item, inside) for key, item in value.items()}
-        self._left -= 1
+        target = find_reference(root, reference)
+        if not isinstance(target, Mapping) or reference in inside or not left:
+            return {key: resolve(item, inside) for key, item in value.items()}
+        left -= 1
         beside = {key: item for key, item in value.items() if key != "$ref"}
-        return self({**target, **beside}, (*inside, str(reference)))
+        return resolve({**target, **beside}, (*inside, str(reference)))
+
+    return resolve
 
 
 def _describe(schema: Any, root: Any, prefix: str, seen: set[int], depth: int) -> Iterator[str]:

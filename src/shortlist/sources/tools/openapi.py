@@ -9,7 +9,7 @@ from typing import Any
 from shortlist.documents import Document, Problem
 from shortlist.errors import SourceError
 from shortlist.sources.structured import load, to_json
-from shortlist.sources.tools.json_schema import Resolver, describe_schema, find_reference
+from shortlist.sources.tools.json_schema import describe_schema, find_reference, make_resolver
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 
@@ -57,7 +57,7 @@ def read_operations(data: Mapping[str, Any], path: Path) -> Iterator[Document | 
 def _read_operation(
     data: Mapping[str, Any], item: Mapping[str, Any], method: str, route: str, source: str, ids: set[str]
 ) -> Document:
-    operation, resolve = item[method], Resolver(data)
+    operation, resolve = item[method], make_resolver(data)
     if not isinstance(operation, Mapping):
         raise TypeError("it is not a mapping")
     given = [*resolve(item.get("parameters") or []), *resolve(operation.get("parameters") or [])]

@@ -20,14 +20,7 @@ from typing import Any, NamedTuple
 
 NEARBY = 100  # characters around a match in which an `unless` counts
 
-_SENTENCE_END = re.compile(
-    r"[.!?。！？](?<!e\.g\.)(?<!i\.e\.)[\s\"')>]+|\n(?:\s*\n|(?=\s*(?:[-*•#]|\d+[.)])\s))|(?:[:;])\n"
-)
-_EMPHASIS = re.compile(r"\*\*|__|(?<=\s)\*(?=\w)|(?<=\w)\*(?=\s)")
-_REMINDER = re.compile(r"\b(?:do not|don't|never) (?:forget|fail|hesitate|neglect) to\b", re.IGNORECASE)
 _LOOKALIKES = str.maketrans("аеорсухіјѕοαειІЕОАС", "aeopcyxijsoaeiIEOAC")
-_MIXED_WORD = re.compile(r"\b[a-zA-Z]*[аеорсухіјѕοαειІЕОАС](?=\w*[a-zA-Z])\w*|\b[a-zA-Z]+[аеорсухіјѕοαειІЕОАС]\w*")
-_SPACED_OUT = re.compile(r"(?<!\S)(?:[\w'] {1,3}){7,400}\w(?!\S)")
 # Latin letters and their lookalikes; all other ASCII characters are dropped.
 _LETTERS = dict.fromkeys(range(128)) | _LOOKALIKES | {ord(char): char for char in string.ascii_lowercase}
 _LETTERS |= str.maketrans(string.ascii_uppercase + "013457@$", string.ascii_lowercase + "oieastas")
@@ -142,8 +135,8 @@ def _scan_text(text: str) -> Iterator[tuple[str, str]]:
 
 def _split_sentences(text: str) -> Iterator[str]:
     """The sentences on one line each, without emphasis. A snake_case identifier is split into words."""
-    text = _EMPHASIS.sub("", text.replace("\u2019", "'"))
-    for part in _SENTENCE_END.split(_REMINDER.sub("", text)):
+    text = _pattern("emphasis").sub("", text.replace("\u2019", "'"))
+    for part in _pattern("sentence_end").split(_pattern("reminder").sub("", text)):
         words = part.split()
         if len(words) == 1 and words[0].isidentifier():
             words = words[0].split("_")
@@ -174,8 +167,8 @@ def _without_disguise(text: str) -> str:
     """The text without hidden characters, letters of other alphabets inside a word, and spaces between letters."""
     text = reveal_text(text)
     if not text.isascii():
-        text = _MIXED_WORD.sub(lambda word: word.group().translate(_LOOKALIKES), text)
-    return _SPACED_OUT.sub(lambda letters: re.sub(r"(?<=\S) (?=\S)", "", letters.group()), text)
+        text = _pattern("mixed_word").sub(lambda word: word.group().translate(_LOOKALIKES), text)
+    return _pattern("spaced_out").sub(lambda letters: re.sub(r"(?<=\S) (?=\S)", "", letters.group()), text)
 
 
 def _decoded(text: str) -> Iterator[str]:
