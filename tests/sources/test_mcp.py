@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import os
+import shlex
 import subprocess
 import sys
 import threading
@@ -291,14 +292,9 @@ def is_alive(pid: int) -> bool:
 
 def test_a_server_that_hangs_is_given_up_and_ended_even_if_it_will_not(tmp_path: Path) -> None:
     pid = tmp_path / "pid"
-    code = (
-        "import os, signal, threading\n"
-        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-        f"open({str(pid)!r}, 'w').write(str(os.getpid()))\n"
-        "threading.Event().wait()"
-    )
-    assert problem({"deaf": program(code)}, timeout=8) == Problem(
-        "deaf", "The server deaf did not answer within 8 seconds.", "deaf"
+    script = f"trap '' TERM; echo $$ > {shlex.quote(str(pid))}; while :; do sleep 60; done"
+    assert problem({"deaf": {"command": "sh", "args": ["-c", script]}}, timeout=3) == Problem(
+        "deaf", "The server deaf did not answer within 3 seconds.", "deaf"
     )
     assert not is_alive(int(pid.read_text()))
 

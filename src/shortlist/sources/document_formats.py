@@ -10,7 +10,7 @@ import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from shortlist.documents import Document, Problem
 from shortlist.errors import SourceError
@@ -24,33 +24,30 @@ _HYPHEN_AT_LINE_END = re.compile("[\x02\ufffe]\n?")
 _NOT_A_TITLE = re.compile(r"untitled|microsoft |powerpoint |\S+\.\w{2,5}$", re.IGNORECASE)
 
 
-class _Page(NamedTuple):
-    text: str = ""
-    has_image: bool = False
-    reason: str = ""  # why it cannot be read
+Page = str | Exception | None  # its text, the reason why it cannot be read, or None for an image without text
 
 
 def read_pdf(file: File) -> Iterator[Document | Problem]:
     if not file.path.stat().st_size:
         raise SourceError("It is empty.")
     title, pages = _open_pdf(file)
-    scanned, number, is_all_scanned = [], 0, True
+    scanned, number, has_text = [], 0, False
     for number, page in enumerate(pages, 1):
-        if page.reason:
-            yield Problem(f"{file.id}#page={number}", f"Page {number} cannot be read: {page.reason}.")
-        elif page.text:
-            yield file.make_document("page", title, page.text, f"page={number}", page=number)
-        elif page.has_image:
+        has_text = has_text or bool(page)
+        if page is None:
             scanned.append(number)
-        is_all_scanned = is_all_scanned and not page.reason and not page.text
-    if is_all_scanned:
+        elif isinstance(page, Exception):
+            yield Problem(f"{file.id}#page={number}", f"Page {number} cannot be read: {str(page).rstrip('.')}.")
+        elif page:
+            yield file.make_document("page", title, page, f"page={number}", page=number)
+    if not has_text:
         raise SourceError(f"None of its {number} pages has a text layer: it may be scanned. Run OCR on it first.")
     if scanned:
         reason = f"These pages have images but no text layer: {', '.join(map(str, scanned))}. Run OCR on them first."
         yield Problem(f"{file.id}#page={scanned[0]}", reason)
 
 
-def _open_pdf(file: File) -> tuple[str, Iterator[_Page]]:
+def _open_pdf(file: File) -> tuple[str, Iterator[Page]]:
     """Title and pages, read by pdfium or, if that fails, by pypdf."""
     pdfium = import_extra("pypdfium2", "pypdfium2", "Reading PDF")
     with _PDFIUM:
@@ -65,23 +62,24 @@ def _open_pdf(file: File) -> tuple[str, Iterator[_Page]]:
     return title if title and not _NOT_A_TITLE.match(title) else file.path.name, pages
 
 
-def _read_pages_by_pdfium(pdfium: Any, pdf: Any) -> Iterator[_Page]:
+def _read_pages_by_pdfium(pdfium: Any, pdf: Any) -> Iterator[Page]:
     try:
         for at in range(len(pdf)):
             with _PDFIUM:
                 try:
                     with contextlib.closing(pdf.get_page(at)) as page:
-                        text = _tidy(page.get_textpage().get_text_bounded())
-                        result = _Page(text, not text and any(page.get_objects([pdfium.raw.FPDF_PAGEOBJ_IMAGE])))
+                        text: Page = _tidy(page.get_textpage().get_text_bounded())
+                        if not text and any(page.get_objects([pdfium.raw.FPDF_PAGEOBJ_IMAGE])):
+                            text = None
                 except pdfium.PdfiumError as error:
-                    result = _Page(reason=str(error).rstrip("."))
-            yield result
+                    text = error
+            yield text
     finally:
         with _PDFIUM:
             pdf.close()
 
 
-def _read_pages_by_pypdf(file: File) -> Iterator[_Page]:
+def _read_pages_by_pypdf(file: File) -> Iterator[Page]:
     pypdf = import_extra("pypdf", "pypdf", "Reading this PDF")
     log = logging.getLogger("pypdf")
     if not log.hasHandlers():
@@ -94,8 +92,7 @@ def _read_pages_by_pypdf(file: File) -> Iterator[_Page]:
             if reader.is_encrypted and not reader.decrypt(""):
                 raise SourceError(_PASSWORD)
             for page in reader.pages:
-                text = _tidy(page.extract_text())
-                yield _Page(text, has_image=not text and bool(page.images))
+                yield _tidy(page.extract_text()) or (None if page.images else "")
         except SourceError:
             raise
         except Exception as error:
