@@ -46,21 +46,11 @@ def _read(distribution: Distribution) -> Document | Problem:
     labels = (label for label in (*_HOME_PAGE_LABELS, *urls) if label in urls)
     summary, keywords = known.get("Summary", ""), known.get("Keywords", "")
     words = [word.strip() for word in keywords.split("," if "," in keywords else None) if word.strip()]
-    metadata = {
-        "version": about.get("Version"),
-        "summary": summary,
-        "home_page": known.get("Home-page") or urls.get(next(labels, "")),
-        "modules": modules,
-    }
-    return Document(
-        re.sub(r"[-_.]+", "-", name).lower(),
-        name,
-        f"{summary}\n\n{known.get('Description', '')}".strip(),
-        list(dict.fromkeys([*words, *modules])),
-        {key: value for key, value in metadata.items() if value},
-        kind="package",
-        source=place,
-    )
+    home_page = known.get("Home-page") or urls.get(next(labels, ""))
+    notes = {"version": about.get("Version"), "summary": summary, "home_page": home_page, "modules": modules}
+    metadata = {key: value for key, value in notes.items() if value}
+    id, content = re.sub(r"[-_.]+", "-", name).lower(), f"{summary}\n\n{known.get('Description', '')}".strip()
+    return Document(id, name, content, list(dict.fromkeys([*words, *modules])), metadata, kind="package", source=place)
 
 
 def _list_modules(distribution: Distribution) -> list[str]:

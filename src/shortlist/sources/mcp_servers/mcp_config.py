@@ -34,7 +34,7 @@ ALLOW = ("allow", "includeTools", "enabled_tools")
 DENY = ("deny", "excludeTools", "disabledTools", "disabled_tools")
 
 VALUES: dict[str, type] = {"url": str, "command": str, "cwd": str, "env": Mapping, "headers": Mapping, "args": list}
-NOUNS = {str: "string", Mapping: "mapping", list: "list"}
+NOUNS: dict[type, str] = {str: "string", Mapping: "mapping", list: "list"}
 
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 _COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
@@ -294,27 +294,16 @@ def _parse_server(name: str, entry: Any, folder: Path) -> Server:
     def expand(value: Any) -> str:
         return _VARIABLE.sub(lambda match: value_of(match[1]), str(value))
 
-    url, command, cwd = (expand(entry.get(key) or "") for key in ("url", "command", "cwd"))
-    if not url and not command:
+    values: dict[str, Any] = {key: expand(entry.get(key) or "") for key in ("url", "command", "cwd")}
+    if not values["url"] and not values["command"]:
         raise ValueError("has neither a 'command' nor a 'url'")
-    env, headers = (
-        {str(name): expand(value) for name, value in (entry.get(key) or {}).items() if value is not None}
-        for key in ("env", "headers")
-    )
-    return Server(
-        name,
-        command,
-        args=tuple(map(expand, entry.get("args") or ())),
-        env=env,
-        cwd=folder / cwd if cwd else None,
-        url=url,
-        headers=headers,
-        is_sse=entry.get("type") == "sse",
-        secrets=tuple(secrets),
-        allow=_patterns(entry, ALLOW),
-        deny=_patterns(entry, DENY),
-        seconds=seconds,
-    )
+    values["cwd"] = folder / values["cwd"] if values["cwd"] else None
+    values["args"] = tuple(map(expand, entry.get("args") or ()))
+    for key in ("env", "headers"):
+        given = (entry.get(key) or {}).items()
+        values[key] = {str(name): expand(value) for name, value in given if value is not None}
+    values |= {"allow": _patterns(entry, ALLOW), "deny": _patterns(entry, DENY), "seconds": seconds}
+    return Server(name, is_sse=entry.get("type") == "sse", secrets=tuple(secrets), **values)
 
 
 def _patterns(entry: Mapping[str, Any], keys: Sequence[str]) -> tuple[str, ...]:

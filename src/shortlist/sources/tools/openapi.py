@@ -72,18 +72,14 @@ def _read_operation(
     name, summary = str(operation.get("operationId") or ""), str(operation.get("summary") or "").strip()
     tags = [str(tag) for tag in operation.get("tags") or ()]
     texts = (summary, str(operation.get("description") or "").strip())
-    metadata = {**place, "tags": tags, "deprecated": operation.get("deprecated") is True}
-    return Document(
-        name if name and name not in ids else call,
-        name or summary or call,
-        describe_schema("\n\n".join(dict.fromkeys(filter(None, texts))), _as_schema(parameters), _body_schema(body)),
-        [*tags, route],
-        {key: value for key, value in metadata.items() if value},
-        kind="tool",
-        source=source,
-        locator=call,
-        payload=to_json({**place, **operation, **{key: value for key, value in resolved.items() if value}}),
-    )
+    description = "\n\n".join(dict.fromkeys(filter(None, texts)))
+    content = describe_schema(description, _as_schema(parameters), _body_schema(body))
+    notes = {**place, "tags": tags, "deprecated": operation.get("deprecated") is True}
+    metadata = {key: value for key, value in notes.items() if value}
+    payload = to_json({**place, **operation, **{key: value for key, value in resolved.items() if value}})
+    origin = {"kind": "tool", "source": source, "locator": call, "payload": payload}
+    id = name if name and name not in ids else call
+    return Document(id, name or summary or call, content, [*tags, route], metadata, **origin)
 
 
 def arguments_of(operation: Mapping[str, Any]) -> dict[str, Any]:

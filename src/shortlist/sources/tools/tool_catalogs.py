@@ -108,17 +108,11 @@ def tool_of(
         given = (inner.get("title"), annotations.get("title") if isinstance(annotations, Mapping) else None)
         titles = [title for title in dict.fromkeys(given) if isinstance(title, str) and title != name]
         notes = {"tags": tags, "capabilities": capabilities, "annotations": annotations}
-        return Document(
-            id,
-            name,
-            describe_schema(description, schema),
-            [*tags, *capabilities, *titles],
-            {**{key: value for key, value in notes.items() if value}, **(inner.get("metadata") or {})},
-            kind="tool",
-            source=source,
-            locator=locator,
-            payload=written if written is not None else to_json(entry),
-        )
+        metadata = {**{key: value for key, value in notes.items() if value}, **(inner.get("metadata") or {})}
+        content, keywords = describe_schema(description, schema), [*tags, *capabilities, *titles]
+        payload = written if written is not None else to_json(entry)
+        origin = {"kind": "tool", "source": source, "locator": locator, "payload": payload}
+        return Document(id, name, content, keywords, metadata, **origin)
     except (TypeError, ValueError, RecursionError) as error:
         return Problem(id, f"In {where}, {str(error) or type(error).__name__}.", source)
 
