@@ -43,7 +43,7 @@ def test_a_broken_file_is_named_and_the_others_go_in(shell: Shell) -> None:
     done = shell("tools", "index", "registry", "--json")
     assert done.json["tools"] == 3
     assert len(done.json["failed"]) == 1
-    assert "broken.json holds no tool" in done.err
+    assert "broken.json is not a tool" in done.err
     assert "web" in shell("tools", "search", "--query", "facts on the web", "--quiet").out
 
 

@@ -6,7 +6,7 @@ import shortlist
 from shortlist import Document, InputError
 from shortlist.eval import lint_corpus
 from shortlist.eval.lint import RULES, Finding
-from shortlist.sources.tools.prompt_injection import instructions, invisible, mixed_scripts
+from shortlist.sources.tools.prompt_injection import find_invisible, find_mixed_scripts, find_orders
 from tests.eval.conftest import SHOP
 
 GOOD = "Tell the weather of a town for the next seven days, hour by hour."
@@ -68,7 +68,7 @@ def test_a_long_text_that_is_no_description_is_no_finding() -> None:
     ],
 )
 def test_instructions_to_the_model_are_hostile(text: str, what: str) -> None:
-    assert what in " ".join(each for each, _ in instructions(text))
+    assert what in " ".join(each for each, _ in find_orders(text))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_instructions_to_the_model_are_hostile(text: str, what: str) -> None:
     ],
 )
 def test_plain_descriptions_are_not_hostile(text: str) -> None:
-    assert list(instructions(text)) == []
+    assert list(find_orders(text)) == []
 
 
 def test_hostile_text_in_a_schema_is_found_as_well() -> None:
@@ -113,7 +113,7 @@ def test_hostile_text_in_a_schema_is_found_as_well() -> None:
     ],
 )
 def test_what_cannot_be_seen_is_named(text: str, names: list[str]) -> None:
-    assert invisible(text) == names
+    assert find_invisible(text) == names
 
 
 def test_names_that_are_one_to_a_reader_are_found() -> None:
@@ -128,8 +128,8 @@ def test_names_that_are_one_to_a_reader_are_found() -> None:
 
 
 def test_a_name_of_letters_that_look_alike_is_found() -> None:
-    assert mixed_scripts("p\u0430ypal") == ["Cyrillic", "Latin"]
-    assert mixed_scripts("paypal оплата") == []
+    assert find_mixed_scripts("p\u0430ypal") == ["Cyrillic", "Latin"]
+    assert find_mixed_scripts("paypal оплата") == []
     assert rules(linted(*SHOP, tool("p\u0430ypal_transfer", "Transfers an amount between two accounts."))) == [
         ("mixed_scripts", ("p\u0430ypal_transfer",))
     ]

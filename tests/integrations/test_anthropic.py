@@ -44,7 +44,7 @@ def test_a_search_is_answered_with_references_to_what_fits(search: ToolSearch) -
     }
 
 
-def test_where_nothing_fits_the_reason_is_told_since_an_empty_list_is_refused(search: ToolSearch) -> None:
+def test_without_a_match_the_reason_is_shown_as_an_empty_list_is_refused(search: ToolSearch) -> None:
     result = search.result(use("search_tools", query="xyzzy plugh"))
     assert result["content"].startswith("No tool fits. No word of the query is known here")
     assert "is_error" not in result

@@ -35,7 +35,7 @@ def corpus() -> Corpus:
         ("pydantic_ai", "pydantic_ai", "pydantic-ai"),
     ],
 )
-def test_a_missing_package_is_told_with_the_line_that_installs_it(
+def test_a_missing_package_is_an_error_with_the_line_that_installs_it(
     module: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == package]:
@@ -72,7 +72,7 @@ class TestLangChain:
         assert retriever.tags == ["shop"]
         assert retriever.invoke("xyzzy plugh") == []
 
-    def test_the_retriever_heeds_filters_and_floors_and_takes_any_list(self, corpus: Corpus) -> None:
+    def test_the_retriever_applies_filters_and_thresholds_and_takes_any_list(self, corpus: Corpus) -> None:
         retriever = self.hook.ShortlistRetriever
         filtered = retriever(corpus, filter={"access": "write"}, mode="lexical")
         assert [one.id for one in filtered.invoke("parcel")] == ["send"]
@@ -143,7 +143,7 @@ class TestLlamaIndex:
         assert asyncio.run(retriever.aretrieve("where is my parcel")) == [found]
         assert retriever.retrieve("xyzzy plugh") == []
 
-    def test_the_retriever_heeds_options(self, corpus: Corpus) -> None:
+    def test_the_retriever_applies_options(self, corpus: Corpus) -> None:
         retriever = self.hook.ShortlistRetriever
         found = retriever(corpus, filter={"access": "write"}, mode="lexical").retrieve("parcel")
         assert [one.node.node_id for one in found] == ["send"]

@@ -62,7 +62,7 @@ def test_where_nothing_fits_no_tool_is_loaded(search: ToolSearch, arguments: Any
     assert search.output(searching(arguments))["tools"] == []
 
 
-def test_functions_are_called_and_their_failures_told(search: ToolSearch) -> None:
+def test_functions_are_called_and_their_failures_reported(search: ToolSearch) -> None:
     assert search.output(calling("track_shipment", '{"order_id": "7"}')) == {
         "type": "function_call_output",
         "call_id": "call_2",
@@ -110,9 +110,9 @@ def test_the_example_finds_calls_and_answers_through_the_real_client() -> None:
 
     def answer(request: httpx2.Request) -> httpx2.Response:
         asked.append(json.loads(request.content))
-        told = {"id": "resp", "object": "response", "created_at": 1, "model": "gpt", "status": "completed"}
+        common = {"id": "resp", "object": "response", "created_at": 1, "model": "gpt", "status": "completed"}
         rest = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
-        return httpx2.Response(200, json={**told, **rest, "output": [replies[len(asked) - 1]]})
+        return httpx2.Response(200, json={**common, **rest, "output": [replies[len(asked) - 1]]})
 
     http = httpx2.Client(transport=httpx2.MockTransport(answer))
     with openai.OpenAI(api_key="none", http_client=http) as client:

@@ -1,4 +1,4 @@
-"""Tools that are asked for in words: what they are called, what is told of them, and what is found."""
+"""Toolboxes: the names and descriptions of tools, and what a query finds."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_functions_are_called_and_what_goes_wrong_is_a_sentence() -> None:
         toolbox.call("refund_payment", {})
     with pytest.raises(ShortlistError, match="refund_payment failed: TypeError"):
         Toolbox([AgentTool("refund_payment", "", {"properties": {}}, lambda: 1 + "1")]).call("refund_payment", {})  # type: ignore[operator]
-    with pytest.raises(InputError, match="anthropic_style is not run here"):
+    with pytest.raises(InputError, match="anthropic_style is not a Python function"):
         toolbox.call("anthropic_style", {})
     with pytest.raises(InputError, match="wait_for is asynchronous"):
         toolbox.call("wait_for", {"order_id": "1"})
@@ -84,7 +84,7 @@ def test_a_catalog_says_in_its_metadata_what_a_tool_takes() -> None:
     (found,) = toolbox.find('{"query": "money back for the customer"}').tools
     assert found.name == "refund_payment"
     assert found.parameters["required"] == ["payment_id", "amount"]
-    assert "search_customers" in toolbox  # whose title, "Find a customer", is no name
+    assert "search_customers" in toolbox  # whose title, "Find a customer", is not valid as a name
 
 
 def test_an_operation_of_an_interface_takes_its_parameters_and_its_body(tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_several_corpora_are_searched_together() -> None:
     (stamp,) = toolbox.find({"query": "buy a stamp"}).tools
     assert stamp.name.startswith("track_")
     assert toolbox.document(stamp.name).content == "buy a stamp"
-    with pytest.raises(InputError, match="names of their own"):
+    with pytest.raises(InputError, match="distinct names"):
         Toolbox([shop, corpus_of(name="shop")])
 
 
@@ -203,13 +203,13 @@ def test_several_corpora_are_searched_together() -> None:
         (3, "Tools are a corpus, its name, or a list"),
     ],
 )
-def test_what_is_no_list_of_tools_is_told(tools: Any, reason: str) -> None:
+def test_what_is_not_a_list_of_tools_is_an_error(tools: Any, reason: str) -> None:
     with pytest.raises(InputError, match=reason):
         Toolbox(tools)
 
 
-def test_a_corpus_without_tools_is_told_and_an_empty_one_may_still_get_some() -> None:
-    with pytest.raises(InputError, match=r"no tools among 1 of kind file: shortlist.as_tool\(\)"):
+def test_a_corpus_without_tools_is_an_error_and_an_empty_one_may_still_get_some() -> None:
+    with pytest.raises(InputError, match=r"no tools, .* 1 of kind file. shortlist.as_tool\(\)"):
         Toolbox(corpus_of(Document("a", "", "text", kind="file")))
     with pytest.raises(CorpusNotFound, match="nothing_here"):
         Toolbox(["nothing_here"])

@@ -107,7 +107,7 @@ def test_nothing_to_search_finds_nothing(docs: list[str]) -> None:
     [
         (["fine", 3], "Passage 2"),
         (["fine", {"meta": {}}], "Passage 2"),
-        ([{"text": "fine", "title": "x"}], "Passage 1 has 'title'"),
+        ([{"text": "fine", "title": "x"}], "Passage 1 .* 'title'"),
         ([{"text": "fine", "meta": "x"}], "'meta' of passage 1"),
         ("one text", "list of passages"),
         ({"text": "one"}, "list of passages"),
@@ -127,13 +127,13 @@ def test_a_number_of_results_that_makes_no_sense_is_refused_with_the_range(top_k
         tool(top_k=top_k)
 
 
-def test_what_a_model_gets_wrong_is_told_in_a_sentence() -> None:
+def test_what_a_model_gets_wrong_is_an_error_in_a_sentence() -> None:
     made = tool()
     assert made("tools", "2") == made.invoke({"query": "tools", "top_k": 2.0}) == made.invoke('{"query": "tools"}')
     for wrong, reason in (
         ({}, "needs the argument 'query'"),
         ({"query": None}, "needs the argument 'query'"),
-        ({"query": ["tools"]}, "A query is a string, not list"),
+        ({"query": ["tools"]}, "string, not list"),
         ({"query": "tools", "limit": 3}, "takes query, top_k, not 'limit'"),
         ("{query}", "not valid JSON"),
         ("[1]", "are an object"),

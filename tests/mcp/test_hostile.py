@@ -201,7 +201,7 @@ def quick_to_give_up(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 FLOODS = {
-    "lines that are no messages": ("all work and no play\n", "no message: 200 lines in a row"),
+    "lines that are no messages": ("all work and no play\n", "200 lines in a row that are not messages"),
     "a line without end": ("x" * 1000, "a line of more than 1 MiB"),
     "unsolicited messages": (
         '{"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": 1}}\n' * 100,
@@ -264,7 +264,7 @@ BROKEN_LISTS = {
     "a name that is a number": ({"tools": [{"name": 5, "inputSchema": {"type": "object"}}]}, "broke the protocol"),
     "a schema without a bottom": (
         {"tools": [{"name": "deep", "inputSchema": {"type": "object", **DEEP}}]},
-        "wrote a message that cannot be read: Invalid JSON: recursion limit exceeded",
+        "wrote an unreadable message: Invalid JSON: recursion limit exceeded",
     ),
 }
 

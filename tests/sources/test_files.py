@@ -279,7 +279,7 @@ def test_a_folder_below_that_cannot_be_read_is_a_source_error_and_nothing_is_pru
 def test_a_place_that_is_not_there_is_a_source_error_and_nothing_is_pruned(tmp_path: Path) -> None:
     write(tmp_path, {"folder/a.txt": "apple"})
     corpus = build(CorpusSource.from_files(tmp_path / "folder"), in_memory=True, embedder="none")
-    with pytest.raises(SourceError, match="missing is not a file or folder that can be read"):
+    with pytest.raises(SourceError, match="missing is not a readable file or folder"):
         corpus.sync(CorpusSource.from_files(tmp_path / "missing"))
     assert corpus.ids() == ["a.txt"]
 
@@ -349,7 +349,7 @@ def test_what_needs_a_package_that_is_missing_says_what_to_install(
 
 def test_whatever_a_loader_raises_is_a_problem_of_that_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(file: decoding.File) -> Iterator[Document | Problem]:
-        yield file.part("row=1", "before", "", "row")
+        yield file.make_document("row", "", "before", "row=1")
         raise RecursionError("too deep")
 
     monkeypatch.setitem(files_module.LOADERS, ".csv", fail)

@@ -68,7 +68,7 @@ def schema_of(hint: Any) -> dict[str, Any]:
     def function(value) -> None: ...  # type: ignore[no-untyped-def]
 
     function.__annotations__ = {"value": hint}
-    schema: dict[str, Any] = describe_function(function).parameters
+    schema: dict[str, Any] = describe_function(function)[0]["parameters"]
     assert schema.pop("type") == "object"
     assert schema.pop("required") == ["value"]
     properties = schema.pop("properties")
@@ -318,18 +318,19 @@ BUILTIN_WITHOUT_SIGNATURE: Any = dict
 def test_whatever_can_be_called_is_described(
     function: Callable[..., Any], name: str, description: str, parameters: dict[str, Any]
 ) -> None:
-    found = describe_function(function)
-    assert (found.name, found.description, found.parameters["properties"]) == (name, description, parameters)
+    found, _ = describe_function(function)
+    assert (found["name"], found["description"]) == (name, description)
+    assert found["parameters"]["properties"] == parameters
 
 
 def test_of_a_builtin_without_a_signature_nothing_is_said() -> None:
-    assert describe_function(BUILTIN_WITHOUT_SIGNATURE).parameters == {"type": "object"}
+    assert describe_function(BUILTIN_WITHOUT_SIGNATURE)[0]["parameters"] == {"type": "object"}
 
 
 def test_a_default_that_json_cannot_hold_is_left_out() -> None:
     def function(a: object = object(), b: float = float("nan"), c: Colour = Colour.RED) -> None: ...
 
-    found = describe_function(function).parameters
+    found = describe_function(function)[0]["parameters"]
     assert found["properties"] == {
         "a": {},
         "b": {"type": "number"},

@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import os
+import shlex
 import subprocess
 import sys
 import threading
@@ -57,7 +58,7 @@ PROMPTS = [
 ]
 RESOURCES = [{"name": "terms", "uri": "shop://terms", "description": "The terms of sale.", "mimeType": "text/plain"}]
 
-# A server without the SDK, which writes what it is told to and nothing else.
+# A server without the SDK, which writes only what the test needs.
 BY_HAND = """
 import json, os, sys, time
 {before}
@@ -254,7 +255,7 @@ FAILING = {
     "is not listening to events": ({"url": "http://127.0.0.1:1/sse", "type": "sse"}, "failed: All connection att"),
     "repeats a page": (
         by_hand(listing='answer(message["id"], {"result": {"tools": [], "nextCursor": "again"}})'),
-        "failed: its list of tools has no end, for the cursor 'again' came twice.",
+        "failed: its list of tools does not end: the cursor 'again' was repeated.",
     ),
     "refuses": (
         by_hand(listing='answer(message["id"], {"error": {"code": -32000, "message": "log in first"}})'),
@@ -291,14 +292,9 @@ def is_alive(pid: int) -> bool:
 
 def test_a_server_that_hangs_is_given_up_and_ended_even_if_it_will_not(tmp_path: Path) -> None:
     pid = tmp_path / "pid"
-    code = (
-        "import os, signal, threading\n"
-        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-        f"open({str(pid)!r}, 'w').write(str(os.getpid()))\n"
-        "threading.Event().wait()"
-    )
-    assert problem({"deaf": program(code)}, timeout=8) == Problem(
-        "deaf", "The server deaf did not answer within 8 seconds.", "deaf"
+    script = f"trap '' TERM; echo $$ > {shlex.quote(str(pid))}; while :; do sleep 60; done"
+    assert problem({"deaf": {"command": "sh", "args": ["-c", script]}}, timeout=3) == Problem(
+        "deaf", "The server deaf did not answer within 3 seconds.", "deaf"
     )
     assert not is_alive(int(pid.read_text()))
 
@@ -403,11 +399,11 @@ def test_variables_are_replaced(monkeypatch: pytest.MonkeyPatch, value: Any, exp
     [
         ({"command": "${SHORTLIST_NOT_SET}"}, "needs the environment variable SHORTLIST_NOT_SET, which is not set"),
         ({"command": "x", "env": {"A": "${input:key}"}}, "asks for 'input:key' when it starts"),
-        ("text", "is no mapping"),
+        ("text", "is not a mapping"),
         ({}, "has neither a 'command' nor a 'url'"),
-        ({"command": 5}, "has a 'command' that is no string"),
-        ({"command": "x", "args": "y"}, "has a 'args' that is no list"),
-        ({"command": "x", "env": ["y"]}, "has a 'env' that is no mapping"),
+        ({"command": 5}, "has a 'command' that is not a string"),
+        ({"command": "x", "args": "y"}, "has a 'args' that is not a list"),
+        ({"command": "x", "env": ["y"]}, "has a 'env' that is not a mapping"),
     ],
     ids=str,
 )
@@ -481,13 +477,13 @@ def test_a_configuration_that_cannot_be_read_is_a_source_error_and_nothing_is_pr
     assert corpus.ids() == ["0"]
     with pytest.raises(SourceError, match=r"missing\.json"):
         list(CorpusSource.from_mcp("missing.json"))
-    with pytest.raises(SourceError, match="The configuration has no mapping named 'mcpServers'"):
+    with pytest.raises(SourceError, match="The configuration has no mapping 'mcpServers'"):
         list(CorpusSource.from_mcp({"tools": []}))
 
 
 @pytest.mark.parametrize("place", [(5,), (None,), ("",), ("python", 5), ({}, {})], ids=str)
 def test_what_is_no_place_of_servers_is_an_input_error(place: tuple[Any, ...]) -> None:
-    with pytest.raises(InputError, match="from_mcp takes a configuration, an address or a command"):
+    with pytest.raises(InputError, match="from_mcp takes a configuration, a URL or a command"):
         CorpusSource.from_mcp(*place)
 
 

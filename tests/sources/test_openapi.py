@@ -29,7 +29,7 @@ SHOP: dict[str, Any] = {
             "get": {"operationId": "getPet", "summary": "Show a pet", "tags": ["pets"], "responses": {"200": {}}},
             "put": {
                 "summary": "Replace a pet",
-                "description": "All fields are set anew.",
+                "description": "Overwrites all fields.",
                 "deprecated": True,
                 "parameters": [{"name": "petId", "in": "path", "description": "Only an old number"}],
                 "requestBody": {"$ref": "#/components/requestBodies/Pet"},
@@ -88,7 +88,7 @@ def test_an_operation_becomes_a_tool(tmp_path: Path) -> None:
     )
     assert (second.id, second.title) == ("PUT /pets/{petId}", "Replace a pet")
     assert second.content == (
-        "Replace a pet\n\nAll fields are set anew.\n\npetId: Only an old number\nname: What it is called\n"
+        "Replace a pet\n\nOverwrites all fields.\n\npetId: Only an old number\nname: What it is called\n"
         "status (available, sold)\nparent"
     )
     assert second.metadata == {
@@ -149,8 +149,8 @@ def test_a_path_may_be_a_reference_and_may_hold_other_things(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("operation", "reason"),
     [
-        ("text", "The operation GET /bad cannot be read: it is no mapping."),
-        ({"parameters": ["x"]}, "The operation GET /bad cannot be read: a parameter is no mapping."),
+        ("text", "The operation GET /bad cannot be read: it is not a mapping."),
+        ({"parameters": ["x"]}, "The operation GET /bad cannot be read: a parameter is not a mapping."),
         ({"parameters": 5}, "The operation GET /bad cannot be read: "),
         ({"requestBody": "x"}, "The operation GET /bad cannot be read: "),
         ({"servers": 5}, "The operation GET /bad cannot be read: "),
@@ -166,19 +166,19 @@ def test_a_bad_operation_is_named_and_the_others_are_kept(tmp_path: Path, operat
     assert isinstance(bad, Problem)
     assert (bad.id, bad.source) == ("GET /bad", str(path.resolve()))
     assert bad.reason.startswith(reason)
-    assert odd == Problem("/odd", "In shop.json, the path /odd is no mapping.", str(path.resolve()))
+    assert odd == Problem("/odd", "In shop.json, the path /odd is not a mapping.", str(path.resolve()))
 
 
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        ({"swagger": "2.0", "paths": {}}, r"shop\.json is Swagger 2\.0, .* convert it to OpenAPI 3"),
-        ({"openapi": "4.0.0"}, r"is OpenAPI 4\.0\.0; the versions that are read are 3\.0 and 3\.1"),
-        ({"openapi": None}, "is OpenAPI of no version"),
+        ({"swagger": "2.0", "paths": {}}, r"shop\.json is Swagger 2\.0, .* Convert it to OpenAPI 3"),
+        ({"openapi": "4.0.0"}, r"is OpenAPI 4\.0\.0, .* 3\.0 or 3\.1"),
+        ({"openapi": None}, "is OpenAPI without a version"),
         ({"openapi": "3.0.0", "paths": []}, None),
-        ({"openapi": "3.0.0", "paths": [1]}, "has 'paths' that are no mapping"),
-        ({"info": {}}, "is no OpenAPI document"),
-        ([], "is no OpenAPI document"),
+        ({"openapi": "3.0.0", "paths": [1]}, "'paths' in .* is not a mapping"),
+        ({"info": {}}, "is not an OpenAPI document"),
+        ([], "is not an OpenAPI document"),
         ("{", "is not valid JSON"),
     ],
     ids=str,

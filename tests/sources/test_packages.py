@@ -96,7 +96,7 @@ def test_a_distribution_that_fails_in_any_way_does_not_stop_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install(tmp_path, "bread")
-    monkeypatch.setattr(packages_module, "_modules", lambda _: (_ for _ in ()).throw(PermissionError("locked")))
+    monkeypatch.setattr(packages_module, "_list_modules", lambda _: (_ for _ in ()).throw(PermissionError("locked")))
     (problem,) = CorpusSource.from_packages(tmp_path)
     assert isinstance(problem, Problem)
     assert "locked" in problem.reason

@@ -236,7 +236,7 @@ def test_a_bad_entry_is_named_and_the_others_are_kept(tmp_path: Path, entry: Any
 
 def test_a_schema_that_json_cannot_hold_is_a_problem() -> None:
     assert problem([{"name": "x", "parameters": {"default": object()}}]) == Problem(
-        "x", "In entry 1 of the list, a object cannot be kept as JSON."
+        "x", "In entry 1 of the list, a value of type object cannot be stored as JSON."
     )
 
 

@@ -159,7 +159,7 @@ def test_a_folder_named_like_a_skill_file_is_a_problem(tmp_path: Path) -> None:
 def test_a_root_that_is_not_there_is_a_source_error_and_nothing_is_pruned(tmp_path: Path) -> None:
     skill(tmp_path, "here/a", front("a"))
     corpus = build(CorpusSource.from_skills(tmp_path / "here"), in_memory=True, embedder="none")
-    with pytest.raises(SourceError, match="gone is not a folder that can be read"):
+    with pytest.raises(SourceError, match="gone is not a readable folder"):
         corpus.sync(CorpusSource.from_skills(tmp_path / "here", tmp_path / "gone"))
     assert corpus.ids() == ["a"]
 

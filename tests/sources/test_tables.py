@@ -89,7 +89,7 @@ def test_a_quote_that_swallows_the_rest_is_named_and_the_rows_before_go_in(tmp_p
     assert found[0].id == "a.csv#row=1"
     assert isinstance(found[1], Problem)
     assert found[1].reason.startswith("From line ")
-    assert found[1].reason.endswith("Is a quote left open?")
+    assert found[1].reason.endswith("a quote that is not closed.")
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_rows_above_the_header_and_empty_rows_are_passed_over(tmp_path: Path) ->
         (b"", "It is empty."),
         (b"text", "It is damaged, protected by a password"),
         (xlsx({"S": [["a"], ["b"]]})[:3000], "It is damaged, protected by a password"),
-        (b"PK\5\6" + bytes(18), "It is damaged or no spreadsheet"),
+        (b"PK\5\6" + bytes(18), "It is damaged or not a spreadsheet"),
     ],
 )
 def test_a_damaged_spreadsheet_is_a_problem(tmp_path: Path, data: bytes, said: str) -> None:
@@ -264,10 +264,7 @@ def test_a_damaged_spreadsheet_is_a_problem(tmp_path: Path, data: bytes, said: s
 
 def test_a_cell_far_from_the_others_does_not_fill_the_memory(tmp_path: Path) -> None:
     far = xlsx({"S": [["a"], ["b"]]}, {"XFD1048576": "far"})
-    assert reason(tmp_path, "a.xlsx", far) == (
-        "Its cells in xl/worksheets/sheet1.xml spread over 1048576 rows and 16384 columns, which is more than can be "
-        "held. Delete what lies far from the rest."
-    )
+    assert "sheet1.xml span 1048576 rows and 16384 columns" in reason(tmp_path, "a.xlsx", far)
     near = xlsx({"S": [["a"], ["b"]]}, {"C100000": "near"})
     assert [item.id for item in read(tmp_path, "a.xlsx", near)] == ["a.xlsx#sheet=S;row=1", "a.xlsx#sheet=S;row=99999"]
 

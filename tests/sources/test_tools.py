@@ -93,13 +93,13 @@ def test_a_broken_catalog_is_a_source_error_that_names_it_and_nothing_is_pruned(
 ) -> None:
     corpus = build(catalog(tmp_path, json.dumps([ENTRY]), name), in_memory=True, embedder="none")
     broken = catalog(tmp_path, text, name)
-    with pytest.raises(SourceError, match=name.replace(".", r"\.")) as told:
+    with pytest.raises(SourceError, match=name.replace(".", r"\.")) as caught:
         corpus.sync(broken)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(caught.value)
     assert corpus.ids() == ["send_mail"]
 
 
-def test_broken_yaml_is_told_in_a_sentence_with_its_place(tmp_path: Path) -> None:
+def test_broken_yaml_is_described_in_a_sentence_with_its_position(tmp_path: Path) -> None:
     broken = catalog(tmp_path, "documents:\n  - id: [broken\n", "tools.yaml")
     with pytest.raises(SourceError, match=r"flow sequence, .*'\]' \(line 3, column 1\)\.$"):
         list(broken)

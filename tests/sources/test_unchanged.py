@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,8 @@ from shortlist.sources.decoding import File
 from tests.sources.samples import docx, pdf, write, xlsx
 
 LONG_AGO = 1_600_000_000
+
+Loader = Callable[[File], Iterator[Document | Problem]]
 
 
 def age(root: Path, seconds: float = 0) -> None:
@@ -30,13 +32,17 @@ def age(root: Path, seconds: float = 0) -> None:
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The ids of the files that were read, in order."""
     ids: list[str] = []
-    read = files_module._read
 
-    def noted(file: File) -> Iterator[Document | Problem]:
-        ids.append(file.id)
-        return read(file)
+    def noting(read: Loader) -> Loader:
+        def note_and_read(file: File) -> Iterator[Document | Problem]:
+            ids.append(file.id)
+            return read(file)
 
-    monkeypatch.setattr(files_module, "_read", noted)
+        return note_and_read
+
+    monkeypatch.setattr(files_module, "read_plain", noting(files_module.read_plain))
+    for suffix, loader in list(files_module.LOADERS.items()):
+        monkeypatch.setitem(files_module.LOADERS, suffix, noting(loader))
     return ids
 
 

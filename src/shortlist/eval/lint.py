@@ -15,7 +15,7 @@ from shortlist.library.opening import Searchable, open_corpora
 from shortlist.protocols import Progress, track
 from shortlist.results import Hit
 from shortlist.search.retrieve import merge
-from shortlist.sources.tools.prompt_injection import instructions, invisible, mixed_scripts, visible
+from shortlist.sources.tools.prompt_injection import find_invisible, find_mixed_scripts, find_orders, reveal_text
 
 # Fewer words than this say too little to tell a thing from its neighbours.
 FEW_WORDS = 4
@@ -128,11 +128,11 @@ def _written(document: Document) -> Iterator[Finding]:
     elif document.kind in DESCRIBED and len(description) > MOST_CHARACTERS:
         yield Finding("long", ids, f"The description of {document.name} has {len(description):,} characters.")
     everything = "\n\n".join((document.title, *document.keywords, document.content, *_texts(document.metadata)))
-    for what, words in instructions(everything):
-        yield Finding("hostile", ids, f"{visible(document.name)} {what}: {words[:160]!r}.")
-    if hidden := invisible(f"{document.id}\n{everything}"):
-        yield Finding("invisible", ids, f"{visible(document.name)} holds what cannot be seen: {', '.join(hidden)}.")
-    if scripts := mixed_scripts(f"{document.id} {document.title}"):
+    for what, words in find_orders(everything):
+        yield Finding("hostile", ids, f"{reveal_text(document.name)} {what}: {words[:160]!r}.")
+    if hidden := find_invisible(f"{document.id}\n{everything}"):
+        yield Finding("invisible", ids, f"{reveal_text(document.name)} holds what cannot be seen: {', '.join(hidden)}.")
+    if scripts := find_mixed_scripts(f"{document.id} {document.title}"):
         yield Finding("mixed_scripts", ids, f"The name {document.name!r} mixes {' and '.join(scripts)} letters.")
 
 
@@ -152,7 +152,7 @@ def _names(documents: Sequence[Document]) -> Iterator[Finding]:
     """Names that are the same to a reader: they differ in case, in separators or in what cannot be seen."""
     alike: dict[str, list[Document]] = {}
     for document in documents:
-        plain = visible(document.name)
+        plain = reveal_text(document.name)
         key = " ".join(name_words(plain)) or plain.strip().casefold()
         alike.setdefault(key, []).append(document)
     for group in alike.values():

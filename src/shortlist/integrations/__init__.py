@@ -1,1 +1,1 @@
-"""Adapters for agent frameworks, one per module; none is loaded before it is used."""
+"""Adapters for agent frameworks, one per module; each is loaded on first use."""

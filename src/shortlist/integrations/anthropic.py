@@ -1,6 +1,6 @@
 """Tool search for Claude: a tool whose results are references to deferred tools.
 
-The shapes are those of the Messages API; they are plain dicts, so no package is needed.
+Requests and results are plain dicts of the Messages API, so no package is needed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Block = dict[str, Any]
 
 
 class ToolSearch(toolbox.ToolSearch):
-    """Tool search on our side: `tools()` for the request, `result()` for each tool_use that comes back.
+    """Client-side tool search: `tools()` for the request, `result()` for each tool_use in the response.
 
     `tools` and options are those of `Toolbox`.
     """
@@ -24,17 +24,17 @@ class ToolSearch(toolbox.ToolSearch):
     def tools(self, messages: Iterable[Mapping[str, Any]] | None = None) -> list[Block]:
         """The `tools` of a request: the search tool, and all others with defer_loading, which cost no context.
 
-        With the messages of the request, only those that were found in them: all that the API needs, in a small
-        request. Put `cache_control` on the first one only; a deferred tool takes none.
+        With the messages of the request, only the tools that were found in them: the API needs no others. Put
+        `cache_control` on the first one only; a deferred tool cannot have it.
         """
-        names = dict.fromkeys(name for message in messages or () for name in _references(message))
-        found = self.toolbox if messages is None else [self.toolbox[name] for name in names if name in self.toolbox]
-        deferred = [tool.to_anthropic() | {"defer_loading": True} for tool in found]
+        names = dict.fromkeys(name for message in messages or () for name in _find_references(message))
+        tools = self.toolbox if messages is None else [self.toolbox[name] for name in names if name in self.toolbox]
+        deferred = [tool.to_anthropic() | {"defer_loading": True} for tool in tools]
         return [self.toolbox.search.to_anthropic(), *deferred]
 
     def result(self, tool_use: Any) -> Block:
-        """The tool_result for a tool_use block, a dict or the SDK's: references to what was found, or the reason why
-        nothing was; of a tool that is a function of this program, what it returned."""
+        """The tool_result for a tool_use block (a dict or an SDK object): references to the tools that were found, or
+        the reason for none; for a Python function, its return value."""
         name, arguments = field_of(tool_use, "name"), field_of(tool_use, "input")
         result: Block = {"type": "tool_result", "tool_use_id": field_of(tool_use, "id")}
         try:
@@ -43,12 +43,12 @@ class ToolSearch(toolbox.ToolSearch):
             found = self.toolbox.find(arguments)
         except ShortlistError as error:
             return result | {"content": str(error), "is_error": True}
-        if not found.tools:  # an empty list is refused
+        if not found.tools:  # the API rejects an empty list
             return result | {"content": f"No tool fits. {found.reason}"}
         return result | {"content": [{"type": "tool_reference", "tool_name": tool.name} for tool in found.tools]}
 
 
-def _references(message: Mapping[str, Any]) -> Iterator[str]:
+def _find_references(message: Mapping[str, Any]) -> Iterator[str]:
     for block in _blocks(message):
         if block.get("type") == "tool_result":
             yield from (item["tool_name"] for item in _blocks(block) if item.get("type") == "tool_reference")

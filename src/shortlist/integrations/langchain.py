@@ -1,4 +1,4 @@
-"""LangChain: a retriever, a tool, and a choice of the tools that a model is given."""
+"""LangChain: a retriever, a tool, and a selection of the tools that a model is given."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, create_model
+from pydantic import Field, create_model
 
 from shortlist.errors import InputError, MissingExtra
 from shortlist.integrations.retrieved_texts import Texts
@@ -22,11 +22,11 @@ try:
     from langchain_core.tools import BaseTool, ToolException
     from langchain_core.utils.function_calling import convert_to_openai_tool
 except ImportError as error:
-    raise MissingExtra("langchain-core", "langchain", "The hook for LangChain") from error
+    raise MissingExtra("langchain-core", "langchain", "The integration with LangChain") from error
 
 
 class ShortlistRetriever(BaseRetriever):
-    """The few texts that fit a query; none where nothing fits. Options are those of `Texts`."""
+    """Retrieves the few texts that match a query; none without a match. Options are those of `Texts`."""
 
     texts: Texts
 
@@ -36,11 +36,12 @@ class ShortlistRetriever(BaseRetriever):
         super().__init__(**fields)
 
     def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
-        return [Document(id=one.id, page_content=one.text, metadata=one.metadata) for one in self.texts.find(query)]
+        texts = self.texts.find(query)
+        return [Document(id=text.id, page_content=text.text, metadata=text.metadata) for text in texts]
 
 
 class ShortlistTool(BaseTool):
-    """Whatever can be searched, as a tool: `content` is what was found as JSON, `artifact` the same as data."""
+    """A corpus as a search tool: `content` is the result as JSON, `artifact` the same as data."""
 
     search: AgentTool
     response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
@@ -49,20 +50,25 @@ class ShortlistTool(BaseTool):
     def __init__(self, corpus: Searchable, **options: Any) -> None:
         """Options are those of `shortlist.as_tool`."""
         search = as_tool(corpus, **options)
-        super().__init__(
-            name=search.name, description=search.description, args_schema=_arguments(search), search=search
+        query, top_k = (search.parameters["properties"][name] for name in ("query", "top_k"))
+        limits: dict[str, Any] = {"description": top_k["description"], "ge": top_k["minimum"], "le": top_k["maximum"]}
+        arguments = create_model(
+            "Search",
+            query=(str, Field(description=query["description"])),
+            top_k=(int, Field(top_k["default"], **limits)),
         )
+        super().__init__(name=search.name, description=search.description, args_schema=arguments, search=search)
 
     def _run(self, query: str, top_k: int | None = None) -> tuple[str, Any]:
         try:
-            found = self.search(query, top_k)
+            result = self.search(query, top_k)
         except InputError as error:
             raise ToolException(str(error)) from error
-        return json.dumps(found, ensure_ascii=False, default=str), found
+        return json.dumps(result, ensure_ascii=False, default=str), result
 
 
 class ToolChooser:
-    """Many LangChain tools, of which a model is given the few that fit: `model.bind_tools(chooser.choose(query))`."""
+    """Selects the few of many LangChain tools that a model is given: `model.bind_tools(chooser.choose(query))`."""
 
     def __init__(self, tools: Sequence[BaseTool], **options: Any) -> None:
         """Options are those of `discover`."""
@@ -71,18 +77,6 @@ class ToolChooser:
         self._tools = {schema["function"]["name"]: tool for schema, tool in zip(schemas, tools, strict=True)}
 
     def choose(self, query: str, k: int = K) -> list[BaseTool]:
-        """The tools that fit, at most k, the best first; none where nothing fits."""
+        """Up to k tools that match, the best first; none without a match."""
         found = self._toolbox.find({"query": query, "top_k": k})
         return [self._tools[self._toolbox.document(tool.name).title] for tool in found.tools]
-
-
-def _arguments(search: AgentTool) -> type[BaseModel]:
-    query, top_k = (search.parameters["properties"][name] for name in ("query", "top_k"))
-    return create_model(
-        "Search",
-        query=(str, Field(description=query["description"])),
-        top_k=(
-            int,
-            Field(top_k["default"], description=top_k["description"], ge=top_k["minimum"], le=top_k["maximum"]),
-        ),
-    )

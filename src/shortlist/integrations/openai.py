@@ -1,12 +1,11 @@
 """Tool search for OpenAI models: `tool_search` that the client executes.
 
-The shapes are those of the Responses API; they are plain dicts, so no package is needed.
+Requests and results are plain dicts of the Responses API, so no package is needed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from copy import deepcopy
 from typing import Any
 
 from shortlist.errors import InputError, ShortlistError
@@ -18,40 +17,38 @@ Item = dict[str, Any]
 
 
 class ToolSearch(toolbox.ToolSearch):
-    """Tool search on our side: `tools()` for the request, `outputs()` for what comes back.
+    """Client-side tool search: `tools()` for the request, `outputs()` for the response.
 
     `tools` and options are those of `Toolbox`.
     """
 
     def tools(self) -> list[Item]:
-        """The `tools` of a request: the search alone. What it finds comes with its output, and stays in the context."""
-        search = self.toolbox.search
-        described = {"description": search.description, "parameters": deepcopy(search.parameters)}
-        return [{"type": "tool_search", "execution": "client", **described}]
+        """The `tools` of a request: only the search. The tools that it finds are in its output, and stay in context."""
+        function = self.toolbox.search.to_openai()["function"]
+        del function["name"]
+        return [{"type": "tool_search", "execution": "client", **function}]
 
     def outputs(self, output: Iterable[Any]) -> list[Item]:
-        """What answers the items of a response, to be appended to the input: the tools that were found for each search,
-        and what the functions of this program returned. Calls of other tools are left to the caller."""
+        """The answers to the items of a response, to append to the input: the tools that each search found, and the
+        return values of Python functions. The caller answers calls of other tools."""
         return [self.output(item) for item in output if self._is_ours(item)]
 
     def output(self, call: Any) -> Item:
-        """The answer to one tool_search_call or function_call, a dict or the SDK's. Where nothing fits there are no
-        tools in it: the format has no place for a reason."""
-        arguments = field_of(call, "arguments")
-        answer: Item
+        """The answer to one tool_search_call or function_call (a dict or an SDK object). Without a match it has no
+        tools, and no reason, for which the format has no field."""
+        arguments, call_id = field_of(call, "arguments"), field_of(call, "call_id")
         if field_of(call, "type") == "tool_search_call":
             try:
                 tools = [_function(tool) for tool in self.toolbox.find(arguments).tools]
             except InputError:
                 tools = []
             answer = {"type": "tool_search_output", "execution": "client", "status": "completed", "tools": tools}
-        else:
-            try:
-                output = self.toolbox.call(field_of(call, "name"), arguments)
-            except ShortlistError as error:
-                output = f"Error: {error}"
-            answer = {"type": "function_call_output", "output": output}
-        return answer | {"call_id": field_of(call, "call_id")}
+            return answer | {"call_id": call_id}
+        try:
+            output = self.toolbox.call(field_of(call, "name"), arguments)
+        except ShortlistError as error:
+            output = f"Error: {error}"
+        return {"type": "function_call_output", "output": output, "call_id": call_id}
 
     def _is_ours(self, item: Any) -> bool:
         if field_of(item, "type") == "tool_search_call":
@@ -60,5 +57,5 @@ class ToolSearch(toolbox.ToolSearch):
 
 
 def _function(tool: AgentTool) -> Item:
-    """As a function that was loaded. Schemas of strangers are seldom strict."""
+    """A tool as a loaded function. It is not strict, as few schemas are."""
     return {"type": "function", **tool.to_openai()["function"], "strict": False, "defer_loading": True}

@@ -24,17 +24,13 @@ Doc = str | Mapping[str, Any]
 
 
 def tokenize(text: str) -> list[str]:
-    """The words of two characters and more in lower case, without the stop words of English."""
+    """The words of at least two characters in lower case, without English stop words."""
     return get_analyzer("words-1").terms(text)
 
 
 @dataclass(frozen=True)
 class Index:
-    """Passages and the postings of their words. It never changes.
-
-    Searches read the postings. The counts of words, `tf` by passage and `df` over all of them, are there to be looked
-    at, and computed when they first are.
-    """
+    """Passages and the postings of their words; immutable. Searches read the postings, not the counts."""
 
     docs: list[dict[str, Any]]
     lexical: Lexical = field(repr=False)
@@ -49,29 +45,29 @@ class Index:
 
     @cached_property
     def tf(self) -> list[dict[str, int]]:
-        """For each passage, how often it has each word."""
+        """The count of each word, by passage."""
         return [dict(Counter(tokenize(doc["text"]))) for doc in self.docs]
 
     @cached_property
     def df(self) -> dict[str, int]:
-        """For each word, how many passages have it."""
+        """The number of passages with each word."""
         return dict(Counter(word for words in self.tf for word in words))
 
     @cached_property
     def dl(self) -> list[int]:
-        """For each passage, its number of words."""
+        """The number of words, by passage."""
         return [sum(words.values()) for words in self.tf]
 
     @property
     def avgdl(self) -> float:
-        """The average number of words of a passage; 0 if there is none."""
+        """The average number of words of a passage, or 0."""
         return sum(self.dl) / self.n if self.n else 0.0
 
 
 def build_index(docs: Iterable[Doc]) -> Index:
     """An index over passages, each a string or {"text", "meta"}."""
     if isinstance(docs, str | Mapping) or not isinstance(docs, Iterable):
-        raise InputError(f"docs is a list of passages, not {type(docs).__name__}.")
+        raise InputError(f"docs must be a list of passages, not {type(docs).__name__}.")
     copies = [_copy(doc, number) for number, doc in enumerate(docs, 1)]
     return Index(copies, index_texts((doc["text"] for doc in copies), "words-1", SCORING))
 
@@ -79,15 +75,15 @@ def build_index(docs: Iterable[Doc]) -> Index:
 def search(index: Index, query: str, k: int) -> list[dict[str, Any]]:
     """The k best passages for the query as {"text", "meta", "score"}, best first, none without a shared word."""
     if not isinstance(query, str):
-        raise InputError(f"A query is a string, not {type(query).__name__}.")
+        raise InputError(f"A query must be a string, not {type(query).__name__}.")
     k = parse_count(k, "k", most=max(len(index), 1))
     ranking = index.lexical.rank(query, k)
-    found = zip(ranking.positions[:k].tolist(), ranking.scores[:k].tolist(), strict=True)
-    return [{**deepcopy(index.docs[position]), "score": score} for position, score in found]
+    best = zip(ranking.positions[:k].tolist(), ranking.scores[:k].tolist(), strict=True)
+    return [{**deepcopy(index.docs[position]), "score": score} for position, score in best]
 
 
 class InMemoryDocs(AgentTool):
-    """A tool that searches a few passages: called with a query it returns [{"text", "meta", "score"}], best first."""
+    """A tool that searches a few passages: a call with a query returns [{"text", "meta", "score"}], best first."""
 
     def __init__(self, *, name: str, description: str, docs: Iterable[Doc], top_k: int = TOP_K) -> None:
         index = build_index(docs)
@@ -97,7 +93,7 @@ class InMemoryDocs(AgentTool):
         def run(query: str, top_k: Any = None) -> list[dict[str, Any]]:
             return search(index, query, default if top_k is None else parse_count(top_k, "top_k", most=most))
 
-        top_k_text = f"How many passages to return; {default} if left out."
+        top_k_text = f"Maximum number of passages to return (default {default})."
         parameters = search_parameters("What to search for.", top_k_text, default, most)
         super().__init__(name, description, parameters, run)
 
@@ -111,11 +107,10 @@ def _copy(doc: Doc, number: int) -> dict[str, Any]:
         return {"text": doc, "meta": {}}
     text = doc.get("text") if isinstance(doc, Mapping) else None
     if not isinstance(doc, Mapping) or not isinstance(text, str):
-        raise InputError(f"Passage {number} is a string or a mapping with a string 'text', not {doc!r}.")
-    unknown = [key for key in doc if key not in ("text", "meta")]
-    if unknown:
-        raise InputError(f"Passage {number} has {unknown[0]!r} beside 'text' and 'meta': put that into 'meta'.")
+        raise InputError(f"Passage {number} must be a string or a mapping with a string 'text', not {doc!r}.")
+    if unknown := [key for key in doc if key not in ("text", "meta")]:
+        raise InputError(f"Passage {number} has an unknown key {unknown[0]!r}. Put it into 'meta'.")
     meta = {} if doc.get("meta") is None else doc["meta"]
     if not isinstance(meta, Mapping):
-        raise InputError(f"The 'meta' of passage {number} is a mapping, not {type(meta).__name__}.")
+        raise InputError(f"The 'meta' of passage {number} must be a mapping, not {type(meta).__name__}.")
     return {"text": text, "meta": deepcopy(dict(meta))}

@@ -29,7 +29,7 @@ SCORING = Scoring("lucene", k1=1.5, b=0.75, weights=(1.0, 1.0, 1.0))
 
 
 class _Unnamed(str):
-    """The default of `document_file`, which tells a file that the caller named from one that may be missing."""
+    """The type of the default of `document_file`: unlike a file that the caller names, it may be missing."""
 
     __slots__ = ()
 
@@ -38,19 +38,19 @@ DOCUMENT_FILE = _Unnamed(SOURCE)
 
 
 def retriever_corpus(path: str | Path | None = None, analyzer: str = ANALYZER) -> Corpus:
-    """A corpus that scores as the retriever promises: in memory, or kept in the folder at a path."""
+    """A corpus with the scoring of the retriever, in memory or in the folder at a path."""
     return create_corpus(path=path, in_memory=path is None, embedder="none", analyzer=analyzer, scoring=SCORING)
 
 
 class BM25SRetriever:
-    """Documents of a YAML or JSON catalog, or added by a program, and the few that hold most of a query's softmax.
+    """Retrieves the few documents of a catalog that have most of the softmax of a query.
 
-    A `document_file` that is named must be there and be in order. With a `corpus` (see `retriever_corpus`), what that
-    holds is kept, and the file is read only by `reload_documents`. All methods may be called from any thread.
+    A `document_file` that is given must exist and be valid YAML or JSON. A given `corpus` (see `retriever_corpus`)
+    keeps its documents, and the file is read only by `reload_documents`. All methods are thread-safe.
 
-    What is not given comes from the environment (BM25S_TEMPERATURE, BM25S_IGNORE_ZERO, BM25S_CUTOFF), then from
-    settings.yaml in the current folder, then from the defaults. The file's `documents.source` and `documents.encoding`
-    count if no `document_file` is given.
+    Settings that are not given come from the environment (BM25S_TEMPERATURE, BM25S_IGNORE_ZERO, BM25S_CUTOFF), then
+    from settings.yaml in the current folder, then from the defaults; so do the file and its encoding
+    (`documents.source` and `documents.encoding` in settings.yaml) without a `document_file`.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class BM25SRetriever:
         if corpus is not None:
             counts = corpus.info()
             if counts["passages"] != counts["documents"]:
-                raise InputError(f"The corpus {corpus.name!r} holds parts of documents; use retriever_corpus(path).")
+                raise InputError(f"The corpus {corpus.name!r} splits documents into parts. Use retriever_corpus(path).")
         elif document_file is not None and (is_named or Path(document_file).exists()):
             self.reload_documents()
 
@@ -87,9 +87,9 @@ class BM25SRetriever:
         ignore_zero: bool | None = None,
         llm_tools_cutoff: float | None = None,
     ) -> dict[str, Any]:
-        """The documents that hold at least the cutoff of the softmax, best first; options are for this call alone.
+        """The documents whose softmax reaches the cutoff, best first; options apply to this call only.
 
-        Errors come back in the same shape, with `success` False: option values out of range, too.
+        Errors, including option values out of range, are returned in the same format with `success` False.
         """
         options = {"temperature": temperature, "ignore_zero": ignore_zero, "llm_tools_cutoff": llm_tools_cutoff}
         given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
@@ -97,10 +97,9 @@ class BM25SRetriever:
         try:
             settings = replace(settings, **given) if given else settings
             return self._retrieve(query, settings)
-        except InputError as error:
-            return _response(str(error), settings)
-        except Exception as error:  # whatever happens, the caller gets the shape that it reads
-            log.exception("A retrieval failed.")
+        except Exception as error:  # the caller always gets the same format
+            if not isinstance(error, InputError):
+                log.exception("A retrieval failed.")
             return _response(str(error) or type(error).__name__, settings)
 
     def _retrieve(self, query: str, settings: BM25SSettings) -> dict[str, Any]:
@@ -114,49 +113,47 @@ class BM25SRetriever:
             if not terms:
                 return _response("The query has no searchable word", settings)
             scores = lexical.scores(terms)
-            if scores is None:  # a softmax takes the scores of all
-                return _response(f"The corpus {self.corpus.name!r} is not kept on this machine", settings)
+            if scores is None:  # a softmax needs the scores of all documents
+                return _response(f"The corpus {self.corpus.name!r} is not stored on this machine", settings)
             takes_part = scores > 0 if settings.ignore_zero else snapshot.everything()
             scores[~takes_part] = -np.inf
-            kept, shares, total = large_shares(scores, settings.temperature, settings.llm_tools_cutoff / 100)
-            order = np.argsort(-scores[kept], kind="stable")
-            kept, shares = kept[order], shares[order]
-            documents = snapshot.stored(kept)
-        results = list(map(_result, documents, scores[kept].tolist(), shares.tolist()))
-        message = f"Retrieved {len(kept)} of {count_of(total, 'document')}"
+            best, shares, total = large_shares(scores, settings.temperature, settings.llm_tools_cutoff / 100)
+            order = np.argsort(-scores[best], kind="stable")
+            best, shares = best[order], shares[order]
+            documents = snapshot.stored(best)
+        results = list(map(_result, documents, scores[best].tolist(), shares.tolist()))
+        message = f"Retrieved {len(best)} of {count_of(total, 'document')}"
         return _response(message, settings, results, total, settings.llm_tools_cutoff)
 
     def add_documents(self, documents: Iterable[Document]) -> None:
-        """Index these beside the others, at the cost of these; the same id replaces. All of them, or none."""
-        self.corpus.add(_taken(documents), strict=True)
+        """Add documents, or replace those with the same ids: all of them, or none."""
+        self.corpus.add(_prepare(documents), strict=True)
 
     def delete_documents(self, ids: str | Iterable[str]) -> int:
-        """Remove documents by id; how many there were."""
+        """Remove documents by id, and return the number of removed ones."""
         return self.corpus.remove(ids)
 
     def rebuild_index(self, documents: Iterable[Document] | None = None) -> None:
-        """Replace all documents by these, or without any index the present ones again."""
+        """Replace all documents by these or, if None, index the current ones again."""
         if documents is None:
             self.corpus.reindex()
         else:
-            self.corpus.sync(_taken(documents), strict=True)
+            self.corpus.sync(_prepare(documents), strict=True)
 
     def reload_documents(self, document_file: str | Path | None = None) -> int:
-        """Replace all documents by those of the file, or of another one from now on; how many there are.
-
-        Where the file is not in order, everything stays as it was.
-        """
+        """Replace all documents by those of the file, or of another file from now on, and return their number. If the
+        file is not valid, nothing changes."""
         file = self.document_file if document_file is None else document_file
         if file is None:
-            raise SourceError("This retriever has no document file: name one.")
+            raise SourceError("This retriever has no document file. Give one as document_file.")
         documents = read_catalog(Path(file), self.encoding)
         self.corpus.sync(documents)
         self.document_file = file
         return len(documents)
 
     def warm_up(self) -> None:
-        """Load the compiled loops, as a service does at its start: a query right after a change is quicker then."""
-        from shortlist.index import kernels  # noqa: F401, PLC0415  # numba: only when asked for
+        """Load the compiled loops, so that the first queries are faster."""
+        from shortlist.index import kernels  # noqa: F401, PLC0415  # imports numba
 
         self.retrieve_documents("ready")
 
@@ -168,28 +165,28 @@ class BM25SRetriever:
         return list(self.corpus)
 
     def get_settings(self) -> BM25SSettings:
-        """A copy; give it to `update_settings` to change them."""
+        """A copy of the settings; pass it to `update_settings` to change them."""
         return replace(self._settings)
 
     def update_settings(self, settings: BM25SSettings) -> None:
         if not isinstance(settings, BM25SSettings):
-            raise InputError(f"The settings are a BM25SSettings, not {type(settings).__name__}.")
+            raise InputError(f"The settings must be a BM25SSettings, not {type(settings).__name__}.")
         self._settings = replace(settings)
 
 
 def read_catalog(path: Path, encoding: str = "utf-8") -> list[Document]:
-    """The documents of a catalog, or an error that names the file, each entry that is wrong, and why."""
+    """The documents of a catalog, or an error that names the file and each bad entry."""
     documents: dict[str, Document] = {}
-    wrong = []
+    problems = []
     for number, entry in enumerate(tools_in_catalog(path.expanduser(), encoding), 1):
         record = to_record(entry)
         if isinstance(record, Problem):
-            wrong.append(f"entry {number} ({record.id}): {record.reason}")
+            problems.append(f"entry {number} ({record.id}): {record.reason}")
         elif documents.setdefault(clean(entry.id), cast(Document, entry)) is not entry:
-            wrong.append(f"entry {number} ({record.document.id}): its id came before.")
-    if wrong:
-        more = f" And {len(wrong) - 10} more." if len(wrong) > 10 else ""
-        raise SourceError(f"{path} was not loaded. {' '.join(wrong[:10])}{more}")
+            problems.append(f"entry {number} ({record.document.id}): its id is not unique.")
+    if problems:
+        more = f" And {len(problems) - 10} more." if len(problems) > 10 else ""
+        raise SourceError(f"{path} was not loaded. {' '.join(problems[:10])}{more}")
     return list(documents.values())
 
 
@@ -198,7 +195,7 @@ _retriever: BM25SRetriever | None = None
 
 
 def get_retriever() -> BM25SRetriever:
-    """The one retriever that this process shares, made at the first call."""
+    """The retriever that the whole process shares, created by the first call."""
     global _retriever
     with _lock:
         if _retriever is None:
@@ -207,7 +204,7 @@ def get_retriever() -> BM25SRetriever:
 
 
 def retrieve_documents(query: str, documents: Iterable[Document] | None = None, **options: Any) -> dict[str, Any]:
-    """What `get_retriever()` has for the query or, given documents, what these have, for this call alone."""
+    """Retrieve from `get_retriever()` or, if given, from these documents."""
     if documents is None:
         return get_retriever().retrieve_documents(query, **options)
     retriever = BM25SRetriever(document_file=None)
@@ -216,19 +213,17 @@ def retrieve_documents(query: str, documents: Iterable[Document] | None = None, 
         return retriever.retrieve_documents(query, **options)
 
 
-def _taken(documents: Iterable[Document]) -> list[Document]:
-    """Documents, each to be indexed whole, of one id the last; or an error about the first thing that is none."""
+def _prepare(documents: Iterable[Document]) -> list[Document]:
+    """The documents, of a kind that is indexed whole; of several with the same id the last."""
     if isinstance(documents, Document | str | Mapping) or not isinstance(documents, Iterable):
-        raise InputError(f"A list of Documents is wanted, not {type(documents).__name__}.")
-    taken: dict[str, Document] = {}
+        raise InputError(f"The documents must be a list of Documents, not {type(documents).__name__}.")
+    prepared: dict[str, Document] = {}
     for number, document in enumerate(documents, 1):
         if not isinstance(document, Document):
-            raise InputError(
-                f"Document {number} was not taken, nor any other: {type(document).__name__} is not a Document."
-            )
+            raise InputError(f"Document {number} is not a Document but {type(document).__name__}. Nothing was added.")
         is_split = document.kind in CHUNKED_KINDS or document.kind in LED_KINDS
-        taken[clean(str(document.id))] = replace(document, kind="text") if is_split else document
-    return list(taken.values())
+        prepared[clean(str(document.id))] = replace(document, kind="text") if is_split else document
+    return list(prepared.values())
 
 
 def _result(document: Document, score: float, share: float) -> dict[str, Any]:
@@ -243,7 +238,6 @@ def _response(
     total: int = 0,
     cutoff: float = 0.0,
 ) -> dict[str, Any]:
-    """A response; without documents a failure."""
     return {
         "success": documents is not None,
         "message": message,

@@ -37,7 +37,7 @@ _tokens = get_analyzer("alphanumeric-1").terms
 
 
 class ToolRecord(BaseModel):
-    """A tool. `embedding` is computed when it is read from a tool that `ToolIndex.build_index` has seen; else None."""
+    """A tool. Once `ToolIndex.build_index` has indexed it, `embedding` is computed when it is read; until then None."""
 
     tool_id: str
     name: str
@@ -51,15 +51,15 @@ class ToolRecord(BaseModel):
         def __getattribute__(self, name: str) -> Any:
             value = super().__getattribute__(name)
             if name == "embedding" and value is None and (vectors := self.__dict__.get(_VECTORS)):
-                return vectors.of(self)
+                return vectors.embedder.embed(_text(self))
             return value
 
 
-_VECTORS = "_vectors"  # beside the fields, as a cached property: neither compared nor written out
+_VECTORS = "_vectors"  # in __dict__ but not a field, so it is neither compared nor serialized
 
 
 class SearchQuery(BaseModel):
-    """What is asked for; tools that share no tag with `tags_filter`, if it names any, are left out."""
+    """A query. If `tags_filter` has tags, only tools with at least one of them are found."""
 
     query_text: str
     tags_filter: list[str] | None = None
@@ -67,7 +67,7 @@ class SearchQuery(BaseModel):
 
 
 class SearchResult(BaseModel):
-    """A tool that was found, its cosine, and its rank from 1."""
+    """A tool, its cosine, and its rank from 1."""
 
     tool: ToolRecord
     score: float
@@ -75,13 +75,13 @@ class SearchResult(BaseModel):
 
 
 class SimpleEmbedder:
-    """TF-IDF vectors over the words of the texts that it was fitted to: [a-z0-9]+, in lower case."""
+    """TF-IDF vectors over the words of the fitted texts: [a-z0-9]+, in lower case."""
 
     def __init__(self) -> None:
         self.fit([])
 
     def fit(self, documents: list[str]) -> None:
-        """Learn the words of these texts, in place of all that was learnt before."""
+        """Learn the words of these texts. Forgets all earlier texts."""
         df = Counter(token for text in documents for token in set(_tokens(text)))
         self._num_docs = len(documents)
         self._vocab = sorted(df)
@@ -89,7 +89,7 @@ class SimpleEmbedder:
         self._idf = [math.log((self._num_docs + 1) / (df[token] + 1)) + 1 for token in self._vocab]
 
     def embed(self, text: str) -> list[float]:
-        """A unit vector; zeros where no word is known, nothing at all before `fit`."""
+        """A unit vector; zeros if no word is known, an empty list before `fit`."""
         vector = [0.0] * len(self._idf)
         for token, count in Counter(_tokens(text)).items():
             at = self._vocab_index.get(token)
@@ -113,7 +113,7 @@ class CosineSimilarity:
 
 @dataclass(frozen=True)
 class _Built:
-    """The tools as they were when the index was built, by position; `live` are those that were not replaced since."""
+    """The tools as they were indexed, by position; `live` are those that were not replaced since."""
 
     tools: tuple[ToolRecord, ...]
     lexical: Lexical
@@ -123,19 +123,19 @@ class _Built:
     def tags(self) -> dict[str, list[int]]:
         tagged: dict[str, list[int]] = {}
         for at, tool in enumerate(self.tools):
-            for tag in _folded(tool.tags):
+            for tag in _fold(tool.tags):
                 tagged.setdefault(tag, []).append(at)
         return tagged
 
-    def tagged(self, tags: Iterable[str]) -> Mask:
+    def filter_by_tags(self, tags: Iterable[str]) -> Mask:
         mask = np.zeros(len(self.tools), dtype=bool)
-        for tag in _folded(tags):
+        for tag in _fold(tags):
             mask[self.tags.get(tag, [])] = True
         return mask & self.live
 
 
 class ToolIndex:
-    """A registry of tools that is searched by words and tags. All methods may be called from any thread."""
+    """A registry of tools that is searched by words and tags. All methods are thread-safe."""
 
     def __init__(self) -> None:
         self._tools: dict[str, ToolRecord] = {}
@@ -151,12 +151,12 @@ class ToolIndex:
         vars(self).update(state, _lock=threading.Lock())
 
     def add_tool(self, tool: ToolRecord) -> None:
-        """Register a copy of a tool; the same id replaces. It is searched for from the next `build_index` on."""
+        """Register a copy of a tool, or replace the one with its id. It can be found after the next `build_index`."""
         own = {"tags": list(tool.tags), "capabilities": list(tool.capabilities), "embedding": None}
-        kept = tool.model_copy(update=own)
-        kept.__dict__.pop(_VECTORS, None)
+        copy = tool.model_copy(update=own)
+        copy.__dict__.pop(_VECTORS, None)
         with self._lock:
-            self._tools[tool.tool_id] = kept
+            self._tools[tool.tool_id] = copy
             at = self._places.pop(tool.tool_id, None)
             if at is not None and self._built:
                 live = self._built.live.copy()
@@ -164,7 +164,7 @@ class ToolIndex:
                 self._built = replace(self._built, live=live)
 
     def build_index(self) -> None:
-        """Index all tools as they are now, in place of what was indexed before. Without any tool, nothing happens."""
+        """Index all tools as they are now. Without any tool, nothing happens."""
         with self._lock:
             if not self._tools:
                 return
@@ -181,7 +181,7 @@ class ToolIndex:
         built = self._built
         if built is None:
             return []
-        allowed = built.tagged(query.tags_filter) if query.tags_filter else built.live
+        allowed = built.filter_by_tags(query.tags_filter) if query.tags_filter else built.live
         ranking = built.lexical.rank(query.query_text, query.top_k, allowed)
         best = zip(ranking.positions[: query.top_k].tolist(), ranking.scores.tolist(), strict=False)
         return [
@@ -191,19 +191,19 @@ class ToolIndex:
 
     def search_by_tags(self, tags: list[str]) -> list[ToolRecord]:
         """All tools with at least one of the tags, in the order in which they were added."""
-        wanted = _folded(tags)
-        return [tool for tool in self.get_all_tools() if not wanted.isdisjoint(_folded(tool.tags))]
+        wanted = _fold(tags)
+        return [tool for tool in self.get_all_tools() if not wanted.isdisjoint(_fold(tool.tags))]
 
     def get_tool(self, tool_id: str) -> ToolRecord | None:
         return self._tools.get(tool_id)
 
     def get_all_tools(self) -> list[ToolRecord]:
-        """A list of its own of all tools, in the order in which they were added."""
+        """A new list of all tools, in the order in which they were added."""
         with self._lock:
             return list(self._tools.values())
 
     def save(self, path: str | Path) -> None:
-        """Write the tools to a JSON file, as a whole or not at all; their index is made again by `load`."""
+        """Write the tools to a JSON file atomically; `load` indexes them again."""
         tools = [tool.model_dump(mode="json", exclude={"embedding"}) for tool in self.get_all_tools()]
         file = Path(path).expanduser()
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -212,75 +212,68 @@ class ToolIndex:
 
     @classmethod
     def load(cls, path: str | Path) -> ToolIndex:
-        """The tools of a file that `save` wrote, ready to be searched."""
+        """The index of a file that `save` wrote."""
         file = Path(path).expanduser()
         index = cls()
         try:
             data = json.loads(file.read_bytes())
             if data["format"] != FORMAT:
-                raise ValueError(f"its format is {data['format']!r}, and this version of shortlist reads {FORMAT}")
+                raise ValueError(f"its format is {data['format']!r}, but this version of shortlist reads {FORMAT}")
             for tool in map(ToolRecord.model_validate, data["tools"]):
                 index._tools[tool.tool_id] = tool
         except OSError as error:
             raise SourceError(f"The index {file} cannot be read: {error.strerror}.") from None
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             reason = str(error).partition("\n")[0] or type(error).__name__
-            raise SourceError(f"The index {file} is damaged ({reason}): make it again.") from None
+            raise SourceError(f"The index {file} is damaged ({reason}). Create it again.") from None
         index.build_index()
         return index
 
 
 def index_texts(texts: Iterable[str], analyzer: str, scoring: Scoring) -> Lexical:
-    """The postings of texts, in memory, ready to be ranked."""
+    """The postings of texts, in memory."""
     own = get_analyzer(analyzer)
     return Lexical([Part(build((Fields(content=text) for text in texts), own))], own, scoring)
 
 
 def read_tools(*folders: str | Path) -> tuple[list[ToolRecord], list[str]]:
-    """The tools of folders with one in each JSON file, and for each file that holds none a sentence that says why."""
+    """The tools of folders with one tool in each JSON file, and a message for each file without one."""
     places = [Path(folder).expanduser() for folder in folders]
     for place in places:
         if not place.is_dir():
-            raise SourceError(f"{place} is no folder of tools.")
+            raise SourceError(f"{place} is not a folder.")
     tools: dict[str, ToolRecord] = {}
-    wrong = []
+    problems = []
     for file in (file for place in places for file in walk(place) if file.suffix.lower() == ".json"):
         try:
             tool = ToolRecord.model_validate_json(file.read_bytes().removeprefix(codecs.BOM_UTF8))
         except OSError as error:
-            wrong.append(f"{file} cannot be read: {error.strerror}.")
+            problems.append(f"{file} cannot be read: {error.strerror}.")
         except ValidationError as error:
-            wrong.append(f"{file} holds no tool: {'; '.join(map(_reason, error.errors()))}.")
+            reasons = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}".removeprefix(": ") for one in error.errors())
+            problems.append(f"{file} is not a tool: {'; '.join(reasons)}.")
         else:
             if tools.setdefault(tool.tool_id, tool) is not tool:
-                wrong.append(f"{file} has the tool_id {tool.tool_id!r}, which came before.")
-    return list(tools.values()), wrong
+                problems.append(f"{file} has the tool_id {tool.tool_id!r} of an earlier file.")
+    return list(tools.values()), problems
 
 
 class _Vectors:
-    """Embeddings of tools, computed only for those who ask."""
+    """An embedder that is fitted to the texts of all tools on first use."""
 
     def __init__(self, texts: list[str]) -> None:
         self._texts = texts
 
     @cached_property
-    def _embedder(self) -> SimpleEmbedder:
+    def embedder(self) -> SimpleEmbedder:
         embedder = SimpleEmbedder()
         embedder.fit(self._texts)
         return embedder
-
-    def of(self, tool: ToolRecord) -> list[float]:
-        return self._embedder.embed(_text(tool))
 
 
 def _text(tool: ToolRecord) -> str:
     return " ".join([tool.name, tool.description, *tool.tags, *tool.capabilities])
 
 
-def _folded(tags: Iterable[str]) -> set[str]:
+def _fold(tags: Iterable[str]) -> set[str]:
     return {tag.casefold() for tag in tags}
-
-
-def _reason(error: Any) -> str:
-    where = ".".join(map(str, error["loc"]))
-    return f"{where}: {error['msg']}" if where else str(error["msg"])

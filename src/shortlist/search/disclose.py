@@ -12,7 +12,7 @@ from shortlist.index.corpus import Corpus
 from shortlist.index.storage.records import clean
 from shortlist.library import registry
 from shortlist.results import Disclosure, Hit, Level, Selection
-from shortlist.sources.decoding import decode, is_binary, read_bytes, read_text
+from shortlist.sources.decoding import decode, is_binary, read_bytes
 from shortlist.sources.projects import project_folders
 from shortlist.sources.skills import FILE as SKILL
 from shortlist.sources.skills import USUAL_PLACES
@@ -133,7 +133,7 @@ def _own_file(document: Document) -> _Body:
     file = Path(document.source)
     skill = file if document.kind == "skill" else None
     try:
-        text = read_text(file)
+        text = decode(file.read_bytes())
     except (OSError, ValueError) as error:
         note = f"{document.source} can no longer be read ({_reason(error)}); this is the indexed copy."
         return _Body(document.content, note, skill)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import pkgutil
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from shortlist.documents import Document, Problem, Stamp, Stamps
-from shortlist.errors import InputError
+from shortlist.errors import InputError, SourceError
 from shortlist.sources.folder import read_folder
-from shortlist.sources.inline import documents_of, read_records
 from shortlist.sources.mcp_servers.mcp_client import TIMEOUT, read_servers, servers_at
 from shortlist.sources.packages import read_packages
 from shortlist.sources.projects import folder_name
@@ -19,8 +21,6 @@ from shortlist.sources.tools.openapi import read_openapi
 from shortlist.sources.tools.tool_catalogs import read_tools, tools_in_catalog, tools_of
 
 __all__ = ["OF_TOOLS", "SOURCES", "CorpusSource", "documents_of"]
-
-ReadSince = Callable[[Stamps], Iterable[Document | Problem | Stamp]]
 
 OF_TOOLS = frozenset({"catalog", "tools", "functions", "openapi", "mcp"})
 """The kinds of source that contain tools."""
@@ -32,11 +32,11 @@ class CorpusSource:
 
     name: str
     kind: str
-    read: Callable[[], Iterable[Document | Problem]]
-    read_since: ReadSince | None = None
+    read: Callable[[], Iterable[Document | Problem | Stamp]]
+    read_since: Callable[[Stamps], Iterable[Document | Problem | Stamp]] | None = None
 
     def __iter__(self) -> Iterator[Document | Problem]:
-        return iter(self.read())
+        return (item for item in self.read() if not isinstance(item, Stamp))
 
     @property
     def scope(self) -> dict[str, Document]:
@@ -44,19 +44,19 @@ class CorpusSource:
         return {item.id: item for item in self if isinstance(item, Document)}
 
     def since(self, known: Stamps) -> Iterable[Document | Problem | Stamp]:
-        """As iterating, but without what is unchanged since these stamps, where the source can tell."""
+        """Like iterating, but without the files that are unchanged since these stamps, where the source supports it."""
         return self.read_since(known) if self.read_since else self.read()
 
     @classmethod
     def from_mapping(cls, texts: Mapping[str, Any], name: str = "mapping") -> CorpusSource:
         """Texts, Documents or {"text", ...metadata} by id."""
         if not isinstance(texts, Mapping):
-            raise InputError(f"from_mapping takes texts by id, not {texts!r}.")
+            raise InputError(f"from_mapping takes a mapping of ids to texts, not {texts!r}.")
         return cls(name, "mapping", lambda: documents_of(texts))
 
     @classmethod
     def from_list(cls, texts: Iterable[Any], name: str = "list") -> CorpusSource:
-        """Texts, Documents or {"text", ...metadata}; what has no id is numbered."""
+        """Texts, Documents or {"text", ...metadata}. Entries without an id are numbered."""
         if isinstance(texts, str) or not isinstance(texts, Iterable):
             raise InputError(f"from_list takes a list of texts, not {texts!r}.")
         items = texts if isinstance(texts, list | tuple) else list(texts)
@@ -68,19 +68,17 @@ class CorpusSource:
     ) -> CorpusSource:
         """The files under a folder, or one file: a document for each file of text, Markdown, code, DOCX or HTML, each
         page of a PDF, and each row of CSV, JSON or XLSX. `pattern` and `exclude` are regular expressions on the path
-        below the folder. What .gitignore files name is left out."""
+        below the folder. Files that .gitignore excludes are skipped."""
         folder = Path(root).expanduser()
-        return cls._of_folder(name or folder_name(folder), "files", read_folder(folder, pattern, exclude))
+        read = read_folder(folder, pattern, exclude)
+        return cls(name or folder_name(folder), "files", lambda: read({}), read)
 
     @classmethod
     def from_md_reports(cls, root: str | Path = ".", name: str | None = None) -> CorpusSource:
         """The Markdown files under a folder, titled by their first heading, with front matter and date as metadata."""
         folder = Path(root).expanduser()
-        return cls._of_folder(name or folder_name(folder), "md_reports", read_reports(folder))
-
-    @classmethod
-    def _of_folder(cls, name: str, kind: str, read: ReadSince) -> CorpusSource:
-        return cls(name, kind, lambda: (item for item in read({}) if not isinstance(item, Stamp)), read)
+        read = read_reports(folder)
+        return cls(name or folder_name(folder), "md_reports", lambda: read({}), read)
 
     @classmethod
     def from_skills(cls, *roots: str | Path, name: str = "skills") -> CorpusSource:
@@ -99,9 +97,8 @@ class CorpusSource:
         such files, or of a list of Python functions and schemas. The format is detected from the content."""
         if isinstance(tools, str | Path):
             place = Path(tools).expanduser()
-            return cls(
-                name or (folder_name(place) if place.is_dir() else place.stem), "tools", lambda: read_tools(place)
-            )
+            name = name or (folder_name(place) if place.is_dir() else place.stem)
+            return cls(name, "tools", lambda: read_tools(place))
         if isinstance(tools, Mapping) or not isinstance(tools, Iterable):
             raise InputError(f"from_tools takes a file, a folder or a list of tools, not {tools!r}.")
         items = list(tools)
@@ -110,12 +107,9 @@ class CorpusSource:
     @classmethod
     def from_functions(cls, functions: Iterable[Callable[..., Any]], name: str = "functions") -> CorpusSource:
         """Python functions as tools: signature, hints and docstring become the schema."""
-        if callable(functions) or not isinstance(functions, Iterable):
+        items = list(functions) if isinstance(functions, Iterable) else None
+        if items is None or not all(map(callable, items)):
             raise InputError(f"from_functions takes a list of functions, not {functions!r}.")
-        items = list(functions)
-        for item in items:
-            if not callable(item):
-                raise InputError(f"from_functions takes functions, and {item!r} cannot be called.")
         return cls(name, "functions", lambda: tools_of(items))
 
     @classmethod
@@ -127,8 +121,8 @@ class CorpusSource:
     @classmethod
     def from_mcp(cls, *place: Any, name: str | None = None, timeout: float = TIMEOUT) -> CorpusSource:
         """Tools, prompts and resources of live MCP servers: those of a configuration (a file or a mapping), the one at
-        an address, the one that a command runs or, without an argument, those in the usual files of project and user.
-        Commands are run, and ended when they have answered. A server has `timeout` seconds."""
+        a URL, the one that a command runs or, without arguments, those in the usual files of project and user. A
+        command runs only until it has answered. Each server has `timeout` seconds."""
         name, servers = servers_at(*place, name=name)
         return cls(name, "mcp", lambda: read_servers(servers(), timeout))
 
@@ -139,13 +133,16 @@ class CorpusSource:
 
     @classmethod
     def from_records(cls, address: str, name: str | None = None) -> CorpusSource:
-        """What "module:attribute" holds or, if it is a function, returns: texts, Documents or mappings."""
-        return cls(name or str(address).replace(":", "."), "records", read_records(address))
+        """The texts, Documents or mappings in "module:attribute" or, if that is a function, in its result."""
+        module, _, attribute = str(address).partition(":")
+        if not module or not attribute:
+            raise InputError(f"{address!r} is not an address of records. Write it as 'module:attribute'.")
+        return cls(name or address.replace(":", "."), "records", lambda: _read_records(address))
 
     @classmethod
     def of_kind(cls, kind: str, *arguments: Any, **options: Any) -> CorpusSource:
         if kind not in SOURCES:
-            raise InputError(f"There is no kind of source {kind!r}; the known ones are {', '.join(SOURCES)}.")
+            raise InputError(f"There is no kind of source {kind!r}. The known kinds are {', '.join(SOURCES)}.")
         return SOURCES[kind](*arguments, **options)
 
 
@@ -153,3 +150,50 @@ SOURCES: dict[str, Callable[..., CorpusSource]] = {
     name.removeprefix("from_"): getattr(CorpusSource, name) for name in vars(CorpusSource) if name.startswith("from_")
 }
 """The constructors by kind of source."""
+
+
+def documents_of(items: Mapping[str, Any] | Iterable[Any]) -> Iterator[Document | Problem]:
+    """Documents from strings, Documents, their fields, or {"text", ...metadata}, by id or numbered from 0."""
+    if isinstance(items, Mapping):
+        return (_document_of(str(id), str(id), item) for id, item in items.items())
+    return (_document_of(str(number), "", item) for number, item in enumerate(items))
+
+
+def _document_of(id: str, title: str, item: Any) -> Document | Problem:
+    if isinstance(item, Document | Problem):
+        return item
+    if isinstance(item, str):
+        return Document(id, title, item)
+    if isinstance(item, Mapping) and isinstance(item.get("text"), str):
+        given = {"id": id, "title": title, "keywords": []} | {key: item[key] for key in item if item[key] is not None}
+        metadata = {key: value for key, value in item.items() if key not in ("text", "id", "title", "keywords")}
+        keywords = given["keywords"]
+        if isinstance(keywords, tuple | set | frozenset):
+            keywords = list(keywords) if isinstance(keywords, tuple) else sorted(keywords, key=str)
+        return Document(str(given["id"]), str(given["title"]), item["text"], keywords, metadata)
+    if isinstance(item, Mapping) and isinstance(item.get("content"), str) and "text" not in item:
+        # What `Document.to_dict` returns, or a part of it. Plain data may come from anywhere, so its `source` is never
+        # read: the body of such a file is its content.
+        is_file = item.get("kind") in ("file", "skill") and item.get("payload") is None
+        try:
+            return Document(**{"id": id, "title": title, **item, **({"payload": item["content"]} if is_file else {})})
+        except TypeError:
+            unknown = ", ".join(str(key) for key in item if key not in Document.__slots__)
+            reason = f"A document has no field {unknown}. Put additional fields into its metadata."
+            return Problem(str(item.get("id", id)), reason)
+    return Problem(id, f"An entry is a string, a Document or a mapping with a 'text', not {type(item).__name__}.")
+
+
+def _read_records(address: str) -> Iterator[Document | Problem]:
+    if os.getcwd() not in sys.path and "" not in sys.path:
+        sys.path.append(os.getcwd())
+    try:
+        records = pkgutil.resolve_name(address)
+        if isinstance(records, Iterator):
+            raise TypeError("it can be read only once; use the address of a function that returns it")
+        records = records() if callable(records) else records
+        if isinstance(records, str | bytes) or not isinstance(records, Iterable):
+            raise TypeError(f"it is not a list of records but of type {type(records).__name__}")
+        yield from documents_of(records)
+    except Exception as error:  # the user's program may raise anything
+        raise SourceError(f"The records in {address} cannot be read: {type(error).__name__}: {error}") from error

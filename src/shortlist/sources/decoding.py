@@ -15,10 +15,7 @@ from shortlist.errors import MissingExtra, SourceError
 MAX_BYTES = 10 << 20  # of a file that is read as one text
 MAX_UNPACKED = 1 << 30  # of an office file, which is a zip archive
 
-_CHUNK = 1 << 20
 _SAMPLE = 1 << 16
-_HEAD = 8192
-
 _BYTE_ORDER_MARKS: dict[str, tuple[bytes, ...]] = {
     "utf-8-sig": (codecs.BOM_UTF8,),
     "utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
@@ -26,66 +23,57 @@ _BYTE_ORDER_MARKS: dict[str, tuple[bytes, ...]] = {
 }
 _WESTERN = "cp1252"
 _LATIN = (_WESTERN, "cp1250")
-_LEGACY = [
-    *_LATIN, "cp1251", "koi8_r", "cp1253", "cp1255", "cp1256", "cp874",
-    "shift_jis", "euc_jp", "euc_kr", "gb18030", "big5",
-]  # fmt: skip
-_FOREIGN = re.compile(r"[^\x00-\x7f\ufffd]")
-_LETTERS = re.compile(rb"[A-Za-z\x80-\xff]")
-_HIGH = re.compile(rb"[\x80-\xff]")
+_LEGACY = [*_LATIN, "cp1251", "koi8_r", "cp1253", "cp1255", "cp1256", "cp874"]
+_LEGACY += ["shift_jis", "euc_jp", "euc_kr", "gb18030", "big5"]
 _WESTERN_SHARE = 0.3  # of letters outside ASCII; a text that has more is in another script
 
 
 class File(NamedTuple):
-    """A file to be read: its path, its id, which is the path below its folder, and where it lies in full."""
+    """A file to read: its path, its id (the path below its folder), and its full path."""
 
     path: Path
     id: str
     source: str
 
-    def document(self, text: str, title: str, kind: str) -> Document:
-        """The whole of it as one document."""
-        return Document(self.id, title, text, metadata={"path": self.source}, kind=kind, source=self.source)
-
-    def part(
-        self, locator: str, text: str, title: str, kind: str, keywords: list[str] | None = None, **facts: Any
+    def make_document(
+        self, kind: str, title: str, text: str, locator: str = "whole", *keywords: str, **facts: Any
     ) -> Document:
-        """A page or row of it, whose id begins with that of the file."""
-        metadata = {"path": self.source, **facts}
-        id = f"{self.id}#{locator}"
-        return Document(id, title, text, keywords, metadata, kind=kind, source=self.source, locator=locator)
+        """A document for the file, or for one page or row, whose id starts with the id of the file."""
+        id, metadata = self.id if locator == "whole" else f"{self.id}#{locator}", {"path": self.source, **facts}
+        return Document(id, title, text, list(keywords), metadata, kind=kind, source=self.source, locator=locator)
 
 
-def optional(module: str, package: str, purpose: str) -> Any:
-    """A module of the extra `documents`."""
+def import_extra(module: str, package: str, purpose: str) -> Any:
+    """Import a module of the extra `documents`."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
         raise MissingExtra(package, "documents", purpose) from error
 
 
-def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:
-    check_size(path.stat().st_size, limit)
-    return path.read_bytes()
-
-
-def check_size(size: int, limit: int = MAX_BYTES) -> None:
-    if size > limit:
+def check_size(path: Path, limit: int = MAX_BYTES) -> None:
+    if path.stat().st_size > limit:
         raise SourceError(f"It is larger than {limit >> 20} MB.")
 
 
-def read_text(path: Path) -> str:
-    return decode(path.read_bytes())
+def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:
+    check_size(path, limit)
+    return path.read_bytes()
+
+
+def read_text(path: Path, limit: int = MAX_BYTES) -> str:
+    """The text of a file; empty if it is binary."""
+    data = read_bytes(path, limit)
+    return "" if is_binary(data) else decode(data)
 
 
 def is_binary(data: bytes) -> bool:
-    return b"\0" in data[:_HEAD] and not _marked(data)
+    return b"\0" in data[:8192] and not _marked_encoding(data)
 
 
 def decode(data: bytes, declared: str = "") -> str:
-    """The text of bytes in UTF-8, as their byte order mark says, as they declare, or in the likeliest old encoding."""
-    encoding = _marked(data)
-    if encoding:
+    """Decode by byte order mark, as UTF-8, in the declared encoding, or in the most likely legacy encoding."""
+    if encoding := _marked_encoding(data):
         return data.decode(encoding, errors="replace")
     try:
         return data.decode("utf-8")
@@ -94,47 +82,42 @@ def decode(data: bytes, declared: str = "") -> str:
     try:
         return data.decode(declared)
     except (LookupError, UnicodeError):
-        return data.decode(_guess(data, at), errors="replace")
+        return data.decode(_guess_encoding(data, at), errors="replace")
 
 
 def open_text(path: Path, newline: str | None = None) -> IO[str]:
-    """Open a file that may be too large to hold in memory; the first bytes that are not UTF-8 decide its encoding."""
-    return path.open(encoding=_encoding_of(path), errors="replace", newline=newline)
-
-
-def _encoding_of(path: Path) -> str:
+    """Open a file that may not fit into memory. The first bytes that are not UTF-8 decide its encoding."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     with path.open("rb") as file:
-        encoding = _marked(file.read(4))
-        if encoding:
-            return encoding
+        encoding = _marked_encoding(file.read(4))
         file.seek(0)
-        while chunk := file.read(_CHUNK):
+        while not encoding and (chunk := file.read(1 << 20)):
             try:
                 decoder.decode(chunk)
             except UnicodeDecodeError as error:
-                return _guess(chunk, error.start)
-    return "utf-8"
+                encoding = _guess_encoding(chunk, error.start)
+    return path.open(encoding=encoding or "utf-8", errors="replace", newline=newline)
 
 
-def _marked(data: bytes) -> str:
+def _marked_encoding(data: bytes) -> str:
     return next((encoding for encoding, marks in _BYTE_ORDER_MARKS.items() if data.startswith(marks)), "")
 
 
-def _guess(data: bytes, at: int) -> str:
-    """The encoding of text that is not UTF-8 at a place: a damaged UTF-8, else an old encoding, Western if in doubt."""
+def _guess_encoding(data: bytes, at: int) -> str:
+    """The encoding of text that is not UTF-8 at a position: damaged UTF-8, or a legacy encoding (else Western)."""
     sample = data[data.rfind(b"\n", 0, at) + 1 :][:_SAMPLE]
-    sample = sample[: sample.rfind(b"\n") + 1] or sample  # whole lines, as a cut inside a character would mislead
+    sample = sample[: sample.rfind(b"\n") + 1] or sample  # whole lines, so that no character is cut
     text = sample.decode("utf-8", errors="replace")
-    if len(_FOREIGN.findall(text)) > text.count("\ufffd"):
+    if len(re.findall(r"[^\x00-\x7f\ufffd]", text)) > text.count("\ufffd"):
         return "utf-8"
     try:
-        normalizer = optional("charset_normalizer", "charset-normalizer", "Guessing an encoding")
+        normalizer = import_extra("charset_normalizer", "charset-normalizer", "Guessing an encoding")
     except MissingExtra:
         return _WESTERN
-    found = normalizer.from_bytes(sample, cp_isolation=_LEGACY)
-    other_script = len(_HIGH.findall(sample)) > _WESTERN_SHARE * len(_LETTERS.findall(sample))
-    likely = [match for match in found if match.coherence > 0 or (other_script and match.encoding not in _LATIN)]
+    matches = normalizer.from_bytes(sample, cp_isolation=_LEGACY)
+    letters, high = re.findall(rb"[A-Za-z\x80-\xff]", sample), re.findall(rb"[\x80-\xff]", sample)
+    is_other_script = len(high) > _WESTERN_SHARE * len(letters)
+    likely = [match for match in matches if match.coherence > 0 or (is_other_script and match.encoding not in _LATIN)]
     if not likely:
         return _WESTERN
     best = min(likely, key=lambda match: (match.chaos, -match.coherence, match.encoding != _WESTERN))
@@ -142,14 +125,14 @@ def _guess(data: bytes, at: int) -> str:
 
 
 def check_zip(path: Path) -> None:
-    """Refuse what is no zip archive, or would fill the memory when unpacked."""
+    """Refuse a file that is not a zip archive, or that would fill the memory when unpacked."""
     if not path.stat().st_size:
         raise SourceError("It is empty.")
     try:
         with zipfile.ZipFile(path) as archive:
             unpacked = sum(member.file_size for member in archive.infolist())
     except zipfile.BadZipFile:
-        reasons = "damaged, protected by a password, or not of the format that its name says"
-        raise SourceError(f"It is {reasons}: it is no zip archive.") from None
+        reason = "It is damaged, protected by a password, or not in the format of its extension: not a zip archive."
+        raise SourceError(reason) from None
     if unpacked > MAX_UNPACKED:
-        raise SourceError(f"It holds more than {MAX_UNPACKED >> 20} MB when unpacked.")
+        raise SourceError(f"It unpacks to more than {MAX_UNPACKED >> 20} MB.")

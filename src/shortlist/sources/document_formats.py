@@ -1,100 +1,98 @@
-"""Documents from PDF, one for each page, and from DOCX and HTML, one for each file, with headings as in Markdown."""
+"""Documents from PDF (one for each page), and from DOCX and HTML (one for each file, with headings as in Markdown)."""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 import logging
 import re
 import threading
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
 from shortlist.documents import Document, Problem
 from shortlist.errors import SourceError
-from shortlist.sources.decoding import File, check_zip, decode, is_binary, optional, read_bytes
+from shortlist.sources.decoding import File, check_zip, decode, import_extra, is_binary, read_bytes
 
 # PDF
 
 _PDFIUM = threading.RLock()  # pdfium must not be called from two threads at once
-_PASSWORD = "It is encrypted, and opens only with a password. Save a copy without one."
+_PASSWORD = "It is encrypted with a password. Save a copy without one."
 _HYPHEN_AT_LINE_END = re.compile("[\x02\ufffe]\n?")
-_NO_TITLE = re.compile(r"untitled|microsoft |powerpoint |\S+\.\w{2,5}$", re.IGNORECASE)
+_NOT_A_TITLE = re.compile(r"untitled|microsoft |powerpoint |\S+\.\w{2,5}$", re.IGNORECASE)
 
 
-class _Page(NamedTuple):
-    text: str = ""
-    has_image: bool = False
-    reason: str = ""  # why it cannot be read
+Page = str | Exception | None  # its text, the reason why it cannot be read, or None for an image without text
 
 
 def read_pdf(file: File) -> Iterator[Document | Problem]:
     if not file.path.stat().st_size:
         raise SourceError("It is empty.")
     title, pages = _open_pdf(file)
-    count = read = 0
-    images = []
-    for count, page in enumerate(pages, 1):
-        if page.reason:
-            yield Problem(f"{file.id}#page={count}", f"Page {count} cannot be read: {page.reason}.")
-        elif page.text:
-            yield file.part(f"page={count}", page.text, title, "page", page=count)
-        elif page.has_image:
-            images.append(count)
-        read += bool(page.reason or page.text)
-    if not read:
-        raise SourceError(f"None of its {count} pages has a text layer: it may be scanned. Run OCR on it first.")
-    if images:
-        reason = f"These pages hold images but no text layer: {', '.join(map(str, images))}. Run OCR on it first."
-        yield Problem(f"{file.id}#page={images[0]}", reason)
+    scanned, number, has_text = [], 0, False
+    for number, page in enumerate(pages, 1):
+        has_text = has_text or bool(page)
+        if page is None:
+            scanned.append(number)
+        elif isinstance(page, Exception):
+            yield Problem(f"{file.id}#page={number}", f"Page {number} cannot be read: {str(page).rstrip('.')}.")
+        elif page:
+            yield file.make_document("page", title, page, f"page={number}", page=number)
+    if not has_text:
+        raise SourceError(f"None of its {number} pages has a text layer: it may be scanned. Run OCR on it first.")
+    if scanned:
+        reason = f"These pages have images but no text layer: {', '.join(map(str, scanned))}. Run OCR on them first."
+        yield Problem(f"{file.id}#page={scanned[0]}", reason)
 
 
-def _open_pdf(file: File) -> tuple[str, Iterator[_Page]]:
-    """Title and pages, by pdfium or, where that gives up, by pypdf."""
-    pdfium = optional("pypdfium2", "pypdfium2", "Reading PDF")
+def _open_pdf(file: File) -> tuple[str, Iterator[Page]]:
+    """Title and pages, read by pdfium or, if that fails, by pypdf."""
+    pdfium = import_extra("pypdfium2", "pypdfium2", "Reading PDF")
     with _PDFIUM:
         try:
             pdf = pdfium.PdfDocument(file.path)
             title = pdf.get_metadata_value("Title").strip()
-            pages = _pages_by_pdfium(pdfium, pdf)
+            pages = _read_pages_by_pdfium(pdfium, pdf)
         except pdfium.PdfiumError as error:
             if error.err_code == pdfium.raw.FPDF_ERR_PASSWORD:
                 raise SourceError(_PASSWORD) from None
-            title, pages = "", _pages_by_pypdf(file)
-    return title if title and not _NO_TITLE.match(title) else file.path.name, pages
+            title, pages = "", _read_pages_by_pypdf(file)
+    return title if title and not _NOT_A_TITLE.match(title) else file.path.name, pages
 
 
-def _pages_by_pdfium(pdfium: Any, pdf: Any) -> Iterator[_Page]:
+def _read_pages_by_pdfium(pdfium: Any, pdf: Any) -> Iterator[Page]:
     try:
         for at in range(len(pdf)):
             with _PDFIUM:
                 try:
                     with contextlib.closing(pdf.get_page(at)) as page:
-                        text = _tidy(page.get_textpage().get_text_bounded())
-                        found = _Page(text, not text and any(page.get_objects([pdfium.raw.FPDF_PAGEOBJ_IMAGE])))
+                        text: Page = _tidy(page.get_textpage().get_text_bounded())
+                        if not text and any(page.get_objects([pdfium.raw.FPDF_PAGEOBJ_IMAGE])):
+                            text = None
                 except pdfium.PdfiumError as error:
-                    found = _Page(reason=str(error).rstrip("."))
-            yield found
+                    text = error
+            yield text
     finally:
         with _PDFIUM:
             pdf.close()
 
 
-def _pages_by_pypdf(file: File) -> Iterator[_Page]:
-    pypdf = optional("pypdf", "pypdf", "Reading this PDF")
+def _read_pages_by_pypdf(file: File) -> Iterator[Page]:
+    pypdf = import_extra("pypdf", "pypdf", "Reading this PDF")
     log = logging.getLogger("pypdf")
     if not log.hasHandlers():
-        log.addHandler(logging.NullHandler())  # else it writes to stderr
+        log.addHandler(logging.NullHandler())  # otherwise it writes to stderr
     with file.path.open("rb") as data:
         if b"%PDF" not in data.read(1024):
-            raise SourceError("It is damaged or no PDF: its first bytes are not those of one.")
+            raise SourceError("It is damaged or not a PDF: the PDF header is missing.")
         try:
             reader = pypdf.PdfReader(data)
             if reader.is_encrypted and not reader.decrypt(""):
                 raise SourceError(_PASSWORD)
             for page in reader.pages:
-                text = _tidy(page.extract_text())
-                yield _Page(text, has_image=not text and bool(page.images))
+                yield _tidy(page.extract_text()) or (None if page.images else "")
         except SourceError:
             raise
         except Exception as error:
@@ -109,122 +107,99 @@ def _tidy(text: str) -> str:
 # DOCX
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"  # the same content once more
+_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"  # repeats the content before it
 _SPACES = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
 
 
 def read_docx(file: File) -> Iterator[Document | Problem]:
-    docx = optional("docx", "python-docx", "Reading DOCX")
+    docx = import_extra("docx", "python-docx", "Reading DOCX")
     check_zip(file.path)
     with file.path.open("rb") as data:
         try:
-            opened = docx.Document(data)
-            styles = {style.style_id: str(style.name or "") for style in opened.styles}
-            blocks = list(_blocks(opened.element.body, styles))
-            title = str(opened.core_properties.title or "").strip()
+            parsed = docx.Document(data)
+            styles = {style.style_id: str(style.name or "").lower() for style in parsed.styles}
+            for fallback in list(parsed.element.body.iter(_FALLBACK)):
+                fallback.getparent().remove(fallback)
+            blocks = list(_split_blocks(parsed.element.body, styles))
+            title = str(parsed.core_properties.title or "").strip()
         except Exception as error:
-            raise SourceError(f"It is damaged or no DOCX: {error}.") from None
+            raise SourceError(f"It is damaged or not a DOCX file: {error}.") from None
     headings = (block.lstrip("# ") for block in blocks if block.startswith("# "))
-    yield file.document("\n\n".join(blocks), title or next(headings, file.path.name), "page")
+    yield file.make_document("page", title or next(headings, file.path.name), "\n\n".join(blocks))
 
 
-def _blocks(parent: Any, styles: dict[str, str]) -> Iterator[str]:
+def _split_blocks(parent: Any, styles: dict[str, str]) -> Iterator[str]:
     """Paragraphs, headings and tables in their order, whatever they are wrapped in."""
     for element in parent:
         if element.tag == f"{_W}p":
-            texts = (
-                _SPACES.get(node.tag, node.text or "")
-                for node in element.iter(f"{_W}t", *_SPACES)
-                if next(node.iterancestors(_FALLBACK), None) is None
-            )
-            if text := "".join(texts).strip():
-                yield _heading_mark(element, styles) + text
+            text = "".join(_SPACES.get(node.tag, node.text or "") for node in element.iter(f"{_W}t", *_SPACES)).strip()
+            style = element.find(f"{_W}pPr/{_W}pStyle")
+            name = styles.get(style.get(f"{_W}val"), "") if style is not None else ""
+            heading = re.match(r"heading (\d)", name)
+            level = int(heading[1]) if heading else int(name == "title")
+            if text:
+                yield "#" * level + " " * bool(level) + text
         elif element.tag == f"{_W}tbl":
             rows = (
-                [" ".join("\n".join(_blocks(cell, styles)).split()) for cell in _own(row, f"{_W}tc")]
+                [" ".join("\n".join(_split_blocks(cell, styles)).split()) for cell in _own(row, f"{_W}tc")]
                 for row in _own(element, f"{_W}tr")
             )
             yield "\n".join(" | ".join(row).rstrip() for row in rows if any(row))
-        elif element.tag != _FALLBACK:
-            yield from _blocks(element, styles)
+        else:
+            yield from _split_blocks(element, styles)
 
 
 def _own(element: Any, tag: str) -> list[Any]:
-    """The rows of a table or the cells of a row, but not those of a table inside."""
-    return [found for found in element.iter(tag) if next(found.iterancestors(element.tag)) is element]
-
-
-def _heading_mark(element: Any, styles: dict[str, str]) -> str:
-    style = element.find(f"{_W}pPr/{_W}pStyle")
-    name = styles.get(style.get(f"{_W}val"), "").lower() if style is not None else ""
-    level = re.match(r"heading (\d)", name)
-    return "#" * int(level.group(1)) + " " if level else "# " * (name == "title")
+    """The rows of a table or the cells of a row, without those of nested tables."""
+    return [inner for inner in element.iter(tag) if next(inner.iterancestors(element.tag)) is element]
 
 
 # HTML
 
-_NOT_SHOWN = frozenset({
-    "head", "script", "style", "noscript", "template", "svg", "math", "nav", "iframe", "object", "canvas", "audio",
-    "video", "select", "button",
-})  # fmt: skip
-_JOINTS = ("", " | ", "\n", "\n\n")  # the stronger one wins where several meet
-_BLOCKS = (
-    "address", "article", "aside", "blockquote", "body", "details", "div", "dl", "fieldset", "figcaption", "figure",
-    "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "legend", "main", "ol", "p", "pre",
-    "section", "summary", "table", "ul",
-)  # fmt: skip
-_JOINT_AT = {
-    **dict.fromkeys(("td", "th"), 1),
-    **dict.fromkeys(("br", "li", "tr", "dt", "dd"), 2),
-    **dict.fromkeys(_BLOCKS, 3),
-}
-_MARKS = {**{f"h{level}": "#" * level + " " for level in range(1, 7)}, "li": "- "}
+_TAGS = json.loads(Path(__file__).with_name("html_tags.json").read_bytes())
+_HIDDEN, _UNCLOSED = frozenset(_TAGS["hidden"]), frozenset(_TAGS["unclosed"])
+_JOINTS = ("", " | ", "\n", "\n\n")  # where several meet, the last of them is used
+_JOINT_OF = {tag: joint for joint, key in enumerate(("cells", "lines", "blocks"), 1) for tag in _TAGS[key]}
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w-]+)", re.IGNORECASE)
-_DECLARED_WITHIN = 4096
-_LATIN = {"iso-8859-1", "latin1", "latin-1", "us-ascii", "ascii"}  # which browsers read as cp1252
+_LATIN = {"iso-8859-1", "latin1", "latin-1", "us-ascii", "ascii"}  # browsers read these as cp1252
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
-_CLOSED_BY_OTHERS = frozenset({
-    "p", "li", "dt", "dd", "td", "th", "tr", "tbody", "thead", "tfoot", "area", "base", "br", "col", "embed", "hr",
-    "img", "input", "link", "meta", "param", "source", "track", "wbr",
-})  # fmt: skip
-_DEEPEST = 2000  # the parser's time grows with the square of the depth, and of the options in a select
+_MAX_DEPTH = 2000  # the parser's time is quadratic in the depth, and in the number of options of a select
 _OPTION = re.compile(r"</?opt(?:ion|group)\b[^<>]{0,1000}>", re.IGNORECASE)
-_SPACE = re.compile(r"\s+")
 
 
 def read_html(file: File) -> Iterator[Document | Problem]:
-    lexbor = optional("selectolax.lexbor", "selectolax", "Reading HTML")
+    lexbor = import_extra("selectolax.lexbor", "selectolax", "Reading HTML")
     data = read_bytes(file.path)
     if is_binary(data):
         raise SourceError("It is binary, not HTML.")
-    declared = _CHARSET.search(data[:_DECLARED_WITHIN])
+    declared = _CHARSET.search(data[:4096])
     encoding = declared.group(1).decode().lower() if declared else ""
     text = _OPTION.sub(" ", decode(data, "cp1252" if encoding in _LATIN else encoding))
-    steps = (-1 if closing else 1 for closing, name in _TAG.findall(text) if name.lower() not in _CLOSED_BY_OTHERS)
-    if max(itertools.accumulate(steps, lambda depth, step: max(0, depth + step), initial=0)) > _DEEPEST:
-        raise SourceError(f"Its elements are nested more than {_DEEPEST} deep.")
+    steps = (-1 if closing else 1 for closing, name in _TAG.findall(text) if name.lower() not in _UNCLOSED)
+    if max(itertools.accumulate(steps, lambda depth, step: max(0, depth + step), initial=0)) > _MAX_DEPTH:
+        raise SourceError(f"Its elements are nested more than {_MAX_DEPTH} deep.")
     tree = lexbor.LexborHTMLParser(text)
     title = tree.css_first("head > title") or tree.css_first("h1")
     shown = " ".join(title.text().split()) if title is not None else ""
-    yield file.document(_visible(tree.root), shown or file.path.name, "page")
+    yield file.make_document("page", shown or file.path.name, _render_text(tree.root))
 
 
-def _visible(root: Any) -> str:
-    """What a reader sees: blocks, lines and cells apart from each other, headings and list items marked."""
+def _render_text(root: Any) -> str:
+    """The visible text: blocks, lines and cells separated, headings and list items marked."""
     parts: list[str] = []
-    joint, mark, preformatted = 0, "", False
+    joint, mark, is_preformatted = 0, "", False
     for node, is_entering in _walk(root):
         tag = node.tag
         if tag != "-text":
-            joint = max(joint, _JOINT_AT.get(tag, 0))
-            if tag in _MARKS:
-                mark = _MARKS[tag] if is_entering else ""
+            joint = max(joint, _JOINT_OF.get(tag, 0))
+            if tag in _TAGS["marks"]:
+                mark = _TAGS["marks"][tag] if is_entering else ""
             if tag == "pre":
-                preformatted = is_entering
+                is_preformatted = is_entering
             continue
         text = node.text_content or ""
-        if not preformatted:
-            text = _SPACE.sub(" ", text)
+        if not is_preformatted:
+            text = re.sub(r"\s+", " ", text)
             text = text.lstrip() if joint or (parts and parts[-1].endswith(" ")) else text
         if text.strip() and joint:
             text = (_JOINTS[joint] if parts else "") + mark + text
@@ -235,18 +210,13 @@ def _visible(root: Any) -> str:
 
 
 def _walk(root: Any) -> Iterator[tuple[Any, bool]]:
-    """Every shown node when it is entered, and every element when it is left; without recursion."""
+    """Every node, and whether it is entered (True) or left or hidden (False). Not recursive, as pages may be deep."""
     stack = [(root, True)]
     while stack:
         node, is_entering = stack.pop()
-        is_entering = is_entering and _is_shown(node)
-        yield node, is_entering
         if is_entering and node.tag != "-text":
-            stack += [(node, False), *((child, True) for child in reversed([*node.iter(include_text=True)]))]
-
-
-def _is_shown(node: Any) -> bool:
-    if node.tag == "-text":
-        return True
-    is_content = node.is_element_node and node.tag not in _NOT_SHOWN
-    return is_content and "hidden" not in node.attributes and node.attributes.get("role") != "navigation"
+            is_shown = node.is_element_node and node.tag not in _HIDDEN and "hidden" not in node.attributes
+            is_entering = is_shown and node.attributes.get("role") != "navigation"
+            if is_entering:
+                stack += [(node, False), *((child, True) for child in reversed([*node.iter(include_text=True)]))]
+        yield node, is_entering

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from shortlist.documents import Document, Problem, Stamp, Stamps
 from shortlist.errors import InputError, ShortlistError, SourceError
-from shortlist.sources.decoding import File, decode, is_binary, read_bytes
+from shortlist.sources.decoding import File, read_text
 from shortlist.sources.document_formats import read_docx, read_html, read_pdf
 from shortlist.sources.tables import read_csv, read_json, read_json_lines, read_workbook
 
-VERSION = 2  # of the loaders: a change of what they make of a file has every file read again
-SETTLED_NS = 2_000_000_000  # a file may change once more in the tick of the clock in which it was read
+VERSION = 2  # of the loaders; a change makes every file be read again
+SETTLED_NS = 2_000_000_000  # a file may change again within the clock tick in which it was read
 
 ALWAYS_IGNORED = (".git/", ".hg/", ".svn/", "__pycache__/", "node_modules/", ".venv/", ".DS_Store")
 
@@ -28,7 +28,7 @@ def read_folder(
 ) -> Callable[[Stamps], Iterator[Document | Problem | Stamp]]:
     """A reader of the files under a folder, or of one file.
 
-    It takes the stamps of an earlier reading; what has not changed since is not opened, and its stamp stands for it.
+    It takes the stamps of the previous run. A file that has not changed since is not opened; only its stamp is yielded.
     """
     try:
         wanted, unwanted = re.compile(pattern or ""), re.compile(exclude) if exclude else None
@@ -36,7 +36,7 @@ def read_folder(
         raise InputError(f"{error.pattern!r} is not a regular expression: {error}.") from None
 
     def read(known: Stamps) -> Iterator[Document | Problem | Stamp]:
-        for path, relative in _files(root):
+        for path, relative in _list_files(root):
             if wanted.search(relative) and not (unwanted and unwanted.search(relative)):
                 source = str(path.resolve() if path.is_symlink() else path)
                 yield from _read_if_changed(File(path, relative, source), known, reader)
@@ -44,7 +44,7 @@ def read_folder(
     return read
 
 
-def _files(root: Path) -> Iterator[tuple[Path, str]]:
+def _list_files(root: Path) -> Iterator[tuple[Path, str]]:
     """Each file with its path below the folder."""
     real = root.resolve()
     if real.is_dir():
@@ -53,25 +53,23 @@ def _files(root: Path) -> Iterator[tuple[Path, str]]:
     elif real.is_file():
         yield real, root.name
     else:
-        raise SourceError(f"{root} is not a file or folder that can be read.")
+        raise SourceError(f"{root} is not a readable file or folder. Check the path.")
 
 
 def count_files(root: Path) -> int:
-    """How many files there are to read at a place."""
-    return sum(1 for _ in _files(root))
+    return sum(1 for _ in _list_files(root))
 
 
 def walk(root: Path) -> Iterator[Path]:
-    """The files under a folder in a stable order, except those that .gitignore files name."""
+    """The files under a folder in a stable order, without those that .gitignore files exclude."""
     from pathspec import GitIgnoreSpec  # noqa: PLC0415  # only where folders are read
 
     def is_ignored(path: Path, is_folder: bool, rules: list[tuple[Path, GitIgnoreSpec]]) -> bool:
-        """Whether the nearest .gitignore file that names a path ignores it."""
-        for base, spec in reversed(rules):
-            verdict = spec.check_file(path.relative_to(base).as_posix() + "/" * is_folder).include
-            if verdict is not None:
-                return verdict
-        return False
+        """Whether the nearest .gitignore file with a matching rule ignores the path."""
+        verdicts = (
+            spec.check_file(path.relative_to(base).as_posix() + "/" * is_folder).include for base, spec in rules[::-1]
+        )
+        return next((verdict for verdict in verdicts if verdict is not None), False)
 
     def descend(folder: Path, rules: list[tuple[Path, GitIgnoreSpec]]) -> Iterator[Path]:
         with contextlib.suppress(OSError, UnicodeDecodeError):
@@ -88,20 +86,20 @@ def walk(root: Path) -> Iterator[Path]:
                 continue
             if is_folder:
                 yield from descend(path, rules)
-            elif entry.is_file(follow_symlinks=False) or os.path.isfile(path):  # not a link that leads nowhere
+            elif entry.is_file(follow_symlinks=False) or os.path.isfile(path):  # not a broken link
                 yield path
 
     yield from descend(root, [(root, GitIgnoreSpec.from_lines(ALWAYS_IGNORED))])
 
 
 def _read_if_changed(file: File, known: Stamps, reader: str) -> Iterator[Document | Problem | Stamp]:
-    """The documents of a file and its stamp; the stamp alone if it is the one that is known; no stamp after a Problem,
-    so that the file is tried again."""
+    """The documents of a file and its stamp; only the stamp if it is unchanged; no stamp after a Problem, so that the
+    file is read again."""
     now = time.time_ns()
     try:
         status = file.path.stat()
     except OSError as error:
-        yield _unreadable(file, error)
+        yield _problem_of(file, error)
         return
     value = f"{reader} {VERSION} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
     last = known.get(file.id)
@@ -109,26 +107,21 @@ def _read_if_changed(file: File, known: Stamps, reader: str) -> Iterator[Documen
         yield last
         return
     documents = problems = 0
-    for item in _read(file):
-        documents += isinstance(item, Document)
-        problems += isinstance(item, Problem)
-        yield item
+    try:
+        for item in LOADERS.get(file.path.suffix.lower(), read_plain)(file):
+            if isinstance(item, Problem) or item.content.strip():
+                documents += isinstance(item, Document)
+                problems += isinstance(item, Problem)
+                yield item
+    except Exception as error:  # the other files are still read
+        yield _problem_of(file, error)
+        return
     if not problems:
         is_settled = now - status.st_mtime_ns > SETTLED_NS
         yield Stamp(file.id, file.source, value if is_settled else "", skipped=not documents)
 
 
-def _read(file: File) -> Iterator[Document | Problem]:
-    """The documents of a file, without empty ones. Whatever goes wrong is a Problem, so that the others are read."""
-    try:
-        for item in LOADERS.get(file.path.suffix.lower(), read_plain)(file):
-            if not isinstance(item, Document) or item.content.strip():
-                yield item
-    except Exception as error:
-        yield _unreadable(file, error)
-
-
-def _unreadable(file: File, error: Exception) -> Problem:
+def _problem_of(file: File, error: Exception) -> Problem:
     if isinstance(error, ShortlistError):
         return Problem(file.id, str(error), file.source)
     reason = error.strerror or error if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
@@ -136,16 +129,11 @@ def _unreadable(file: File, error: Exception) -> Problem:
 
 
 def read_plain(file: File) -> Iterator[Document | Problem]:
-    """Text, Markdown or source code as one document; nothing for a file that holds no text."""
-    data = read_bytes(file.path)
-    if not is_binary(data):
-        text = decode(data)
-        yield file.document(text, _title(file.path, text), "file")
-
-
-def _title(path: Path, text: str) -> str:
-    heading = _HEADING.search(text) if path.suffix.lower() in (".md", ".markdown") else None
-    return (heading.group(1).rstrip().rstrip("#").rstrip() if heading else "") or path.name
+    """Text, Markdown or source code as one document; a binary file is an empty text, which is not indexed."""
+    text = read_text(file.path)
+    heading = _HEADING.search(text) if file.path.suffix.lower() in (".md", ".markdown") else None
+    title = heading.group(1).rstrip().rstrip("#").rstrip() if heading else ""
+    yield file.make_document("file", title or file.path.name, text)
 
 
 LOADERS: dict[str, Callable[[File], Iterator[Document | Problem]]] = {

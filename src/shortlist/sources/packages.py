@@ -13,67 +13,50 @@ if TYPE_CHECKING:
     from email.message import Message
     from importlib.metadata import Distribution
 
-# A package or module at the top, in the list of installed files.
+# A top-level package or module in the list of installed files.
 _MODULE = re.compile(r"^([A-Za-z_]\w*)(?:/__init__\.py|\.py|(?:\.[\w-]+)*\.(?:so|pyd)),", re.MULTILINE)
-_SEPARATORS = re.compile(r"[-_.]+")
+_HOME_PAGE_LABELS = ("homepage", "home", "home page", "source", "repository", "source code", "documentation")
 
 
 def read_packages(folders: Sequence[Path] = ()) -> Iterator[Document | Problem]:
-    """The distributions on the module search path, or in the given folders; of one name the first, as in an import."""
+    """The distributions on the module search path, or in the given folders; the first of each name, as in an import."""
     from importlib.metadata import distributions  # noqa: PLC0415  # only where packages are read
 
-    found = distributions(path=[str(folder) for folder in folders]) if folders else distributions()
-    taken: set[str] = set()
-    for distribution in found:
+    ids: set[str] = set()
+    for distribution in distributions(path=[str(folder) for folder in folders]) if folders else distributions():
         document = _read(distribution)
-        if document.id not in taken:
-            taken.add(document.id)
+        if document.id not in ids:
+            ids.add(document.id)
             yield document
 
 
 def _read(distribution: Distribution) -> Document | Problem:
-    place = str(getattr(distribution, "_path", ""))  # nothing public says where a distribution lies
+    place = str(getattr(distribution, "_path", ""))  # there is no public attribute for it
     try:
         about = cast("Message", distribution.metadata)
         known = {key: value.strip() for key, value in about.items() if value.strip() != "UNKNOWN"}
         name = about.get("Name")
         if not name:
-            return Problem(Path(place).name, f"{place} has no metadata that name a package; install it again.", place)
-        modules = _modules(distribution)
-        addresses = [str(address) for address in about.get_all("Project-URL") or []]
+            raise ValueError("it names no package; install the package again")
+        modules = _list_modules(distribution)
+        pairs = [str(line).partition(",") for line in about.get_all("Project-URL") or []]
     except (OSError, ValueError) as error:
         return Problem(Path(place).name, f"The metadata in {place} cannot be read: {error}", place)
+    urls = {label.strip().lower(): url.strip() for label, _, url in pairs}
+    labels = (label for label in (*_HOME_PAGE_LABELS, *urls) if label in urls)
     summary, keywords = known.get("Summary", ""), known.get("Keywords", "")
-    words = [word.strip() for word in (keywords.split(",") if "," in keywords else keywords.split()) if word.strip()]
-    metadata = {
-        "version": about.get("Version"),
-        "summary": summary,
-        "home_page": known.get("Home-page") or _home_page(addresses),
-        "modules": modules,
-    }
-    return Document(
-        _SEPARATORS.sub("-", name).lower(),
-        name,
-        f"{summary}\n\n{known.get('Description', '')}".strip(),
-        list(dict.fromkeys([*words, *modules])),
-        {key: value for key, value in metadata.items() if value},
-        kind="package",
-        source=place,
-    )
+    words = [word.strip() for word in keywords.split("," if "," in keywords else None) if word.strip()]
+    home_page = known.get("Home-page") or urls.get(next(labels, ""))
+    notes = {"version": about.get("Version"), "summary": summary, "home_page": home_page, "modules": modules}
+    metadata = {key: value for key, value in notes.items() if value}
+    id, content = re.sub(r"[-_.]+", "-", name).lower(), f"{summary}\n\n{known.get('Description', '')}".strip()
+    return Document(id, name, content, list(dict.fromkeys([*words, *modules])), metadata, kind="package", source=place)
 
 
-def _modules(distribution: Distribution) -> list[str]:
-    """What can be imported, without underscored helpers."""
+def _list_modules(distribution: Distribution) -> list[str]:
+    """The modules that can be imported, without private ones."""
     if listed := distribution.read_text("top_level.txt"):
         names = [Path(line).name for line in listed.split()]
     else:
         names = _MODULE.findall(distribution.read_text("RECORD") or "")
     return sorted({name for name in names if not name.startswith("_")})
-
-
-def _home_page(addresses: list[str]) -> str:
-    """The labelled address that comes nearest to a home page."""
-    pairs = (one.partition(",") for one in addresses)
-    labelled = {label.strip().lower(): address.strip() for label, _, address in pairs}
-    wanted = ("homepage", "home", "home page", "source", "repository", "source code", "documentation")
-    return next((labelled[label] for label in wanted if label in labelled), next(iter(labelled.values()), ""))

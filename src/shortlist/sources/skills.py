@@ -1,4 +1,4 @@
-"""Documents from Markdown with front matter: skills, which are folders with a SKILL.md, and reports."""
+"""Documents from Markdown with front matter: skills (folders with a SKILL.md) and reports."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from shortlist.sources.projects import project_folders
 
 FILE = "SKILL.md"
 USUAL_PLACES = (".claude/skills", ".agents/skills")
-NO_SKILLS = (".git", "node_modules", ".venv", "__pycache__")
-REPORTS = r"(?i)\.(md|markdown)$"
+IGNORED_FOLDERS = (".git", "node_modules", ".venv", "__pycache__")
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)?---[ \t]*(?:\n|\Z)", re.DOTALL)
 _DATE = re.compile(r"(?<!\d)(\d{4})[-_]?(0[1-9]|1[0-2])[-_]?(0[1-9]|[12]\d|3[01])(?!\d)")
@@ -31,21 +30,21 @@ def usual_roots() -> list[Path]:
 
 
 def read_skills(roots: Sequence[Path]) -> Iterator[Document | Problem]:
-    """The skills under the given folders, or in the usual places. Skills of one name get distinct ids."""
+    """The skills under the given folders, or in the usual places. Skills with the same name get distinct ids."""
     for root in roots:
         if not root.is_dir():
-            raise SourceError(f"{root} is not a folder that can be read.")
-    paths = (path.resolve() for root in roots or usual_roots() for path in sorted(_skill_files(root)))
-    taken: set[str] = set()
+            raise SourceError(f"{root} is not a readable folder. Check the path.")
+    paths = (path.resolve() for root in roots or usual_roots() for path in sorted(_find_skills(root)))
+    ids: set[str] = set()
     for path in dict.fromkeys(paths):
-        found = _read_skill(path)
-        if isinstance(found, Document) and found.id in taken:
-            found = replace(found, id=f"{found.id}@{path.parent}")
-        taken.add(found.id)
-        yield found
+        skill = _read_skill(path)
+        if isinstance(skill, Document) and skill.id in ids:
+            skill = replace(skill, id=f"{skill.id}@{path.parent}")
+        ids.add(skill.id)
+        yield skill
 
 
-def _skill_files(root: Path) -> Iterator[Path]:
+def _find_skills(root: Path) -> Iterator[Path]:
     """The skill files at any depth. Links are followed, as skills are often linked into place, but no folder twice."""
     known: set[str] = set()
     for folder, folders, files in os.walk(root, followlinks=True):
@@ -54,7 +53,7 @@ def _skill_files(root: Path) -> Iterator[Path]:
             folders.clear()
             continue
         known.add(real)
-        folders[:] = sorted(name for name in folders if name not in NO_SKILLS)
+        folders[:] = sorted(name for name in folders if name not in IGNORED_FOLDERS)
         if FILE in (*files, *folders):
             yield Path(folder, FILE)
 
@@ -62,7 +61,7 @@ def _skill_files(root: Path) -> Iterator[Path]:
 def _read_skill(path: Path) -> Document | Problem:
     source, name = str(path), path.parent.name
     try:
-        header, body = split_front_matter(path.read_text(encoding="utf-8-sig"))
+        header, body = _split_front_matter(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError) as error:
         return Problem(name, f"{path} cannot be read: {error}", source)
     title = str(header.pop("name", None) or name)
@@ -72,36 +71,31 @@ def _read_skill(path: Path) -> Document | Problem:
     return Document(title, title, content, metadata=metadata, kind="skill", source=source)
 
 
-def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
-    """The YAML between the first two lines of dashes, and what follows."""
+def _split_front_matter(text: str) -> tuple[dict[str, Any], str]:
+    """The YAML between the first two lines of dashes, and the rest."""
     import yaml  # noqa: PLC0415  # only where front matter is read
 
-    found = _FRONT_MATTER.match(text)
-    if not found:
+    match = _FRONT_MATTER.match(text)
+    if not match:
         return {}, text
     try:
-        header = yaml.safe_load(found.group(1) or "") or {}
+        header = yaml.safe_load(match.group(1) or "") or {}
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ValueError(f"its front matter is not YAML: {describe_yaml_error(error)}") from None
     if not isinstance(header, dict):
         raise ValueError("its front matter is not a mapping")
-    return header, text[found.end() :]
+    return header, text[match.end() :]
 
 
 def read_reports(root: Path) -> Callable[[Stamps], Iterator[Document | Problem | Stamp]]:
-    """A reader of the Markdown files under a folder, as `read_folder`, with what their front matter and their
-    names say of them as metadata."""
-    read_files = read_folder(root, REPORTS, reader="reports")
-
-    def read(known: Stamps) -> Iterator[Document | Problem | Stamp]:
-        return (_report(item) if isinstance(item, Document) else item for item in read_files(known))
-
-    return read
+    """A reader of the Markdown files under a folder, like `read_folder`, with front matter and date as metadata."""
+    read = read_folder(root, r"(?i)\.(md|markdown)$", reader="reports")
+    return lambda known: (_add_header(item) if isinstance(item, Document) else item for item in read(known))
 
 
-def _report(file: Document) -> Document:
+def _add_header(file: Document) -> Document:
     try:
-        header = split_front_matter(file.content.replace("\r\n", "\n"))[0]
+        header = _split_front_matter(file.content.replace("\r\n", "\n"))[0]
     except ValueError:  # the report is still worth reading
         header = {}
     name = PurePosixPath(file.id).name

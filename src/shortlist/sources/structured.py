@@ -13,14 +13,14 @@ from shortlist._text import describe_yaml_error
 from shortlist.errors import SourceError
 
 SUFFIXES = (".json", ".yaml", ".yml")
-DEEPEST = 100  # levels of YAML; very deep nesting would end the process in the compiled loader
+MAX_DEPTH = 100  # of YAML; deeper nesting could crash the compiled loader
 
 _DECODER = json.JSONDecoder()
-_SPACE = re.compile(r"[ \t\n\r]*")
+_BETWEEN_VALUES = re.compile(r"[\s,:]*")
 
 
 def load(path: Path, encoding: str = "utf-8") -> tuple[Any, str | None]:
-    """The data of a file and, if it is JSON, its text, so that entries can be shown as they stand in it."""
+    """The data of a file and, if it is JSON, its text, so that entries can be shown as they were written."""
     import yaml  # noqa: PLC0415  # only where such a file is read
 
     try:
@@ -34,52 +34,48 @@ def load(path: Path, encoding: str = "utf-8") -> tuple[Any, str | None]:
         except (ValueError, RecursionError) as error:
             if must_be_json:
                 raise SourceError(f"{path} is not valid JSON: {error}.") from None
-    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the compiled one is seven times as fast
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the compiled one is seven times faster
     try:
         depth = 0
         for event in yaml.parse(text, Loader=loader):
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if depth > DEEPEST:
-                raise ValueError(f"it is nested more than {DEEPEST} deep")
+            if depth > MAX_DEPTH:
+                raise ValueError(f"it is nested more than {MAX_DEPTH} deep")
         return yaml.load(text, loader), None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise SourceError(f"{path} is not valid YAML: {describe_yaml_error(error)}.") from None
 
 
 def split_entries(text: str, keys: Sequence[str]) -> list[str]:
-    """The entries of the list that lies under these keys of a valid JSON text, each to the letter."""
-    at = _skip_space(text, 0)
+    """The entries of the list under these keys of a valid JSON text, each exactly as written."""
+    at = _skip(text, 0)
     for key in keys:
-        at = {name: start for name, start, _ in _members(text, at)}[key]
-    return [text[start:end] for _, start, end in _members(text, at)]
+        spans = list(_find_values(text, at))  # names and values in turn
+        at = {json.loads(text[slice(*name)]): start for name, (start, _) in zip(spans[::2], spans[1::2], strict=True)}[
+            key
+        ]
+    return [text[start:end] for start, end in _find_values(text, at)]
+
+
+def _find_values(text: str, at: int) -> Iterator[tuple[int, int]]:
+    """Start and end of each value, names included, in the object or list that starts at this position."""
+    at = _skip(text, at + 1)
+    while text[at] not in "]}":
+        _, end = _DECODER.raw_decode(text, at)
+        yield at, end
+        at = _skip(text, end)
+
+
+def _skip(text: str, at: int) -> int:
+    return _BETWEEN_VALUES.match(text, at).end()  # type: ignore[union-attr]
 
 
 def to_json(data: Any) -> str:
-    """Data as JSON text, in its own order and on one line: it is read by agents, who pay for each space."""
-    return json.dumps(data, ensure_ascii=False, default=_plain)
+    """Data as JSON text on one line, in its own order: agents read it, and pay for each space."""
 
+    def convert(value: Any) -> str:
+        if isinstance(value, datetime.date | datetime.time):  # YAML has them
+            return str(value)
+        raise TypeError(f"a value of type {type(value).__name__} cannot be stored as JSON")
 
-def _plain(value: Any) -> str:
-    if isinstance(value, datetime.date | datetime.time):  # YAML has them
-        return str(value)
-    raise TypeError(f"a {type(value).__name__} cannot be kept as JSON")
-
-
-def _members(text: str, at: int) -> Iterator[tuple[str, int, int]]:
-    """Name (in an object), start and end of each value in the object or list that begins at this place."""
-    is_object = text[at] == "{"
-    at = _skip_space(text, at + 1)
-    while text[at] not in "]}":
-        name = ""
-        if is_object:
-            name, at = _DECODER.raw_decode(text, at)
-            at = _skip_space(text, _skip_space(text, at) + 1)  # past the colon
-        _, end = _DECODER.raw_decode(text, at)
-        yield name, at, end
-        at = _skip_space(text, end)
-        if text[at] == ",":
-            at = _skip_space(text, at + 1)
-
-
-def _skip_space(text: str, at: int) -> int:
-    return _SPACE.match(text, at).end()  # type: ignore[union-attr]
+    return json.dumps(data, ensure_ascii=False, default=convert)

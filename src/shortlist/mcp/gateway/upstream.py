@@ -12,6 +12,7 @@ from shortlist.errors import SourceError
 from shortlist.mcp.gateway.tool_catalog import Catalog
 from shortlist.sources.mcp_servers import mcp_client
 from shortlist.sources.mcp_servers.mcp_config import Server
+from shortlist.sources.mcp_servers.mcp_transport import Complaints
 
 if TYPE_CHECKING:
     from mcp import Client, MCPError
@@ -209,9 +210,10 @@ class Upstream:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._closed.wait(), pause)
 
-    async def _run_once(self) -> str:
-        """Start the server and stay connected until it is lost or closed; the reason why it ended."""
-        complaints = mcp_client.Complaints()
+    async def _live(self) -> str:
+        """Start it, and keep it until it is lost or no longer needed; the reason why it ended."""
+        complaints = Complaints()
+        self._is_lost = False
         error: Exception = SourceError("ended by itself")
         options = {
             "message_handler": self._handle_message,
@@ -220,8 +222,8 @@ class Upstream:
         try:
             async with contextlib.AsyncExitStack() as stack:
                 async with asyncio.timeout(START_SECONDS):
-                    connection = mcp_client.connect(self.server, complaints, lambda _: self._disconnect(), **options)
-                    client = await stack.enter_async_context(connection)
+                    connecting = mcp_client.connect(self.server, complaints, self._lose, **options)
+                    client = await stack.enter_async_context(connecting)
                     if client.server_info and client.server_info.name == OURSELVES:
                         raise SourceError("it is shortlist itself, which would call itself forever")
                     await self._list_tools(client)

@@ -1,4 +1,4 @@
-"""Configured MCP servers: which files name them, how each is reached, and which files wait for the user's approval."""
+"""Configured MCP servers: which files name them, how each is reached, and which files are pending approval."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import json
 import os
 import re
 import shlex
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -30,15 +29,12 @@ PROJECT_FILES = (".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json")
 USER_FILES = (".claude.json", ".cursor/mcp.json")
 APPLICATION_FILES = ("Claude/claude_desktop_config.json", "Code/User/mcp.json")
 
-# Which tools of a server are wanted, in the words of several programs.
+# The keys that several programs use for the tools of a server that are wanted and unwanted.
 ALLOW = ("allow", "includeTools", "enabled_tools")
 DENY = ("deny", "excludeTools", "disabledTools", "disabled_tools")
 
-VALUES: dict[str, tuple[type, str]] = {
-    **dict.fromkeys(("url", "command", "cwd"), (str, "string")),
-    **dict.fromkeys(("env", "headers"), (Mapping, "mapping")),
-    "args": (list, "list"),
-}
+VALUES: dict[str, type] = {"url": str, "command": str, "cwd": str, "env": Mapping, "headers": Mapping, "args": list}
+NOUNS: dict[type, str] = {str: "string", Mapping: "mapping", list: "list"}
 
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 _COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
@@ -53,14 +49,14 @@ class Server:
     command: str = field(default="", repr=False)
     args: tuple[str, ...] = field(default=(), repr=False)
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    cwd: Path | None = None  # None: the directory that the process which starts it runs in
+    cwd: Path | None = None  # None: the working directory of the process that starts it
     url: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     is_sse: bool = False
-    secrets: tuple[str, ...] = field(default=(), repr=False)  # values of variables, wherever they were put
-    allow: tuple[str, ...] = ()  # names of tools, * for anything; none allows all
+    secrets: tuple[str, ...] = field(default=(), repr=False)  # the values of expanded variables
+    allow: tuple[str, ...] = ()  # patterns of tool names; empty allows all
     deny: tuple[str, ...] = ()
-    seconds: float | None = None  # that a call may take, if the configuration says so
+    seconds: float | None = None  # the configured time limit of a call
     file: Path | None = None  # that configures it
     project: Path | None = None  # whose file configures it; None if the user does
 
@@ -72,7 +68,7 @@ class Server:
         return blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
     def offers(self, tool: str) -> bool:
-        """Whether a tool of it is wanted: allowed (all are, unless some are listed) and not denied."""
+        """Whether a tool is allowed (all are, unless some are listed) and not denied."""
         is_denied = any(fnmatchcase(tool, pattern) for pattern in self.deny)
         return not is_denied and any(fnmatchcase(tool, pattern) for pattern in self.allow or ("*",))
 
@@ -85,15 +81,9 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Pending(Problem):
-    """A project's file that names servers and is not approved by the user as it is now."""
+    """A project's file that names servers, whose present content the user has not approved."""
 
     servers: int = 0
-
-    @classmethod
-    def of(cls, path: Path, servers: int) -> Pending:
-        pending = count_of(servers, "MCP server", "is pending approval")
-        reason = f"{pending} in {printable(str(path), '?')}. The user can review them: {review_command(path)}"
-        return cls(str(path), reason, str(path), servers)
 
 
 def review_command(path: Path | str) -> str:
@@ -104,8 +94,8 @@ def review_command(path: Path | str) -> str:
 def approve_command(tool: str, server: Server) -> str:
     """The command with which the user approves a tool, in any folder; quoted, as the server chose the name."""
     is_usual = server.file is None or server.file.resolve() in user_files()
-    named = () if is_usual else ("--config", str(server.file))
-    return shlex.join(printable(word, "?") for word in ("shortlist", "mcp", "approve", tool, *named))
+    config = () if is_usual else ("--config", str(server.file))
+    return shlex.join(printable(word, "?") for word in ("shortlist", "mcp", "approve", tool, *config))
 
 
 class ConfigurationFile:
@@ -123,32 +113,33 @@ class ConfigurationFile:
     @cached_property
     def data(self) -> Mapping[str, Any]:
         try:
-            text = self.content.decode("utf-8-sig")
-            data = json.loads(without_trailing_commas(without_comments(text)))
+            data = json.loads(without_trailing_commas(without_comments(self.content.decode("utf-8-sig"))))
+            if not isinstance(data, Mapping):
+                raise ValueError("it is not a mapping")
         except (ValueError, RecursionError) as error:
             raise SourceError(f"The configuration {self.path} cannot be read: {error}.") from None
-        if not isinstance(data, Mapping):
-            raise SourceError(f"The configuration {self.path} is no mapping.")
         return data
 
     @property
     def names_servers(self) -> bool:
-        """Whether it has a list of servers; a program's settings may have none."""
+        """Whether it has a list of servers; the settings of a program may have none."""
         return bool(self.data.keys() & set(KEYS))
 
     def entries(self) -> dict[str, Any]:
-        """The servers as written, nothing expanded, without disabled ones and without shortlist itself."""
-        entries = _entries(self.data, str(self.path)).items()
-        return {str(name): entry for name, entry in entries if not _is_off(entry) and not _is_ourselves(entry)}
+        """The servers as written, without disabled ones and without shortlist itself."""
+        entries = _find_entries(self.data, str(self.path)).items()
+        return {str(name): entry for name, entry in entries if not runs_shortlist(_command_line(entry))}
 
     @cached_property
     def is_trusted(self) -> bool:
         return not self._needs_trust or is_trusted(self.path, self.content)
 
     def pending(self) -> Pending | None:
-        """What waits for the user's approval, if anything does."""
+        """The servers that are pending the user's approval, if any are."""
         count = 0 if self.is_trusted else len(self.entries())
-        return Pending.of(self.path, count) if count else None
+        pending = count_of(count, "MCP server", "is pending approval")
+        reason = f"{pending} in {printable(str(self.path), '?')}. The user can review them: {review_command(self.path)}"
+        return Pending(str(self.path), reason, str(self.path), count) if count else None
 
     def servers(self) -> Iterator[Server | Problem]:
         """Its servers with variables expanded; of a file that is not trusted only what is pending."""
@@ -162,13 +153,11 @@ class ConfigurationFile:
 
 def user_files() -> list[Path]:
     """The possible configuration files of the user, ours first."""
-    home = Path.home()
-    if sys.platform == "darwin":
-        applications = home / "Library" / "Application Support"
-    else:
-        applications = Path(os.environ.get("APPDATA") or os.environ.get("XDG_CONFIG_HOME") or home / ".config")
-    places = [config_dir() / OWN_FILE, *(home / name for name in USER_FILES)]
-    return [place.resolve() for place in (*places, *(applications / name for name in APPLICATION_FILES))]
+    from platformdirs import user_config_path  # noqa: PLC0415  # only where configurations are read
+
+    applications = [user_config_path(roaming=True) / name for name in APPLICATION_FILES]
+    agents = [*(Path.home() / name for name in USER_FILES), *applications]
+    return [place.resolve() for place in (config_dir() / OWN_FILE, *agents)]
 
 
 def project_files() -> list[Path]:
@@ -184,11 +173,10 @@ def possible_files() -> list[Path]:
 
 
 def project_of(path: Path) -> Path | None:
-    """The folder of the project that a file belongs to; None for any file of the user's own."""
+    """The folder of the project that a file belongs to; None for a file of the user."""
     if path.resolve() in user_files():
         return None
-    for name in PROJECT_FILES:
-        parts = Path(name).parts
+    for parts in (Path(name).parts for name in PROJECT_FILES):
         for place in (path, path.resolve()):  # a link counts by its own name and by its target's
             if place.parts[-len(parts) :] == parts:
                 return place.parents[len(parts) - 1]
@@ -196,52 +184,50 @@ def project_of(path: Path) -> Path | None:
 
 
 def pending_files() -> list[Pending]:
-    """The files of this project that wait for the user's approval."""
-    found = []
+    """The files of this project that are pending the user's approval."""
+    pending: list[Pending] = []
     for path in project_files():
-        with contextlib.suppress(SourceError):  # one that cannot be read names no server
+        with contextlib.suppress(SourceError):  # a file that cannot be read names no server
             file = ConfigurationFile(path)
-            found += [file.pending()] if file.names_servers else []
-    return [pending for pending in found if pending]
+            pending += filter(None, [file.pending() if file.names_servers else None])
+    return pending
 
 
 def servers_in_files(paths: Iterable[Path], *, settings_too: bool = False) -> Iterator[Server | Problem]:
-    """The servers that these files configure, the first of each name. With `settings_too` a file may name none."""
-    taken: set[str] = set()
+    """The servers in these files, the first of each name. With `settings_too` a file may name none."""
+    names: set[str] = set()
     for file in map(ConfigurationFile, paths):
         for server in file.servers() if file.names_servers or not settings_too else ():
             name = server.name if isinstance(server, Server) else server.id
-            if name not in taken:
-                taken.add(name)
+            if name not in names:
+                names.add(name)
                 yield server
 
 
 def servers_of(config: Mapping[str, Any], folder: Path, where: str) -> Iterator[Server | Problem]:
-    """The servers of a configuration; a broken one is a Problem under its name."""
-    for name, entry in _entries(config, where).items():
-        if _is_off(entry):
-            continue
+    """The enabled servers of a configuration; a broken one is a Problem under its name."""
+    for name, entry in _find_entries(config, where).items():
         try:
-            yield _server(str(name), entry, folder)
+            yield _parse_server(str(name), entry, folder)
         except ValueError as error:
             yield Problem(str(name), f"The server {name} in {where} {error}.", str(name))
 
 
 def outline(name: str, entry: Any) -> dict[str, Any]:
-    """What an entry would run or contact, as written: nothing expanded, secrets hidden.
+    """What an entry would run or contact, as written and without secrets.
 
-    Of variables and headers only the names are shown, and the value where it would be expanded.
+    Variables and headers are shown by name only, except a value that would be expanded.
     """
-    read = entry if isinstance(entry, Mapping) else {}
-    args, url = read.get("args"), str(read.get("url") or "")
-    words = [str(word) for word in (read.get("command") or "", *(args if isinstance(args, list) else ()))]
-    command, *shown = redact_words(words)
-    found: dict[str, Any] = {"name": name, "command": command, "args": shown, "cwd": str(read.get("cwd") or "")}
-    found["url"] = redact(url, [(key, value) for key, value in secrets_in_url(url) if not _VARIABLE.search(value)])
+    command, *args = redact_words([str(word) for word in _command_line(entry)])
+    entry = entry if isinstance(entry, Mapping) else {}
+    url = str(entry.get("url") or "")
+    secrets = [(key, value) for key, value in secrets_in_url(url) if not _VARIABLE.search(value)]
+    shown = {"name": name, "command": command, "args": args, "cwd": str(entry.get("cwd") or "")}
+    shown["url"] = redact(url, secrets)
     for key in ("env", "headers"):
-        named = read[key] if isinstance(read.get(key), Mapping) else {}
-        found[key] = [f"{each}={value}" if _VARIABLE.search(str(value)) else str(each) for each, value in named.items()]
-    return found
+        values = entry[key] if isinstance(entry.get(key), Mapping) else {}
+        shown[key] = [f"{one}={value}" if _VARIABLE.search(str(value)) else str(one) for one, value in values.items()]
+    return shown
 
 
 def runs_shortlist(words: Iterable[Any]) -> bool:
@@ -251,46 +237,46 @@ def runs_shortlist(words: Iterable[Any]) -> bool:
 
 
 def without_comments(text: str) -> str:
-    """JSON as editors write it, with its comments blanked out: every other character stays at its place."""
-    return _COMMENT.sub(lambda found: found[1] or re.sub(r"[^\n]", " ", found[0]), text)
+    """JSON as editors write it, with spaces instead of comments: every other character keeps its position."""
+    return _COMMENT.sub(lambda match: match[1] or re.sub(r"[^\n]", " ", match[0]), text)
 
 
 def without_trailing_commas(text: str) -> str:
-    """JSON without comments, with its trailing commas blanked out."""
-    return _TRAILING_COMMA.sub(lambda found: found[1] or " ", text)
+    """JSON without comments, with spaces instead of trailing commas."""
+    return _TRAILING_COMMA.sub(lambda match: match[1] or " ", text)
 
 
-def _entries(config: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+def _find_entries(config: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    """The entries of enabled servers: under one of the usual keys, or the whole configuration."""
     servers = next((config[key] for key in KEYS if key in config), None)
     are_entries = [isinstance(entry, Mapping) and ("command" in entry or "url" in entry) for entry in config.values()]
     if servers is None and config and all(are_entries):
         servers = config
     if not isinstance(servers, Mapping):
-        raise SourceError(f"{where} has no mapping named 'mcpServers' or 'servers' at its top.")
-    return servers
+        raise SourceError(f"{where} has no mapping 'mcpServers' or 'servers' at the top level.")
+    settings = {name: entry if isinstance(entry, Mapping) else {} for name, entry in servers.items()}
+    off = {name for name, one in settings.items() if one.get("disabled") is True or one.get("enabled") is False}
+    return {name: entry for name, entry in servers.items() if name not in off}
 
 
-def _is_off(entry: Any) -> bool:
-    return isinstance(entry, Mapping) and (entry.get("disabled") is True or entry.get("enabled") is False)
-
-
-def _is_ourselves(entry: Any) -> bool:
+def _command_line(entry: Any) -> list[Any]:
+    """The command and arguments of an entry as written."""
     if not isinstance(entry, Mapping):
-        return False
+        return [""]
     args = entry.get("args")
-    return runs_shortlist([entry.get("command"), *(args if isinstance(args, list) else ())])
+    return [entry.get("command") or "", *(args if isinstance(args, list) else ())]
 
 
-def _server(name: str, entry: Any, folder: Path) -> Server:
-    """A server, with ${VAR}, ${VAR:-default} and ${env:VAR} expanded. A ValueError says what is wrong."""
+def _parse_server(name: str, entry: Any, folder: Path) -> Server:
+    """A server, with ${VAR}, ${VAR:-default} and ${env:VAR} expanded. A ValueError describes what is wrong."""
     if not isinstance(entry, Mapping):
-        raise ValueError("is no mapping")
-    for key, (kind, noun) in VALUES.items():
+        raise ValueError("is not a mapping")
+    for key, kind in VALUES.items():
         if entry.get(key) and not isinstance(entry[key], kind):
-            raise ValueError(f"has a '{key}' that is no {noun}")
+            raise ValueError(f"has a '{key}' that is not a {NOUNS[kind]}")
     seconds = entry.get("timeout_seconds")
     if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0):
-        raise ValueError("has a 'timeout_seconds' that is no number above 0")
+        raise ValueError("has a 'timeout_seconds' that is not a number above 0")
     known = {"workspaceFolder": str(folder), "userHome": str(Path.home())}
     secrets: list[str] = []
 
@@ -298,7 +284,7 @@ def _server(name: str, entry: Any, folder: Path) -> Server:
         if variable in known:
             return known[variable]
         if variable.startswith("input:"):
-            raise ValueError(f"asks for {variable!r} when it starts; name an environment variable instead")
+            raise ValueError(f"asks for {variable!r} when it starts; use an environment variable instead")
         name, has_default, default = variable.removeprefix("env:").partition(":-")
         if name not in os.environ and not has_default:
             raise ValueError(f"needs the environment variable {name}, which is not set")
@@ -306,35 +292,24 @@ def _server(name: str, entry: Any, folder: Path) -> Server:
         return secrets[-1]
 
     def expand(value: Any) -> str:
-        return _VARIABLE.sub(lambda found: value_of(found[1]), str(value))
+        return _VARIABLE.sub(lambda match: value_of(match[1]), str(value))
 
-    url, command, cwd = (expand(entry.get(key) or "") for key in ("url", "command", "cwd"))
-    if not url and not command:
+    values: dict[str, Any] = {key: expand(entry.get(key) or "") for key in ("url", "command", "cwd")}
+    if not values["url"] and not values["command"]:
         raise ValueError("has neither a 'command' nor a 'url'")
-    env, headers = (
-        {str(name): expand(value) for name, value in (entry.get(key) or {}).items() if value is not None}
-        for key in ("env", "headers")
-    )
-    return Server(
-        name,
-        command,
-        args=tuple(map(expand, entry.get("args") or ())),
-        env=env,
-        cwd=folder / cwd if cwd else None,
-        url=url,
-        headers=headers,
-        is_sse=entry.get("type") == "sse",
-        secrets=tuple(secrets),
-        allow=_patterns(entry, ALLOW),
-        deny=_patterns(entry, DENY),
-        seconds=seconds,
-    )
+    values["cwd"] = folder / values["cwd"] if values["cwd"] else None
+    values["args"] = tuple(map(expand, entry.get("args") or ()))
+    for key in ("env", "headers"):
+        given = (entry.get(key) or {}).items()
+        values[key] = {str(name): expand(value) for name, value in given if value is not None}
+    values |= {"allow": _patterns(entry, ALLOW), "deny": _patterns(entry, DENY), "seconds": seconds}
+    return Server(name, is_sse=entry.get("type") == "sse", secrets=tuple(secrets), **values)
 
 
 def _patterns(entry: Mapping[str, Any], keys: Sequence[str]) -> tuple[str, ...]:
-    """The names of tools under the first of these keys that is there."""
+    """The names of tools under the first of these keys that is present."""
     key = next((key for key in keys if entry.get(key) is not None), keys[0])
     names = entry.get(key) or []
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"has a '{key}' that is no list of texts")
+        raise ValueError(f"has a '{key}' that is not a list of strings")
     return tuple(names)

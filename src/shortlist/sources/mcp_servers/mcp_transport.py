@@ -1,16 +1,18 @@
-"""Servers that a command runs, over their standard streams.
+"""MCP servers that a command runs, over their standard streams.
 
-Unlike the SDK's own transport, this one limits the length and number of lines. A server that exceeds a limit, or writes
-a message that cannot be read, is stopped at once: a caller would wait for the answer forever.
+Unlike the transport of the SDK, this one limits the length and number of lines. A server that exceeds a limit, or
+writes an unreadable message, is stopped at once: otherwise a caller would wait for the answer forever.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
+import threading
 import time
 from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from shortlist.errors import SourceError
 
@@ -21,54 +23,82 @@ if TYPE_CHECKING:
 LONGEST_LINE = 32 << 20  # bytes
 MOST_LINES, WINDOW = 2_000, 10.0  # lines, in seconds
 MOST_STRAY = 200  # lines in a row that are not messages: some servers print a banner, or log to the wrong stream
+MEMORY = 4096  # bytes of a server's error output: more than are shown, so that no secret is cut and then not recognized
 
-END_SECONDS = 1.0  # for a server to exit once its input is closed
-KILL_SECONDS = 0.5  # and once it is terminated
-
-OnEnd = Callable[[str], None]
+END_SECONDS = 1.0  # for a server to exit after its input is closed
+KILL_SECONDS = 0.5  # for a server to exit after it is terminated
 
 
-class Unheard(SourceError):
-    """A server is stopped for what it writes: too much, or what cannot be read."""
+class _Misbehavior(SourceError):
+    """A server writes too much, or an unreadable message."""
+
+
+class Complaints:
+    """The end of a server's standard error, or its last HTTP error, and the reason if it was stopped for its output."""
+
+    def __init__(self) -> None:
+        reading, writing = os.pipe()
+        self.stream = os.fdopen(writing, "w", encoding="utf-8")
+        self.stop_reason = ""
+        self._end = b""
+        self._listener = threading.Thread(target=self._listen, args=(reading,), daemon=True)
+        self._listener.start()
+
+    def close(self) -> None:
+        self.stream.close()
+        self._listener.join(timeout=1)  # longer only if a child of the server keeps running
+
+    def _listen(self, reading: int) -> None:
+        with os.fdopen(reading, "rb", buffering=0) as stream:
+            while data := stream.read(1 << 16):
+                self._end = (self._end + data)[-MEMORY:]
+                if len(data) == 1 << 16:
+                    time.sleep(0.01)  # slow down a server that floods
+
+    async def note_http_error(self, response: Any) -> None:
+        if response.is_error:
+            self._end = f"HTTP {response.status_code} {response.reason_phrase}".encode()
+
+    def last_line(self) -> str:
+        lines = self._end.decode(errors="replace").strip().splitlines()
+        return lines[-1].strip() if lines else ""
 
 
 @contextlib.asynccontextmanager
-async def run_server(parameters: StdioServerParameters, errors: TextIO, on_end: OnEnd) -> AsyncIterator[Any]:
-    """The streams of a server that runs as long as the context; `on_end` is called when its output ends, with the
-    reason if it was stopped."""
+async def run_server(
+    parameters: StdioServerParameters, complaints: Complaints, on_end: Callable[[], None] | None
+) -> AsyncIterator[Any]:
+    """The streams of a server that runs as long as the context; `on_end` is called if its output ends before that."""
     import anyio  # noqa: PLC0415  # slow to load, and only servers need it
     from mcp.client.stdio import get_default_environment, stdio_client  # noqa: PLC0415
     from mcp.shared.message import SessionMessage  # noqa: PLC0415
 
-    if sys.platform == "win32":  # where only the SDK can stop what a server has started
-        async with stdio_client(parameters, errlog=errors) as streams:
+    if sys.platform == "win32":  # where only the SDK can stop the child processes of a server
+        async with stdio_client(parameters, errlog=complaints.stream) as streams:
             yield streams
         return
     process = await anyio.open_process(
         [parameters.command, *parameters.args],
         env=get_default_environment() | (parameters.env or {}),
-        stderr=errors,
+        stderr=complaints.stream,
         cwd=parameters.cwd,
         start_new_session=True,
     )
     received_in, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     sent, sent_out = anyio.create_memory_object_stream[SessionMessage](0)
-    unheard = ""
     is_over = False
 
     async def receive() -> None:
-        nonlocal unheard
         try:
             async with received_in:
-                async for line in _lines(process):
-                    if message := _message(line):
-                        await received_in.send(message)
+                async for message in _read_messages(process):
+                    await received_in.send(message)
         except (anyio.ClosedResourceError, anyio.BrokenResourceError):
             return  # the client is gone
-        except Unheard as error:
-            unheard = str(error)
-        if not is_over:
-            on_end(unheard)
+        except _Misbehavior as error:
+            complaints.stop_reason = str(error)
+        if on_end and not is_over:
+            on_end()
 
     async def send() -> None:
         assert process.stdin
@@ -88,58 +118,49 @@ async def run_server(parameters: StdioServerParameters, errors: TextIO, on_end: 
         finally:
             is_over = True
             with anyio.CancelScope(shield=True):
-                await _end(process, 0.0 if unheard else END_SECONDS)
+                await _stop(process, 0.0 if complaints.stop_reason else END_SECONDS)
                 for stream in (received, sent, received_in, sent_out):
                     await stream.aclose()
             tasks.cancel_scope.cancel()
 
 
-async def _lines(process: Process) -> AsyncIterator[bytes]:
-    """The lines of a process, within the limits."""
+async def _read_messages(process: Process) -> AsyncIterator[Any]:
+    """The messages of a process, within the limits. Other lines are skipped, as servers print to the wrong stream."""
     import anyio  # noqa: PLC0415
-
-    assert process.stdout
-    begun = bytearray()
-    began, count, stray = time.monotonic(), 0, 0
-    while True:
-        try:
-            data = await process.stdout.receive(1 << 16)
-        except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
-            return
-        *lines, rest = data.split(b"\n")
-        for line in lines:
-            whole = bytes(begun) + line
-            begun.clear()
-            count += 1
-            stray = 0 if whole.lstrip().startswith(b"{") else stray + 1
-            if count > MOST_LINES:
-                raise Unheard(f"floods its standard output: {MOST_LINES} lines in less than {WINDOW:g} seconds")
-            if stray > MOST_STRAY:
-                raise Unheard(f"floods its standard output with what is no message: {MOST_STRAY} lines in a row")
-            yield whole
-        if time.monotonic() - began >= WINDOW:
-            began, count = time.monotonic(), 0
-        begun += rest
-        if len(begun) > LONGEST_LINE:
-            raise Unheard(f"floods its standard output: a line of more than {LONGEST_LINE >> 20} MiB")
-
-
-def _message(line: bytes) -> Any:
-    """The message in a line, or None: servers also print to the wrong stream."""
     from mcp.shared.message import SessionMessage  # noqa: PLC0415
     from mcp_types import jsonrpc_message_adapter  # noqa: PLC0415
     from pydantic import ValidationError  # noqa: PLC0415
 
-    try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-    except ValueError as error:
-        if not line.lstrip().startswith(b'{"jsonrpc"'):
-            return None
-        reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
-        raise Unheard(f"wrote a message that cannot be read: {reason}") from None
+    assert process.stdout
+    line = bytearray()
+    started, count, stray = time.monotonic(), 0, 0
+    while True:
+        try:
+            *ends, rest = (await process.stdout.receive(1 << 16)).split(b"\n")
+        except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
+            return
+        for end in ends:
+            text = bytes(line + end).lstrip()
+            line.clear()
+            count += 1
+            stray = 0 if text.startswith(b"{") else stray + 1
+            if count > MOST_LINES:
+                raise _Misbehavior(f"floods its standard output: {MOST_LINES} lines in less than {WINDOW:g} seconds")
+            if stray > MOST_STRAY:
+                raise _Misbehavior(f"floods its standard output: {MOST_STRAY} lines in a row that are not messages")
+            try:
+                yield SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
+            except ValidationError as error:
+                if text.startswith(b'{"jsonrpc"'):
+                    raise _Misbehavior(f"wrote an unreadable message: {error.errors()[0]['msg']}") from None
+        if time.monotonic() - started >= WINDOW:
+            started, count = time.monotonic(), 0
+        line += rest
+        if len(line) > LONGEST_LINE:
+            raise _Misbehavior(f"floods its standard output: a line of more than {LONGEST_LINE >> 20} MiB")
 
 
-async def _end(process: Process, patience: float) -> None:
+async def _stop(process: Process, patience: float) -> None:
     """Stop a process and all that it has started."""
     import anyio  # noqa: PLC0415
     from mcp.os.posix.utilities import terminate_posix_process_tree  # noqa: PLC0415

@@ -17,22 +17,19 @@ from shortlist._paths import config_dir
 from shortlist._redact import redact
 from shortlist.errors import SourceError
 
-FILE = "trusted.json"
-FORMAT = 1
-
 
 def trust_file() -> Path:
-    return config_dir() / FILE
+    return config_dir() / "trusted.json"
 
 
 def key_of(path: Path) -> str:
-    """The name of a file in the list. A link is its own file: what it points to can change."""
+    """The key of a file in the list. A link is a file of its own, as its target can change."""
     path = path.expanduser()
     return str(path.parent.resolve() / path.name)
 
 
 def approvals() -> dict[str, dict[str, Any]]:
-    """The approved files by path: their `sha256` and `text` when they were approved, and when (`at`)."""
+    """The approved files by path: `sha256` and `text` of the approved content, and the time of approval (`at`)."""
     return _file().read()
 
 
@@ -52,7 +49,7 @@ def trust(path: Path, content: bytes) -> None:
 
 
 def revoke(path: Path) -> bool:
-    """Whether the file was approved before."""
+    """Withdraw the approval of a file, and return whether there was one."""
     with _file().changing() as known:
         return known.pop(key_of(path), None) is not None
 
@@ -68,4 +65,4 @@ def diff_since_approval(path: Path, content: bytes) -> list[str]:
 
 def _file() -> JsonFile:
     repair = ", so no project file is trusted. Repair it, or move it away and approve again with: shortlist mcp trust"
-    return JsonFile(trust_file(), FORMAT, "files", repair, private=True)
+    return JsonFile(trust_file(), 1, "files", repair, private=True)

@@ -1,7 +1,4 @@
-"""Python functions as tools: the signature, hints and docstring of a function as JSON Schema.
-
-Imports pydantic, so import it on first use.
-"""
+"""JSON Schemas of Python functions, from signature, hints and docstring. Imports pydantic: import it on first use."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import docstring_parser
 import typing_extensions
@@ -22,24 +19,16 @@ from pydantic import ConfigDict, create_model
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticSerializationError, core_schema
 
-from shortlist.sources.tools.json_schema import Resolver
+from shortlist.sources.tools.json_schema import make_resolver
 
 Schema = dict[str, Any]
 
 _PLAIN: dict[type, str] = {bool: "boolean", int: "integer", float: "number", str: "string"}
 
 
-class Function(NamedTuple):
-    """What is known of a function; `address` is module:name."""
-
-    name: str
-    description: str
-    parameters: Schema
-    address: str
-
-
-def describe_function(function: Callable[..., Any]) -> Function:
-    """Describe a function, method, partial, class or callable object. *args and **kwargs are left out."""
+def describe_function(function: Callable[..., Any]) -> tuple[Schema, str]:
+    """The schema (name, description, parameters) of a function, method, partial, class or callable object, without
+    *args and **kwargs, and its address (module:name)."""
     inner: Any = function
     while isinstance(inner, functools.partial | functools.partialmethod):
         inner = inner.func
@@ -50,31 +39,32 @@ def describe_function(function: Callable[..., Any]) -> Function:
         called = inner.__init__
         documented |= read_docstring(inspect.getdoc(called))[1]
     address = f"{getattr(own, '__module__', None) or 'builtins'}:{getattr(own, '__qualname__', own.__name__)}"
-    return Function(own.__name__, description, _parameters(function, _hints(called), documented), address)
+    parameters = _describe_parameters(function, _read_hints(called), documented)
+    return {"name": own.__name__, "description": description, "parameters": parameters}, address
 
 
 def read_docstring(docstring: str | None) -> tuple[str, dict[str, str]]:
     """The prose of a docstring in Google, NumPy or Sphinx style, and the descriptions of the parameters by name."""
     try:
-        found = docstring_parser.parse(docstring or "")
+        parsed = docstring_parser.parse(docstring or "")
     except docstring_parser.ParseError:
         return inspect.cleandoc(docstring or ""), {}
-    described = {
+    documented = {
         name.strip().lstrip("*"): " ".join((parameter.description or "").split())
-        for parameter in found.params
+        for parameter in parsed.params
         for name in parameter.arg_name.split(",")
     }
-    return (found.description or "").strip(), described
+    return (parsed.description or "").strip(), documented
 
 
-def _parameters(function: Callable[..., Any], hints: dict[str, Any], documented: dict[str, str]) -> Schema:
+def _describe_parameters(function: Callable[..., Any], hints: dict[str, Any], documented: dict[str, str]) -> Schema:
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # some builtins have none
         return {"type": "object"}
     properties: Schema = {}
-    required: list[str] = []
     definitions: Schema = {}
+    required: list[str] = []
     for name, parameter in signature.parameters.items():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) or name in ("self", "cls"):
             continue
@@ -86,18 +76,18 @@ def _parameters(function: Callable[..., Any], hints: dict[str, Any], documented:
         schema = whole["properties"]["value"]
         notes = (getattr(note, "documentation", note) for note in getattr(hint, "__metadata__", ()))
         texts = [*(note for note in notes if isinstance(note, str)), documented.get(name)]
-        if described := next(filter(None, texts), None):
-            schema.setdefault("description", described)
-        properties[name] = Resolver(whole)(schema)
-        if "#/$defs/" in json.dumps(properties[name]):  # left by a type that contains itself
+        if description := next(filter(None, texts), None):
+            schema.setdefault("description", description)
+        properties[name] = make_resolver(whole)(schema)
+        if "#/$defs/" in json.dumps(properties[name]):  # of a recursive type
             definitions |= whole["$defs"]
         required += [name] if "required" in whole else []
-    found: Schema = {"type": "object", "properties": properties, "required": required, "$defs": definitions}
-    return {key: value for key, value in found.items() if value or key == "properties"}
+    optional = {"required": required, "$defs": definitions}
+    return {"type": "object", "properties": properties} | {key: value for key, value in optional.items() if value}
 
 
-def _hints(function: Any) -> dict[str, Any]:
-    """The annotations of a function with the names in them looked up, except those that cannot be."""
+def _read_hints(function: Any) -> dict[str, Any]:
+    """The resolved annotations of a function, without those that cannot be resolved."""
     inner = inspect.unwrap(function)
     hints: dict[str, Any] = {}
     for name, hint in getattr(inner, "__annotations__", {}).items():
@@ -122,13 +112,13 @@ class _Schemas(GenerateJsonSchema):
     """Schemas without generated titles, and without an error for types and defaults that JSON cannot express."""
 
     def emit_warning(self, kind: Any, detail: str) -> None:
-        """Ignore what is left out."""
+        pass
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
 
     def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> Schema:
-        """The type of what the class inherits from, if that is a plain value; else an empty schema."""
+        """The type of the plain value that the class inherits from, if any; else an empty schema."""
         bases = getattr(schema.get("cls"), "__mro__", ())
         return next(({"type": _PLAIN[base]} for base in bases if base in _PLAIN), {})
 
@@ -139,19 +129,19 @@ class _Schemas(GenerateJsonSchema):
             raise PydanticSerializationError(str(error)) from None
 
     def get_union_of_schemas(self, schemas: list[Schema]) -> Schema:
-        is_one = all(schema == schemas[0] for schema in schemas)  # else its type is a list of one
-        return schemas[0] if is_one else super().get_union_of_schemas(schemas)
+        is_same = all(schema == schemas[0] for schema in schemas)  # otherwise its type would be a list of one
+        return schemas[0] if is_same else super().get_union_of_schemas(schemas)
 
     def dataclass_schema(self, schema: core_schema.DataclassSchema) -> Schema:
-        found = super().dataclass_schema(schema)
-        prose, documented = read_docstring(found.pop("description", ""))
+        result = super().dataclass_schema(schema)
+        prose, documented = read_docstring(result.pop("description", ""))
         for name, text in documented.items():
-            found["properties"].get(name, {}).setdefault("description", text)
-        return found | ({"description": prose} if prose else {})
+            result["properties"].get(name, {}).setdefault("description", text)
+        return result | ({"description": prose} if prose else {})
 
 
 def _portable(hint: Any, inside: tuple[Any, ...] = ()) -> Any:
-    """A hint with every typing.TypedDict in it as one of typing_extensions, which pydantic needs before Python 3.12."""
+    """A hint with each typing.TypedDict as one of typing_extensions, which pydantic requires before Python 3.12."""
     if sys.version_info >= (3, 12):
         return hint
     if typing.is_typeddict(hint):

@@ -1,7 +1,7 @@
 """Checks for descriptions that give orders to the model instead of describing a tool.
 
-`injection_rules.toml` has the rules, this module applies them: a text is reduced to what a model reads, split into
-sentences, and every sentence is compared with every rule.
+A text is reduced to what a model reads, split into sentences, and each is compared with the rules in
+injection_rules.toml.
 """
 
 from __future__ import annotations
@@ -20,15 +20,8 @@ from typing import Any, NamedTuple
 
 NEARBY = 100  # characters around a match in which an `unless` counts
 
-_SENTENCE_END = re.compile(
-    r"[.!?。！？](?<!e\.g\.)(?<!i\.e\.)[\s\"')>]+|\n(?:\s*\n|(?=\s*(?:[-*•#]|\d+[.)])\s))|(?:[:;])\n"
-)
-_EMPHASIS = re.compile(r"\*\*|__|(?<=\s)\*(?=\w)|(?<=\w)\*(?=\s)")
-_REMINDER = re.compile(r"\b(?:do not|don't|never) (?:forget|fail|hesitate|neglect) to\b", re.IGNORECASE)
 _LOOKALIKES = str.maketrans("аеорсухіјѕοαειІЕОАС", "aeopcyxijsoaeiIEOAC")
-_MIXED_WORD = re.compile(r"\b[a-zA-Z]*[аеорсухіјѕοαειІЕОАС](?=\w*[a-zA-Z])\w*|\b[a-zA-Z]+[аеорсухіјѕοαειІЕОАС]\w*")
-_SPACED_OUT = re.compile(r"(?<!\S)(?:[\w'] {1,3}){7,400}\w(?!\S)")
-# Latin letters, and what is made to look like them; all else of ASCII is left out.
+# Latin letters and their lookalikes; all other ASCII characters are dropped.
 _LETTERS = dict.fromkeys(range(128)) | _LOOKALIKES | {ord(char): char for char in string.ascii_lowercase}
 _LETTERS |= str.maketrans(string.ascii_uppercase + "013457@$", string.ascii_lowercase + "oieastas")
 _JOINERS = "\u200c\u200d"
@@ -41,8 +34,7 @@ class _Rule(NamedTuple):
     effect: str
     find: str
     unless: str
-    hints: list[set[str]]
-    """For each step the first letters of a word that a match holds; far faster to look for than a match."""
+    hints: list[set[str]]  # the first letters of a word of each step; three times faster than to try every rule
 
 
 @functools.cache
@@ -53,11 +45,13 @@ def _data() -> dict[str, Any]:
 
 @functools.cache
 def _rules() -> list[_Rule]:
-    return [
-        _Rule(effect, rule["find"], _expand(rule.get("unless", "")), _hints(rule["find"]))
-        for effect, rules in _data()["rules"].items()
-        for rule in rules
-    ]
+    rules = []
+    for effect, entries in _data()["rules"].items():
+        for find, unless in ((entry["find"], entry.get("unless", "")) for entry in entries):
+            steps = [_first_letters(_expand(step)) for step in re.split(r" ~\d+ ", find) if not step.endswith("|$")]
+            hints = sorted(({hint[:5] for hint in step} for step in steps if "" not in step), key=len)
+            rules.append(_Rule(effect, find, _expand(unless), hints))
+    return rules
 
 
 @functools.cache
@@ -92,41 +86,35 @@ def _step(words: str) -> str:
     return words if words.startswith("^") else rf"(?<!\w)(?:{_expand(words)})(?!\w)"
 
 
-def _hints(find: str) -> list[set[str]]:
-    steps = [_beginnings(_expand(step)) for step in re.split(r" ~\d+ ", find) if not step.endswith("|$")]
-    return sorted(({hint[:5] for hint in hints} for hints in steps if "" not in hints), key=len)
-
-
-def _beginnings(pattern: str) -> set[str]:
-    """What a match of a pattern can begin with, as far as that is plain letters; an empty text where it is not."""
-    found: set[str] = set()
+def _first_letters(pattern: str) -> set[str]:
+    """The letters that a match of a pattern can start with; an empty string if it can start with something else."""
+    starts: set[str] = set()
     depths = list(itertools.accumulate((char == "(") - (char == ")") for char in pattern))
     bars = [at for at, char in enumerate(pattern) if char == "|" and not depths[at]]
     for start, stop in itertools.pairwise([-1, *bars, len(pattern)]):
         choice = pattern[start + 1 : stop]
         if choice.startswith("(?:"):
             end = depths.index(0, start + 1) - start - 1
-            found |= _beginnings(choice[3:end])
+            starts |= _first_letters(choice[3:end])
             if choice[end + 1 : end + 2] in ("?", "*", "{"):
-                found |= _beginnings(choice[end + 2 :])
+                starts |= _first_letters(choice[end + 2 :])
         else:
             rest = choice.lstrip(string.ascii_lowercase)
             letters = choice[: len(choice) - len(rest) - rest.startswith(("?", "*", "{"))]
-            found.add(letters if len(letters) >= 3 or not rest or rest[0] in " -" else "")
-    return found
+            starts.add(letters if len(letters) >= 3 or not rest or rest[0] in " -" else "")
+    return starts
 
 
-def instructions(text: str) -> Iterator[tuple[str, str]]:
-    """What in a text gives orders to the model: what they would make it do, each once, and the words that say so."""
-    seen: set[str] = set()
+def find_orders(text: str) -> Iterator[tuple[str, str]]:
+    """Orders to the model in a text: the effect of each, once, and its words."""
+    orders: dict[str, str] = {}
     for plain in (_without_disguise(text), *_decoded(text)):
-        for effect, words in _orders(plain):
-            if effect not in seen:
-                seen.add(effect)
-                yield effect, words
+        for effect, words in _scan_text(plain):
+            orders.setdefault(effect, words)
+    yield from orders.items()
 
 
-def _orders(text: str) -> Iterator[tuple[str, str]]:
+def _scan_text(text: str) -> Iterator[tuple[str, str]]:
     lowered = text.lower()
     for mark in _data()["marks"]:
         if mark["needs"] in lowered and (found := re.search(mark["find"], text, re.IGNORECASE)):
@@ -136,8 +124,8 @@ def _orders(text: str) -> Iterator[tuple[str, str]]:
         for effect, pattern in ((effect, one) for effect, patterns in foreign["rules"].items() for one in patterns):
             if found := re.search(pattern, text, re.IGNORECASE):
                 yield effect, " ".join(found.group().split())
-    for sentence in dict.fromkeys(_sentences(text)):
-        yield from _broken_rules(sentence)
+    for sentence in dict.fromkeys(_split_sentences(text)):
+        yield from _check_sentence(sentence)
         talk = _pattern("talk")
         if (found := _pattern("transcript").match(sentence)) and len(talk.findall(text)) == len(talk.findall(sentence)):
             yield "asks to send the conversation somewhere", found.group()
@@ -145,10 +133,10 @@ def _orders(text: str) -> Iterator[tuple[str, str]]:
         yield "tells the model to ignore its instructions", "ignore previous instructions"
 
 
-def _sentences(text: str) -> Iterator[str]:
-    """The sentences of a text on one line each, without emphasis; identifiers of several words as words."""
-    text = _EMPHASIS.sub("", text.replace("\u2019", "'"))
-    for part in _SENTENCE_END.split(_REMINDER.sub("", text)):
+def _split_sentences(text: str) -> Iterator[str]:
+    """The sentences on one line each, without emphasis. A snake_case identifier is split into words."""
+    text = _pattern("emphasis").sub("", text.replace("\u2019", "'"))
+    for part in _pattern("sentence_end").split(_pattern("reminder").sub("", text)):
         words = part.split()
         if len(words) == 1 and words[0].isidentifier():
             words = words[0].split("_")
@@ -157,12 +145,12 @@ def _sentences(text: str) -> Iterator[str]:
 
 
 @functools.lru_cache(maxsize=50_000)
-def _broken_rules(sentence: str) -> tuple[tuple[str, str], ...]:
-    """What a sentence would make the model do, and the words that say so. Catalogs repeat many sentences."""
-    broken = []
-    beginnings = {word[:n] for word in re.findall(r"\w+", sentence.lower()) for n in (3, 4, 5)}
+def _check_sentence(sentence: str) -> tuple[tuple[str, str], ...]:
+    """The effects of the orders in a sentence, and their words. Catalogs repeat many sentences."""
+    orders = []
+    starts = {word[:n] for word in re.findall(r"\w+", sentence.lower()) for n in (3, 4, 5)}
     for rule in _rules():
-        if any(map(beginnings.isdisjoint, rule.hints)):
+        if any(map(starts.isdisjoint, rule.hints)):
             continue
         for found in _compile(rule.find).finditer(sentence):
             start, end = found.span()
@@ -170,21 +158,21 @@ def _broken_rules(sentence: str) -> tuple[tuple[str, str], ...]:
             negated = not _pattern("starts_negated").match(found.group()) and _pattern("negated").search(before)
             nearby = sentence[max(0, start - NEARBY) : end + NEARBY]
             if not negated and not (rule.unless and re.search(rule.unless, nearby, re.IGNORECASE)):
-                broken.append((rule.effect, found.group()))
+                orders.append((rule.effect, found.group()))
                 break
-    return tuple(broken)
+    return tuple(orders)
 
 
 def _without_disguise(text: str) -> str:
-    """What a model reads: nothing hidden, no letters of other alphabets inside a word, no spaces between letters."""
-    text = visible(text)
+    """The text without hidden characters, letters of other alphabets inside a word, and spaces between letters."""
+    text = reveal_text(text)
     if not text.isascii():
-        text = _MIXED_WORD.sub(lambda word: word.group().translate(_LOOKALIKES), text)
-    return _SPACED_OUT.sub(lambda letters: re.sub(r"(?<=\S) (?=\S)", "", letters.group()), text)
+        text = _pattern("mixed_word").sub(lambda word: word.group().translate(_LOOKALIKES), text)
+    return _pattern("spaced_out").sub(lambda letters: re.sub(r"(?<=\S) (?=\S)", "", letters.group()), text)
 
 
 def _decoded(text: str) -> Iterator[str]:
-    """What is readable in a text only after decoding: base64 and hexadecimal."""
+    """The decoded texts in base64 and hexadecimal."""
     for blob in re.findall(r"\b[A-Za-z0-9+/_-]{24,}={0,2}", text):
         for decode in (binascii.unhexlify, lambda one: base64.b64decode(one + "=" * (-len(one) % 4), altchars="-_")):
             try:
@@ -195,13 +183,13 @@ def _decoded(text: str) -> Iterator[str]:
                 yield plain
 
 
-def invisible(text: str, *, strays: bool = True) -> list[str]:
-    """The characters of a text that cannot be seen, by name, and what is hidden in comments or behind colors.
+def find_invisible(text: str, *, strays: bool = True) -> list[str]:
+    """The names of invisible characters in a text, and "hidden markup" for comments and hiding styles.
 
-    Joiners between letters of scripts that need them, and within emoji, are not meant; without `strays`, neither is a
-    single zero-width space next to white space, which editors and web pages leave behind.
+    Joiners in emoji and between letters of scripts that need them are allowed; without `strays`, so is a single
+    zero-width space next to white space, which editors and web pages leave behind.
     """
-    found = {}
+    names = {}
     for match in _UNUSUAL.finditer(text):
         char, at = match.group(), match.start()
         around = text[max(0, at - 1) : at], text[at + 1 : at + 2]
@@ -211,21 +199,21 @@ def invisible(text: str, *, strays: bool = True) -> list[str]:
         if char in "\u200b\ufeff" and not strays and not all(map(str.strip, around)) and "".join(around).isprintable():
             continue
         if char not in _JOINERS or not at or text[at - 1].isascii():
-            found[char] = unicodedata.name(char, f"U+{ord(char):04X}")
-    return [*found.values(), *(["hidden markup"] if _pattern("hidden").search(text) else [])]
+            names[char] = unicodedata.name(char, f"U+{ord(char):04X}")
+    return [*names.values(), *(["hidden markup"] if _pattern("hidden").search(text) else [])]
 
 
-def visible(text: str) -> str:
-    """The text without what cannot be seen, in its compatible form: what a reader, or a model, takes it for."""
+def reveal_text(text: str) -> str:
+    """The text without invisible characters, normalized (NFKC), and with text hidden in tag characters appended."""
     if text.isascii():
         return text
     hidden = "".join(chr(ord(char) - 0xE0000) for char in text if ord(char) in _TAGS)
-    kept = "".join(char for char in text if unicodedata.category(char) not in ("Cf", "Co"))
-    return unicodedata.normalize("NFKC", f"{kept}\n{hidden}" if hidden else kept)
+    shown = "".join(char for char in text if unicodedata.category(char) not in ("Cf", "Co"))
+    return unicodedata.normalize("NFKC", f"{shown}\n{hidden}" if hidden else shown)
 
 
-def mixed_scripts(name: str) -> list[str]:
-    """The scripts of a word that mixes letters which look alike: Latin with Cyrillic or Greek."""
+def find_mixed_scripts(name: str) -> list[str]:
+    """The scripts of the first word that mixes Latin with Cyrillic or Greek letters, which look alike."""
     for word in re.findall(r"\w+", name):
         scripts = {unicodedata.name(char, "").split(" ")[0] for char in word if char.isalpha()}
         if len(alike := scripts & {"LATIN", "CYRILLIC", "GREEK"}) > 1:

@@ -23,28 +23,28 @@ def tools_in_catalog(path: Path, encoding: str = "utf-8") -> Iterator[Document |
     data, _ = load(path, encoding)
     entries = data.get("documents") if isinstance(data, dict) else data
     if not isinstance(entries, list):
-        raise SourceError(f"{path} has no list named 'documents' at its top.")
+        raise SourceError(f"{path} has no list 'documents' at the top level.")
     for number, entry in enumerate(entries, 1):
-        yield _catalog_tool(entry, f"entry {number} of {path.name}")
+        yield _read_catalog_entry(entry, f"entry {number} of {path.name}")
 
 
 def read_tools(place: Path) -> Iterator[Document | Problem]:
-    """The tools of a file, or of all JSON and YAML files in a folder; a file without tools is a Problem there."""
+    """The tools of a file, or of all JSON and YAML files in a folder; there, a file without tools is a Problem."""
     if not place.is_dir():
-        yield from read_tool_file(place)
+        yield from _read_tool_file(place)
         return
     for path in walk(place):
         if path.suffix.lower() in SUFFIXES:
             try:
-                yield from read_tool_file(path)
+                yield from _read_tool_file(path)
             except SourceError as error:
                 yield Problem(path.relative_to(place).as_posix(), str(error), str(path.resolve()))
 
 
-def read_tool_file(path: Path) -> Iterator[Document | Problem]:
+def _read_tool_file(path: Path) -> Iterator[Document | Problem]:
     """The tools of a catalog, a list of schemas, an OpenAPI document or a single tool, detected by content.
 
-    The payload of a tool is its text in a JSON file, to the letter; YAML is written as JSON.
+    The payload of a tool in a JSON file is its text, exactly as written; YAML is converted to JSON.
     """
     data, text = load(path)
     source = str(path.resolve())
@@ -56,31 +56,27 @@ def read_tool_file(path: Path) -> Iterator[Document | Problem]:
         for key in keys:
             entries = entries.get(key) if isinstance(entries, Mapping) else None
         if isinstance(entries, list):
-            break
-    else:
-        if not isinstance(data, Mapping) or not {"name", "tool_id", "function", "content"} & data.keys():
-            raise SourceError(
-                f"{path} holds no tools: it is no list, has no list named 'documents', 'tools' or 'functions', is no "
-                "OpenAPI document, and no tool with a 'name'."
-            )
-        yield tool_of(data, path.name, text and text.strip(), source)
-        return
-    texts = split_entries(text, keys) if text else [None] * len(entries)
-    for number, (entry, written) in enumerate(zip(entries, texts, strict=True), 1):
-        yield tool_of(entry, f"entry {number} of {path.name}", written, source, f"tool={number}")
+            texts = split_entries(text, keys) if text else [None] * len(entries)
+            for number, (entry, written) in enumerate(zip(entries, texts, strict=True), 1):
+                yield tool_of(entry, f"entry {number} of {path.name}", written, source, f"tool={number}")
+            return
+    if not isinstance(data, Mapping) or not {"name", "tool_id", "function", "content"} & data.keys():
+        formats = "a list, a mapping with a list 'documents', 'tools' or 'functions', OpenAPI, or a tool with a 'name'"
+        raise SourceError(f"{path} contains no tools. It must be {formats}.")
+    yield tool_of(data, path.name, text and text.strip(), source)
 
 
 def tools_of(items: Iterable[Any]) -> Iterator[Document | Problem]:
     """Tools from Python functions, schemas and Documents, in any mixture."""
-    taken: set[str] = set()
+    names: set[str] = set()
     for number, item in enumerate(items, 1):
         where = f"entry {number} of the list"
         if isinstance(item, Document | Problem):
             yield item
         elif callable(item):
-            found = _function_tool(item, where, taken)
-            taken.add(found.id)
-            yield found
+            tool = _read_function(item, where, names)
+            names.add(tool.id)
+            yield tool
         else:
             yield tool_of(item, where)
 
@@ -90,42 +86,38 @@ def tool_of(
 ) -> Document | Problem:
     """The tool that an entry of a catalog, or a schema for OpenAI, Anthropic, MCP or a registry, describes."""
     if not isinstance(entry, Mapping) or "content" in entry:
-        return _catalog_tool(entry, where, source, locator)
+        return _read_catalog_entry(entry, where, source, locator)
     function = entry.get("function")
     inner = function if isinstance(function, Mapping) else entry
-    name = inner.get("name")
-    if not isinstance(name, str) or not name.strip():
-        reason = f"In {where}, the tool has neither a 'name' nor, as in a catalog, 'id', 'title' and 'content'."
-        return Problem(_id_of(entry, where), reason, source)
+    name = inner.get("name") or ""
+    is_named = isinstance(name, str) and bool(name.strip())
+    id = str(entry.get("tool_id") or entry.get("id") or (name if is_named else where))
     try:
-        tags, capabilities = _words(inner, "tags"), _words(inner, "capabilities")
-        notes = {"tags": tags, "capabilities": capabilities, "annotations": inner.get("annotations")}
-        return Document(
-            _id_of(entry, name),
-            name,
-            _content(inner),
-            [*tags, *capabilities, *_display_titles(inner)],
-            {**{key: value for key, value in notes.items() if value}, **(inner.get("metadata") or {})},
-            kind="tool",
-            source=source,
-            locator=locator,
-            payload=written if written is not None else to_json(entry),
-        )
+        if not is_named:
+            raise ValueError("the tool has neither a 'name' nor, as in a catalog, 'id', 'title' and 'content'")
+        tags, capabilities, annotations = (inner.get(key) or [] for key in ("tags", "capabilities", "annotations"))
+        for key, words in (("tags", tags), ("capabilities", capabilities)):
+            if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+                raise TypeError(f"{key} must be a list of strings")
+        description: Any = inner.get("description") or ""
+        if not isinstance(description, str):
+            raise TypeError("description must be a string")
+        schema: Any = next((inner[key] for key in SCHEMAS if inner.get(key) is not None), {})
+        if not isinstance(schema, Mapping):
+            raise TypeError(f"the schema of its parameters must be a mapping, not {type(schema).__name__}")
+        given = (inner.get("title"), annotations.get("title") if isinstance(annotations, Mapping) else None)
+        titles = [title for title in dict.fromkeys(given) if isinstance(title, str) and title != name]
+        notes = {"tags": tags, "capabilities": capabilities, "annotations": annotations}
+        metadata = {**{key: value for key, value in notes.items() if value}, **(inner.get("metadata") or {})}
+        content, keywords = describe_schema(description, schema), [*tags, *capabilities, *titles]
+        payload = written if written is not None else to_json(entry)
+        origin = {"kind": "tool", "source": source, "locator": locator, "payload": payload}
+        return Document(id, name, content, keywords, metadata, **origin)
     except (TypeError, ValueError, RecursionError) as error:
-        return Problem(_id_of(entry, name), f"In {where}, {str(error) or type(error).__name__}.", source)
+        return Problem(id, f"In {where}, {str(error) or type(error).__name__}.", source)
 
 
-def _content(tool: Mapping[str, Any]) -> str:
-    description = tool.get("description") or ""
-    if not isinstance(description, str):
-        raise TypeError("description must be a string")
-    schema: Any = next((tool[key] for key in SCHEMAS if tool.get(key) is not None), {})
-    if not isinstance(schema, Mapping):
-        raise TypeError(f"the schema of its parameters must be a mapping, not {type(schema).__name__}")
-    return describe_schema(description, schema)
-
-
-def _catalog_tool(entry: Any, where: str, source: str = "", locator: str = "whole") -> Document | Problem:
+def _read_catalog_entry(entry: Any, where: str, source: str = "", locator: str = "whole") -> Document | Problem:
     if not isinstance(entry, Mapping):
         return Problem(where, f"An entry is a mapping, not {type(entry).__name__}.", source)
     missing = [key for key in ("id", "title", "content") if not isinstance(entry.get(key), str)]
@@ -135,37 +127,14 @@ def _catalog_tool(entry: Any, where: str, source: str = "", locator: str = "whol
     return Document(*fields, kind="tool", source=source, locator=locator)
 
 
-def _function_tool(function: Callable[..., Any], where: str, taken: set[str]) -> Document | Problem:
-    """A function as a tool; functions of one name get distinct ids."""
+def _read_function(function: Callable[..., Any], where: str, names: set[str]) -> Document | Problem:
+    """A function as a tool. Functions with the same name get distinct ids."""
     from shortlist.sources.tools.functions import describe_function  # noqa: PLC0415  # imports pydantic
 
     try:
-        found = describe_function(function)
-        schema = {"name": found.name, "description": found.description, "parameters": found.parameters}
-        return Document(
-            found.address if found.name in taken else found.name,
-            found.name,
-            describe_schema(found.description, found.parameters),
-            kind="tool",
-            source=found.address,
-            payload=to_json(schema),
-        )
-    except Exception as error:  # what can be called may do anything when it is looked at
+        schema, address = describe_function(function)
+        name, content = schema["name"], describe_schema(schema["description"], schema["parameters"])
+        id = address if name in names else name
+        return Document(id, name, content, kind="tool", source=address, payload=to_json(schema))
+    except Exception as error:  # a callable may raise anything when it is inspected
         return Problem(where, f"In {where}, {type(function).__name__} cannot be described: {error}.")
-
-
-def _id_of(entry: Mapping[str, Any], name: str) -> str:
-    return str(entry.get("tool_id") or entry.get("id") or name)
-
-
-def _words(entry: Mapping[str, Any], key: str) -> list[str]:
-    words = entry.get(key) or []
-    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        raise TypeError(f"{key} must be a list of strings")
-    return words
-
-
-def _display_titles(entry: Mapping[str, Any]) -> list[str]:
-    annotations = entry.get("annotations")
-    given = [entry.get("title"), annotations.get("title") if isinstance(annotations, Mapping) else None]
-    return [title for title in dict.fromkeys(given) if isinstance(title, str) and title != entry.get("name")]
