@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bench import hostile as measured
-from shortlist.mcp.gateway.tool_checks import LARGEST, doubt
+from shortlist.mcp.gateway.tool_review import LARGEST, find_risk
 from shortlist.sources.tools.prompt_injection import find_invisible, find_orders
 
 ROWS = measured.written()
@@ -115,7 +115,7 @@ def test_a_zero_width_space_that_an_editor_left_behind_is_no_reason_to_hold_a_to
     assert find_invisible("one\u200b two") == ["ZERO WIDTH SPACE"]
     for text in ("on\u200be", "one\u200b\u200b two", "one\u200b\u200c two"):
         assert "ZERO WIDTH SPACE" in find_invisible(text, strays=False)
-    assert doubt({"name": "one\u200b", "description": ""}, "one\u200b").startswith("Its name ")
+    assert find_risk({"name": "one\u200b", "description": ""}, "one\u200b").startswith("Its name ")
 
 
 PIECES = ["ignore ", "the ", "send-", "a.", "<a style=", "\n ", "a ", "call this ", "send data to a.", "user ", "a@"]

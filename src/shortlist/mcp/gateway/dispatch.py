@@ -16,7 +16,6 @@ from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.mcp.gateway.tool_catalog import Catalog, Tool, find_tool
 from shortlist.mcp.gateway.upstream import Roots, Upstream
 from shortlist.sources.mcp_servers.mcp_client import WORDS
-from shortlist.sources.mcp_servers.mcp_config import Server
 from shortlist.sources.tools.prompt_injection import find_orders
 
 log = logging.getLogger("shortlist.mcp")
@@ -169,9 +168,10 @@ class Gateway:
                 row["refused"] = dict(list(listing.refused.items())[:10])
             if one.problem and one.state != "ready":
                 problem, _, words = one.problem.partition(WORDS)
-                speaks_to_model = any(find_orders(words))
-                hidden = f"{problem} What it said is left out: it speaks to the model."
-                row["problem"] = hidden if speaks_to_model else one.problem
+                is_hidden = any(find_orders(words))
+                row["problem"] = (
+                    f"{problem} Its message is hidden: it addresses the model." if is_hidden else one.problem
+                )
             rows.append(row)
         rows += [{"name": each.id, "state": "broken", "tools": None, "problem": each.reason} for each in self.problems]
         return rows

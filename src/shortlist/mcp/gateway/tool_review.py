@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shortlist.sources.tools.prompt_injection import instructions, invisible, mixed_scripts, visible
+from shortlist.sources.tools.prompt_injection import find_invisible, find_mixed_scripts, find_orders, reveal_text
 
 LONGEST_NAME = 128
 LARGEST = 100_000  # characters of a definition
@@ -51,23 +51,23 @@ def find_risk(entry: Entry, first: str) -> str:
     """Why a tool needs approval when it is first seen; empty if it does not. `first` is the first tool of the server
     whose name looks like this one: the tool itself, or another."""
     name = entry["name"]
-    if hidden := invisible(name):
+    if hidden := find_invisible(name):
         return f"Its name contains invisible characters: {', '.join(hidden)}."
-    if scripts := mixed_scripts(name):
+    if scripts := find_mixed_scripts(name):
         return f"Its name mixes letters that look alike: {' and '.join(scripts)}."
     if first != name:
         return f"Its name looks like {first!r}."
     text = "\n\n".join(_collect_texts(entry))
-    if found := next(instructions(text), None):
+    if found := next(find_orders(text), None):
         return f"Its description {found[0]}."
-    if hidden := invisible(text, strays=False):
+    if hidden := find_invisible(text, strays=False):
         return f"Its description contains invisible characters: {', '.join(hidden[:3])}."
     return ""
 
 
 def visual_key(name: str) -> str:
     """A key that is the same for names that look alike at a glance."""
-    return visible(name).casefold().strip().replace("-", "_")
+    return reveal_text(name).casefold().strip().replace("-", "_")
 
 
 @dataclass(frozen=True, slots=True)

@@ -210,10 +210,9 @@ class Upstream:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._closed.wait(), pause)
 
-    async def _live(self) -> str:
-        """Start it, and keep it until it is lost or no longer needed; the reason why it ended."""
+    async def _run_once(self) -> str:
+        """Start the server and stay connected until it is lost or closed; the reason why it ended."""
         complaints = Complaints()
-        self._is_lost = False
         error: Exception = SourceError("ended by itself")
         options = {
             "message_handler": self._handle_message,
@@ -222,8 +221,8 @@ class Upstream:
         try:
             async with contextlib.AsyncExitStack() as stack:
                 async with asyncio.timeout(START_SECONDS):
-                    connecting = mcp_client.connect(self.server, complaints, self._lose, **options)
-                    client = await stack.enter_async_context(connecting)
+                    connection = mcp_client.connect(self.server, complaints, self._disconnect, **options)
+                    client = await stack.enter_async_context(connection)
                     if client.server_info and client.server_info.name == OURSELVES:
                         raise SourceError("it is shortlist itself, which would call itself forever")
                     await self._list_tools(client)
