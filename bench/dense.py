@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from bench import beir, report
-from shortlist.index.dense.dense_ranker import Dense, VectorPart
-from shortlist.index.dense.quantized import Rounded
+from shortlist.index.dense.dense_ranker import Dense, Rounded, VectorPart
 from shortlist.index.embedders.named import load_embedder
 
 K, QUERIES, DIM, CLUSTERS = 10, 200, 384, 2_000

@@ -156,7 +156,7 @@ def test_loops_that_another_thread_still_loads_are_not_used(monkeypatch: pytest.
 def test_what_earlier_queries_left_behind_changes_no_score(passages: list[Fields], queries: list[str]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         forget_loops(patch)
-        patch.setattr(lexical_ranker, "REMEMBERED_GAINS", 8)
+        patch.setattr(lexical_ranker, "CACHED_GAINS", 8)
         asked_before = index(passages, Scoring(weights=(2.0, 0.0, 1.0)))
         for query in [*queries, *queries]:
             fresh = index(passages, Scoring(weights=(2.0, 0.0, 1.0)))

@@ -12,8 +12,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 import shortlist
-from shortlist.index.dense.dense_ranker import Dense, VectorPart
-from shortlist.index.dense.quantized import Rounded
+from shortlist.index.dense.dense_ranker import Dense, Rounded, VectorPart
 from shortlist.index.storage import segment
 from tests.embedded import inside
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from shortlist.index import kernels
 from shortlist.index.config import CORPUS_SCORING
-from shortlist.index.dense.quantized import Rounded
+from shortlist.index.dense.dense_ranker import Rounded
 from shortlist.index.lexical import bulk_postings, indexing, lexical_ranker
 from shortlist.index.lexical.lexical_ranker import Lexical
 from shortlist.index.lexical.live_postings import Part

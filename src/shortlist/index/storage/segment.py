@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shortlist.index.dense.quantized import Rounded
+from shortlist.index.dense.dense_ranker import Rounded
 from shortlist.index.lexical.bm25 import FORMULAS, Scoring
-from shortlist.index.lexical.bounds import Impacts
+from shortlist.index.lexical.live_postings import Impacts
 from shortlist.index.lexical.postings import Postings
 from shortlist.index.lexical.postings import merge as merge_postings
 
