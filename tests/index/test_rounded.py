@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
@@ -76,7 +76,6 @@ def test_few_are_compared(vectors: NDArray[np.float32], queries: NDArray[np.floa
     assert max(compared) < len(vectors) // 100
 
 
-@settings(max_examples=60, deadline=None)
 @example(numbers=np.full((2, 2), 1e-45, dtype=np.float32), k=1)
 @given(
     numbers=arrays(
@@ -98,7 +97,7 @@ def test_bounds_hold_for_any_numbers(numbers: NDArray[np.float32], k: int) -> No
     assert scores == pytest.approx(products[places], abs=near)
 
 
-def test_filters_and_the_dead_are_heeded_before_anything_is_chosen(
+def test_filters_and_deletions_apply_before_anything_is_chosen(
     vectors: NDArray[np.float32], queries: NDArray[np.float32]
 ) -> None:
     embedder = Given(queries)

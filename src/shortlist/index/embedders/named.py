@@ -221,11 +221,9 @@ class OpenAIEmbedder(models.BaseEmbedder):
 
     max_chars = 24_000  # below the 8,191 tokens that the endpoint takes
 
-    def __init__(
-        self, model: str, url: str = _OPENAI, *, key: str | None = None, timeout: float = 30.0, transport: Any = None
-    ) -> None:
-        self._model, self._key = model, key
-        self._client = JsonClient(url, self._error, timeout=timeout, transport=transport)
+    def __init__(self, model: str, url: str = _OPENAI, transport: Any = None) -> None:
+        self._model = model
+        self._client = JsonClient(url, lambda reason: EmbedderError(f"{self.name} {reason}"), transport=transport)
         address = str(self._client.url.copy_with(userinfo=b""))
         self.name = f"openai:{model}" if address == _OPENAI else f"openai:{model}@{address}"
 
@@ -233,7 +231,7 @@ class OpenAIEmbedder(models.BaseEmbedder):
         return [row for batch in models.batches(texts, 64) for row in self._request(batch)]
 
     def _request(self, texts: list[str]) -> list[list[float]]:
-        self._client.set_key(os.environ.get("OPENAI_API_KEY", "") if self._key is None else self._key)
+        self._client.set_key(os.environ.get("OPENAI_API_KEY", ""))
         content = {"model": self._model, "input": texts}
         response = self._client.send("POST", "/embeddings", content, backoff(_TRIES), busy={*BUSY, 500})
         if not response.is_success:
@@ -246,9 +244,6 @@ class OpenAIEmbedder(models.BaseEmbedder):
         if len(rows) != len(texts):
             raise self._client.error(f"returned {len(rows)} embeddings for {len(texts)} texts")
         return rows
-
-    def _error(self, reason: str) -> EmbedderError:
-        return EmbedderError(f"{self.name} {reason}")
 
 
 def _openai(rest: str) -> OpenAIEmbedder:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,8 +13,8 @@ import numpy as np
 from shortlist.index import kernels
 from shortlist.index.kernels import formulas
 from shortlist.index.lexical.bm25 import FIELDS, FORMULAS, Scoring
+from shortlist.index.lexical.indexing import NAME_WORDS
 from shortlist.index.lexical.live_postings import ALL, Part, Terms, kernel_numbers, mask_live
-from shortlist.index.lexical.postings import NAME_WORDS
 from shortlist.index.text.analyzers import STOP_WORDS, Analyzer, name_words, span_keys, term_key
 from shortlist.index.text.query_terms import Asked
 from shortlist.results import Ranking
@@ -164,21 +164,20 @@ class Lexical:
     def _numbers(self) -> tuple[Any, ...]:
         return kernel_numbers(self.scoring, self.average)
 
+    @property
+    def _needs_numpy(self) -> bool:
+        return self._formula.is_cosine or not loaded_loops()
+
     def scores_at(self, terms: Asked, positions: Positions) -> Floats:
         """The score of some positions, 0 for a passage that has none of the terms or is deleted."""
         found = self._find(terms)
-        if self._formula.is_cosine or not loaded_loops():
-            return self._scores(found, None)[positions]
-        return self._look_at(found, positions)[0]
+        return self._scores(found, None)[positions] if self._needs_numpy else self._look_at(found, positions)[0]
 
     def held_at(self, terms: Asked, positions: Positions) -> Floats:
         """The share of all terms, weighted by their idf, that the passage at each position has."""
         found = self._find(terms)
-        if self._formula.is_cosine or not loaded_loops():
-            weights = np.zeros(self.size)
-            for part, start, end, weight in self._postings_of(found.terms, found.weights):
-                weights[part.span][part.postings.docs[start:end]] += weight
-            held = weights[positions]
+        if self._needs_numpy:
+            held = self._sum(found.terms, found.weights, with_gains=False)[positions]
         else:
             held = self._look_at(found, positions)[1]
         return held / max(float(found.weights.sum()), 1e-9)
@@ -200,16 +199,13 @@ class Lexical:
         return self._scores(self._find(terms), allowed)
 
     def _scores(self, found: Found, allowed: Mask | None) -> Floats:
-        scores = np.zeros(self.size)
         if not found.df.any():
-            return scores
+            return np.zeros(self.size)
         weights = found.weights
         if self._formula.is_cosine:
             known = np.where(found.df > 0, weights, 0.0)
             weights = known / np.sqrt(np.square(known).sum()) * found.idf
-        for part, start, end, weight in self._postings_of(found.terms, weights):
-            docs, gains = self._gains.get((part.offset, start)) or self._compute_gains(part, start, end)
-            scores[part.span][docs] += weight * gains
+        scores = self._sum(found.terms, weights)
         for part in self.parts:
             if part.dead is not None:
                 scores[part.span][part.dead] = 0.0
@@ -217,12 +213,18 @@ class Lexical:
             scores[~allowed] = 0.0
         return scores
 
-    def _postings_of(self, terms: list[Terms], weights: Floats) -> Iterator[tuple[Part, int, int, float]]:
-        """Where the postings of each term start and end in each part that has it, and the term's weight."""
+    def _sum(self, terms: list[Terms], weights: Floats, *, with_gains: bool = True) -> Floats:
+        """For every position the sum of the weights of its terms, each times its gain."""
+        sums = np.zeros(self.size)
         for part, (_, starts, ends) in zip(self.parts, terms, strict=True):
+            here = sums[part.span]
             for start, end, weight in zip(starts.tolist(), ends.tolist(), weights.tolist(), strict=True):
-                if start < end:
-                    yield part, start, end, weight
+                if start < end and with_gains:
+                    docs, gains = self._gains.get((part.offset, start)) or self._compute_gains(part, start, end)
+                    here[docs] += weight * gains
+                elif start < end:
+                    here[part.postings.docs[start:end]] += weight
+        return sums
 
     def _compute_gains(self, part: Part, start: int, end: int) -> tuple[NDArray[np.int32], Floats]:
         """The passages that gain from these postings of a term, and their gains, cached while there is room."""

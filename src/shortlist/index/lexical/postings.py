@@ -12,18 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from shortlist.index.lexical.bm25 import FIELDS
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shortlist.results import Mask
-
-    # Keys, starts, docs, tfs and lengths.
-    Arrays = tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int32], NDArray[np.uint32], NDArray[np.int32]]
-
-NAME_ONLY = len(FIELDS)  # the field of a text that is a name and is not searched
-NAME_WORDS = 16  # a longer title is a sentence, not a name
 
 
 class Fields(NamedTuple):
@@ -33,14 +25,6 @@ class Fields(NamedTuple):
     keywords: Sequence[str] = ()
     content: str = ""
     names: Sequence[str] = ()
-
-
-class TextPlaces(NamedTuple):
-    """For each text its passage, its field or NAME_ONLY, and whether it is a name."""
-
-    docs: NDArray[np.int64]
-    fields: NDArray[np.int64]
-    is_name: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
