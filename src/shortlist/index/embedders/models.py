@@ -117,8 +117,7 @@ def explain_errors(message: str) -> Iterator[None]:
 def package_folder(package: str) -> Path | None:
     """The folder of an installed package, which is not imported."""
     spec = importlib.util.find_spec(package)
-    places = list(spec.submodule_search_locations or ()) if spec else []
-    return Path(places[0]) if places else None
+    return Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else None
 
 
 def fingerprint(files: Iterable[Path]) -> str:
@@ -145,21 +144,15 @@ def make_name(kind: str, where: str, files: Iterable[Path]) -> str:
 
 
 def read_json(path: Path) -> Any:
-    try:
+    with explain_errors(f"{path} is not valid JSON"):
         return json.loads(path.read_text("utf-8")) if path.is_file() else {}
-    except ValueError as error:
-        raise EmbedderError(f"{path} is not valid JSON: {error}") from error
 
 
 def read_tensor_header(path: Path) -> tuple[dict[str, Any], int]:
     """The header of a safetensors file, and where its data starts."""
-    with path.open("rb") as stream:
+    with explain_errors(f"{path} is not a safetensors file"), path.open("rb") as stream:
         size = int.from_bytes(stream.read(8), "little")
-        try:
-            header: dict[str, Any] = json.loads(stream.read(min(size, path.stat().st_size)))
-        except ValueError as error:
-            raise EmbedderError(f"{path} is not a safetensors file") from error
-    return header, 8 + size
+        return json.loads(stream.read(min(size, path.stat().st_size))), 8 + size
 
 
 def tokenizer_file(path: Path) -> Any:
@@ -252,8 +245,8 @@ def minilm() -> OnnxEmbedder:
 
 def onnx_model(where: str) -> OnnxEmbedder:
     """Load a folder with an ONNX file and tokenizer.json, or the hub repository of that name."""
-    models = [f"{place}{model}" for place in ("", "onnx/") for model in ("model.onnx*", "model_quantized.onnx")]
-    folder = fetch_folder(where, [*models, "tokenizer*.json", "*config*.json", "modules.json"], "onnx")
+    models = ("model.onnx*", "model_quantized.onnx", "onnx/model.onnx*", "onnx/model_quantized.onnx")
+    folder = fetch_folder(where, (*models, "tokenizer*.json", "*config*.json", "modules.json"), "onnx")
     model = onnx_file(folder)
     if model is None:
         raise EmbedderError(f"{where} has no ONNX file, neither at the top nor in onnx/")
@@ -279,8 +272,7 @@ def onnx_model(where: str) -> OnnxEmbedder:
 
 def onnx_file(folder: Path) -> Path | None:
     """The plain model if there is one, else a quantized one, else any."""
-    found = sorted(folder.glob("*.onnx")) + sorted(folder.glob("onnx/*.onnx"))
-    marks = ("quant", "int8")
+    found, marks = sorted(folder.glob("*.onnx")) + sorted(folder.glob("onnx/*.onnx")), ("quant", "int8")
     return min(
         found, key=lambda path: (path.name != "model.onnx", all(m not in path.name for m in marks)), default=None
     )
@@ -305,8 +297,8 @@ class Model2Vec(BaseEmbedder):
 
     def __init__(self, where: str) -> None:
         library = need("model2vec", "model2vec", "model2vec", "A model2vec model")
-        patterns = ["*.safetensors", "*tokenizer.json", "*config.json", "modules.json"]
-        folder = fetch_folder(where, patterns, "model2vec")
+        files = ("*.safetensors", "*tokenizer.json", "*config.json", "modules.json")
+        folder = fetch_folder(where, files, "model2vec")
         with explain_errors(f"model2vec cannot load {where}"):
             self._model = library.StaticModel.from_pretrained(folder)
         self.name = make_name("model2vec", where, list_model_files(folder))

@@ -130,8 +130,7 @@ class WordLlamaEmbedder(models.BaseEmbedder):
     """The mean of the vectors of a text's tokens, from the table in the package wordllama, which is not imported."""
 
     name = "wordllama-256"
-    cached = False
-    static = True
+    cached, static = False, True
     noise = (0.25, 0.08)
     max_chars = models.MAX_TOKENS * models.CHARS_PER_TOKEN
 
@@ -145,8 +144,8 @@ class WordLlamaEmbedder(models.BaseEmbedder):
             entry = header["embedding.weight"]
             # memory-mapped as it is stored, in float16: nothing to load, and as fast as a float32 copy
             kind, shape = {"F16": "<f2", "F32": "<f4"}[entry["dtype"]], tuple(entry["shape"])
-            table = np.memmap(weights, kind, "r", start + entry["data_offsets"][0], shape)
-            self._table: NDArray[Any] = np.asarray(table)
+            offset = start + entry["data_offsets"][0]
+            self._table: NDArray[Any] = np.asarray(np.memmap(weights, kind, "r", offset, shape))
             self._tokenizer = models.tokenizer_file(folder / "tokenizers" / "l2_supercat_tokenizer_config.json")
         self._tokenizer.enable_truncation(models.MAX_TOKENS)
         self._dim = shape[1]
@@ -170,8 +169,7 @@ class LightEmbedder(models.BaseEmbedder):
     """Hashed words and their letters: no model, the same vectors on every machine."""
 
     name = "light"
-    cached = False
-    static = True
+    cached, static = False, True
     noise = (0.35, 0.05)
     _dim: int = 512
 

@@ -24,6 +24,7 @@ _33 = np.uint64(33)
 _is_upper = njit(inline="always")(lambda byte: 65 <= byte <= 90)
 _is_lower = njit(inline="always")(lambda byte: 97 <= byte <= 122)
 _is_digit = njit(inline="always")(lambda byte: 48 <= byte <= 57)
+_slot = njit(inline="always")(lambda hash, mask: (hash ^ (hash >> np.uint64(29))) & mask)  # where a search starts
 _allocate = njit(lambda size: (np.empty(size, np.uint32), np.empty(size, np.int32), np.empty(size, np.uint32)))
 
 
@@ -58,12 +59,6 @@ def _code_point(buffer, at):  # type: ignore[no-untyped-def]
     fourth = np.uint32(buffer[at + 3]) & np.uint32(0x3F)
     high = ((first & np.uint32(0x07)) << np.uint32(18)) | (second << np.uint32(12))
     return high | (third << np.uint32(6)) | fourth, 4
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _slot(hash, mask):  # type: ignore[no-untyped-def]
-    """Where the search for a hash in a table starts."""
-    return (hash ^ (hash >> np.uint64(29))) & mask
 
 
 @njit(cache=True, nogil=True, inline="always")
