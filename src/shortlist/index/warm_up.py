@@ -13,7 +13,7 @@ import numpy as np
 
 from shortlist.index import kernels
 from shortlist.index.config import CORPUS_SCORING
-from shortlist.index.dense.dense_ranker import Rounded
+from shortlist.index.dense.dense_ranker import RoundedVectors
 from shortlist.index.lexical import indexing, lexical_ranker
 from shortlist.index.lexical.lexical_ranker import Lexical
 from shortlist.index.lexical.live_postings import Part
@@ -66,7 +66,7 @@ def _compare() -> None:
     query = vectors[0].copy()
     for kept in (True, False):  # in memory they can be written to, in a file not
         vectors.setflags(write=kept)
-        Rounded.of(vectors).nearest(vectors, query, 1, np.zeros(0, dtype=bool))
+        RoundedVectors.of(vectors).nearest(vectors, query, 1, np.zeros(0, dtype=bool))
 
 
 @contextmanager

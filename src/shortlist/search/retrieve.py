@@ -16,7 +16,7 @@ from shortlist.documents import Passage
 from shortlist.errors import InputError
 from shortlist.index.corpus import Corpus
 from shortlist.index.query_scores import Scores
-from shortlist.index.text.query_terms import asked
+from shortlist.index.text.query_terms import weigh_terms
 from shortlist.library.opening import CorpusState, Searchable, open_corpora, open_states
 from shortlist.protocols import Embedder, Progress
 from shortlist.results import Hit, Hits, Mode
@@ -162,7 +162,7 @@ def look(
 ) -> Found:
     """What one state of a corpus has for a query; `read` may know passages without reading the database."""
     lexical = state.lexical
-    weighed = asked(lexical.analyzer, query)
+    weighed = weigh_terms(lexical.analyzer, query)
     trust = trust_in(state.config.embedder_name)
     # BM25 by itself takes the terms as its formula says, "auto" as measured best.
     terms = weighed if mode == "auto" else lexical.analyzer.terms(query)

@@ -38,7 +38,7 @@ def _blas() -> ThreadpoolController:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rounded:
+class RoundedVectors:
     """Vectors in bytes and, for each, the value of one step, how far it was moved, and its length."""
 
     codes: NDArray[np.int8]
@@ -48,7 +48,7 @@ class Rounded:
         freeze(self.codes, self.facts)
 
     @classmethod
-    def of(cls, vectors: Vectors) -> Rounded:
+    def of(cls, vectors: Vectors) -> RoundedVectors:
         return cls(*kernels.vector_loops.rounded(_view_read_only(vectors)))
 
     def nearest(self, vectors: Vectors, query: Vectors, k: int, alive: Mask) -> tuple[Positions, Floats]:
@@ -69,7 +69,7 @@ class Rounded:
         return {"rounded.codes": self.codes, "rounded.facts": self.facts}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Rounded | None:
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> RoundedVectors | None:
         return cls(arrays["rounded.codes"], arrays["rounded.facts"]) if "rounded.codes" in arrays else None
 
 
@@ -85,7 +85,7 @@ class VectorPart(NamedTuple):
     vectors: Vectors
     dead: Mask | None = None
     offset: int = 0
-    rounded: Rounded | None = None
+    rounded: RoundedVectors | None = None
 
     def nearest(self, vector: Vectors, k: int, alive: Mask | None) -> tuple[Positions, Floats]:
         """Places that include those of the nearest k, in order, and their exact products."""

@@ -35,33 +35,25 @@ class Unavailable:
         self.encode_query("")
 
 
-class Chosen:
+class EmbedderBinding:
     """The embedder of one corpus."""
 
     def __init__(self, corpus: str, folder: Path | None = None) -> None:
         self._corpus = corpus
         self._is_foreign = folder is not None and not folder.resolve().is_relative_to(data_dir().resolve())
         self._lock = threading.Lock()
-        self._loaded: Embedder | None = None
+        self.loaded: Embedder | None = None
 
-    def give(self, embedder: EmbedderSpec, config: Config) -> None:
-        """Use this one, which must be the one that the corpus was built with."""
-        self._loaded = self._load(embedder, config)
-
-    def take(self, embedder: Embedder | None) -> None:
-        """Use this one, which the corpus is now built with."""
-        self._loaded = embedder
-
-    @property
-    def is_loaded(self) -> bool:
-        return self._loaded is not None
+    def use(self, embedder: EmbedderSpec, config: Config) -> None:
+        """Load this one, which must be the one that the corpus was built with."""
+        self.loaded = self._load(embedder, config)
 
     def of(self, config: Config) -> Embedder | None:
         """The embedder of a state: another process may have rebuilt the corpus with another one."""
         if config.embedder_name == "none":
             return None
         with self._lock:
-            if self._loaded is None or self._loaded.name != config.embedder_name:
+            if self.loaded is None or self.loaded.name != config.embedder_name:
                 if config.embedder.startswith(ONLY_IN_A_PROGRAM):
                     return Unavailable(config.embedder_name, config.dim, self._corpus)
                 if self._is_foreign and (address := unconfirmed_address(config.embedder)):
@@ -70,8 +62,8 @@ class Chosen:
                         f"OPENAI_API_KEY to {address}. If you trust it, set OPENAI_BASE_URL to that address, or pass "
                         f"embedder={config.embedder!r}."
                     )
-                self._loaded = self._load(config.embedder, config)
-            return self._loaded
+                self.loaded = self._load(config.embedder, config)
+            return self.loaded
 
     def _load(self, spec: EmbedderSpec, config: Config) -> Embedder | None:
         embedder = load_embedder(spec)

@@ -97,7 +97,7 @@ def batches(texts: list[str], size: int) -> Iterator[list[str]]:
     return (texts[start : start + size] for start in range(0, len(texts), size))
 
 
-def need(module: str, package: str, extra: str, purpose: str) -> Any:
+def import_extra(module: str, package: str, extra: str, purpose: str) -> Any:
     """Import a heavy or optional package."""
     try:
         return importlib.import_module(module)
@@ -166,7 +166,7 @@ def fetch_folder(where: str, patterns: Sequence[str], extra: str) -> Path:
     folder = Path(where).expanduser()
     if folder.is_dir():
         return folder
-    hub = need("huggingface_hub", "huggingface-hub", extra, "A model from the hub")
+    hub = import_extra("huggingface_hub", "huggingface-hub", extra, "A model from the hub")
     with explain_errors(f"{where} is not a folder and cannot be fetched from the hub"):
         return Path(hub.snapshot_download(where, allow_patterns=list(patterns)))
 
@@ -223,7 +223,7 @@ class OnnxEmbedder(BaseEmbedder):
 
 def start_session(model: Path, name: str, threads: int) -> Any:
     """Load a model to run each text in that many threads; 0 means one per core."""
-    onnxruntime = need("onnxruntime", "onnxruntime", re.split("[:#]", name)[0], "An ONNX model")
+    onnxruntime = import_extra("onnxruntime", "onnxruntime", re.split("[:#]", name)[0], "An ONNX model")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 3
@@ -296,7 +296,7 @@ class Model2Vec(BaseEmbedder):
     static = True
 
     def __init__(self, where: str) -> None:
-        library = need("model2vec", "model2vec", "model2vec", "A model2vec model")
+        library = import_extra("model2vec", "model2vec", "model2vec", "A model2vec model")
         files = ("*.safetensors", "*tokenizer.json", "*config.json", "modules.json")
         folder = fetch_folder(where, files, "model2vec")
         with explain_errors(f"model2vec cannot load {where}"):
@@ -315,7 +315,7 @@ class SentenceTransformers(BaseEmbedder):
 
     def __init__(self, where: str) -> None:
         extra = "sentence-transformers"
-        library = need("sentence_transformers", extra, extra, "A sentence-transformers model")
+        library = import_extra("sentence_transformers", extra, extra, "A sentence-transformers model")
         folder = Path(where).expanduser()
         with explain_errors(f"sentence-transformers cannot load {where}"):
             self._model = library.SentenceTransformer(str(folder) if folder.is_dir() else where)

@@ -19,7 +19,7 @@ from shortlist.index.engines.cluster_schema import LENGTHS, WINDOW, repetitions
 from shortlist.index.engines.facets import Query
 from shortlist.index.kernels.formulas import weighted_tf
 from shortlist.index.lexical.bm25 import FORMULAS, norm, weighted_length
-from shortlist.index.lexical.lexical_ranker import asked_names, top
+from shortlist.index.lexical.lexical_ranker import find_name_keys, top
 from shortlist.index.query_scores import only_found
 from shortlist.index.text.analyzers import Analyzer, get_analyzer, term_key
 from shortlist.index.text.query_terms import Asked
@@ -117,7 +117,7 @@ class BM25Query:
 
     def foresee_names(self, query: str) -> list[Search]:
         """The search of `named`, if the query has names."""
-        names = sorted(token(key) for key in asked_names(query))
+        names = sorted(token(key) for key in find_name_keys(query))
         if not names:
             return []
         body = {"query": {"bool": {"filter": [{"terms": {"names": names[:MOST_NAMES]}}]}}, "size": WINDOW}

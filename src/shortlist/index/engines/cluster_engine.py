@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from shortlist.documents import Problem
 from shortlist.errors import CorpusBusy, CorpusMismatch, CorpusNotFound, EngineError
 from shortlist.index.config import Config
-from shortlist.index.embedders.embedder_binding import Chosen
+from shortlist.index.embedders.embedder_binding import EmbedderBinding
 from shortlist.index.engine import Documents, Drift
 from shortlist.index.engines import cluster_schema
 from shortlist.index.engines.address import Address
@@ -49,7 +49,7 @@ class ClusterEngine:
     def __init__(self, address: Address, folder: Path, name: str) -> None:
         self.cluster = Cluster(address)
         self.names = Names.of(address, name)
-        self.chosen = Chosen(name)
+        self.chosen = EmbedderBinding(name)
         self._name = name
         self._folder = folder
         self._rows = Rows(self.cluster, self.names)

@@ -58,7 +58,7 @@ def top(scores: Floats, k: int) -> Positions:
     return found[np.argsort(-scores[found], kind="stable")].astype(np.int64)
 
 
-def asked_names(query: str) -> set[int]:
+def find_name_keys(query: str) -> set[int]:
     """The keys of all names that a query may contain; a stop word ("it", "no") counts only if it is the whole query."""
     words = name_words(query)
     can_be_name = [word not in STOP_WORDS or len(words) == 1 for word in words]
@@ -270,7 +270,7 @@ class Lexical:
 
     def named(self, query: str) -> Positions:
         """Positions of passages whose name occurs in the query, word for word."""
-        keys = np.array(list(asked_names(query)), dtype=np.uint64)
+        keys = np.array(list(find_name_keys(query)), dtype=np.uint64)
         found = [np.zeros(0, np.int64)]
         for part in self.parts:
             names = part.postings.name_keys

@@ -83,7 +83,7 @@ class Impacts:
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {f"impacts.{name}": getattr(self, name) for name in self.__slots__[2:]}
 
-    def described(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         return {"scoring": asdict(self.scoring), "scale": self.scale}
 
     @classmethod

@@ -28,7 +28,7 @@ def weight_of(word: str) -> float:
     return WEIGHTS.get(fold(word).replace("'", "").replace("’", ""), 1.0)
 
 
-def asked(analyzer: Analyzer, query: str) -> dict[str, float]:
+def weigh_terms(analyzer: Analyzer, query: str) -> dict[str, float]:
     """The terms of a query with their weights; a term of several words has the largest of their weights."""
     weights: dict[str, float] = {}
     for word in analyzer.words(query):
