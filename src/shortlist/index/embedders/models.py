@@ -36,13 +36,13 @@ class BaseEmbedder(ABC):
     name: str
     cached = True  # encoding is slow, so vectors are cached
     static = False  # a word has the same vector in any context, so cosines miss what only keywords show
-    noise = (0.0, 0.0)  # the best cosine of 99 of 100 random queries among ten passages, and what each tenfold adds
+    noise = (0.0, 0.0)  # 99 of 100 random queries stay below this cosine among ten passages; what each tenfold adds
     max_chars: int | None = None
     _dim: int | None = None
 
     @property
     def dim(self) -> int:
-        return self._dim or self._encode_unit(["probe"], query=False).shape[1]
+        return self._dim or self._encode_all(["probe"], query=False).shape[1]
 
     def encode_query(self, text: str) -> Vectors:
         row: Vectors = self._encode_all([text], query=True)[0]
@@ -60,16 +60,13 @@ class BaseEmbedder(ABC):
         with_text = [at for at, text in enumerate(cleaned) if text]
         if not with_text:
             return np.zeros((len(cleaned), self.dim), dtype=np.float32)
-        encoded = self._encode_unit([cleaned[at] for at in with_text], query=query)
-        rows = np.zeros((len(cleaned), encoded.shape[1]), dtype=np.float32)
-        rows[with_text] = encoded
-        return rows
-
-    def _encode_unit(self, texts: list[str], *, query: bool) -> Vectors:
-        matrix = check_matrix(self._encode(texts, query=query), len(texts), self._dim, self.name)
+        encoded = self._encode([cleaned[at] for at in with_text], query=query)
+        matrix = check_matrix(encoded, len(with_text), self._dim, self.name)
         lengths = np.sqrt(np.square(matrix, dtype=np.float64).sum(axis=1, keepdims=True))
         self._dim = matrix.shape[1]
-        return (matrix / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
+        rows = np.zeros((len(cleaned), self._dim), dtype=np.float32)
+        rows[with_text] = matrix / np.where(lengths > 0, lengths, 1.0)
+        return rows
 
 
 def clean(text: str, max_chars: int | None = None) -> str:

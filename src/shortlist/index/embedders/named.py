@@ -40,13 +40,12 @@ def load_embedder(spec: str | os.PathLike[str] | Embedder | Encode | None) -> Em
     """Load the embedder that a name, a folder, a function or an object specifies; None for "none"."""
     if isinstance(spec, str | os.PathLike):
         return _load_by_name(os.fspath(spec).strip())
-    if spec is None or isinstance(spec, type):
-        raise _not_an_embedder(spec)
-    # in this order: a comparison with the protocol may read dim, which may send a request
-    if isinstance(spec, (models.BaseEmbedder, Embedder)):
-        return spec
-    if callable(spec):
-        return CallableEmbedder(spec)
+    if not isinstance(spec, type):
+        # in this order: a comparison with the protocol may read dim, which may send a request
+        if isinstance(spec, (models.BaseEmbedder, Embedder)):
+            return spec
+        if callable(spec):
+            return CallableEmbedder(spec)
     raise _not_an_embedder(spec)
 
 

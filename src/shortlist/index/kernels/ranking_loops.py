@@ -1,7 +1,5 @@
 """The compiled loops that rank. Scores are those of `formulas.py`, to the last bit."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

@@ -1,7 +1,5 @@
 """The compiled loops that index: from texts to words, terms and postings."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 
