@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from bench import beir, report
-from shortlist.index.dense.dense_ranker import Dense, VectorPart
-from shortlist.index.dense.quantized import Rounded
+from shortlist.index.dense.dense_ranker import Dense, RoundedVectors, VectorPart
 from shortlist.index.embedders.named import load_embedder
 
 K, QUERIES, DIM, CLUSTERS = 10, 200, 384, 2_000
@@ -103,7 +102,7 @@ class _Numbered:
 
 
 def _shortlist(vectors: Any, queries: Any) -> Ask:
-    index = Dense([VectorPart(vectors, rounded=Rounded.of(vectors))], _Numbered(queries))
+    index = Dense([VectorPart(vectors, rounded=RoundedVectors.of(vectors))], _Numbered(queries))
     return lambda number: index.rank(str(number), K).positions[:K].tolist()
 
 

@@ -16,7 +16,7 @@ from shortlist.eval.calibration import auroc
 from shortlist.index.corpus import Corpus
 from shortlist.index.lexical.lexical_ranker import top
 from shortlist.index.query_scores import Request
-from shortlist.index.text.query_terms import asked
+from shortlist.index.text.query_terms import weigh_terms
 from shortlist.results import Mode
 from shortlist.search.fusion import blend
 
@@ -64,7 +64,7 @@ def _ndcgs(corpus: Corpus, one: beir.Set) -> list[float]:
         lexical = snapshot.lexical
         ids = snapshot.ids(np.arange(snapshot.size))
         for id in asked_ids:
-            terms = asked(lexical.analyzer, one.queries[id])
+            terms = weigh_terms(lexical.analyzer, one.queries[id])
             parts = snapshot.score(Request(one.queries[id], terms, lexical=10, dense=10))
             words, meaning = (parts[name].every() for name in ("lexical", "dense"))
             assert words is not None

@@ -192,7 +192,7 @@ FAILING: list[tuple[list[str], int, str]] = [
     (["register", "notes", "flies", "--root", "docs"], 1, "no kind of source 'flies'"),
     (["register", "notes", "files", "--option", "x"], 1, "--option takes key=value"),
     (["rm", "nowhere"], 1, "There is no corpus 'nowhere' to remove"),
-    (["download", "nonsense"], 1, "names no embedder"),
+    (["download", "nonsense"], 1, "is not an embedder"),
     (["serach", "shop", "query"], 2, "No such command 'serach'"),
     (["ls", "--nonsense"], 2, "No such option"),
 ]

@@ -31,8 +31,8 @@ from shortlist.index.embedders.named import (
     CallableEmbedder,
     OpenAIEmbedder,
     _bundled,
-    lasting_name,
     load_embedder,
+    make_absolute,
     unconfirmed_address,
 )
 from shortlist.protocols import Embedder
@@ -103,7 +103,7 @@ class TestEveryOfflineEmbedder:
         assert np.isfinite(offline.encode_query("weather forecast. " * 60_000)).all()
 
 
-def test_only_dear_embedders_ask_for_a_cache() -> None:
+def test_only_slow_embedders_are_cached() -> None:
     kept = {name: getattr(shared(name), "cached", None) for name in ("light", "default", "tools", "minilm")}
     assert kept == {"light": False, "default": False, "tools": True, "minilm": True}
     assert CallableEmbedder(lambda texts: np.ones((len(texts), 2))).cached
@@ -213,7 +213,7 @@ class TestDefault:
             load_embedder("default")
         (tmp_path / "weights").mkdir()
         (tmp_path / "weights" / "l2_supercat_256.safetensors").write_bytes(b"version https://git-lfs")
-        with pytest.raises(EmbedderError, match="no safetensors file"):
+        with pytest.raises(EmbedderError, match="not a safetensors file"):
             load_embedder("default")
 
 
@@ -315,11 +315,11 @@ class TestOnnx:
     def test_refuses_what_it_would_compute_wrongly(self, onnx_folder: Path) -> None:
         modules = onnx_folder / "modules.json"
         modules.write_text(json.dumps([{"type": "sentence_transformers.models.Dense"}]))
-        with pytest.raises(EmbedderError, match="dense layer after its pooling: use sentence-transformers:"):
+        with pytest.raises(EmbedderError, match=r"dense layer .*sentence-transformers:"):
             load_embedder(f"onnx:{onnx_folder}")
         (onnx_folder / "1_Pooling").mkdir()
         (onnx_folder / "1_Pooling" / "config.json").write_text('{"pooling_mode_lasttoken": true}')
-        with pytest.raises(EmbedderError, match="asks for the pooling lasttoken; known are mean"):
+        with pytest.raises(EmbedderError, match=r"lasttoken.*mean"):
             load_embedder(f"onnx:{onnx_folder}")
 
     def test_says_which_file_is_missing_or_broken(self, onnx_folder: Path) -> None:
@@ -327,7 +327,7 @@ class TestOnnx:
         with pytest.raises(EmbedderError, match=r"tokenizer\.json cannot be read"):
             load_embedder(f"onnx:{onnx_folder}")
         (onnx_folder / "model.onnx").unlink()
-        with pytest.raises(EmbedderError, match="holds no ONNX file"):
+        with pytest.raises(EmbedderError, match="has no ONNX file"):
             load_embedder(f"onnx:{onnx_folder}")
 
     def test_says_when_the_model_cannot_be_loaded(self, onnx_folder: Path) -> None:
@@ -404,7 +404,7 @@ class TestModel2Vec:
         np.testing.assert_array_equal(found, [[1, 0], [0, 1]] * 50)
 
     def test_says_when_the_folder_holds_another_model(self, tmp_path: Path) -> None:
-        with pytest.raises(EmbedderError, match="cannot be loaded by model2vec"):
+        with pytest.raises(EmbedderError, match="model2vec cannot load"):
             load_embedder(f"model2vec:{tmp_path}")
 
     @pytest.mark.usefixtures("nothing_loaded")
@@ -467,7 +467,7 @@ class TestNames:
 
     def test_a_folder_with_a_broken_file_says_which(self, tmp_path: Path) -> None:
         (tmp_path / "config.json").write_text("{")
-        with pytest.raises(EmbedderError, match=r"config\.json is no JSON"):
+        with pytest.raises(EmbedderError, match=r"config\.json is not valid JSON"):
             load_embedder(tmp_path)
 
     def test_a_hub_name_needs_one_of_three_libraries(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -543,23 +543,23 @@ class TestCallable:
     @pytest.mark.parametrize(
         ("answer", "complaint"),
         [
-            ([1.0, 2.0], r"should give 1 x dim finite numbers, but gave the shape \(2,\)"),
-            ([[1.0], [2.0]], r"gave the shape \(2, 1\)"),
-            ([[]], r"gave the shape \(1, 0\)"),
-            ([[1.0, math.nan]], "row 0 holds NaN or infinity"),
-            ([[1e300, 1.0]], "row 0 holds NaN or infinity"),
-            ([["a", "b"]], "gave a list that is no matrix"),
-            (None, r"gave a NoneType that is no matrix|gave the shape \(\)"),
+            ([1.0, 2.0], r"1 x dim finite numbers, not an array of shape \(2,\)"),
+            ([[1.0], [2.0]], r"shape \(2, 1\)"),
+            ([[]], r"shape \(1, 0\)"),
+            ([[1.0, math.nan]], "row 0 has NaN or infinity"),
+            ([[1e300, 1.0]], "row 0 has NaN or infinity"),
+            ([["a", "b"]], "not a list"),
+            (None, r"not a NoneType|shape \(\)"),
         ],
     )
-    def test_a_wrong_answer_is_told_with_what_was_expected(self, answer: Any, complaint: str) -> None:
+    def test_a_wrong_result_is_reported_with_what_was_expected(self, answer: Any, complaint: str) -> None:
         with pytest.raises(EmbedderError, match=complaint):
             load_embedder(lambda texts: answer)
 
     def test_a_dimension_that_changes_is_an_error(self) -> None:
         embedder = loaded(lambda texts: np.ones((len(texts), 1 + len(texts))))
         assert embedder.dim == 2
-        with pytest.raises(EmbedderError, match=r"should give 2 x 2 finite numbers, but gave the shape \(2, 3\)"):
+        with pytest.raises(EmbedderError, match=r"2 x 2 finite numbers, not an array of shape \(2, 3\)"):
             embedder.encode_documents(["a", "b"])
 
     def test_tiny_and_huge_numbers_keep_their_direction(self) -> None:
@@ -657,10 +657,9 @@ class TestOpenAI:
         embedder.encode_query("a")
         monkeypatch.delenv("OPENAI_API_KEY")
         embedder.encode_query("a")
-        OpenAIEmbedder("m", endpoint.url, key="sk-own").encode_query("a")
-        assert [request["key"] for request in endpoint.requests] == [None, "Bearer sk-second", None, "Bearer sk-own"]
+        assert [request["key"] for request in endpoint.requests] == [None, "Bearer sk-second", None]
 
-    def test_waits_as_long_as_it_is_told_and_tries_again(self, endpoint: Endpoint, waits: list[float]) -> None:
+    def test_waits_as_long_as_the_server_asks_and_retries(self, endpoint: Endpoint, waits: list[float]) -> None:
         endpoint.script = [(429, {"Retry-After": "7"}, "slow down"), (503, {}, "")]
         np.testing.assert_allclose(loaded(f"openai:m@{endpoint.url}").encode_query("abc"), [3 / 5, 4 / 5], atol=1e-6)
         assert waits == [7.0, pytest.approx(1.0, rel=0.25)]
@@ -681,11 +680,14 @@ class TestOpenAI:
             loaded(f"openai:m@{endpoint.url}").encode_query("abc")
         assert waits == pytest.approx([0.5, 1.0, 2.0], rel=0.25)
 
-    def test_tells_a_refusal_at_once_and_never_the_key(self, endpoint: Endpoint, waits: list[float]) -> None:
+    def test_reports_a_refusal_at_once_and_never_the_key(
+        self, endpoint: Endpoint, waits: list[float], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         key = "sk-secret-0123456789"
+        monkeypatch.setenv("OPENAI_API_KEY", key)
         endpoint.script = [(401, {}, json.dumps({"error": {"message": f"Incorrect API key{'.' * 430}{key}"}}))]
         with pytest.raises(EmbedderError, match="answered 401: Incorrect API key") as caught:
-            OpenAIEmbedder("m", endpoint.url, key=key).encode_query("abc")
+            OpenAIEmbedder("m", endpoint.url).encode_query("abc")
         assert "sk-" not in str(caught.value)
         assert not waits
 
@@ -694,17 +696,17 @@ class TestOpenAI:
         endpoint.script = [(200, {}, body)]
         with pytest.raises(EmbedderError) as caught:
             loaded(f"openai:m@{endpoint.url}").encode_query("abc")
-        assert f"gave no embeddings but {body!r}" in str(caught.value)
+        assert f"embeddings but {body!r}" in str(caught.value)
 
     def test_says_when_embeddings_are_missing_or_no_numbers(self, endpoint: Endpoint) -> None:
         embedder = loaded(f"openai:m@{endpoint.url}")
         endpoint.script = [(200, {}, truth(["a"])), (200, {}, '{"data": [{"index": 0, "embedding": [1, NaN]}]}')]
-        with pytest.raises(EmbedderError, match="gave 1 embeddings for 2 texts"):
+        with pytest.raises(EmbedderError, match="1 embeddings for 2 texts"):
             embedder.encode_documents(["a", "b"])
-        with pytest.raises(EmbedderError, match="holds NaN"):
+        with pytest.raises(EmbedderError, match="has NaN"):
             embedder.encode_documents(["a"])
 
-    def test_says_when_nobody_answers(self, endpoint: Endpoint, waits: list[float]) -> None:
+    def test_reports_a_refused_connection(self, endpoint: Endpoint, waits: list[float]) -> None:
         endpoint.close()
         with pytest.raises(EmbedderError, match=r"openai:m@http://127\.0\.0\.1:\d+/v1 cannot be reached .*refused"):
             loaded(f"openai:m@{endpoint.url}").encode_query("abc")
@@ -729,9 +731,12 @@ class TestOpenAI:
     def test_keeps_a_login_out_of_its_name_and_an_at_sign_in_the_model(self) -> None:
         assert loaded("openai:@cf/baai/bge@https://me:secret@host/v1").name == "openai:@cf/baai/bge@https://host/v1"
 
-    def test_refuses_a_key_that_no_header_can_carry_without_telling_it(self, endpoint: Endpoint) -> None:
+    def test_refuses_a_key_that_no_header_can_carry_and_hides_it(
+        self, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-\nsecret")
         with pytest.raises(InputError, match="characters that a request cannot carry") as caught:
-            OpenAIEmbedder("m", endpoint.url, key="sk-\nsecret").encode_query("abc")
+            OpenAIEmbedder("m", endpoint.url).encode_query("abc")
         assert "secret" not in str(caught.value)
 
     def test_refuses_what_is_no_address(self) -> None:
@@ -743,11 +748,11 @@ def test_a_folder_in_a_name_is_written_out(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(tmp_path)
     for folder in ("light", "model"):
         (tmp_path / folder).mkdir()
-    assert lasting_name("light") == "light"
-    assert lasting_name("./model") == str(tmp_path / "model")
-    assert lasting_name("onnx:model") == f"onnx:{tmp_path / 'model'}"
-    assert lasting_name("org/name") == "org/name"
-    assert lasting_name("openai:model@http://localhost:1/v1") == "openai:model@http://localhost:1/v1"
+    assert make_absolute("light") == "light"
+    assert make_absolute("./model") == str(tmp_path / "model")
+    assert make_absolute("onnx:model") == f"onnx:{tmp_path / 'model'}"
+    assert make_absolute("org/name") == "org/name"
+    assert make_absolute("openai:model@http://localhost:1/v1") == "openai:model@http://localhost:1/v1"
 
 
 def test_a_folder_from_somewhere_does_not_get_the_key_of_the_environment(

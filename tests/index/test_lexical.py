@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from shortlist.errors import InputError
 from shortlist.index import kernels
-from shortlist.index.lexical import bulk_postings, indexing, lexical_ranker
+from shortlist.index.lexical import indexing, lexical_ranker
 from shortlist.index.lexical.bm25 import FORMULAS, Scoring
 from shortlist.index.lexical.indexing import build
 from shortlist.index.lexical.lexical_ranker import Lexical
@@ -26,6 +26,7 @@ from shortlist.index.lexical.live_postings import Part
 from shortlist.index.lexical.postings import Fields, Postings, merge
 from shortlist.index.text.analyzers import get_analyzer
 
+thorough = settings(max_examples=3 * settings().max_examples)
 plain = get_analyzer("alphanumeric-1")
 WORDS = [f"w{number}" for number in range(12)]
 texts = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
@@ -93,7 +94,6 @@ def test_a_word_in_the_title_counts_as_often_as_its_weight() -> None:
     assert weighted.scores(["a"]).tolist() == written_out.scores(["a"]).tolist()
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     formula=st.sampled_from(list(FORMULAS)),
     passages=st.lists(fields, min_size=1, max_size=12),
@@ -119,7 +119,6 @@ def test_scores_equal_those_of_bm25s_on_the_same_tokens(method: str) -> None:
         assert ours.scores(query) == pytest.approx(theirs.get_scores(query), abs=1e-4)
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     formula=st.sampled_from(list(FORMULAS)),
     passages=st.lists(fields, min_size=2, max_size=12),
@@ -156,14 +155,13 @@ def test_loops_that_another_thread_still_loads_are_not_used(monkeypatch: pytest.
 def test_what_earlier_queries_left_behind_changes_no_score(passages: list[Fields], queries: list[str]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         forget_loops(patch)
-        patch.setattr(lexical_ranker, "REMEMBERED_GAINS", 8)
+        patch.setattr(lexical_ranker, "CACHED_GAINS", 8)
         asked_before = index(passages, Scoring(weights=(2.0, 0.0, 1.0)))
         for query in [*queries, *queries]:
             fresh = index(passages, Scoring(weights=(2.0, 0.0, 1.0)))
             assert asked_before.scores(query.split()).tolist() == fresh.scores(query.split()).tolist()
 
 
-@settings(max_examples=80, deadline=None)
 @given(
     passages=st.lists(fields, min_size=1, max_size=16),
     cuts=st.lists(st.integers(0, 16), max_size=3),
@@ -202,7 +200,6 @@ def same_arrays(one: Postings, other: Postings) -> bool:
     )
 
 
-@settings(max_examples=60, deadline=None)
 @given(passages=st.lists(fields, min_size=1, max_size=16), query=texts, k=st.integers(0, 20), data=st.data())
 def test_the_ranking_is_the_best_of_the_allowed_with_all_ties(
     passages: list[Fields], query: str, k: int, data: Any
@@ -295,21 +292,21 @@ some_texts = st.lists(any_text, max_size=3)
 any_fields = st.builds(Fields, title=any_text, keywords=some_texts, content=any_text, names=some_texts)
 
 
-@settings(max_examples=300, deadline=None)
+@thorough
 @given(st.lists(any_fields, max_size=8))
 def test_the_compiled_way_from_text_to_postings_gives_the_same_arrays(passages: list[Fields]) -> None:
     english = get_analyzer("english-1")
     by_python = build(passages, english)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(indexing, "COMPILED_TEXT", 0)
-        patch.setattr(bulk_postings, "FIRST_WORDS", 2)
+        patch.setattr(indexing, "FIRST_WORDS", 2)
         compiled = build(passages, english)
     for name, array in by_python.arrays().items():
         assert array.tolist() == compiled.arrays()[name].tolist(), name
         assert array.dtype == compiled.arrays()[name].dtype
 
 
-@settings(max_examples=200, deadline=None)
+@thorough
 @given(
     formula=st.sampled_from(["lucene", "robertson", "okapi", "atire", "bm25+", "bm25l"]),
     passages=st.lists(fields, min_size=1, max_size=24),

@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 import shortlist
-from shortlist.index.dense.dense_ranker import Dense, VectorPart
-from shortlist.index.dense.quantized import Rounded
+from shortlist.index.dense.dense_ranker import Dense, RoundedVectors, VectorPart
 from shortlist.index.storage import segment
 from tests.embedded import inside
 
@@ -68,16 +67,15 @@ def assert_same(found: Dense, exact: Dense, count: int, k: int, allowed: NDArray
 def test_the_nearest_are_found_all_of_them(k: int, vectors: NDArray[np.float32], queries: NDArray[np.float32]) -> None:
     embedder = Given(queries)
     exact = Dense([VectorPart(vectors)], embedder)
-    assert_same(Dense([VectorPart(vectors, rounded=Rounded.of(vectors))], embedder), exact, 40, k)
+    assert_same(Dense([VectorPart(vectors, rounded=RoundedVectors.of(vectors))], embedder), exact, 40, k)
 
 
 def test_few_are_compared(vectors: NDArray[np.float32], queries: NDArray[np.float32]) -> None:
-    rounded = Rounded.of(vectors)
+    rounded = RoundedVectors.of(vectors)
     compared = [len(rounded.nearest(vectors, query, 10, np.zeros(0, dtype=bool))[0]) for query in queries]
     assert max(compared) < len(vectors) // 100
 
 
-@settings(max_examples=60, deadline=None)
 @example(numbers=np.full((2, 2), 1e-45, dtype=np.float32), k=1)
 @given(
     numbers=arrays(
@@ -91,7 +89,7 @@ def test_bounds_hold_for_any_numbers(numbers: NDArray[np.float32], k: int) -> No
     """Of whatever length vectors are, zero included."""
     query = numbers[0].copy()
     products = numbers.astype(np.float64) @ query.astype(np.float64)
-    places, scores = Rounded.of(numbers).nearest(numbers, query, k, np.zeros(0, dtype=bool))
+    places, scores = RoundedVectors.of(numbers).nearest(numbers, query, k, np.zeros(0, dtype=bool))
     least = np.sort(products)[::-1][: min(k, len(products))][-1]
     near = 1e-4 * max(1.0, float(np.abs(products).max()))
     assert set(np.flatnonzero(products > least + near).tolist()) <= set(places.tolist())
@@ -99,13 +97,13 @@ def test_bounds_hold_for_any_numbers(numbers: NDArray[np.float32], k: int) -> No
     assert scores == pytest.approx(products[places], abs=near)
 
 
-def test_filters_and_the_dead_are_heeded_before_anything_is_chosen(
+def test_filters_and_deletions_apply_before_anything_is_chosen(
     vectors: NDArray[np.float32], queries: NDArray[np.float32]
 ) -> None:
     embedder = Given(queries)
     random = np.random.default_rng(9)
     dead, allowed = random.random(len(vectors)) < 0.3, random.random(len(vectors)) < 0.01
-    found = Dense([VectorPart(vectors, dead, 0, Rounded.of(vectors))], embedder)
+    found = Dense([VectorPart(vectors, dead, 0, RoundedVectors.of(vectors))], embedder)
     exact = Dense([VectorPart(vectors, dead)], embedder)
     assert_same(found, exact, 30, 10, allowed)
     assert_same(found, exact, 30, 10)
@@ -120,7 +118,7 @@ def test_scores_are_exact_and_equal_vectors_tie() -> None:
     random = np.random.default_rng(10)
     some = unit(random.standard_normal((300, DIM)))
     vectors = np.concatenate([some, some])
-    ranking = Dense([VectorPart(vectors, rounded=Rounded.of(vectors))], Given(some)).rank("5", 1)
+    ranking = Dense([VectorPart(vectors, rounded=RoundedVectors.of(vectors))], Given(some)).rank("5", 1)
     assert ranking.positions.tolist() == [5, 305]
     assert ranking.scores[0] == ranking.scores[1] == pytest.approx(1.0, abs=1e-6)
 

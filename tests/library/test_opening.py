@@ -262,7 +262,7 @@ def test_another_embedder_is_an_error_that_says_what_to_do() -> None:
         built(FRUIT, embedder="default")
     message = str(caught.value)
     assert "'fruit' was built with the embedder 'light', not 'wordllama-256'" in message
-    for remedy in ("Leave the embedder out", "build under another name", "rebuild=True"):
+    for remedy in ("Omit the embedder", "build under another name", "rebuild=True"):
         assert remedy in message
 
 

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from shortlist.documents import Changes, Document, Problem, Stamps
 from shortlist.errors import CorpusError, CorpusMismatch, CorpusNotFound, InputError
 from shortlist.index.config import Config
-from shortlist.index.embedders.embedder_binding import Chosen, EmbedderSpec, spec_of
+from shortlist.index.embedders.embedder_binding import EmbedderBinding, EmbedderSpec, spec_of
 from shortlist.index.embedders.named import load_embedder
 from shortlist.index.engine import EMBEDDED, State
 from shortlist.index.location import LocalStore, RemoteStore, close_on_error, corpus_folder, find_store
@@ -30,14 +30,14 @@ class Corpus:
     ) -> None:
         self.name = name
         self.path = path
-        self._chosen = Chosen(name, path)
+        self._chosen = EmbedderBinding(name, path)
         self._engine = store.open(name, self._chosen)
         self.changes = Changes()  # what the last sync did
         self._finalizer = weakref.finalize(self, self._engine.close)
         try:
             config = self._engine.config()
             if embedder is not None:
-                self._chosen.give(embedder, config)
+                self._chosen.use(embedder, config)
         except BaseException:
             self.close()
             raise
@@ -88,7 +88,7 @@ class Corpus:
         # floors were calibrated for the old scores
         fresh = options | chosen | {"embedder_name": name, "dim": dim, "floors": {}, "calibrations": {}}
         self._engine.reindex(lambda config: replace(config, **fresh).checked(), loaded, progress)
-        self._chosen.take(loaded)
+        self._chosen.loaded = loaded
 
     def set_floor(self, mode: str, floor: float | None, **facts: Any) -> None:
         """Keep (or with None forget) the score below which a best hit in this mode means that nothing fits.

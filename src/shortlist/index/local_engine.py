@@ -31,7 +31,7 @@ from shortlist.protocols import Progress
 
 if TYPE_CHECKING:
     from shortlist.documents import Changes, Document, Stamps
-    from shortlist.index.embedders.embedder_binding import Chosen
+    from shortlist.index.embedders.embedder_binding import EmbedderBinding
     from shortlist.protocols import Embedder
 
 P = ParamSpec("P")
@@ -41,7 +41,7 @@ T = TypeVar("T")
 class LocalEngine:
     """The engine of one store."""
 
-    def __init__(self, store: Store, name: str, chosen: Chosen) -> None:
+    def __init__(self, store: Store, name: str, chosen: EmbedderBinding) -> None:
         self.store = store
         self._views = Views(store, name, chosen.of)
         self._chosen = chosen
@@ -95,7 +95,7 @@ class LocalEngine:
 
     @contextlib.contextmanager
     def _change(self) -> Iterator[Change]:
-        if not self._chosen.is_loaded and not self._is_lexical:
+        if self._chosen.loaded is None and not self._is_lexical:
             # loaded before the lock is taken, because loading can be slow
             self._is_lexical = self._chosen.of(self.config()) is None
         with self.store.writing() as connection:

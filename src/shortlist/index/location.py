@@ -9,7 +9,7 @@ from pathlib import Path
 from shortlist.errors import CorpusMismatch, CorpusNotFound
 from shortlist.index.config import Config
 from shortlist.index.corpus_paths import OF_A_PATH, corpus_dir, corpus_dir_of_path
-from shortlist.index.embedders.embedder_binding import Chosen
+from shortlist.index.embedders.embedder_binding import EmbedderBinding
 from shortlist.index.engine import EMBEDDED, Engine
 from shortlist.index.engines import pointers
 from shortlist.index.engines.address import PROCESS, Address
@@ -74,7 +74,7 @@ class LocalStore:
     def create(self, config: Config) -> None:
         self._store = Store.create(self._folder, config)
 
-    def open(self, name: str, chosen: Chosen) -> Engine:
+    def open(self, name: str, chosen: EmbedderBinding) -> Engine:
         if self._store is None:
             assert self._folder is not None
             self._store = Store.open(self._folder)
@@ -117,7 +117,7 @@ class RemoteStore:
     def create(self, config: Config) -> None:
         self._engine.create(config)
 
-    def open(self, name: str, chosen: Chosen) -> Engine:
+    def open(self, name: str, chosen: EmbedderBinding) -> Engine:
         self._engine.chosen = chosen
         return self._engine
 

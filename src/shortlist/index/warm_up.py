@@ -13,8 +13,8 @@ import numpy as np
 
 from shortlist.index import kernels
 from shortlist.index.config import CORPUS_SCORING
-from shortlist.index.dense.quantized import Rounded
-from shortlist.index.lexical import bulk_postings, indexing, lexical_ranker
+from shortlist.index.dense.dense_ranker import RoundedVectors
+from shortlist.index.lexical import indexing, lexical_ranker
 from shortlist.index.lexical.lexical_ranker import Lexical
 from shortlist.index.lexical.live_postings import Part
 from shortlist.index.lexical.postings import Fields
@@ -66,13 +66,13 @@ def _compare() -> None:
     query = vectors[0].copy()
     for kept in (True, False):  # in memory they can be written to, in a file not
         vectors.setflags(write=kept)
-        Rounded.of(vectors).nearest(vectors, query, 1, np.zeros(0, dtype=bool))
+        RoundedVectors.of(vectors).nearest(vectors, query, 1, np.zeros(0, dtype=bool))
 
 
 @contextmanager
 def _small_work_counts() -> Iterator[None]:
     """For a moment nothing is too small for the compiled loops, and a table of words is soon full."""
-    limits = (indexing, "COMPILED_TEXT"), (lexical_ranker, "COMPILED_FROM"), (bulk_postings, "FIRST_WORDS")
+    limits = (indexing, "COMPILED_TEXT"), (lexical_ranker, "COMPILED_FROM"), (indexing, "FIRST_WORDS")
     kept = [getattr(*limit) for limit in limits]
     for (module, name), value in zip(limits, (0, 0, 2), strict=True):
         setattr(module, name, value)

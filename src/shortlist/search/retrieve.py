@@ -16,7 +16,7 @@ from shortlist.documents import Passage
 from shortlist.errors import InputError
 from shortlist.index.corpus import Corpus
 from shortlist.index.query_scores import Scores
-from shortlist.index.text.query_terms import asked
+from shortlist.index.text.query_terms import weigh_terms
 from shortlist.library.opening import CorpusState, Searchable, open_corpora, open_states
 from shortlist.protocols import Embedder, Progress
 from shortlist.results import Hit, Hits, Mode
@@ -162,7 +162,7 @@ def look(
 ) -> Found:
     """Retrieve from one state of a corpus. `read` replaces reading passages from the database."""
     lexical = state.lexical
-    weighed = asked(lexical.analyzer, query)
+    weighed = weigh_terms(lexical.analyzer, query)
     trust = trust_in(state.config.embedder_name)
     # Pure BM25 uses plain term counts; "auto" weights the query terms.
     terms = weighed if mode == "auto" else lexical.analyzer.terms(query)

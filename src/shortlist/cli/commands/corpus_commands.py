@@ -16,7 +16,7 @@ from shortlist.cli import options
 from shortlist.cli.output import ERROR, OK, Output, command
 from shortlist.documents import Changes
 from shortlist.errors import CorpusError, CorpusNotFound, InputError, ShortlistError
-from shortlist.index.embedders.models import need
+from shortlist.index.embedders.models import import_extra
 from shortlist.index.location import corpus_folder, kept_at
 from shortlist.library import registry
 from shortlist.library.opening import describe_corpora, is_known, size_of
@@ -91,7 +91,7 @@ def _watch(out: Output, entry: registry.Registration) -> None:
     places = [root for root in roots if root.exists()]
     if not places:
         raise InputError(f"{entry.name!r} has no folder here to watch: build it again when it has changed.")
-    watchfiles = need("watchfiles", "watchfiles", "watch", "Watching")
+    watchfiles = import_extra("watchfiles", "watchfiles", "watch", "Watching")
     own = data_dir().resolve()
     files = {place.resolve() for place in places if place.is_file()}
     folders = {place.resolve() for place in places if place.is_dir()}

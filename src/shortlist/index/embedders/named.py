@@ -1,10 +1,9 @@
-"""Embedders by name, folder, address or function."""
+"""Loads embedders by name, folder, address or function."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
-import importlib
 import importlib.util
 import json
 import math
@@ -19,7 +18,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from shortlist._http import BUSY, JsonClient, backoff, describe
+from shortlist._http import BUSY, JsonClient, backoff, describe, is_loopback
 from shortlist.errors import EmbedderError, InputError
 from shortlist.index.embedders import models, tools_model
 from shortlist.protocols import Embedder
@@ -31,37 +30,31 @@ if TYPE_CHECKING:
 
 Encode = Callable[[list[str]], Any]
 
-USAGE = """An embedder is one of
-  none                                      no vectors: words only
-  default, wordllama                        a static token table, offline
-  light                                     hashed words and letters, offline
-  tools                                     our own transformer, trained to find tools, offline
-  minilm                                    all-MiniLM-L6-v2
-  model2vec:minishlab/potion-base-8M        a model2vec model, by hub name or folder
-  sentence-transformers:intfloat/e5-small   a sentence-transformers model (or st:), by hub name or folder
-  onnx:./models/my-model                    a folder or hub name with model.onnx and tokenizer.json
-  openai:text-embedding-3-small             an OpenAI-compatible endpoint, or openai:MODEL@http://localhost:8080/v1
-  ./models/my-model, org/name               a folder or hub name alone: what it holds decides
-or a function of a list of texts, or an object with name, dim, encode_query and encode_documents."""
 _WORDLLAMA = "wordllama==0.2.2.post0"
+_OPENAI = "https://api.openai.com/v1"
+_AT_ADDRESS = re.compile(r"(.+?)@(https?://.+)")
+_TRIES = 4
 
 
 def load_embedder(spec: str | os.PathLike[str] | Embedder | Encode | None) -> Embedder | None:
-    """The embedder that a name, a folder, a function or an object stands for; None for "none"."""
+    """Load the embedder that a name, a folder, a function or an object specifies; None for "none"."""
     if isinstance(spec, str | os.PathLike):
-        return _by_name(os.fspath(spec).strip())
-    if spec is None or isinstance(spec, type):
-        raise InputError(f"{spec!r} is no embedder. {USAGE}")
-    # in this order: to compare with the protocol may read dim, and that may ask a server
-    if isinstance(spec, (models.BaseEmbedder, Embedder)):
-        return spec
-    if callable(spec):
-        return CallableEmbedder(spec)
-    raise InputError(f"A {type(spec).__name__} is no embedder. {USAGE}")
+        return _load_by_name(os.fspath(spec).strip())
+    if not isinstance(spec, type):
+        # in this order: a comparison with the protocol may read dim, which may send a request
+        if isinstance(spec, (models.BaseEmbedder, Embedder)):
+            return spec
+        if callable(spec):
+            return CallableEmbedder(spec)
+    raise _not_an_embedder(spec)
 
 
-def lasting_name(spec: str) -> str:
-    """The name of an embedder with a folder in it written out, so that it means the same from everywhere."""
+def _not_an_embedder(spec: object) -> InputError:
+    return InputError(f"{spec!r:.80} is not an embedder. {(models.DATA / 'usage.txt').read_text('utf-8').rstrip()}")
+
+
+def make_absolute(spec: str) -> str:
+    """The name of an embedder with the absolute path of a folder in it, so that it works from everywhere."""
     prefix, _, rest = spec.partition(":")
     if spec in _NAMES or (rest and prefix not in _PREFIXES):
         return spec
@@ -69,7 +62,7 @@ def lasting_name(spec: str) -> str:
     return (f"{prefix}:" if rest else "") + str(folder.resolve()) if folder.is_dir() else spec
 
 
-def _by_name(spec: str) -> Embedder | None:
+def _load_by_name(spec: str) -> Embedder | None:
     if spec == "none":
         return None
     if spec in _NAMES:
@@ -78,47 +71,42 @@ def _by_name(spec: str) -> Embedder | None:
     if prefix in _PREFIXES and rest:
         return _PREFIXES[prefix](rest)
     if spec and Path(spec).expanduser().is_dir():
-        return _by_content(Path(spec).expanduser())
+        return _load_by_content(Path(spec).expanduser())
     if re.fullmatch(r"\w[\w.-]*/[\w.-]+", spec):
-        return _by_hub_name(spec)
-    raise InputError(f"{spec!r} names no embedder and no folder. {USAGE}")
+        return _load_by_hub_name(spec)
+    raise _not_an_embedder(spec)
 
 
 @functools.cache
 def _bundled(spec: str) -> Embedder:
-    """One of each per process: they are safe to share and take a moment to load."""
+    """One of each per process: they are thread-safe and take a moment to load."""
     return _NAMES[spec]()
 
 
-def _by_content(folder: Path) -> Embedder:
-    if _is_model2vec(folder):
+def _load_by_content(folder: Path) -> Embedder:
+    is_model2vec = models.read_json(folder / "config.json").get("model_type") == "model2vec"
+    if is_model2vec or any("embeddings" in models.read_tensor_header(p)[0] for p in folder.glob("*.safetensors")):
         return models.Model2Vec(str(folder))
     if models.onnx_file(folder):
         return models.onnx_model(str(folder))
     if (folder / "modules.json").is_file():
         return models.SentenceTransformers(str(folder))
-    raise EmbedderError(f"{folder} holds no model2vec table, no ONNX file and no sentence-transformers modules.json")
+    raise EmbedderError(f"{folder} has no model2vec table, no ONNX file and no sentence-transformers modules.json")
 
 
-def _is_model2vec(folder: Path) -> bool:
-    if models.read_json(folder / "config.json").get("model_type") == "model2vec":
-        return True
-    return any("embeddings" in models.tensors(path)[0] for path in folder.glob("*.safetensors"))
-
-
-def _by_hub_name(spec: str) -> Embedder:
-    """The first installed library that can load the hub's model of that name."""
+def _load_by_hub_name(spec: str) -> Embedder:
+    """Load a model of the hub with the first installed library that can."""
     failures = []
-    for library, packages, load in _LIBRARIES:
+    for library, packages in _LIBRARIES.items():
         if all(map(importlib.util.find_spec, packages)):
             try:
-                return load(spec)
+                return _PREFIXES[library](spec)
             except EmbedderError as error:
                 failures.append(f"{library}: {error}")
     if failures:
         raise EmbedderError(f"{spec} could not be loaded. " + "; ".join(failures))
-    lines = " or ".join(f'pip install "shortlist[{library}]"' for library, _, _ in _LIBRARIES)
-    raise EmbedderError(f"No library that could load {spec} is installed: {lines}")
+    lines = " or ".join(f'pip install "shortlist[{library}]"' for library in _LIBRARIES)
+    raise EmbedderError(f"No library that can load {spec} is installed. Run {lines}")
 
 
 class CallableEmbedder(models.BaseEmbedder):
@@ -126,42 +114,40 @@ class CallableEmbedder(models.BaseEmbedder):
 
     def __init__(self, encode: Encode) -> None:
         self._call = encode
-        self.name = _callable_name(encode)
+        given = getattr(encode, "name", None)
+        while isinstance(encode, functools.partial):
+            encode = encode.func
+        thing = encode if hasattr(encode, "__qualname__") else type(encode)
+        self.name = given if isinstance(given, str) and given else f"callable:{thing.__module__}.{thing.__qualname__}"
         self._dim = self.dim
 
     def _encode(self, texts: list[str], *, query: bool) -> Any:
         return self._call(texts)
 
 
-def _callable_name(encode: Encode) -> str:
-    given = getattr(encode, "name", None)
-    if isinstance(given, str) and given:
-        return given
-    while isinstance(encode, functools.partial):
-        encode = encode.func
-    thing = encode if hasattr(encode, "__qualname__") else type(encode)
-    return f"callable:{thing.__module__}.{thing.__qualname__}"
+class WordLlamaEmbedder(models.BaseEmbedder):
+    """The mean of the vectors of a text's tokens, from the table in the package wordllama, which is not imported."""
 
-
-class TokenTable(models.BaseEmbedder):
-    """One vector per token, memory-mapped; a text is the mean of its tokens."""
-
-    cached = False
-    static = True
+    name = "wordllama-256"
+    cached, static = False, True
     noise = (0.25, 0.08)
     max_chars = models.MAX_TOKENS * models.CHARS_PER_TOKEN
 
-    def __init__(self, weights: Path, tokenizer: Path, name: str) -> None:
-        header, start = models.tensors(weights)
-        entry = header["embedding.weight"]
-        begin, shape = start + entry["data_offsets"][0], tuple(entry["shape"])
-        # float16 as it lies on disk: nothing to load, and as fast as a float32 copy
-        kind = {"F16": "<f2", "F32": "<f4"}[entry["dtype"]]
-        self._table: NDArray[Any] = np.asarray(np.memmap(weights, kind, "r", begin, shape))
-        self._tokenizer = models.tokenizer_file(tokenizer)
+    def __init__(self) -> None:
+        folder = models.package_folder("wordllama")
+        if folder is None:
+            raise EmbedderError(f"The default embedder needs the package wordllama. Run pip install {_WORDLLAMA}")
+        weights = folder / "weights" / "l2_supercat_256.safetensors"
+        with models.explain_errors(f"The table in {folder} cannot be read. Run pip install {_WORDLLAMA}"):
+            header, start = models.read_tensor_header(weights)
+            entry = header["embedding.weight"]
+            # memory-mapped as it is stored, in float16: nothing to load, and as fast as a float32 copy
+            kind, shape = {"F16": "<f2", "F32": "<f4"}[entry["dtype"]], tuple(entry["shape"])
+            offset = start + entry["data_offsets"][0]
+            self._table: NDArray[Any] = np.asarray(np.memmap(weights, kind, "r", offset, shape))
+            self._tokenizer = models.tokenizer_file(folder / "tokenizers" / "l2_supercat_tokenizer_config.json")
         self._tokenizer.enable_truncation(models.MAX_TOKENS)
         self._dim = shape[1]
-        self.name = f"{name}-{shape[1]}"
 
     def _encode(self, texts: list[str], *, query: bool) -> Vectors:
         sums = np.zeros((len(texts), self.dim), dtype=np.float32)
@@ -169,30 +155,11 @@ class TokenTable(models.BaseEmbedder):
         for batch in models.batches(texts, 1024):
             for encoding in self._tokenizer.encode_batch_fast(batch, add_special_tokens=False):
                 vectors = self._table.take(np.array(encoding.ids, dtype=np.intp), axis=0)
-                # a sum per text is five times faster than np.add.reduceat, and no row depends on its neighbours
+                # a sum per text is five times as fast as np.add.reduceat, and no row depends on the others
                 np.add.reduce(vectors, axis=0, dtype=np.float32, out=next(rows))
         return sums
 
 
-def wordllama() -> TokenTable:
-    """The bundled table, read out of its package without importing it."""
-    folder = models.package_folder("wordllama")
-    if folder is None:
-        raise EmbedderError(f"The default embedder needs the package wordllama: pip install {_WORDLLAMA}")
-    weights = folder / "weights" / "l2_supercat_256.safetensors"
-    tokenizer = folder / "tokenizers" / "l2_supercat_tokenizer_config.json"
-    try:
-        return TokenTable(weights, tokenizer, "wordllama")
-    except (OSError, ValueError, KeyError, EmbedderError) as error:
-        raise EmbedderError(f"The table in {folder} cannot be read ({error}): pip install {_WORDLLAMA}") from error
-
-
-_STOP = (
-    "a an and are as at be been by can could did do does for from had has have how i if in into is it its me my of on "
-    "or our so than that the their them then these they this those to us was we were what when which who will with "
-    "would you your"
-)
-_STOP_WORDS = frozenset(_STOP.split())
 _WORDS = re.compile(r"[^\W_]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
@@ -201,8 +168,7 @@ class LightEmbedder(models.BaseEmbedder):
     """Hashed words and their letters: no model, the same vectors on every machine."""
 
     name = "light"
-    cached = False
-    static = True
+    cached, static = False, True
     noise = (0.35, 0.05)
     _dim: int = 512
 
@@ -226,8 +192,13 @@ class LightEmbedder(models.BaseEmbedder):
 
 
 def _words(text: str) -> Iterator[str]:
-    spaced = _CAMEL.sub(" ", unicodedata.normalize("NFKC", text))
-    return (word for word in _WORDS.findall(spaced.casefold()) if word not in _STOP_WORDS)
+    spaced, stop_words = _CAMEL.sub(" ", unicodedata.normalize("NFKC", text)), _stop_words()
+    return (word for word in _WORDS.findall(spaced.casefold()) if word not in stop_words)
+
+
+@functools.cache
+def _stop_words() -> frozenset[str]:
+    return frozenset((models.DATA / "light-stop-words.txt").read_text("utf-8").split())
 
 
 @functools.lru_cache(maxsize=1 << 17)
@@ -236,18 +207,10 @@ def _features(word: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     grams = [word[start : start + 3] for start in range(len(word) - 2)] if len(word) > 3 else []
     if grams:
         grams[0], grams[-1] = f"<{grams[0]}", f"{grams[-1]}>"
-    hashes = [_stable_hash(feature) for feature in (f"<{word}>", *grams)]
+    digests = (hashlib.blake2b(feature.encode(), digest_size=8).digest() for feature in (f"<{word}>", *grams))
+    hashes = np.array([int.from_bytes(digest, "little") >> 1 for digest in digests])
     weights = [1.0, *(1 / math.sqrt(len(grams)) for _ in grams)]
-    slots = np.array([value % LightEmbedder._dim for value in hashes])
-    return slots, np.where(np.array(hashes) >> 62, weights, np.negative(weights))
-
-
-def _stable_hash(feature: str) -> int:
-    return int.from_bytes(hashlib.blake2b(feature.encode(), digest_size=8).digest(), "little") >> 1
-
-
-_OPENAI = "https://api.openai.com/v1"
-_TRIES = 4
+    return hashes % LightEmbedder._dim, np.where(hashes >> 62, weights, np.negative(weights))
 
 
 class OpenAIEmbedder(models.BaseEmbedder):
@@ -255,11 +218,9 @@ class OpenAIEmbedder(models.BaseEmbedder):
 
     max_chars = 24_000  # below the 8,191 tokens that the endpoint takes
 
-    def __init__(
-        self, model: str, url: str = _OPENAI, *, key: str | None = None, timeout: float = 30.0, transport: Any = None
-    ) -> None:
-        self._model, self._key = model, key
-        self._client = JsonClient(url, self._error, timeout=timeout, transport=transport)
+    def __init__(self, model: str, url: str = _OPENAI, transport: Any = None) -> None:
+        self._model = model
+        self._client = JsonClient(url, lambda reason: EmbedderError(f"{self.name} {reason}"), transport=transport)
         address = str(self._client.url.copy_with(userinfo=b""))
         self.name = f"openai:{model}" if address == _OPENAI else f"openai:{model}@{address}"
 
@@ -267,7 +228,7 @@ class OpenAIEmbedder(models.BaseEmbedder):
         return [row for batch in models.batches(texts, 64) for row in self._request(batch)]
 
     def _request(self, texts: list[str]) -> list[list[float]]:
-        self._client.set_key(os.environ.get("OPENAI_API_KEY", "") if self._key is None else self._key)
+        self._client.set_key(os.environ.get("OPENAI_API_KEY", ""))
         content = {"model": self._model, "input": texts}
         response = self._client.send("POST", "/embeddings", content, backoff(_TRIES), busy={*BUSY, 500})
         if not response.is_success:
@@ -276,16 +237,10 @@ class OpenAIEmbedder(models.BaseEmbedder):
             items = sorted(json.loads(response.text)["data"], key=lambda item: item.get("index", 0))
             rows = [item["embedding"] for item in items]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise self._client.error(f"gave no embeddings but {response.text!r}") from error
+            raise self._client.error(f"did not return embeddings but {response.text!r}") from error
         if len(rows) != len(texts):
-            raise self._client.error(f"gave {len(rows)} embeddings for {len(texts)} texts")
+            raise self._client.error(f"returned {len(rows)} embeddings for {len(texts)} texts")
         return rows
-
-    def _error(self, reason: str) -> EmbedderError:
-        return EmbedderError(f"{self.name} {reason}")
-
-
-_AT_ADDRESS = re.compile(r"(.+?)@(https?://.+)")
 
 
 def _openai(rest: str) -> OpenAIEmbedder:
@@ -294,20 +249,17 @@ def _openai(rest: str) -> OpenAIEmbedder:
 
 
 def unconfirmed_address(spec: str) -> str:
-    """The address to which an embedder that only a file names would send OPENAI_API_KEY; empty if it is none, is on
+    """The address to which an embedder that only a file names would send OPENAI_API_KEY; empty if it has none, is on
     this machine, or is confirmed by OPENAI_BASE_URL."""
     address = _AT_ADDRESS.fullmatch(spec.removeprefix("openai:")) if spec.startswith("openai:") else None
-    if address is None or not os.environ.get("OPENAI_API_KEY"):
+    if address is None or not os.environ.get("OPENAI_API_KEY") or is_loopback(urlsplit(address[2]).hostname or ""):
         return ""
-    is_local = urlsplit(address[2]).hostname in ("localhost", "127.0.0.1", "::1")
     is_confirmed = address[2].rstrip("/") == os.environ.get("OPENAI_BASE_URL", "").strip().rstrip("/")
-    return "" if is_local or is_confirmed else address[2]
+    return "" if is_confirmed else address[2]
 
 
 _NAMES: dict[str, Callable[[], Embedder]] = {
-    "default": wordllama,
-    "wordllama": wordllama,
-    "wordllama-256": wordllama,
+    **dict.fromkeys(("default", "wordllama", "wordllama-256"), WordLlamaEmbedder),
     "light": LightEmbedder,
     "tools": tools_model.ToolsEmbedder,
     "minilm": models.minilm,
@@ -319,8 +271,9 @@ _PREFIXES: dict[str, Callable[[str], Embedder]] = {
     "onnx": models.onnx_model,
     "openai": _openai,
 }
-_LIBRARIES: list[tuple[str, tuple[str, ...], Callable[[str], Embedder]]] = [
-    ("sentence-transformers", ("sentence_transformers",), models.SentenceTransformers),
-    ("model2vec", ("model2vec",), models.Model2Vec),
-    ("onnx", ("onnxruntime", "huggingface_hub"), models.onnx_model),
-]
+# The libraries that can load a model of the hub, in this order, and the packages that each needs.
+_LIBRARIES = {
+    "sentence-transformers": ("sentence_transformers",),
+    "model2vec": ("model2vec",),
+    "onnx": ("onnxruntime", "huggingface_hub"),
+}

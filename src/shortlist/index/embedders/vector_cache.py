@@ -1,4 +1,4 @@
-"""Cached vectors by (model, hash of the text), beside the corpus, for slow models."""
+"""Cached vectors by model and hash of the text, next to the corpus, for slow embedders."""
 
 from __future__ import annotations
 
@@ -22,63 +22,53 @@ log = logging.getLogger("shortlist")
 
 FILE = "vectors.db"
 BATCH = 256
-_SCHEMA = (
-    "CREATE TABLE IF NOT EXISTS vectors(model TEXT, hash BLOB, vector BLOB, PRIMARY KEY (model, hash)) WITHOUT ROWID"
-)
+_SETUP = """PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
+CREATE TABLE IF NOT EXISTS vectors(model TEXT, hash BLOB, vector BLOB, PRIMARY KEY (model, hash)) WITHOUT ROWID"""
 
 
-def keeps(embedder: Embedder) -> bool:
-    """Whether its vectors are dear enough to be kept."""
+def is_cached(embedder: Embedder) -> bool:
+    """Whether its vectors are cached, because it is slow."""
     return bool(getattr(embedder, "cached", True))
 
 
 def encode(embedder: Embedder, texts: Sequence[str], folder: Path | None) -> Vectors:
-    """The vectors of texts, encoding only those that were never seen, each batch kept as soon as it is there."""
-    if folder is None or not keeps(embedder):
-        return _encoded(embedder, texts)
+    """Encode only the texts that are not in the cache, and store each batch as soon as it is encoded."""
+    if folder is None or not is_cached(embedder):
+        return _encode(embedder, texts)
     try:
-        return _encode_through(folder / FILE, embedder, texts)
-    except sqlite3.DatabaseError as error:  # only a cache: a damaged one starts anew, and one in use can be missed
+        return _encode_cached(folder / FILE, embedder, texts)
+    except sqlite3.DatabaseError as error:  # a damaged cache is replaced, and one in use is not needed
         if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR):
-            return _encoded(embedder, texts)
-        log.warning("The cache %s is damaged (%s) and starts anew.", folder / FILE, error)
+            return _encode(embedder, texts)
+        log.warning("The cache %s is damaged (%s) and is replaced by an empty one.", folder / FILE, error)
         for suffix in ("", "-wal", "-shm"):
             (folder / f"{FILE}{suffix}").unlink(missing_ok=True)
-        return _encode_through(folder / FILE, embedder, texts)
+        return _encode_cached(folder / FILE, embedder, texts)
 
 
-def _encode_through(path: Path, embedder: Embedder, texts: Sequence[str]) -> Vectors:
+def _encode_cached(path: Path, embedder: Embedder, texts: Sequence[str]) -> Vectors:
     vectors = np.zeros((len(texts), embedder.dim), dtype=np.float32)
     with contextlib.closing(sqlite3.connect(path, timeout=60, isolation_level=None)) as cache:
-        cache.execute("PRAGMA journal_mode = WAL")
-        cache.execute("PRAGMA synchronous = NORMAL")
-        cache.execute(_SCHEMA)
+        cache.executescript(_SETUP)
         for start in range(0, len(texts), BATCH):
             batch = texts[start : start + BATCH]
             hashes = [blake2b(text.encode("utf-8", "replace"), digest_size=16).digest() for text in batch]
-            known = _recall(cache, embedder, hashes)
+            query = f"SELECT hash, vector FROM vectors WHERE model = ? AND hash IN ({','.join('?' * len(hashes))})"
+            rows = cache.execute(query, (embedder.name, *hashes)).fetchall()
+            known = {key: np.frombuffer(row, np.float32) for key, row in rows if len(row) == 4 * embedder.dim}
             missing = {key: text for key, text in zip(hashes, batch, strict=True) if key not in known}
             if missing:
-                fresh = _encoded(embedder, list(missing.values()))
-                known |= dict(zip(missing, fresh, strict=True))
-                rows = [(embedder.name, key, known[key].tobytes()) for key in missing]
-                cache.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows)
+                known |= dict(zip(missing, _encode(embedder, list(missing.values())), strict=True))
+                new = [(embedder.name, key, known[key].tobytes()) for key in missing]
+                cache.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", new)
             for at, key in enumerate(hashes, start):
                 vectors[at] = known[key]
     return vectors
 
 
-def _encoded(embedder: Embedder, texts: Sequence[str]) -> Vectors:
+def _encode(embedder: Embedder, texts: Sequence[str]) -> Vectors:
     vectors = np.ascontiguousarray(embedder.encode_documents(texts), dtype=np.float32)
     if vectors.shape != (len(texts), embedder.dim):
         wanted = (len(texts), embedder.dim)
-        raise EmbedderError(f"The embedder {embedder.name!r} gave an array of shape {vectors.shape}, not {wanted}.")
+        raise EmbedderError(f"The embedder {embedder.name!r} returned an array of shape {vectors.shape}, not {wanted}.")
     return vectors
-
-
-def _recall(cache: sqlite3.Connection, embedder: Embedder, hashes: Sequence[bytes]) -> dict[bytes, Vectors]:
-    marks = ",".join("?" * len(hashes))
-    query = f"SELECT hash, vector FROM vectors WHERE model = ? AND hash IN ({marks})"
-    rows = cache.execute(query, (embedder.name, *hashes)).fetchall()
-    size = embedder.dim * np.dtype(np.float32).itemsize
-    return {key: np.frombuffer(vector, dtype=np.float32) for key, vector in rows if len(vector) == size}

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 from shortlist.documents import Document, Problem
 from shortlist.errors import CorpusBusy, CorpusDamaged, CorpusMismatch, CorpusNotFound, EngineError
 from shortlist.index.config import Config
-from shortlist.index.embedders.embedder_binding import Chosen
+from shortlist.index.embedders.embedder_binding import EmbedderBinding
 from shortlist.index.engine import Documents
 from shortlist.index.engines import cluster_schema
 from shortlist.index.engines.address import Address
@@ -49,7 +49,7 @@ class ClusterEngine(ClusterCorpus):
 
     def __init__(self, address: Address, folder: Path, name: str) -> None:
         super().__init__(Cluster(address), base_name(address, name))
-        self.chosen = Chosen(name)
+        self.chosen = EmbedderBinding(name)
         self._name = name
         self._folder = folder
         self._rows = StoredDocuments(self.cluster, self.base)

@@ -19,7 +19,7 @@ from shortlist.index.engines.cluster_schema import LENGTHS, WINDOW, repetitions
 from shortlist.index.engines.facets import Condition, Query
 from shortlist.index.kernels.formulas import weighted_tf
 from shortlist.index.lexical.bm25 import FORMULAS, norm, weighted_length
-from shortlist.index.lexical.lexical_ranker import asked_names
+from shortlist.index.lexical.lexical_ranker import find_name_keys
 from shortlist.index.query_scores import only_found
 from shortlist.index.storage.records import batched
 from shortlist.index.text.analyzers import get_analyzer, term_key
@@ -109,7 +109,7 @@ class BM25Query:
 
     def name_searches(self, query: str) -> list[bytes]:
         """The search of `named`, if the query may contain names."""
-        names = sorted(map(term_token, asked_names(query)))[:WINDOW]
+        names = sorted(map(term_token, find_name_keys(query)))[:WINDOW]
         body = {"query": {"bool": {"filter": [{"terms": {"names": names}}]}}, "size": WINDOW}
         return [self._reader.select(body, scored=False)] if names else []
 

@@ -1,6 +1,6 @@
 """The weighting formulas, and how the counts of a posting are packed.
 
-Every function works on a number and on an array alike, so numpy and the compiled loops run the same lines.
+Every function works on numbers and on arrays, so numpy and the compiled loops run the same code.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ def idf_lucene(documents: int, df: int) -> float:
 
 
 def idf_robertson(documents: int, df: int) -> float:
-    """Never below zero: a word in more than half of the documents says nothing rather than something wrong."""
+    """Never below zero: a word in more than half of the documents counts nothing rather than against them."""
     return max(0.0, math.log((documents - df + 0.5) / (df + 0.5)))
 
 
 def idf_atire(documents: int, df: int) -> float:
-    return math.log(documents / max(df, 0.5))  # a word that no passage holds still counts in the ideal score
+    return math.log(documents / max(df, 0.5))  # a word that is in no passage still counts in the ideal score
 
 
 def idf_bm25plus(documents: int, df: int) -> float:
@@ -60,7 +60,7 @@ def gain_bm25l(tf: Any, norm: Any, k1: float, delta: float) -> Any:
 
 
 def gain_linear(tf: Any, norm: Any, k1: float, delta: float) -> Any:
-    """For cosine: norm is the length of the document's vector, not a share of the average."""
+    """For cosine: norm is the length of the document's vector, not relative to the average."""
     return tf / norm
 
 

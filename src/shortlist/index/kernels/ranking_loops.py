@@ -1,6 +1,4 @@
-"""The compiled loops that rank. Scores are those of `formulas.py`, bit for bit."""
-
-from __future__ import annotations
+"""The compiled loops that rank. Scores are those of `formulas.py`, to the last bit."""
 
 import numpy as np
 from numba import njit
@@ -15,23 +13,20 @@ _weighted = njit(inline="always")(formulas.weighted_tf)
 @njit(cache=True, nogil=True)
 def _push(heap, score):  # type: ignore[no-untyped-def]
     """Replace the smallest score of a heap."""
-    parent, size = 0, len(heap)
-    while True:
-        child = 2 * parent + 1
-        if child >= size:
-            break
-        if child + 1 < size and heap[child + 1] < heap[child]:
+    parent, child = 0, 1
+    while child < len(heap):
+        if child + 1 < len(heap) and heap[child + 1] < heap[child]:
             child += 1
         if heap[child] >= score:
             break
         heap[parent] = heap[child]
-        parent = child
+        parent, child = child, 2 * child + 1
     heap[parent] = score
 
 
 @njit(cache=True, nogil=True, inline="always")
 def _gain(numbers, tfs, lengths, at, doc):  # type: ignore[no-untyped-def]
-    """The gain of the posting at a place, 0 if the fields that hold the term have no weight.
+    """The gain of the posting at a place, 0 if the fields that have the term have no weight.
 
     `numbers` are those of `kernel_numbers`. Lengths are added as `weighted_length` does, so that scores are equal.
     """
@@ -61,31 +56,24 @@ def _idf(code, documents, df):  # type: ignore[no-untyped-def]
     return _bm25l_idf(documents, df)
 
 
-# A block is 16 passages, a stretch 64: bounds are kept for each block of a frequent term, places for each stretch.
-BLOCK_BITS = 4
-STRETCH_BITS = 6
+# Bounds are stored for each block of 16 passages of a frequent term, places for each stretch of 64.
+BLOCK_BITS, STRETCH_BITS = 4, 6
 BLOCK = 1 << BLOCK_BITS
 BUCKETS = 16
-
-# What all terms of a query weigh together in the coarse sums, so that even a block of them stays below 2**31.
-SHARES = 1 << 18
+SHARES = 1 << 18  # the weight of all terms of a query in the coarse sums, so that those of a block are less than 2**31
 NOWHERE = np.uint32(0xFFFFFFFF)
 
 # Numba checks a signed index for being negative; an unsigned one is used as it is.
-_1 = np.uint64(1)
-_BLOCK = np.uint64(BLOCK)
-_BLOCK_BITS = np.uint64(BLOCK_BITS)
-_BLOCK_BITS_32 = np.uint32(BLOCK_BITS)
-_IN_BLOCK = np.uint32(BLOCK - 1)
+_1, _8, _255 = np.uint64(1), np.uint16(8), np.uint16(255)
+_BLOCK, _BLOCK_BITS = np.uint64(BLOCK), np.uint64(BLOCK_BITS)
+_BLOCK_BITS_32, _IN_BLOCK = np.uint32(BLOCK_BITS), np.uint32(BLOCK - 1)
 _STRETCH_BITS = np.uint64(STRETCH_BITS - BLOCK_BITS)
 _IN_STRETCH = np.uint64((1 << (STRETCH_BITS - BLOCK_BITS)) - 1)
-_8 = np.uint16(8)
-_255 = np.uint16(255)
 
 
 @njit(cache=True, nogil=True)
 def _find(docs, start, end, doc):  # type: ignore[no-untyped-def]
-    """Where doc stands, or would stand, in docs[start:end]."""
+    """Where doc is, or would be, in docs[start:end]."""
     while start < end:
         middle = (start + end) >> 1
         if docs[middle] < doc:
@@ -106,10 +94,8 @@ def quantize(docs, tfs, lengths, numbers, ceiling):  # type: ignore[no-untyped-d
 
 @njit(cache=True, nogil=True)
 def tabulate(docs, impacts, starts, frequent, size):  # type: ignore[no-untyped-def]
-    """For each frequent term: its largest impact in each block, where each stretch begins, and its postings packed.
-
-    A packed posting is the passage's place in its stretch and the impact, a byte each.
-    """
+    """For each frequent term: its largest impact in each block, where each stretch begins, and its postings packed
+    as the passage's place in its stretch and the impact, a byte each."""
     blocks, stretches = (size + BLOCK - 1) >> BLOCK_BITS, (size + (1 << STRETCH_BITS) - 1) >> STRETCH_BITS
     total = 0
     for term in frequent:
@@ -168,16 +154,8 @@ def _largest(values):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _close_blocks(bounds, alive):  # type: ignore[no-untyped-def]
-    """Nothing can be found in a block without any passage that is alive."""
-    for block in range(len(bounds)):
-        if not alive[block << BLOCK_BITS : (block + 1) << BLOCK_BITS].any():
-            bounds[block] = 0
-
-
-@njit(cache=True, nogil=True)
 def _visit(blocks, terms, tables, room, heap, alive, found, sure):  # type: ignore[no-untyped-def]
-    """Finish the scores of blocks, term by term, as long as a block can still hold one of the best."""
+    """Finish the scores of blocks, term by term, as long as a block can still contain one of the best passages."""
     weights, rows, order = terms
     maxima, skips, packed = tables
     frequent_bounds, bounds, _, _, _, scores, places, most = room
@@ -226,7 +204,7 @@ def _visit(blocks, terms, tables, room, heap, alive, found, sure):  # type: igno
 
 @njit(cache=True, nogil=True)
 def _best_of_stripes(bounds, stripes, least, blocks):  # type: ignore[no-untyped-def]
-    """The block with the highest bound in each of so many runs of blocks; how many."""
+    """Write the block with the highest bound of each run of blocks; their number."""
     count = 0
     width = max(1, len(bounds) // stripes)
     for start in range(0, len(bounds), width):
@@ -243,7 +221,7 @@ def _best_of_stripes(bounds, stripes, least, blocks):  # type: ignore[no-untyped
 
 @njit(cache=True, nogil=True)
 def _by_bound(bounds, least, live, blocks):  # type: ignore[no-untyped-def]
-    """The blocks whose bound reaches `least`, roughly the highest first; how many."""
+    """Write the blocks whose bound reaches `least`, roughly the highest first; their number."""
     count = np.uint64(0)
     for block in range(np.uint64(len(bounds))):
         live[count] = block
@@ -263,20 +241,19 @@ def _by_bound(bounds, least, live, blocks):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _shortlist(docs, impacts, spans, terms, tables, sure, floor, stripes, alive, heap, room):  # type: ignore[no-untyped-def]
-    """The passages that may be among the best len(heap), and the most that each can score, in room; how many.
+def _shortlist(docs, impacts, spans, terms, tables, sure, least, stripes, alive, heap, room):  # type: ignore[no-untyped-def]
+    """Write the passages that may be among the best len(heap), and the most that each can score; their number.
 
-    A posting adds at most weight * impact. What a block can reach is bounded by the largest impacts of the frequent
-    terms in it and by the postings of the others; the highest blocks are looked into first, and what is surely reached
-    there keeps most others shut. A score is surely at least `sure` of itself without one step of every term. `floor` is
-    a k-th best known from elsewhere. Terms have weights and rows in the tables, -1 for those that are not frequent; the
-    frequent ones come in order of weight. The slots of `room` are NOWHERE before and after.
+    Largest impacts and the postings of rare terms bound the score in a block. The highest blocks are read first, and
+    the scores found there rule out most others. A score is at least `sure` of itself minus one step of every term.
+    `least` is a known k-th best score. Terms have weights and rows in the tables, -1 for rare ones; `order` lists the
+    others by weight. The slots of `room` are NOWHERE before and after.
     """
     starts, ends = spans
     weights, rows, order = terms
     maxima, _, _ = tables
     frequent_bounds, bounds, slots, live, blocks, scores, places, most = room
-    heap[:] = max(floor, 1)
+    heap[:] = max(least, 1)
     frequent_bounds[:] = 0
     for number in range(0, len(order), 2):
         term, other = order[number], order[min(number + 1, len(order) - 1)]
@@ -288,7 +265,9 @@ def _shortlist(docs, impacts, spans, terms, tables, sure, floor, stripes, alive,
             here = slice(starts[term], ends[term])
             _add_to_blocks(bounds, docs[here], impacts[here], weights[term])
     if len(alive):
-        _close_blocks(bounds, alive)
+        for block in range(len(bounds)):
+            if not alive[block << BLOCK_BITS : (block + 1) << BLOCK_BITS].any():
+                bounds[block] = 0
     found = 0
     for turn in range(2):
         if turn == 0:
@@ -302,11 +281,9 @@ def _shortlist(docs, impacts, spans, terms, tables, sure, floor, stripes, alive,
             if rows[term] < 0:
                 here = slice(starts[term], ends[term])
                 _add_to_slots(scores, slots, docs[here], impacts[here], weights[term])
-        for slot in range(count):
-            slots[blocks[slot]] = NOWHERE
         found = _visit(blocks[:count], terms, tables, room, heap, alive, found, sure)
         for slot in range(count):
-            bounds[blocks[slot]] = 0
+            slots[blocks[slot]], bounds[blocks[slot]] = NOWHERE, 0
     kept = 0
     for number in range(found):
         if most[number] >= heap[0]:
@@ -317,10 +294,10 @@ def _shortlist(docs, impacts, spans, terms, tables, sure, floor, stripes, alive,
 
 @njit(cache=True, nogil=True)
 def _settle(places, most, k, postings, spans, weights, rows, skips, numbers):  # type: ignore[no-untyped-def]
-    """Exact scores of places, those that can score most first, until none left can reach the k-th best.
+    """The best k of some places and those that tie with the last, best first, then by place, with their exact scores.
 
-    The terms are added in the order given, as numpy adds them. The best k of them, and those that tie with the
-    last, best first, then by place, with their scores.
+    Places are scored, those that can score most first, until none that is left can reach the k-th best. The terms are
+    added in the order given, as numpy adds them.
     """
     docs, tfs, lengths = postings
     starts, ends = spans
@@ -336,28 +313,21 @@ def _settle(places, most, k, postings, spans, weights, rows, skips, numbers):  #
         for term in range(len(starts)):
             start, end = starts[term], ends[term]
             if rows[term] >= 0:
-                here = skips[rows[term]]
-                start, end = (
-                    start + here[doc >> STRETCH_BITS] - here[0],
-                    start + here[(doc >> STRETCH_BITS) + 1] - here[0],
-                )
+                here, stretch = skips[rows[term]], doc >> STRETCH_BITS
+                start, end = start + here[stretch] - here[0], start + here[stretch + 1] - here[0]
             place = _find(docs, start, end, doc)
             if place < end and docs[place] == doc:
                 score += weights[term] * _gain(numbers, tfs, lengths, place, doc)
         scores[scored] = score
         scored += 1
         if score > heap[0]:
-            at = 0
-            while at + 1 < k and heap[at + 1] < score:
-                heap[at] = heap[at + 1]
-                at += 1
-            heap[at] = score
-    return _ordered(places[order[:scored]].astype(np.int64), scores[:scored], heap[0])
+            _push(heap, score)
+    return _sort_best(places[order[:scored]].astype(np.int64), scores[:scored], heap[0])
 
 
 @njit(cache=True, nogil=True)
-def _ordered(places, scores, least):  # type: ignore[no-untyped-def]
-    """Those that reach the least score, best first, then by place. There are few: they are put in their place."""
+def _sort_best(places, scores, least):  # type: ignore[no-untyped-def]
+    """The places with at least this score, best first, then by place. There are few, so this is an insertion sort."""
     kept = 0
     for number in range(len(places)):
         place, score = places[number], scores[number]
@@ -373,7 +343,7 @@ def _ordered(places, scores, least):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def look_at(places, terms, weights, postings, numbers):  # type: ignore[no-untyped-def]
-    """The score of each of these passages, and the weight of the terms that it holds."""
+    """The score of each of these passages, and the weight of the terms that it has."""
     docs, tfs, lengths = postings
     scores, held = np.zeros(len(places)), np.zeros(len(places))
     for number in range(len(places)):
@@ -388,21 +358,19 @@ def look_at(places, terms, weights, postings, numbers):  # type: ignore[no-untyp
 
 
 @njit(cache=True, nogil=True)
-def best(terms, weights, prepared, floor, k, stripes, alive, room):  # type: ignore[no-untyped-def]
+def best(terms, weights, prepared, least, k, stripes, alive, room):  # type: ignore[no-untyped-def]
     """The best k passages of a part and those that tie with the last, best first, then by place, and their scores.
 
-    Terms have places among all of the part, starts and ends of postings, and weights, of which those of 0 are left out.
-    An impact of 1 is worth `step` times the weight, if lengths are normalised as when impacts were made; `drift` says
-    how far they are not. `floor` is a score that the k-th best reaches in any case.
+    Terms have places among all of the part, starts and ends of postings, and weights; those of weight 0 are left out.
+    An impact of 1 is worth `step` times the weight, if lengths are normalized as when impacts were computed; `drift` is
+    the ratio of both norms. `least` is a score that the k-th best has in any case.
     """
     postings, (values, frequent), tables, numbers, step, drift = prepared
-    docs, _, _ = postings
-    held = 0
+    held, ordered = 0, 0
     total = max(weights.sum(), 1e-300)
     places, starts, ends = terms[0].copy(), terms[1].copy(), terms[2].copy()
     shares, rows, kept = np.empty(len(places), np.int32), np.empty(len(places), np.int64), np.empty(len(places))
     order = np.empty(len(places), np.int64)
-    ordered = 0
     for term in range(len(places)):
         if ends[term] > starts[term] and weights[term] > 0:
             row = _find(frequent, 0, len(frequent), places[term])
@@ -423,19 +391,17 @@ def best(terms, weights, prepared, floor, k, stripes, alive, room):  # type: ign
     spans = starts[:held], ends[:held]
     unit = total / SHARES * step * max(1.0, drift) * 1.0001
     sure = np.float32(0.9998 * min(1.0, drift) / max(1.0, drift))
-    least = np.int32(min(0.9998 * floor / unit, 2.0**31 - 1))
-    found = _shortlist(
-        docs, values, spans, (shares[:held], rows[:held], order[:ordered]), tables,
-        sure, least, stripes, alive, np.empty(k, np.int32), room,
-    )  # fmt: skip
-    return _settle(
-        room[6][:found], room[7][:found] * unit, k, postings, spans, kept[:held], rows[:held], tables[1], numbers
-    )
+    coarse = shares[:held], rows[:held], order[:ordered]
+    known = np.int32(min(0.9998 * least / unit, 2.0**31 - 1))
+    heap = np.empty(k, np.int32)
+    found = _shortlist(postings[0], values, spans, coarse, tables, sure, known, stripes, alive, heap, room)
+    most = room[7][:found] * unit
+    return _settle(room[6][:found], most, k, postings, spans, kept[:held], rows[:held], tables[1], numbers)
 
 
 @njit(cache=True, nogil=True)
 def best_of_keys(keys, part_keys, part_starts, idf, documents, prepared, k, stripes, alive, room):  # type: ignore[no-untyped-def]
-    """What `best` gives for keys as they come in a query, where a part is all there is and nothing in it is dead."""
+    """The result of `best` for the keys of a query, if there is one part and nothing in it is deleted."""
     terms = np.empty((3, len(keys)), np.int64)
     asked = np.empty(len(keys), np.uint64)
     weights = np.zeros(len(keys))
@@ -454,6 +420,5 @@ def best_of_keys(keys, part_keys, part_starts, idf, documents, prepared, k, stri
         weights[same] += 1.0
     for term in range(known):
         weights[term] *= _idf(idf, documents, terms[2, term] - terms[1, term])
-    return best(
-        (terms[0, :known], terms[1, :known], terms[2, :known]), weights[:known], prepared, 0.0, k, stripes, alive, room
-    )
+    found = terms[0, :known], terms[1, :known], terms[2, :known]
+    return best(found, weights[:known], prepared, 0.0, k, stripes, alive, room)

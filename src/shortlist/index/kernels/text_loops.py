@@ -1,16 +1,14 @@
 """The compiled loops that index: from texts to words, terms and postings."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 
 from shortlist.index.kernels.formulas import LIMITS, SHIFTS
 
-# Runs of terms that postings are first sorted into.
+# The number of runs of terms that postings are first sorted into.
 RUNS = 1024
 
-# What a character is to the scanner of words.
+# The classes of characters for the scanner of words.
 SEPARATOR, WORD, MARK, EMOJI, QUOTE = range(5)
 
 # Numba checks a signed index for being negative; an unsigned one is used as it is.
@@ -21,29 +19,35 @@ _BASIS = np.uint64(14695981039346656037)
 _MIX = np.uint64(0xFF51AFD7ED558CCD)
 _33 = np.uint64(33)
 
+_is_upper = njit(inline="always")(lambda byte: 65 <= byte <= 90)
+_is_lower = njit(inline="always")(lambda byte: 97 <= byte <= 122)
+_is_digit = njit(inline="always")(lambda byte: 48 <= byte <= 57)
+_slot = njit(inline="always")(lambda hash, mask: (hash ^ (hash >> np.uint64(29))) & mask)  # where a search starts
+_allocate = njit(lambda size: (np.empty(size, np.uint32), np.empty(size, np.int32), np.empty(size, np.uint32)))
+
 
 @njit(cache=True, nogil=True, inline="always")
-def _mixed(hash):  # type: ignore[no-untyped-def]
-    """The end of `tokens.term_key`."""
+def _spread(hash):  # type: ignore[no-untyped-def]
+    """The last step of `analyzers.term_key`."""
     hash = (hash ^ (hash >> _33)) * _MIX
     return hash ^ (hash >> _33)
 
 
 @njit(cache=True, nogil=True)
 def hash_spans(buffer, starts, ends):  # type: ignore[no-untyped-def]
-    """`tokens.term_key` of each span."""
+    """`analyzers.term_key` of each span."""
     keys = np.empty(len(starts), np.uint64)
     for number in range(len(starts)):
         hash = _BASIS
         for at in range(starts[number], ends[number]):
             hash = (hash ^ np.uint64(buffer[at])) * _PRIME
-        keys[number] = _mixed(hash)
+        keys[number] = _spread(hash)
     return keys
 
 
 @njit(cache=True, nogil=True)
 def _code_point(buffer, at):  # type: ignore[no-untyped-def]
-    """The code point of several bytes that begins there in UTF-8, and how many they are."""
+    """The code point of two to four bytes of UTF-8, and how many they are."""
     first, second = np.uint32(buffer[at]), np.uint32(buffer[at + 1]) & np.uint32(0x3F)
     if first < 0xE0:
         return ((first & np.uint32(0x1F)) << np.uint32(6)) | second, 2
@@ -56,30 +60,22 @@ def _code_point(buffer, at):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _slot(hash, mask):  # type: ignore[no-untyped-def]
-    """Where a table begins to look for a hash."""
-    return (hash ^ (hash >> np.uint64(29))) & mask
-
-
-@njit(cache=True, nogil=True, inline="always")
 def _intern(table, hash, count, word_starts, word_ends, start, end):  # type: ignore[no-untyped-def]
-    """The number of the word with that hash; `count`, after writing it down, if it is new."""
+    """The number of the word with that hash; a new word is added as number `count`."""
     mask = np.uint64(len(table) // 2 - 1)
     slot = _slot(hash, mask)
     while table[slot + slot + _1] != np.uint64(0):
         if table[slot + slot] == hash:
             return np.int64(table[slot + slot + _1]) - 1
         slot = (slot + _1) & mask
-    table[slot + slot] = hash
-    table[slot + slot + _1] = np.uint64(count + 1)
-    word_starts[count] = start
-    word_ends[count] = end
+    table[slot + slot], table[slot + slot + _1] = hash, np.uint64(count + 1)
+    word_starts[count], word_ends[count] = start, end
     return count
 
 
 @njit(cache=True, nogil=True)
 def _end_of_word(buffer, begin, end, classes):  # type: ignore[no-untyped-def]
-    """Where a word of any script ends that begins there, and its hash."""
+    """Where a word of any script that begins there ends, and its hash."""
     at, close = begin, begin
     hash = closed_hash = _BASIS
     after_quote = False
@@ -108,13 +104,13 @@ def _end_of_word(buffer, begin, end, classes):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def scan(buffer, starts, ends, classes, table, word_starts, word_ends, tokens, counts, state):  # type: ignore[no-untyped-def]
-    """Cut texts into words, each distinct one getting a number, as the pattern `word(?:'word)*|emoji` would.
+    """Split texts into words as the pattern `word(?:'word)*|emoji` would, and number each distinct word.
 
-    `state` holds the text to begin with, how many words are known and how many tokens were written. False says that
-    there is no room for more words: make it and go on from `state`.
+    `state` is the first text to scan and the numbers of known words and written tokens. If there is no room for more
+    words, the result is False: enlarge the table and continue from `state`.
     """
     known, written = state[1], state[2]
-    plain = np.zeros(256, np.uint8)  # 1 for the word characters of ASCII, 2 for what needs a closer look
+    plain = np.zeros(256, np.uint8)  # 1 for the word characters of ASCII, 2 for those that `_end_of_word` decides
     plain[:128] = (classes[:128] == WORD) + 2 * (classes[:128] == QUOTE)
     plain[128:] = 2
     for text in range(state[0], len(starts)):
@@ -158,24 +154,9 @@ def rehash(old, new):  # type: ignore[no-untyped-def]
             new[slot + slot], new[slot + slot + _1] = old[place], old[place + 1]
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _is_upper(byte):  # type: ignore[no-untyped-def]
-    return 65 <= byte <= 90
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _is_lower(byte):  # type: ignore[no-untyped-def]
-    return 97 <= byte <= 122
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _is_digit(byte):  # type: ignore[no-untyped-def]
-    return 48 <= byte <= 57
-
-
 @njit(cache=True, nogil=True)
 def _is_plain(buffer, start, end):  # type: ignore[no-untyped-def]
-    """Whether a word is all digits, or all letters that are lower, upper or lower after the first."""
+    """Whether a word is all digits, or all letters that are lowercase, uppercase, or lowercase after the first."""
     digits, lowers, uppers = 0, 0, 0
     for at in range(start, end):
         digits += _is_digit(buffer[at])
@@ -186,8 +167,8 @@ def _is_plain(buffer, start, end):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _without_quotes(buffer, start, end):  # type: ignore[no-untyped-def]
-    """Leave out a last 's and all other quotes of a word, in place; where it ends then."""
+def _remove_quotes(buffer, start, end):  # type: ignore[no-untyped-def]
+    """Remove a final 's and all other quotes of a word, in place; its new end."""
     if end - start > 1 and buffer[end - 2] == 39 and buffer[end - 1] | 32 == 115:
         end -= 2
     to = start
@@ -197,82 +178,78 @@ def _without_quotes(buffer, start, end):  # type: ignore[no-untyped-def]
     return to
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _skip(buffer, at, end, low, high):  # type: ignore[no-untyped-def]
+    """The first place from `at` on with a byte outside low..high."""
+    while at < end and low <= buffer[at] <= high:
+        at += 1
+    return at
+
+
+@njit(cache=True, nogil=True)
+def _split_piece(buffer, piece, close, part_starts, part_ends, written):  # type: ignore[no-untyped-def]
+    """Write the parts of a word between underscores; how many parts are written then."""
+    first, letters, at = written, 0, piece
+    while at < close:
+        begin = at
+        if _is_digit(buffer[at]):
+            at = _skip(buffer, at, close, 48, 57)
+        else:
+            at = _skip(buffer, at, close, 65, 90)
+            if at < close and _is_lower(buffer[at]):
+                at = at - 1 if at - begin > 1 else _skip(buffer, at, close, 97, 122)
+            letters = max(letters, at - begin)
+        part_starts[written], part_ends[written] = begin, at
+        written += 1
+    if letters < 3 and written - first > 1:
+        part_starts[first], part_ends[first] = piece, close
+        return first + 1
+    return written
+
+
 @njit(cache=True, nogil=True)
 def split_words(buffer, starts, ends, longest, part_starts, part_ends):  # type: ignore[no-untyped-def]
-    """The parts of words as `tokens.subwords` finds them, quotes and underscores around a word left out.
+    """Split words into parts as `analyzers.subwords` does, without quotes and without underscores at the ends.
 
-    How many each word has, 0 for a word of underscores alone; -1 says that the word is not plain ASCII, or long, and
-    was not looked at. The bounds of words are moved to what is left of them. Also which words had quotes.
+    The number of parts of each word, 0 for a word of underscores alone; -1 if the word is not ASCII or is long, and was
+    not split. The bounds of words are moved to what is left of them. Also which words had quotes.
     """
     counts = np.zeros(len(starts), np.int64)
     quoted = np.zeros(len(starts), np.bool_)
     written = 0
     for word in range(len(starts)):
         start, end = starts[word], ends[word]
-        strange = False
+        is_ascii = True
         for at in range(start, end):
-            strange |= buffer[at] >= 0x80
+            is_ascii &= buffer[at] < 0x80
             quoted[word] |= buffer[at] == 39
-        if strange:
-            counts[word] = -1
-            continue
-        if quoted[word]:
-            end = _without_quotes(buffer, start, end)
-        while start < end and buffer[start] == 95:
-            start += 1
+        if is_ascii and quoted[word]:
+            end = _remove_quotes(buffer, start, end)
+        start = _skip(buffer, start, end, 95, 95)
         while start < end and buffer[end - 1] == 95:
             end -= 1
-        if end - start > longest:
+        if not is_ascii or end - start > longest:
             counts[word] = -1
             continue
         starts[word], ends[word] = start, end
-        if start == end:
-            continue
         first = written
-        if _is_plain(buffer, start, end):
+        if start < end and _is_plain(buffer, start, end):
             part_starts[written], part_ends[written] = start, end
-            counts[word] = 1
             written += 1
-            continue
-        piece = start
-        while piece < end:
-            close = piece
+            start = end
+        while start < end:
+            close = start
             while close < end and buffer[close] != 95:
                 close += 1
-            of_piece, letters = written, 0
-            at = piece
-            while at < close:
-                begin = at
-                if _is_digit(buffer[at]):
-                    while at < close and _is_digit(buffer[at]):
-                        at += 1
-                elif _is_upper(buffer[at]):
-                    while at < close and _is_upper(buffer[at]):
-                        at += 1
-                    if at < close and _is_lower(buffer[at]):
-                        if at - begin > 1:
-                            at -= 1
-                        else:
-                            while at < close and _is_lower(buffer[at]):
-                                at += 1
-                else:
-                    while at < close and _is_lower(buffer[at]):
-                        at += 1
-                if not _is_digit(buffer[begin]):
-                    letters = max(letters, at - begin)
-                part_starts[written], part_ends[written] = begin, at
-                written += 1
-            if letters < 3 and written - of_piece > 1:
-                part_starts[of_piece], part_ends[of_piece] = piece, close
-                written = of_piece + 1
-            piece = close + 1
+            written = _split_piece(buffer, start, close, part_starts, part_ends, written)
+            start = close + 1
         counts[word] = written - first
     return counts, quoted
 
 
 @njit(cache=True, nogil=True)
 def gather(buffer, starts, ends, out, separator):  # type: ignore[no-untyped-def]
-    """The spans one after the other, each followed by a separator."""
+    """Copy the spans one after the other, each followed by a separator."""
     at = 0
     for span in range(len(starts)):
         for place in range(starts[span], ends[span]):
@@ -284,7 +261,7 @@ def gather(buffer, starts, ends, out, separator):  # type: ignore[no-untyped-def
 
 @njit(cache=True, nogil=True)
 def hash_names(tokens, counts, firsts, lasts, part_starts, part_ends, buffer, most):  # type: ignore[no-untyped-def]
-    """`tokens.term_key` of names: the parts of their words with spaces between; 0 where there are none or too many."""
+    """`analyzers.term_key` of names: the parts of their words joined by spaces; 0 if there are none or too many."""
     keys = np.zeros(len(counts), np.uint64)
     at = 0
     for name in range(len(counts)):
@@ -298,7 +275,7 @@ def hash_names(tokens, counts, firsts, lasts, part_starts, part_ends, buffer, mo
                     hash = (hash ^ np.uint64(buffer[place])) * _PRIME
         at += counts[name]
         if 0 < parts <= most:
-            keys[name] = _mixed(hash)
+            keys[name] = _spread(hash)
     return keys
 
 
@@ -308,12 +285,12 @@ def silent_texts(tokens, counts, term_starts):  # type: ignore[no-untyped-def]
     found, places = [], []
     at = 0
     for text in range(len(counts)):
-        said = counts[text] == 0
+        is_silent = counts[text] > 0
         for token in tokens[at : at + counts[text]]:
             if term_starts[token + 1] > term_starts[token]:
-                said = True
+                is_silent = False
                 break
-        if not said:
+        if is_silent:
             found.append(text)
             places.append(at)
         at += counts[text]
@@ -329,9 +306,7 @@ def count(tokens, text_counts, text_docs, text_fields, docs, term_starts, terms,
     total = np.int64(0)
     for token in tokens:
         total += np.int64(term_starts[token + 1]) - np.int64(term_starts[token])
-    entry_terms = np.empty(total, np.uint32)
-    entry_docs = np.empty(total, np.int32)
-    entry_tfs = np.empty(total, np.uint32)
+    entry_terms, entry_docs, entry_tfs = _allocate(total)
     last_entry = np.full(distinct, -1, np.int32)
     lengths = np.zeros((docs, 3), np.int32)
     starts = np.zeros(distinct + 1, np.int64)
@@ -344,8 +319,7 @@ def count(tokens, text_counts, text_docs, text_fields, docs, term_starts, terms,
             continue
         if doc != last_doc:
             last_doc, first_of_doc = doc, entries
-        shift = np.uint32(SHIFTS[field])
-        limit = np.uint32(LIMITS[field])
+        shift, limit = np.uint32(SHIFTS[field]), np.uint32(LIMITS[field])
         one = np.uint32(1) << shift
         length = 0
         for token in tokens[here:at]:
@@ -368,11 +342,7 @@ def count(tokens, text_counts, text_docs, text_fields, docs, term_starts, terms,
     bits = 0
     while distinct >> bits > RUNS:
         bits += 1
-    out_terms, out_docs, out_tfs = (
-        np.empty(entries, np.uint32),
-        np.empty(entries, np.int32),
-        np.empty(entries, np.uint32),
-    )
+    out_terms, out_docs, out_tfs = _allocate(entries)
     _sort(entry_terms[:entries], entry_docs, entry_tfs, bits, starts[:: 1 << bits].copy(), out_terms, out_docs, out_tfs)
     _sort(out_terms, out_docs, out_tfs, 0, starts.copy(), entry_terms, entry_docs, entry_tfs)
     return starts, entry_docs[:entries].copy(), entry_tfs[:entries].copy(), lengths
@@ -380,7 +350,7 @@ def count(tokens, text_counts, text_docs, text_fields, docs, term_starts, terms,
 
 @njit(cache=True, nogil=True)
 def _sort(terms, docs, tfs, bits, free, out_terms, out_docs, out_tfs):  # type: ignore[no-untyped-def]
-    """Put postings where their terms, without their last bits, have free places."""
+    """Move postings to the free places of their terms without the last bits."""
     for entry in range(np.uint64(len(terms))):
         run = terms[entry] >> np.uint32(bits)
         to = np.uint64(free[run])

@@ -1,7 +1,5 @@
 """The compiled loops over vectors."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 
@@ -9,13 +7,13 @@ from shortlist.index.kernels.ranking_loops import _push
 
 STEPS = 127  # on each side of zero
 
-# More than all that is lost in adding up single-precision numbers, as a share of the lengths.
+# More than the rounding errors of single-precision sums, as a share of the lengths.
 SLACK = np.float32(1e-5)
 
 
 @njit(cache=True, nogil=True)
 def rounded(vectors):  # type: ignore[no-untyped-def]
-    """Vectors in bytes; of each what a step is worth, how far it was moved at most, and its length as rounded."""
+    """Vectors in bytes; for each the value of a step, how far it was moved at most, and its length as rounded."""
     codes = np.empty(vectors.shape, np.int8)
     facts = np.empty((len(vectors), 3), np.float32)
     for place in range(len(vectors)):
@@ -38,7 +36,7 @@ def rounded(vectors):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def multiply(codes, query, products):  # type: ignore[no-untyped-def]
-    """The product of each with the query, in steps."""
+    """The product of each vector with the query, in steps."""
     for place in range(len(codes)):
         total = np.int32(0)
         for at in range(len(query)):
@@ -48,10 +46,10 @@ def multiply(codes, query, products):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def bound(products, facts, asked, alive, k, most):  # type: ignore[no-untyped-def]
-    """What each product may be at most; and what the k-th largest is at least.
+    """Write the upper bound of each product; the lower bound of the k-th largest.
 
-    Both sides were rounded: by Cauchy and Schwarz a product differs by no more than what one was moved times the length
-    of the other.
+    Both sides were rounded: by the Cauchy-Schwarz inequality a product differs by at most the distance that one was
+    moved times the length of the other.
     """
     best = np.full(k, -np.inf, np.float32)
     least = best[0]
@@ -78,18 +76,15 @@ def _product(first, second):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def compare(vectors, query, places, most, k):  # type: ignore[no-untyped-def]
-    """The places that may belong to the k nearest, and their products; those that may be the nearest come first.
+    """The places that may be among the k nearest, and their products; `places` are in descending order of `most`.
 
     Equal vectors have equal products.
     """
     best = np.full(k, -np.inf, np.float32)
-    kept, scores, count = np.empty(len(places), np.int64), np.empty(len(places)), 0
-    for number in range(len(places)):
-        if most[number] < best[0]:
-            break
-        score = _product(vectors[places[number]], query)
-        kept[count], scores[count] = places[number], score
+    scores, count = np.empty(len(places)), 0
+    while count < len(places) and most[count] >= best[0]:
+        scores[count] = score = _product(vectors[places[count]], query)
         count += 1
         if score > best[0]:
             _push(best, score)
-    return kept[:count], scores[:count]
+    return places[:count], scores[:count]

@@ -34,14 +34,14 @@ class Formula(NamedTuple):
         return self.gain is formulas.gain_linear
 
     def ceiling(self, k1: float) -> float:
-        """The gain that no number of occurrences exceeds; for cosine the sum is at most 1 already."""
+        """The upper limit of the gain; infinite for cosine, whose sum is at most 1 already."""
         return math.inf if self.is_cosine else float(self.gain(1e18, 1.0, k1, self.delta))
 
 
 FORMULAS = {
     "lucene": Formula(formulas.idf_lucene, formulas.gain_saturated),
     "robertson": Formula(formulas.idf_robertson, formulas.gain_saturated),
-    "okapi": Formula(formulas.idf_lucene, formulas.gain_scaled),  # Robertson's, with the 1 that keeps idf above zero
+    "okapi": Formula(formulas.idf_lucene, formulas.gain_scaled),  # Robertson's, with the 1 that makes idf positive
     "atire": Formula(formulas.idf_atire, formulas.gain_scaled),
     "bm25+": Formula(formulas.idf_bm25plus, formulas.gain_scaled, delta=1.0),
     "bm25l": Formula(formulas.idf_bm25l, formulas.gain_bm25l, delta=0.5),
@@ -64,15 +64,15 @@ class Scoring:
 
     def __post_init__(self) -> None:
         if self.formula not in FORMULAS:
-            raise InputError(f"There is no formula {self.formula!r}; the known ones are {', '.join(FORMULAS)}.")
+            raise InputError(f"{self.formula!r} is not a formula. Use one of {', '.join(FORMULAS)}.")
         if self.k1 < 0 or not 0 <= self.b <= 1:
             raise InputError(f"k1 must be 0 or more and b between 0 and 1, not k1={self.k1}, b={self.b}.")
         if len(self.weights) != len(FIELDS) or min(self.weights) < 0 or not any(self.weights):
-            raise InputError(f"weights are three numbers, for {', '.join(FIELDS)}, 0 or more, not {self.weights!r}.")
+            raise InputError(f"weights must be 0 or more, one each for {', '.join(FIELDS)}, not {self.weights!r}.")
 
 
 def norm(scoring: Scoring, average: float) -> tuple[float, float]:
-    """What a length is added to and multiplied by before it normalizes a count."""
+    """The summand and the factor of a length when it normalizes a count."""
     if FORMULAS[scoring.formula].is_cosine:
         return 0.0, 1.0
     return 1.0 - scoring.b, scoring.b / (average or 1.0)
@@ -80,5 +80,5 @@ def norm(scoring: Scoring, average: float) -> tuple[float, float]:
 
 def weighted_length(lengths: NDArray[np.int32], weights: tuple[float, float, float]) -> NDArray[np.float64]:
     """The lengths of passages, weighted by field; added in the order of the compiled loops, so that all are equal."""
-    weighed: NDArray[np.float64] = weights[0] * lengths[:, 0] + weights[1] * lengths[:, 1] + weights[2] * lengths[:, 2]
-    return weighed
+    weighted: NDArray[np.float64] = weights[0] * lengths[:, 0] + weights[1] * lengths[:, 1] + weights[2] * lengths[:, 2]
+    return weighted

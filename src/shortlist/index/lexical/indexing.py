@@ -1,106 +1,342 @@
-"""Postings of texts: few texts by Python, many by the compiled loops of `bulk_postings`."""
+"""Builds postings from texts: few texts in Python, many with compiled loops over one buffer.
+
+Both give the terms of the analyzer. The compiled scanner finds the distinct words. Words of plain ASCII are split and
+folded here as the analyzer would, and stemmed together; the analyzer expands all other words itself.
+"""
 
 from __future__ import annotations
 
+import concurrent.futures  # its classes, and more modules with them, are loaded on first use
+import unicodedata
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from shortlist.index import kernels
 from shortlist.index.kernels.formulas import LIMITS, SHIFTS
-from shortlist.index.lexical import bulk_postings
 from shortlist.index.lexical.bm25 import FIELDS
-from shortlist.index.lexical.postings import NAME_WORDS, NAMED_TITLE, NOTHING, Fields, Places, Postings
-from shortlist.index.text.analyzers import Analyzer, name_words, term_key, words
+from shortlist.index.lexical.postings import Fields, Postings
+from shortlist.index.text import analyzers
+from shortlist.index.text.analyzers import LONG_WORD, Analyzer, fold, folded_parts, name_words, stemmer, term_key
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shortlist.index.lexical.postings import Arrays
+    # Keys, starts, docs, tfs and lengths.
+    Arrays = tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int32], NDArray[np.uint32], NDArray[np.int32]]
 
-# From this many characters on, texts are indexed by the compiled loops, and handed over this many at a time.
+# From this many characters on, texts are indexed by the compiled loops, in batches of this many.
 COMPILED_TEXT = 4 << 20
 SCANNED_TEXT = 4 << 20
 
+# The initial capacity for distinct words and texts, and for bytes of text; it grows when it is exceeded.
+FIRST_WORDS = 1 << 16
+FIRST_BYTES = 1 << 23
+
+NAME_WORDS = 16  # a longer title is a sentence, not a name
+_NAME_ONLY = len(FIELDS)  # the field of a text that is a name and is not searched
+_NAMED_TITLE = _NAME_ONLY + 1  # a title that is also a name
+_NEWLINE = ord("\n")
+
+
+class TextPlaces(NamedTuple):
+    """For each text its passage, its field or _NAME_ONLY, and whether it is a name."""
+
+    docs: NDArray[np.int64]
+    fields: NDArray[np.int64]
+    is_name: NDArray[np.bool_]
+
 
 def build(passages: Iterable[Fields], analyzer: Analyzer) -> Postings:
-    """Postings of passages in the order given."""
+    """Build the postings of passages in the order given."""
     texts: list[str] = []
     counts: list[int] = []  # of texts, by passage
-    kinds = bytearray()  # of texts
+    kinds = bytearray()  # of texts: a field, _NAME_ONLY or _NAMED_TITLE
     characters = 0
-    with ExitStack() as stack:
-        scanner = None
-        for title, keywords, content, names in passages:
-            others = [name for name in names if name is not title]
-            texts += (title, *keywords, content, *others)
-            kinds.append(NAMED_TITLE if len(others) < len(names) else 0)
-            kinds += b"\1" * len(keywords) + b"\2" + bytes((NOTHING,)) * len(others)
-            counts.append(2 + len(keywords) + len(others))
-            characters += len(content)
-            if characters >= (COMPILED_TEXT if scanner is None else SCANNED_TEXT) and analyzer.words is words:
-                scanner = scanner or stack.enter_context(bulk_postings.Scanner())
-                scanner.add(texts)
-                texts, characters = [], 0
-        places = Places.of(counts, bytes(kinds))
-        if scanner is None:
-            arrays, name_keys = _postings_of(texts, places, len(counts), analyzer)
-        else:
+    scanner = None
+    for title, keywords, content, names in passages:
+        others = [name for name in names if name is not title]
+        texts += (title, *keywords, content, *others)
+        kinds.append(_NAMED_TITLE if len(others) < len(names) else 0)
+        kinds += b"\1" * len(keywords) + b"\2" + bytes((_NAME_ONLY,)) * len(others)
+        counts.append(2 + len(keywords) + len(others))
+        characters += len(content)
+        if characters >= (COMPILED_TEXT if scanner is None else SCANNED_TEXT) and analyzer.words is analyzers.words:
+            scanner = scanner or Scanner()
             scanner.add(texts)
-            arrays, name_keys = bulk_postings.postings_of(scanner.finish(), places, len(counts), analyzer)
-    name_keys, name_docs = _by_key(name_keys, places.docs[places.names])
-    return Postings(
-        *arrays,
-        name_keys=name_keys,
-        name_docs=name_docs.astype(np.int32),
-        length_sums=arrays[-1].sum(axis=0, dtype=np.int64),
-    )
+            texts, characters = [], 0
+    fields = np.frombuffer(bytes(kinds), np.uint8).astype(np.int64)
+    is_name = fields >= _NAME_ONLY
+    fields[fields == _NAMED_TITLE] = 0
+    places = TextPlaces(np.repeat(np.arange(len(counts)), np.array(counts, dtype=np.int64)), fields, is_name)
+    if scanner is None:
+        arrays, name_keys = _index_texts(texts, places, len(counts), analyzer)
+    else:
+        scanner.add(texts)
+        arrays, name_keys = _index_scanned(scanner, places, len(counts), analyzer)
+    name_docs = places.docs[is_name]
+    order = np.lexsort((name_docs, name_keys))
+    name_keys, name_docs = name_keys[order], name_docs[order]
+    is_new = name_keys != 0
+    is_new[1:] &= (name_keys[1:] != name_keys[:-1]) | (name_docs[1:] != name_docs[:-1])
+    length_sums = arrays[-1].sum(axis=0, dtype=np.int64)
+    return Postings(*arrays, name_keys[is_new], name_docs[is_new].astype(np.int32), length_sums)
 
 
-def _by_key(keys: NDArray[np.uint64], docs: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Names and their passages in the order of keys, then passages, each pair once, without those of key 0."""
-    order = np.lexsort((docs, keys))
-    keys, docs = keys[order], docs[order]
-    kept = keys != 0
-    kept[1:] &= (keys[1:] != keys[:-1]) | (docs[1:] != docs[:-1])
-    return keys[kept], docs[kept]
-
-
-def _postings_of(
-    texts: Sequence[str], places: Places, docs: int, analyzer: Analyzer
+def _index_texts(
+    texts: Sequence[str], places: TextPlaces, docs: int, analyzer: Analyzer
 ) -> tuple[Arrays, NDArray[np.uint64]]:
-    """The result of `bulk_postings.postings_of`, without numba."""
-    held: dict[str, dict[int, int]] = {}  # of each term its passages, in order, and the counts in each
-    lengths = [0] * (docs * len(FIELDS))
+    """The result of `_index_scanned`, without numba."""
+    postings: dict[str, dict[int, int]] = {}  # for each term its passages, in order, and the counts in each
+    lengths = np.zeros((docs, len(FIELDS)), np.int32)
     name_keys: list[int] = []
-    places_of_texts = zip(places.docs.tolist(), places.fields.tolist(), places.names.tolist(), strict=True)
-    for text, (doc, field, is_name) in zip(texts, places_of_texts, strict=True):
+    columns = (column.tolist() for column in places)
+    for text, doc, field, is_name in zip(texts, *columns, strict=True):
         if is_name:
-            name_keys.append(name_key(text))
-        if field == NOTHING:
+            parts = name_words(text)
+            name_keys.append(term_key(" ".join(parts)) if 0 < len(parts) <= NAME_WORDS else 0)
+        if field == _NAME_ONLY:
             continue
         terms = analyzer.terms(text)
-        lengths[doc * len(FIELDS) + field] += len(terms)
+        lengths[doc, field] += len(terms)
         one, full = 1 << SHIFTS[field], LIMITS[field] << SHIFTS[field]
         for term in terms:
-            counts = held.setdefault(term, {})
+            counts = postings.setdefault(term, {})
             before = counts.get(doc, 0)
             if before & full != full:
                 counts[doc] = before + one
-    by_key = sorted((term_key(term), term) for term in held)
-    lists = [held[term] for _, term in by_key]
+    by_key = sorted((term_key(term), term) for term in postings)
+    lists = [postings[term] for _, term in by_key]
     arrays = (
         np.array([key for key, _ in by_key], dtype=np.uint64),
         np.cumsum([0, *map(len, lists)]),
         np.array([doc for counts in lists for doc in counts], dtype=np.int32),
         np.array([count for counts in lists for count in counts.values()], dtype=np.uint32),
-        np.array(lengths, dtype=np.int32).reshape(docs, len(FIELDS)),
+        lengths,
     )
     return arrays, np.array(name_keys, dtype=np.uint64)
 
 
-def name_key(name: str) -> int:
-    """The key of a name, or 0 for one that is too long to be a name."""
-    parts = name_words(name)
-    return term_key(" ".join(parts)) if 0 < len(parts) <= NAME_WORDS else 0
+class Spans(NamedTuple):
+    """Runs of bytes in a buffer."""
+
+    buffer: NDArray[np.uint8]
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+
+    def select(self, which: NDArray[Any]) -> Spans:
+        return Spans(self.buffer, self.starts[which], self.ends[which])
+
+    def gather(self) -> NDArray[np.uint8]:
+        """Copy the runs, each followed by a newline, to a buffer of their own."""
+        gathered = np.empty(int((self.ends - self.starts).sum()) + len(self.starts), np.uint8)
+        kernels.text_loops.gather(*self, gathered, _NEWLINE)
+        return gathered
+
+    def strings(self) -> list[str]:
+        """The runs, none of which has a newline, as strings."""
+        return self.gather().tobytes().decode().split("\n")[:-1]
+
+
+class Scanner:
+    """Splits texts into words in a second thread, while the first prepares more texts."""
+
+    def __init__(self) -> None:
+        self._buffer = np.empty(FIRST_BYTES, np.uint8)
+        self._used = 0
+        self._ends = np.empty(FIRST_WORDS, np.int64)  # of texts
+        self._texts = 0
+        self._table = np.zeros(4 * FIRST_WORDS, np.uint64)
+        self._words = np.empty((2, FIRST_WORDS), np.int64)  # where they start and end
+        self._tokens = np.empty(FIRST_BYTES // 2, np.int32)
+        self._counts = np.zeros(FIRST_WORDS, np.int32)
+        self._state = np.zeros(3, np.int64)
+        self._thread = concurrent.futures.ThreadPoolExecutor(1)  # ends when the scanner is garbage
+        self._scanned = self._thread.submit(lambda: None)
+
+    def add(self, texts: Sequence[str]) -> None:
+        """Add texts, after waiting for the ones before them."""
+        data, _, ends = _encode(texts)
+        self._scanned.result()
+        used, count = self._used, self._texts
+        self._used, self._texts = used + len(data), count + len(texts)
+        self._buffer = _ensure_size(self._buffer, self._used)
+        self._tokens = _ensure_size(self._tokens, self._used // 2 + self._texts + 1)
+        self._ends, self._counts = _ensure_size(self._ends, self._texts), _ensure_size(self._counts, self._texts)
+        self._buffer[used : self._used] = data
+        self._ends[count : self._texts] = used + ends
+        self._scanned = self._thread.submit(self._scan)
+
+    def finish(self) -> tuple[Spans, NDArray[np.int32], NDArray[np.int32]]:
+        """The distinct words, the number of the word at each token, and the number of tokens of each text."""
+        self._scanned.result()
+        _, known, written = self._state.tolist()
+        words = Spans(self._buffer[: self._used], self._words[0, :known], self._words[1, :known])
+        return words, self._tokens[:written], self._counts[: self._texts]
+
+    def _scan(self) -> None:
+        ends = self._ends[: self._texts]
+        starts = np.concatenate(([0], ends[:-1]))
+        while not kernels.text_loops.scan(
+            self._buffer[: self._used], starts, ends, _classes(), self._table, self._words[0], self._words[1],
+            self._tokens, self._counts, self._state,
+        ):  # fmt: skip
+            larger = np.zeros(2 * len(self._table), np.uint64)
+            kernels.text_loops.rehash(self._table, larger)
+            self._table = larger
+            self._words = np.concatenate([self._words, np.empty_like(self._words)], axis=1)
+
+
+def _ensure_size(array: NDArray[Any], size: int) -> NDArray[Any]:
+    """The array, or a copy of it in a much larger one if it is too small."""
+    if size <= len(array):
+        return array
+    larger = np.empty(max(size, 4 * len(array)), array.dtype)  # what is not used yet takes no memory
+    larger[: len(array)] = array
+    return larger
+
+
+def _index_scanned(
+    scanner: Scanner, places: TextPlaces, docs: int, analyzer: Analyzer
+) -> tuple[Arrays, NDArray[np.uint64]]:
+    """Arrays of postings, and the keys of the texts that are names, 0 for one that is too long for a name."""
+    words, tokens, counts = scanner.finish()
+    is_searched = np.zeros(len(words.starts), np.bool_)
+    is_searched[tokens[np.repeat(places.fields != _NAME_ONLY, counts)]] = True
+    expanded = _expand(words, is_searched, analyzer)
+    in_names = tokens[np.repeat(places.is_name, counts)]
+    name_keys = _hash_names(words, expanded, in_names, counts[places.is_name])
+    offsets, terms = expanded.offsets, expanded.keys
+    if analyzer.keeps_lone_stop_words:
+        offsets, terms = _keep_lone_stop_words(words, tokens, counts, expanded)
+    keys, numbers = np.unique(terms, return_inverse=True)
+    starts, out_docs, tfs, lengths = kernels.text_loops.count(
+        tokens, counts, *places[:2], docs, offsets.astype(np.uint32), numbers.astype(np.uint32), len(keys)
+    )
+    has_postings = np.diff(starts) > 0  # a stop word that only a name keeps has none
+    starts = np.append(starts[:-1][has_postings], starts[-1])
+    return (keys[has_postings], starts, out_docs, tfs, lengths), name_keys
+
+
+def _encode(texts: Sequence[str]) -> Spans:
+    """All texts in one buffer, normalized to NFC."""
+    nfc = (text if text.isascii() else unicodedata.normalize("NFC", text) for text in texts)
+    encoded = [text.encode("utf-8", "replace") for text in nfc]
+    sizes = np.fromiter(map(len, encoded), np.int64, len(encoded))
+    ends = np.cumsum(sizes)
+    return Spans(np.frombuffer(b"".join(encoded), np.uint8), ends - sizes, ends)
+
+
+class Expanded(NamedTuple):
+    """The terms of words: those of word w have the keys[offsets[w] : offsets[w + 1]].
+
+    Its parts in a name are parts[firsts[w] : lasts[w]], except if it `is_strange`: then the analyzer finds them.
+    """
+
+    offsets: NDArray[np.int64]
+    keys: NDArray[np.uint64]
+    firsts: NDArray[np.int64]
+    lasts: NDArray[np.int64]
+    parts: Spans
+    is_strange: NDArray[np.bool_]
+
+
+def _expand(words: Spans, is_searched: NDArray[np.bool_], analyzer: Analyzer) -> Expanded:
+    buffer = words.gather()
+    sizes = words.ends - words.starts
+    ends = np.cumsum(sizes + 1) - 1
+    starts = ends - sizes
+    part_starts, part_ends = np.empty(len(buffer), np.int64), np.empty(len(buffer), np.int64)
+    counts, is_quoted = kernels.text_loops.split_words(buffer, starts, ends, LONG_WORD, part_starts, part_ends)
+    part_counts = np.maximum(counts, 0)
+    lasts = np.cumsum(part_counts)
+    written = int(part_counts.sum())
+    folded = np.where((buffer >= ord("A")) & (buffer <= ord("Z")), buffer | np.uint8(32), buffer)
+    parts = Spans(folded, part_starts[:written], part_ends[:written])
+
+    # A word of one part has its stem. A word of several has itself, and the stems of parts longer than a letter.
+    several, strange = np.flatnonzero(is_searched & (counts > 1)), np.flatnonzero(is_searched & (counts < 0))
+    word_of_part = np.repeat(np.arange(len(counts)), part_counts)
+    is_digit = (folded[parts.starts] >= ord("0")) & (folded[parts.starts] <= ord("9"))
+    is_long = (counts[word_of_part] == 1) | (parts.ends - parts.starts > 1) | is_digit
+    is_stemmed = is_searched[word_of_part] & is_long
+    stem_keys, is_term = _hash_stems(parts.select(is_stemmed))
+    strange_terms = _expand_strange(words.select(strange).strings(), analyzer)
+    strange_counts = np.fromiter(map(len, strange_terms), np.int64, len(strange_terms))
+    word_of_term = np.concatenate([several, word_of_part[is_stemmed][is_term], np.repeat(strange, strange_counts)])
+    strange_keys = np.array([term_key(term) for terms in strange_terms for term in terms], dtype=np.uint64)
+    whole_keys = kernels.text_loops.hash_spans(folded, starts[several], ends[several])
+    keys = np.concatenate([whole_keys, stem_keys[is_term], strange_keys])
+    order = np.argsort(word_of_term, kind="stable")
+    offsets = np.searchsorted(word_of_term[order], np.arange(len(counts) + 1))
+    return Expanded(offsets, keys[order], lasts - part_counts, lasts, parts, is_quoted | (counts < 0))
+
+
+def _expand_strange(words: list[str], analyzer: Analyzer) -> list[Sequence[str]]:
+    """The terms of each word; those that are just stems are stemmed together."""
+    plain = [word for word in words if analyzers.is_plain_word(word)]
+    stems = dict(zip(plain, stemmer().stemWords([fold(word) for word in plain]), strict=True))
+    return [(stems[word],) if word in stems else analyzer.expand(word) for word in words]
+
+
+def _hash_stems(words: Spans) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+    """The key of each word's stem, and whether the word is not a stop word; each distinct word is stemmed once."""
+    _, firsts, numbers = np.unique(kernels.text_loops.hash_spans(*words), return_index=True, return_inverse=True)
+    distinct = words.select(firsts).strings()
+    is_term = np.fromiter((word not in analyzers.STOP_WORDS for word in distinct), np.bool_, len(distinct))
+    stems = _encode(stemmer().stemWords(distinct))
+    return kernels.text_loops.hash_spans(*stems)[numbers], is_term[numbers]
+
+
+def _hash_names(
+    words: Spans, expanded: Expanded, tokens: NDArray[np.int32], counts: NDArray[np.int32]
+) -> NDArray[np.uint64]:
+    used = np.unique(tokens).astype(np.int64)
+    strange = used[expanded.is_strange[used]]
+    strange_parts = [folded_parts(word) for word in words.select(strange).strings()]
+    sizes = np.array([len(parts) for parts in strange_parts], dtype=np.int64)
+    more = _encode([part for parts in strange_parts for part in parts])
+    buffer, starts, ends = expanded.parts
+    firsts, lasts = expanded.firsts.copy(), expanded.lasts.copy()
+    lasts[strange] = len(starts) + np.cumsum(sizes)
+    firsts[strange] = lasts[strange] - sizes
+    starts = np.concatenate([starts, more.starts + len(buffer)])
+    ends = np.concatenate([ends, more.ends + len(buffer)])
+    buffer = np.concatenate([buffer, more.buffer])
+    keys: NDArray[np.uint64]
+    keys = kernels.text_loops.hash_names(tokens, counts, firsts, lasts, starts, ends, buffer, NAME_WORDS)
+    return keys
+
+
+def _keep_lone_stop_words(
+    words: Spans, tokens: NDArray[np.int32], counts: NDArray[np.int32], expanded: Expanded
+) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    """Give the tokens of texts of stop words alone new word numbers; the offsets and keys of terms with theirs."""
+    offsets, keys, *_ = expanded
+    numbers: dict[int, int] = {}
+    for text, start in zip(*kernels.text_loops.silent_texts(tokens, counts, offsets), strict=True):
+        here = slice(start, start + counts[text])
+        tokens[here] = [numbers.setdefault(word, len(words.starts) + len(numbers)) for word in tokens[here].tolist()]
+    folded = [fold(word) for word in words.select(np.array(list(numbers), dtype=np.int64)).strings()]
+    new_keys = np.array([term_key(word) for word in folded if word.strip("_")], dtype=np.uint64)
+    new_offsets = len(keys) + np.cumsum([bool(word.strip("_")) for word in folded], dtype=np.int64)
+    return np.concatenate([offsets, new_offsets]), np.concatenate([keys, new_keys])
+
+
+@lru_cache(maxsize=1)
+def _classes() -> NDArray[np.uint8]:
+    """The class of each code point for the scanner."""
+    loops = kernels.text_loops
+    classes = np.zeros(0x110000, dtype=np.uint8)
+    for code in range(0x33480):  # there is no letter beyond
+        if chr(code).isalnum():
+            classes[code] = loops.WORD
+    classes[ord("_")] = loops.WORD
+    classes[analyzers.combining_marks()] = loops.MARK
+    for low, high in analyzers.EMOJI_RANGES:
+        block = classes[low : high + 1]
+        block[block == loops.SEPARATOR] = loops.EMOJI
+    classes[[ord("'"), ord("’")]] = loops.QUOTE
+    return classes

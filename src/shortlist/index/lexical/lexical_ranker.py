@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,9 +13,8 @@ import numpy as np
 from shortlist.index import kernels
 from shortlist.index.kernels import formulas
 from shortlist.index.lexical.bm25 import FIELDS, FORMULAS, Scoring
-from shortlist.index.lexical.bounds import kernel_numbers
-from shortlist.index.lexical.live_postings import ALL, Part, Terms
-from shortlist.index.lexical.postings import NAME_WORDS
+from shortlist.index.lexical.indexing import NAME_WORDS
+from shortlist.index.lexical.live_postings import ALL, Part, Terms, kernel_numbers, mask_live
 from shortlist.index.text.analyzers import STOP_WORDS, Analyzer, name_words, span_keys, term_key
 from shortlist.index.text.query_terms import Asked
 from shortlist.results import Ranking
@@ -25,30 +24,23 @@ if TYPE_CHECKING:
 
     from shortlist.results import Floats, Mask, Positions
 
-# Below this much work numpy finishes a query before numba would even be imported. A posting is 1 unit of work, and so
-# are PASSAGES passages, each of which numpy gives a score.
+# With less work, numpy finishes a query before numba would even be imported. A posting is 1 unit of work, and so are
+# PASSAGES passages, because numpy gives each of them a score. After COMPILED_AFTER units in all, numba is loaded too.
 COMPILED_FROM = 200_000
+COMPILED_AFTER = 20 * COMPILED_FROM
 PASSAGES = 10
 
-# After this much work in all, numba is loaded anyway: it would have been faster.
-COMPILED_AFTER = 20 * COMPILED_FROM
+CACHED_GAINS = 2_000_000  # 12 bytes each
+COARSE_UP_TO = 1_000  # more hits are found by scoring everything
+STRIPES = 16  # runs of blocks whose best are read first, to learn what the others must reach
 
-# Gains that are stored from query to query: 12 bytes each.
-REMEMBERED_GAINS = 2_000_000
-
-# More hits than this are found by scoring everything.
-COARSE_UP_TO = 1_000
-
-# Runs of blocks whose best are looked into first, to learn what the others must reach.
-STRIPES = 16
-
-_done_without = 0  # work that this process has done without numba
+_work_without_numba = 0
 
 
 def _is_worth_compiling(work: int) -> bool:
-    global _done_without
-    _done_without += work
-    return work >= COMPILED_FROM or _done_without >= COMPILED_AFTER
+    global _work_without_numba
+    _work_without_numba += work
+    return work >= COMPILED_FROM or _work_without_numba >= COMPILED_AFTER
 
 
 def loaded_loops() -> Any:
@@ -66,18 +58,18 @@ def top(scores: Floats, k: int) -> Positions:
     return found[np.argsort(-scores[found], kind="stable")].astype(np.int64)
 
 
-def asked_names(query: str) -> set[int]:
+def find_name_keys(query: str) -> set[int]:
     """The keys of all names that a query may contain; a stop word ("it", "no") counts only if it is the whole query."""
-    asked = name_words(query)
-    alone = [word not in STOP_WORDS or len(asked) == 1 for word in asked]
-    if not asked or not loaded_loops():
-        return {key for start, end, key in span_keys(asked, NAME_WORDS) if end - start > 1 or alone[start]}
-    encoded = [word.encode("utf-8", "replace") for word in asked]
+    words = name_words(query)
+    can_be_name = [word not in STOP_WORDS or len(words) == 1 for word in words]
+    if not words or not loaded_loops():
+        return {key for start, end, key in span_keys(words, NAME_WORDS) if end - start > 1 or can_be_name[start]}
+    encoded = [word.encode("utf-8", "replace") for word in words]
     ends = np.cumsum([len(word) + 1 for word in encoded]) - 1
     starts = np.concatenate([[0], ends[:-1] + 1])
-    lasts = np.arange(len(asked))[:, None] + np.arange(NAME_WORDS)  # of the runs that begin with each word
-    is_run = lasts < len(asked)
-    is_run[:, 0] &= alone
+    lasts = np.arange(len(words))[:, None] + np.arange(NAME_WORDS)  # of the runs that start with each word
+    is_run = lasts < len(words)
+    is_run[:, 0] &= can_be_name
     buffer = np.frombuffer(bytearray(b" ".join(encoded)), np.uint8)
     return set(kernels.text_loops.hash_spans(buffer, starts[np.nonzero(is_run)[0]], ends[lasts[is_run]]).tolist())
 
@@ -92,12 +84,10 @@ class Found(NamedTuple):
 
 
 class Lexical:
-    """Ranks by shared words. df, the number of passages and the average length are those of all live passages."""
+    """Ranks by shared terms. df, the number of passages and the average length are those of all live passages."""
 
     def __init__(self, parts: Sequence[Part], analyzer: Analyzer, scoring: Scoring | None = None) -> None:
-        self.parts = parts
-        self.analyzer = analyzer
-        self.scoring = scoring or Scoring()
+        self.parts, self.analyzer, self.scoring = parts, analyzer, scoring or Scoring()
         self._formula = FORMULAS[self.scoring.formula]
         self.size = sum(part.postings.size for part in parts)
         self.live = sum(part.live for part in parts)
@@ -106,19 +96,19 @@ class Lexical:
         self.average = total / self.live if self.live else 0.0
         self._is_one_part = len(parts) == 1 and parts[0].dead is None
         self._by_size = sorted(range(len(parts)), key=lambda at: -parts[at].postings.size)
-        self._of_parts: list[tuple[Any, ...] | None] = [None] * len(parts)
-        self._known_gains: dict[tuple[int, int], tuple[NDArray[np.int32], Floats]] = {}
-        self._room_for_gains = REMEMBERED_GAINS
+        self._prepared: list[tuple[Any, ...] | None] = [None] * len(parts)
+        self._gains: dict[tuple[int, int], tuple[NDArray[np.int32], Floats]] = {}
+        self._room_for_gains = CACHED_GAINS
 
     def rank(self, query: str | Asked, k: int, allowed: Mask | None = None) -> Ranking:
         """The k best for a text or for terms, and those that tie with the last of them."""
         keys = self.analyzer.keys(query) if isinstance(query, str) else None
-        coarsely = 0 < k <= COARSE_UP_TO and not self._formula.is_cosine
+        can_be_coarse = 0 < k <= COARSE_UP_TO and not self._formula.is_cosine
         is_large = self._is_one_part and self.parts[0].postings.docs.size >= COMPILED_FROM
-        if keys is not None and coarsely and is_large and loaded_loops():
+        if keys is not None and can_be_coarse and is_large and loaded_loops():
             return self._rank_one_part(keys, k, allowed)
         found = self._find(query) if keys is None else self._weigh(Counter(keys))
-        if coarsely and (loaded_loops() or _is_worth_compiling(int(found.df.sum()) + self.size // PASSAGES)):
+        if can_be_coarse and (loaded_loops() or _is_worth_compiling(int(found.df.sum()) + self.size // PASSAGES)):
             return self._rank_coarsely(found, k, allowed)
         scores = self._scores(found, allowed)
         scores[scores <= 0] = -np.inf
@@ -128,146 +118,129 @@ class Lexical:
     def _rank_one_part(self, keys: list[int], k: int, allowed: Mask | None) -> Ranking:
         """The result of `_rank_coarsely`, with all of it compiled."""
         part = self.parts[0]
-        room = part.borrow_room()
-        found = kernels.ranking_loops.best_of_keys(
+        workspace = part.borrow_workspace()
+        best = kernels.ranking_loops.best_of_keys(
             np.array(keys, dtype=np.uint64), part.postings.keys, part.postings.starts,
-            formulas.IDFS.index(self._formula.idf), self.live, self._prepared(0),
-            k, max(STRIPES, k), ALL if allowed is None else allowed, room,
+            formulas.IDFS.index(self._formula.idf), self.live, self._prepare(0),
+            k, max(STRIPES, k), ALL if allowed is None else allowed, workspace,
         )  # fmt: skip
-        part.return_room(room)
-        return Ranking(*found)
+        part.workspaces.append(workspace)
+        return Ranking(*best)
 
     def _rank_coarsely(self, found: Found, k: int, allowed: Mask | None) -> Ranking:
-        """The same ranking, faster: coarse gains leave a few passages that may be the best; those are scored."""
+        """The same ranking, faster: bounds leave a few passages that may be the best, and only those are scored."""
         positions, scores = np.zeros(0, np.int64), np.zeros(0)
         for at in self._by_size:
             part, terms = self.parts[at], found.terms[at]
             if (terms.starts == terms.ends).all():
                 continue
-            floor = float(scores[k - 1]) if len(scores) >= k else 0.0
-            alive = part.alive(None if allowed is None else allowed[part.offset : part.offset + part.postings.size])
-            room = part.borrow_room()
+            least = float(scores[k - 1]) if len(scores) >= k else 0.0
+            live = mask_live(part.dead, None if allowed is None else allowed[part.span])
+            workspace = part.borrow_workspace()
             best = kernels.ranking_loops.best(
-                tuple(terms), found.weights, self._prepared(at), floor, k, max(STRIPES, k), alive, room
-            )
-            part.return_room(room)
+                tuple(terms), found.weights, self._prepare(at), least, k, max(STRIPES, k),
+                ALL if live is None else live, workspace,
+            )  # fmt: skip
+            part.workspaces.append(workspace)
             positions, scores = np.concatenate([positions, best[0] + part.offset]), np.concatenate([scores, best[1]])
             order = np.lexsort((positions, -scores))
+            if len(order) > k:
+                order = order[scores[order] >= scores[order[k - 1]]]
             positions, scores = positions[order], scores[order]
-            if len(scores) > k:
-                kept = scores >= scores[k - 1]
-                positions, scores = positions[kept], scores[kept]
         return Ranking(positions, scores)
 
-    def _prepared(self, at: int) -> tuple[Any, ...]:
+    def _prepare(self, at: int) -> tuple[Any, ...]:
         """The arguments of `ranking_loops.best` that depend on the part and not on the query."""
-        prepared = self._of_parts[at]
+        prepared = self._prepared[at]
         if prepared is None:
             part, scale = self.parts[at], self._numbers[2]
             impacts = part.impacts(self.scoring, self.average)
-            prepared = self._of_parts[at] = (
-                part.lists,
-                (impacts.values, impacts.frequent),
-                (impacts.maxima, impacts.skips, impacts.packed),
-                self._numbers,
-                self._formula.ceiling(self.scoring.k1) / 255,
-                impacts.scale / scale if scale else 1.0,
-            )
+            tables = (impacts.values, impacts.frequent), (impacts.maxima, impacts.skips, impacts.packed)
+            step, drift = self._formula.ceiling(self.scoring.k1) / 255, impacts.scale / scale if scale else 1.0
+            prepared = self._prepared[at] = (part.lists, *tables, self._numbers, step, drift)
         return prepared
 
     @cached_property
     def _numbers(self) -> tuple[Any, ...]:
         return kernel_numbers(self.scoring, self.average)
 
-    def is_alive(self, positions: Positions) -> Mask:
-        alive = np.ones(len(positions), dtype=bool)
-        for part in self.parts:
-            if part.dead is not None:
-                here, places = part.among(positions)
-                alive[here] = ~part.dead[places]
-        return alive
+    @property
+    def _needs_numpy(self) -> bool:
+        return self._formula.is_cosine or not loaded_loops()
 
     def scores_at(self, terms: Asked, positions: Positions) -> Floats:
-        """The score of some positions, 0 where nothing is shared or nothing is alive."""
+        """The score of some positions, 0 for a passage that has none of the terms or is deleted."""
         found = self._find(terms)
-        if self._formula.is_cosine or not loaded_loops():
-            return self._scores(found, None)[positions]
-        scores = np.zeros(len(positions))
-        for here, (gained, _) in self._look_at(found, positions):
-            scores[here] = gained
-        return np.where(self.is_alive(positions), scores, 0.0)
+        return self._scores(found, None)[positions] if self._needs_numpy else self._look_at(found, positions)[0]
 
     def held_at(self, terms: Asked, positions: Positions) -> Floats:
-        """The share of all terms, weighted by their idf, that the passage at each position holds."""
+        """The share of all terms, weighted by their idf, that the passage at each position has."""
         found = self._find(terms)
-        if self._formula.is_cosine or not loaded_loops():
-            of_all = np.zeros(self.size)
-            for part, docs, weight, _ in self._postings_of(found.terms, found.weights):
-                of_all[part.offset : part.offset + part.postings.size][docs] += weight
-            held = of_all[positions]
+        if self._needs_numpy:
+            held = self._sum(found.terms, found.weights, with_gains=False)[positions]
         else:
-            held = np.zeros(len(positions))
-            for here, (_, weights) in self._look_at(found, positions):
-                held[here] = weights
+            held = self._look_at(found, positions)[1]
         return held / max(float(found.weights.sum()), 1e-9)
 
-    def _look_at(self, found: Found, positions: Positions) -> Iterator[tuple[NDArray[np.int64], tuple[Floats, Floats]]]:
-        """Of each part, which of the positions lie in it, their scores, and the weight of the terms that they hold."""
+    def _look_at(self, found: Found, positions: Positions) -> tuple[Floats, Floats]:
+        """The score of each position, and the weight of the terms that its passage has."""
+        scores, held = np.zeros(len(positions)), np.zeros(len(positions))
         for part, terms in zip(self.parts, found.terms, strict=True):
-            here, places = part.among(positions)
+            here, places = part.locate(positions)
             if len(here):
-                yield (
-                    here,
-                    kernels.ranking_loops.look_at(places, tuple(terms), found.weights, part.lists, self._numbers),
-                )
+                gained = kernels.ranking_loops.look_at(places, tuple(terms), found.weights, part.lists, self._numbers)
+                scores[here], held[here] = gained
+                if part.dead is not None:
+                    scores[here[part.dead[places]]] = 0.0
+        return scores, held
 
     def scores(self, terms: Asked, allowed: Mask | None = None) -> Floats:
-        """The score of every position, 0 where nothing is shared, nothing is alive or nothing is allowed."""
+        """The score of every position, 0 for a passage that has none of the terms, is deleted or is not allowed."""
         return self._scores(self._find(terms), allowed)
 
     def _scores(self, found: Found, allowed: Mask | None) -> Floats:
-        scores = np.zeros(self.size)
         if not found.df.any():
-            return scores
+            return np.zeros(self.size)
         weights = found.weights
         if self._formula.is_cosine:
             known = np.where(found.df > 0, weights, 0.0)
             weights = known / np.sqrt(np.square(known).sum()) * found.idf
-        for part, docs, weight, start in self._postings_of(found.terms, weights):
-            known_gains = self._known_gains.get((part.offset, start))
-            if known_gains is None:
-                known_gains = self._gains(part, slice(start, start + len(docs)))
-                self._remember((part.offset, start), known_gains)
-            docs, gains = known_gains
-            scores[part.offset : part.offset + part.postings.size][docs] += weight * gains
+        scores = self._sum(found.terms, weights)
         for part in self.parts:
             if part.dead is not None:
-                scores[part.offset : part.offset + part.postings.size][part.dead] = 0.0
+                scores[part.span][part.dead] = 0.0
         if allowed is not None:
             scores[~allowed] = 0.0
         return scores
 
-    def _postings_of(self, terms: list[Terms], weights: Floats) -> Iterator[tuple[Part, NDArray[np.int32], float, int]]:
-        """The passages of each term in each part, the term's weight, and where its postings start."""
-        for part, here in zip(self.parts, terms, strict=True):
-            for start, end, weight in zip(here.starts.tolist(), here.ends.tolist(), weights.tolist(), strict=True):
-                if start < end:
-                    yield part, part.postings.docs[start:end], weight, start
+    def _sum(self, terms: list[Terms], weights: Floats, *, with_gains: bool = True) -> Floats:
+        """For every position the sum of the weights of its terms, each times its gain."""
+        sums = np.zeros(self.size)
+        for part, (_, starts, ends) in zip(self.parts, terms, strict=True):
+            here = sums[part.span]
+            for start, end, weight in zip(starts.tolist(), ends.tolist(), weights.tolist(), strict=True):
+                if start < end and with_gains:
+                    docs, gains = self._gains.get((part.offset, start)) or self._compute_gains(part, start, end)
+                    here[docs] += weight * gains
+                elif start < end:
+                    here[part.postings.docs[start:end]] += weight
+        return sums
 
-    def _gains(self, part: Part, postings: slice) -> tuple[NDArray[np.int32], Floats]:
-        """The passages of the postings of a term that gain by it, and their gains."""
+    def _compute_gains(self, part: Part, start: int, end: int) -> tuple[NDArray[np.int32], Floats]:
+        """The passages that gain from these postings of a term, and their gains, cached while there is room."""
         _, base, scale, _, k1, delta = self._numbers
-        docs, tf = part.postings.docs[postings], formulas.weighted_tf(part.postings.tfs[postings], self.scoring.weights)
+        docs, tf = (
+            part.postings.docs[start:end],
+            formulas.weighted_tf(part.postings.tfs[start:end], self.scoring.weights),
+        )
         if not tf.all():
             docs, tf = docs[tf > 0], tf[tf > 0]
         lengths = self._vector_lengths[part.offset] if self._formula.is_cosine else part.weighted_lengths(self.scoring)
-        return docs, self._formula.gain(tf, base + scale * lengths[docs], k1, delta)
-
-    def _remember(self, term: tuple[int, int], gains: tuple[NDArray[np.int32], Floats]) -> None:
-        """Store the gains of a term, which are the same for every query, as long as there is room."""
-        if len(gains[1]) <= self._room_for_gains:
-            self._room_for_gains -= len(gains[1])
-            self._known_gains[term] = gains
+        gains = docs, self._formula.gain(tf, base + scale * lengths[docs], k1, delta)
+        if len(docs) <= self._room_for_gains:
+            self._room_for_gains -= len(docs)
+            self._gains[part.offset, start] = gains
+        return gains
 
     @cached_property
     def _vector_lengths(self) -> dict[int, Floats]:
@@ -282,22 +255,22 @@ class Lexical:
         return lengths
 
     def ideal(self, terms: Asked) -> float:
-        """The most that a passage with all these terms could score, including terms that no passage holds."""
+        """The most that a passage with all these terms could score, including terms that are in no passage."""
         ceiling = self._formula.ceiling(self.scoring.k1)
         return 1.0 if ceiling == math.inf else float(self._find(terms).weights.sum() * ceiling)
 
     def frequency(self, terms: Sequence[str]) -> dict[str, int]:
-        """How many live passages hold each of these terms."""
+        """The number of live passages that have each of these terms."""
         distinct = list(dict.fromkeys(terms))
         return dict(zip(distinct, self._find(distinct).df.tolist(), strict=True))
 
     def knows(self, terms: Asked) -> bool:
-        """Whether any of these terms occurs at all."""
+        """Whether any passage has any of these terms."""
         return bool(self._find(terms).df.any())
 
     def named(self, query: str) -> Positions:
         """Positions of passages whose name occurs in the query, word for word."""
-        keys = np.array(list(asked_names(query)), dtype=np.uint64)
+        keys = np.array(list(find_name_keys(query)), dtype=np.uint64)
         found = [np.zeros(0, np.int64)]
         for part in self.parts:
             names = part.postings.name_keys

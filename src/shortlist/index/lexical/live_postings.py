@@ -1,34 +1,95 @@
-"""Postings of one segment, minus deleted passages."""
+"""Postings of one segment in a snapshot: without deleted passages, and with upper bounds of what each posting adds.
+
+The bounds are every gain as a byte, and the largest ones of every block of passages. With them a query reads only the
+few blocks that can contain one of its best passages. They are rounded up and depend a little on the average length;
+what is found with them is scored again, exactly.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import copy
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from shortlist.index import kernels
-from shortlist.index.lexical.bm25 import norm, weighted_length
-from shortlist.index.lexical.bounds import Impacts
-from shortlist.index.lexical.postings import Postings
+from shortlist.index.kernels import formulas
+from shortlist.index.lexical.bm25 import FORMULAS, Scoring, norm, weighted_length
+from shortlist.index.lexical.postings import Postings, freeze
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shortlist.index.lexical.bm25 import Scoring
     from shortlist.results import Floats, Mask, Positions
 
-# A dead passage is looked up among postings that are so many times as many; fewer are gone through.
-LOOKED_UP = 8
+# A term in at least one of this many passages has bounds for every block; the postings of a rarer one are read.
+FREQUENT = 64
 
-# All passages are allowed.
-ALL = np.zeros(0, dtype=bool)
+# How far the average length may change before the bounds are too loose.
+DRIFT = 1.1
+
+# Deleted passages are searched for in a list of postings that is at least this many times as long as theirs.
+SEARCHED = 8
+
+ALL = np.zeros(0, dtype=bool)  # for the compiled loops: all passages are allowed
 
 
-def among(positions: Positions, offset: int, size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Which of some positions lie in a part of so many that begins at the offset, and at which of its places."""
+def locate(positions: Positions, offset: int, size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Which of the positions are in a part of that offset and size, and their places in the part."""
     here = np.flatnonzero((positions >= offset) & (positions < offset + size))
     return here, positions[here] - offset
+
+
+def mask_live(dead: Mask | None, allowed: Mask | None) -> Mask | None:
+    """Which passages are allowed and not deleted; None if all are."""
+    if dead is None or allowed is None:
+        return allowed if dead is None else ~dead
+    return allowed & ~dead
+
+
+def kernel_numbers(scoring: Scoring, average: float) -> tuple[Any, ...]:
+    """The numbers of a formula: weights of fields, base and scale of the norm, code of the gain, k1 and delta."""
+    formula = FORMULAS[scoring.formula]
+    code = formulas.GAINS.index(formula.gain)
+    return scoring.weights, *norm(scoring, average), code, scoring.k1, formula.delta
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Impacts:
+    """Gains of postings rounded up to bytes, for a scoring and an average length."""
+
+    scoring: Scoring
+    scale: float
+    values: NDArray[np.uint8]
+    frequent: NDArray[np.int64]  # places of the frequent terms among all
+    maxima: NDArray[np.uint8]  # frequent terms x blocks
+    skips: NDArray[np.uint32]  # frequent terms x stretches, and an end
+    packed: NDArray[np.uint16]
+
+    def __post_init__(self) -> None:
+        freeze(*self.arrays().values())
+
+    @classmethod
+    def of(cls, postings: Postings, scoring: Scoring, average: float) -> Impacts:
+        loops, numbers = kernels.ranking_loops, kernel_numbers(scoring, average)
+        ceiling = FORMULAS[scoring.formula].ceiling(scoring.k1)
+        values = loops.quantize(postings.docs, postings.tfs, postings.lengths, numbers, ceiling)
+        frequent = np.flatnonzero(np.diff(postings.starts) * FREQUENT >= postings.size)
+        tables = loops.tabulate(postings.docs, values, postings.starts, frequent, postings.size)
+        return cls(scoring, numbers[2], values, frequent, *tables)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        return {f"impacts.{name}": getattr(self, name) for name in self.__slots__[2:]}
+
+    def describe(self) -> dict[str, Any]:
+        return {"scoring": asdict(self.scoring), "scale": self.scale}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], described: dict[str, Any]) -> Impacts:
+        scoring = Scoring.from_dict(described["scoring"])
+        return cls(scoring, described["scale"], *(arrays[f"impacts.{name}"] for name in cls.__slots__[2:]))
 
 
 class Terms(NamedTuple):
@@ -40,110 +101,91 @@ class Terms(NamedTuple):
 
 
 class Part:
-    """Postings in a snapshot: which of their passages are dead, and where they begin among all positions."""
+    """Postings in a snapshot: which of their passages are deleted, and where they start among all positions."""
 
     def __init__(self, postings: Postings, offset: int = 0, impacts: Impacts | None = None) -> None:
-        self.postings = postings
-        self.offset = offset
+        self.postings, self.offset = postings, offset
+        self.live, self.length_sums = postings.size, postings.length_sums
         self.dead: Mask | None = None
-        self.dead_places: NDArray[np.int64] = np.zeros(0, np.int64)
-        self.live = postings.size
-        self.length_sums = postings.length_sums
-        self._weighted: dict[tuple[float, ...], Floats] = {}
+        self._dead_places: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._lengths: dict[tuple[float, ...], Floats] = {}
         self._impacts = impacts
-        self._rooms: list[tuple[NDArray[Any], ...]] = []
+        self.workspaces: list[tuple[NDArray[Any], ...]] = []
 
     def without(self, gone: NDArray[np.int64], offset: int | None = None) -> Part:
-        """The same part with more of its passages dead, at the cost of those."""
+        """A copy with more of its passages deleted, at the cost of those."""
         part = copy(self)
         part.offset = self.offset if offset is None else offset
         if len(gone):
             part.dead = np.zeros(self.postings.size, dtype=bool) if self.dead is None else self.dead.copy()
             gone = gone[~part.dead[gone]]
             part.dead[gone] = True
-            part.dead_places = np.union1d(self.dead_places, gone)
+            part._dead_places = np.union1d(self._dead_places, gone)
             part.live = self.live - len(gone)
             part.length_sums = self.length_sums - self.postings.lengths[gone].sum(axis=0, dtype=np.int64)
         return part
 
-    def find(self, keys: NDArray[np.uint64]) -> Terms:
-        """Where the postings of each key are; an absent key's are empty."""
-        postings = self.postings
-        if not len(postings.keys):
-            nothing = np.zeros(len(keys), np.int64)
-            return Terms(nothing, nothing, nothing)
-        at = np.minimum(np.searchsorted(postings.keys, keys), len(postings.keys) - 1)
-        known = postings.keys[at] == keys
-        starts = postings.starts[at]
-        return Terms(at, starts, np.where(known, postings.starts[at + 1], starts))
-
-    def live_df(self, terms: Terms) -> NDArray[np.int64]:
-        df = terms.ends - terms.starts
-        if self.dead is None:
-            return df
-        docs = self.postings.docs
-        gone = [self._count_dead(docs[start:end]) for start, end in zip(terms.starts, terms.ends, strict=True)]
-        return df - np.array(gone, dtype=np.int64)
-
-    def _count_dead(self, docs: NDArray[np.int32]) -> int:
-        """How many of these ascending passages are dead."""
-        if self.dead is None or not len(docs):
-            return 0
-        if len(docs) < LOOKED_UP * len(self.dead_places):
-            return int(self.dead[docs].sum())
-        at = np.minimum(np.searchsorted(docs, self.dead_places), len(docs) - 1)
-        return int((docs[at] == self.dead_places).sum())
-
-    def weighted_lengths(self, scoring: Scoring) -> Floats:
-        if scoring.weights not in self._weighted:
-            self._weighted[scoring.weights] = weighted_length(self.postings.lengths, scoring.weights)
-        return self._weighted[scoring.weights]
+    @property
+    def span(self) -> slice:
+        return slice(self.offset, self.offset + self.postings.size)
 
     @property
     def lists(self) -> tuple[NDArray[Any], ...]:
         """Passages, counts and lengths, as the compiled loops take them."""
         return self.postings.docs, self.postings.tfs, self.postings.lengths
 
-    def among(self, positions: Positions) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Which of some positions lie in this part, and at which of its places."""
-        return among(positions, self.offset, self.postings.size)
+    def locate(self, positions: Positions) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Which of the positions are in this part, and their places in it."""
+        return locate(positions, self.offset, self.postings.size)
 
-    def alive(self, allowed: Mask | None) -> Mask:
-        """Which passages may be found; empty if all may."""
-        if self.dead is None:
-            return ALL if allowed is None else allowed
-        return ~self.dead if allowed is None else allowed & ~self.dead
+    def find(self, keys: NDArray[np.uint64]) -> Terms:
+        """Where the postings of each key are; those of a missing key are empty."""
+        postings = self.postings
+        if not len(postings.keys):
+            return Terms(*np.zeros((3, len(keys)), np.int64))
+        at = np.minimum(np.searchsorted(postings.keys, keys), len(postings.keys) - 1)
+        starts = postings.starts[at]
+        return Terms(at, starts, np.where(postings.keys[at] == keys, postings.starts[at + 1], starts))
+
+    def live_df(self, terms: Terms) -> NDArray[np.int64]:
+        df = terms.ends - terms.starts
+        if self.dead is not None:
+            for at, (start, end) in enumerate(zip(terms.starts, terms.ends, strict=True)):
+                df[at] -= self._count_dead(self.dead, self.postings.docs[start:end])
+        return df
+
+    def _count_dead(self, dead: Mask, docs: NDArray[np.int32]) -> int:
+        """The number of deleted passages among these, which are in ascending order."""
+        if not len(docs) or len(docs) < SEARCHED * len(self._dead_places):
+            return int(dead[docs].sum())
+        at = np.minimum(np.searchsorted(docs, self._dead_places), len(docs) - 1)
+        return int((docs[at] == self._dead_places).sum())
+
+    def weighted_lengths(self, scoring: Scoring) -> Floats:
+        if scoring.weights not in self._lengths:
+            self._lengths[scoring.weights] = weighted_length(self.postings.lengths, scoring.weights)
+        return self._lengths[scoring.weights]
 
     def impacts(self, scoring: Scoring, average: float) -> Impacts:
-        """Coarse gains of the postings; the same ones until the average length has changed much."""
-        if self._impacts is None or not self._impacts.suits(scoring, norm(scoring, average)[1]):
-            self._impacts = Impacts.of(self.postings, scoring, average)
-        return self._impacts
+        """The impacts of the postings; computed again only if the average length has changed a lot."""
+        scale, known = norm(scoring, average)[1], self._impacts
+        if known is None or known.scoring != scoring or not scale / DRIFT <= known.scale <= scale * DRIFT:
+            known = self._impacts = Impacts.of(self.postings, scoring, average)
+        return known
 
-    def borrow_room(self) -> tuple[NDArray[Any], ...]:
-        """Arrays for `ranking_loops.best` to work in; returned, they serve later queries."""
+    def borrow_workspace(self) -> tuple[NDArray[Any], ...]:
+        """Arrays for `ranking_loops.best` to work in; append them to `workspaces` afterwards for later queries.
+
+        Bounds of frequent and of all terms, slots, live blocks, blocks in order; for passages scores, the places found
+        and their scores.
+        """
         try:
-            return self._rooms.pop()
+            return self.workspaces.pop()
         except IndexError:
-            return _make_room(self.postings.size)
-
-    def return_room(self, room: tuple[NDArray[Any], ...]) -> None:
-        self._rooms.append(room)
-
-
-def _make_room(size: int) -> tuple[NDArray[Any], ...]:
-    """Bounds of frequent and of all terms, slots, live blocks, blocks in order; for passages scores, the places found
-    and their scores."""
-    loops = kernels.ranking_loops
-    blocks = -(-size // loops.BLOCK)
-    passages = blocks * loops.BLOCK
-    return (
-        np.empty(blocks, np.int32),
-        np.empty(blocks, np.int32),
-        np.full(blocks, loops.NOWHERE),
-        np.empty(blocks + 1, np.uint32),
-        np.empty(blocks, np.uint32),
-        np.empty(passages, np.int32),
-        np.empty(passages, np.uint32),
-        np.empty(passages, np.int32),
-    )
+            loops = kernels.ranking_loops
+            blocks = -(-self.postings.size // loops.BLOCK)
+            sizes = (blocks, blocks, blocks, blocks + 1, blocks, *[blocks * loops.BLOCK] * 3)
+            kinds = ("i4", "i4", "u4", "u4", "u4", "i4", "u4", "i4")
+            workspace = tuple(np.empty(size, kind) for size, kind in zip(sizes, kinds, strict=True))
+            workspace[2][:] = loops.NOWHERE
+            return workspace

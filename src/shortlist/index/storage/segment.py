@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shortlist.index.dense.quantized import Rounded
+from shortlist.index.dense.dense_ranker import RoundedVectors
 from shortlist.index.lexical.bm25 import FORMULAS, Scoring
-from shortlist.index.lexical.bounds import Impacts
+from shortlist.index.lexical.live_postings import Impacts
 from shortlist.index.lexical.postings import Postings
 from shortlist.index.lexical.postings import merge as merge_postings
 
@@ -61,7 +61,7 @@ class Segment:
     postings: Postings
     vectors: Vectors | None
     impacts: Impacts | None = None
-    rounded: Rounded | None = None
+    rounded: RoundedVectors | None = None
 
     @property
     def size(self) -> int:
@@ -97,7 +97,7 @@ def with_tables(segment: Segment, scoring: Scoring) -> Segment:
         average = float(postings.length_sums @ np.array(scoring.weights)) / segment.size
         segment = replace(segment, impacts=Impacts.of(postings, scoring, average))
     if vectors is not None and len(vectors) >= ROUNDED_FROM:
-        segment = replace(segment, rounded=Rounded.of(vectors))
+        segment = replace(segment, rounded=RoundedVectors.of(vectors))
     return segment
 
 
@@ -117,7 +117,7 @@ def write(segment: Segment, path: str) -> int:
         checksum = zlib.crc32(data, checksum)
         contents += data, bytes(_aligned(len(data)) - len(data))
         offset += _aligned(len(data))
-    impacts = segment.impacts.described() if segment.impacts is not None else None
+    impacts = segment.impacts.describe() if segment.impacts is not None else None
     header = json.dumps({"arrays": layout, "bytes": offset, "checksum": checksum, "impacts": impacts}).encode()
     prefix = _PREFIX.pack(MAGIC, len(header), zlib.crc32(header)) + header
     contents.insert(0, prefix.ljust(_data_start(header), b"\0"))
@@ -180,7 +180,7 @@ def _parse(data: bytes | mmap.mmap, checksum: int, *, trusted: bool) -> Segment:
         postings=Postings.from_arrays(arrays),
         vectors=arrays.get("vectors"),
         impacts=Impacts.from_arrays(arrays, description["impacts"]) if description["impacts"] else None,
-        rounded=Rounded.from_arrays(arrays),
+        rounded=RoundedVectors.from_arrays(arrays),
     )
 
 

@@ -79,7 +79,7 @@ class View:
     def _gather(self, positions: Positions, column: Callable[[Segment], Positions]) -> Positions:
         found = np.empty(len(positions), dtype=np.int64)
         for item in self.loaded:
-            here, places = item.part.among(positions)
+            here, places = item.part.locate(positions)
             if len(here):
                 found[here] = column(item.segment)[places]
         return found

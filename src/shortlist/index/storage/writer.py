@@ -165,7 +165,7 @@ class Change:
         self.connection = connection
         self.config = config
         self.embedder = embedder
-        self._is_dear = embedder is not None and vector_cache.keeps(embedder)
+        self._is_dear = embedder is not None and vector_cache.is_cached(embedder)
         self._written = 0
         self._flushed = 0  # segments made so far
         self._worker: ThreadPoolExecutor | None = None
