@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 import shortlist
+from shortlist._settings import Settings
 from shortlist.mcp.collection import StoredCorpora
 from shortlist.server.catalog_store import Served
 from shortlist.server.routes.corpora_routes import Shelf
 from shortlist.server.routes.mcp_routes import Shelved
-from shortlist.server.service_settings import Settings
 from shortlist.sources.projects import project_index
 
 

@@ -69,9 +69,9 @@ def test_a11_event_streams_are_described_event_by_event(shared: TestClient) -> N
             refs = {one["event"]["const"]: one["data"]["contentSchema"]["$ref"] for one in events}
             found[path.rpartition("/")[2]] = {name: ref.rpartition("/")[2] for name, ref in refs.items()}
     progress = {"progress": "ProgressEvent", "error": "Problem"}
-    asked = {"evidence": "EvidenceRow", "step": "StepEvent", "text": "TextEvent", "answer": "Answered"}
+    asked = {"evidence": "Evidence", "step": "StepEvent", "text": "TextEvent", "answer": "Answer"}
     assert found == {
         "ask": {**asked, "error": "Problem"},
         "eval": {**progress, "answer": "Evaluation"},
-        "lint": {**progress, "answer": "Linted"},
+        "lint": {**progress, "answer": "LintReport"},
     }

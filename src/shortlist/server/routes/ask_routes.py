@@ -1,4 +1,4 @@
-"""Questions over HTTP; evidence, steps and sentences are sent as they come."""
+"""Questions over HTTP; evidence, steps and sentences are sent as they arrive."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from starlette.responses import Response
 
-from shortlist._settings import Answers
+from shortlist._settings import Answers, Settings
 from shortlist.answer.agent import agent_ask
 from shortlist.answer.ask import ask
 from shortlist.answer.memory import Memory
@@ -20,13 +20,12 @@ from shortlist.server.http_errors import responses
 from shortlist.server.jobs import Job, JobKind, describe_stream
 from shortlist.server.routes.corpora_routes import Shelf
 from shortlist.server.routes.schemas import AskBody
-from shortlist.server.service_settings import Settings
 
-MOST_AT_ONCE = 8  # which mostly wait for a language model
+MOST_AT_ONCE = 8  # they mostly wait for a language model
 
 
-class Interruptible:
-    """A model that stops in the middle of a reply if the caller has left."""
+class InterruptibleLLM:
+    """A model that stops in the middle of a reply when the caller disconnects."""
 
     def __init__(self, llm: StreamingLLM, check: Callable[[], None]) -> None:
         self._llm = llm
@@ -56,11 +55,11 @@ def answer_question(corpus: Corpus, body: AskBody, llm: StreamingLLM | None, job
         "on_evidence": lambda item: job.send("evidence", item.to_dict()),
         "on_text": lambda text: job.send("text", {"text": text}),
     }
-    model = Interruptible(llm, job.check) if llm else None
+    model = InterruptibleLLM(llm, job.check) if llm else None
     if not body.agent:
         return ask(corpus, body.question, model, **options)
     if model is None:
-        raise InputError("This service has no language model, which an agent needs: set llm.url and llm.model for it.")
+        raise InputError("An agent needs a language model, and this service has none. Set llm.url and llm.model.")
     options |= {"on_step": lambda step: job.send("step", dict(step)), "max_steps": answers.agent_max_steps}
     return agent_ask(corpus, body.question, model, **options)
 
@@ -68,11 +67,11 @@ def answer_question(corpus: Corpus, body: AskBody, llm: StreamingLLM | None, job
 def add_ask(app: FastAPI, shelf: Shelf, llm: StreamingLLM | None, settings: Settings) -> JobKind:
     """Add the route; its jobs end with the application."""
     jobs = JobKind(MOST_AT_ONCE, settings.limits.answer_seconds, "limits.answer_seconds")
-    events = describe_stream("Answered", evidence="EvidenceRow", step="StepEvent", text="TextEvent")
+    events = describe_stream("Answer", evidence="Evidence", step="StepEvent", text="TextEvent")
 
     @app.post("/v1/corpora/{name:path}/ask", tags=["corpora"], responses=responses(404, 409, 502) | events)
     async def ask_corpus(name: str, body: AskBody, request: Request) -> Response:
-        """Answer a question from the documents alone: every claim cited, every citation verified, or the refusal."""
+        """Answer a question from the documents alone, with every claim cited and every citation verified, or refuse."""
 
         def work(job: Job) -> dict[str, Any]:
             return answer_question(shelf.corpus(name), body, llm, job, settings.answers).to_dict()
