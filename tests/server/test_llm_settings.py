@@ -1,4 +1,4 @@
-"""Which model is meant: the environment before .env before the settings file, value by value."""
+"""The configured model: the environment before .env before the settings file, value by value."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_the_environment_comes_before_dotenv_and_that_before_the_file(
     assert (model.url, model.model, model.fallback) == ("http://dotenv/v1", "own", "spare")
 
 
-def test_what_is_usual_counts_only_where_a_model_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_usual_variables_count_only_if_a_model_is_configured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
     assert llm_settings() == Llm()
     assert connect(llm_settings()) is None
@@ -66,13 +66,13 @@ def test_our_own_variables_without_a_model_are_an_error(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("text", ["llm: [", "llm:\n  modle: x\n", "llm:\n  url: [1]\n", "llm: text\n"])
-def test_a_settings_file_that_cannot_be_understood_is_an_error(text: str, tmp_path: Path) -> None:
+def test_an_invalid_settings_file_is_an_error(text: str, tmp_path: Path) -> None:
     (tmp_path / "settings.yaml").write_text(text)
     with pytest.raises(InputError, match=r"settings\.yaml"):
         llm_settings()
 
 
-# A key goes only to an address from a place that is trusted as much
+# A key is sent only to an address from an equally trusted origin
 
 EVIL = "https://evil.example/v1"
 FIXES = ("SHORTLIST_LLM_URL in the environment", "key beside the address")

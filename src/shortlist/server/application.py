@@ -11,8 +11,11 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.middleware import Middleware
+from fastapi.routing import APIRoute
 from starlette.responses import Response
+from starlette.routing import Match
 from starlette.staticfiles import StaticFiles
+from starlette.types import Receive, Scope, Send
 
 import shortlist
 from shortlist._files import stamp_of
@@ -20,15 +23,14 @@ from shortlist._settings import Settings
 from shortlist.errors import SourceError
 from shortlist.index.engines.address import sign_in
 from shortlist.library.opening import size_of
-from shortlist.server.catalog_store import Served, log
-from shortlist.server.endpoints import Endpoints, HeadRoute
+from shortlist.server.catalog_store import CatalogStore, log
 from shortlist.server.http_errors import handle_errors, responses
+from shortlist.server.jobs import Endpoints
 from shortlist.server.llm_settings import connect
 from shortlist.server.middleware import Guard, Watch
-from shortlist.server.routes.ask_routes import add_ask
 from shortlist.server.routes.catalog_routes import add_catalog
-from shortlist.server.routes.corpora_routes import DISCOVER, SEARCH, Shelf, add_corpora
-from shortlist.server.routes.eval_routes import add_evaluation
+from shortlist.server.routes.corpora_routes import DISCOVER, SEARCH, ServedCorpora, add_corpora
+from shortlist.server.routes.job_routes import add_ask, add_evaluation
 from shortlist.server.routes.mcp_routes import add_mcp
 from shortlist.server.routes.schemas import add_schemas
 from shortlist.server.service_metrics import Metrics
@@ -48,13 +50,22 @@ DOCS_POLICY = (
 HEADERS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-cache"}
 
 
+class HeadRoute(APIRoute):
+    """A route that answers HEAD if it answers GET; the server leaves out the body."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        match, child_scope = super().matches(scope)
+        return Match.FULL if match is Match.PARTIAL and self._is_head(scope) else match, child_scope
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await (self.app if self._is_head(scope) else super().handle)(scope, receive, send)
+
+    def _is_head(self, scope: Scope) -> bool:
+        return scope["method"] == "HEAD" and "GET" in (self.methods or ())
+
+
 class Service(FastAPI):
     """An application whose OpenAPI document has the schemas of answers, which no route names by type."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.openapi_version = "3.2.0"  # the first that can describe event streams
-        self.router.route_class = HeadRoute
 
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:
@@ -68,14 +79,14 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     llm = connect(settings.llm)
     login = settings.engine
     sign_in(login.user, login.password.get_secret_value() if login.password else "", login.certificate)
-    served = Served(settings)
+    served = CatalogStore(settings)
     metrics = Metrics(lambda: {f"index_{key}": value for key, value in _index_sizes(served).items()})
 
     @contextlib.asynccontextmanager
     async def live(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         following = asyncio.create_task(_follow(served, endpoints)) if settings.documents.auto_reload else None
-        async with agents.live() if agents else contextlib.nullcontext({}) as state:
-            yield state
+        async with contextlib.AsyncExitStack() as stack:
+            yield await stack.enter_async_context(agents.live()) if agents else {}
         if following:
             following.cancel()
         await asyncio.to_thread(endpoints.close)
@@ -96,20 +107,22 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         responses=responses(400, 401, 403, 408, 413, 421, 422, 503),
         middleware=[Middleware(Watch, metrics=metrics, timed=TIMED), Middleware(Guard, settings=settings)],
     )
+    app.openapi_version = "3.2.0"  # the first that can describe event streams
+    app.router.route_class = HeadRoute
     handle_errors(app)
     endpoints = Endpoints(app)
     add_catalog(endpoints, served)
     _add_status(endpoints, served, metrics, llm.model if llm else "")
-    shelf = Shelf(served, settings.server.corpora)
-    add_corpora(endpoints, shelf)
-    answers = add_ask(app, shelf, llm, settings)
-    evaluations = add_evaluation(app, shelf, settings.limits)
-    agents = add_mcp(endpoints, shelf, llm, settings) if settings.mcp.enabled else None
+    corpora = ServedCorpora(served, settings.server.corpora)
+    add_corpora(endpoints, corpora)
+    answers = add_ask(app, corpora, llm, settings)
+    evaluations = add_evaluation(app, corpora, settings)
+    agents = add_mcp(endpoints, corpora, llm, settings) if settings.mcp.enabled else None
     add_pages(app)
     return app
 
 
-def _add_status(endpoints: Endpoints, served: Served, metrics: Metrics, model: str) -> None:
+def _add_status(endpoints: Endpoints, served: CatalogStore, metrics: Metrics, model: str) -> None:
     app, started = endpoints.app, time.monotonic()
 
     @endpoints.add("GET /status", "Status", tag="care")
@@ -126,7 +139,7 @@ def _add_status(endpoints: Endpoints, served: Served, metrics: Metrics, model: s
             "index": {**sizes, **{key: info[key] for key in ("analyzer", "embedder", "dim")}},
             "llm": model,
             "settings": served.settings(),
-            "configuration": served.configuration(),
+            "configuration": served.state.rows(),
             "latency": metrics.latencies.summary(),
         }
 
@@ -148,7 +161,7 @@ def _add_status(endpoints: Endpoints, served: Served, metrics: Metrics, model: s
         return await endpoints.run("read", lambda: Response(metrics.exposition(), media_type=text_format))
 
 
-def _index_sizes(served: Served) -> dict[str, Any]:
+def _index_sizes(served: CatalogStore) -> dict[str, Any]:
     corpus = served.corpus
     info = corpus.info()
     with corpus.snapshot() as snapshot:
@@ -157,7 +170,7 @@ def _index_sizes(served: Served) -> dict[str, Any]:
     return {**sizes, "generation": generation, "bytes": size_of(corpus.path)}
 
 
-async def _follow(served: Served, endpoints: Endpoints) -> None:
+async def _follow(served: CatalogStore, endpoints: Endpoints) -> None:
     """Read the document file again whenever it has changed."""
     last = stamp_of(served.document_file)
     while True:

@@ -28,7 +28,7 @@ NAME = "catalog"
 COMPILED_FROM = 1_000  # documents; with fewer, numpy is as fast as compiled loops
 
 
-class Served:
+class CatalogStore:
     """The catalog of a service. Readers never wait; changes are made one at a time.
 
     The file is merged three ways: what changed in it since it was last read is applied, and what was changed over HTTP
@@ -37,11 +37,11 @@ class Served:
 
     def __init__(self, settings: Settings) -> None:
         self._configured = settings
-        self._state = State(settings)
+        self.state = State(settings)
         self._lock = threading.Lock()
         self.problem = ""  # why the last read of the file failed
         self.stamp_read: tuple[int, ...] = (0,)  # the stamp of the file when it was last read
-        self.retriever = self._open(self._state.document_file, BM25SSettings(**self._state.settings()))
+        self.retriever = self._open(self.state.document_file, BM25SSettings(**self.state.settings()))
         self._read_at_start()
         if len(self.corpus) >= COMPILED_FROM:  # now, so that no request waits for it
             import shortlist.index.kernels.ranking_loops  # noqa: F401, PLC0415  # numba
@@ -85,10 +85,6 @@ class Served:
     def settings(self) -> dict[str, Any]:
         return self.retriever.get_settings().to_dict()
 
-    def configuration(self) -> list[dict[str, Any]]:
-        """Every setting in force, and its origin."""
-        return self._state.rows()
-
     def document_files(self) -> dict[str, Any]:
         """The catalogs that can be switched to: the files that are really in the folder."""
         folder, current = self._configured.folder, self.document_file
@@ -130,12 +126,17 @@ class Served:
 
     def switch(self, name: str) -> Changes:
         """Serve another file of the folder from now on, with the changes made to its documents before."""
+        folder = self._configured.folder
+        file = _resolve_catalog(folder, name)
+        if file is None:
+            raise InputError(f"{name!r} is not a catalog in {folder}. GET /document-files lists the catalogs.")
+        if not file.is_file():
+            raise CorpusNotFound(f"{name!r} does not exist in {folder}. GET /document-files lists the catalogs.")
         with self._lock:
-            retriever = self._open(self._find_catalog(name), self.retriever.get_settings())
-            file = Path(str(retriever.document_file))
+            retriever = self._open(file, self.retriever.get_settings())
             stamp = stamp_of(file)
             changes = self._import(retriever, file, keep_changes=True)
-            self._state.save(document_file=file)
+            self.state.save(document_file=file)
             self.retriever, self.stamp_read, self.problem = retriever, stamp, ""
             return changes
 
@@ -143,7 +144,7 @@ class Served:
         """Change these settings and store them; they are in force until the configured value changes."""
         with self._lock:
             settings = replace(self.retriever.get_settings(), **changes)
-            self._state.save(settings=changes)
+            self.state.save(settings=changes)
             self.retriever.update_settings(settings)
             return settings.to_dict()
 
@@ -179,15 +180,6 @@ class Served:
             if hashes != known:
                 replace_text(record, json.dumps({"format": FORMAT, "file": str(file), "hashes": hashes}))
             return replace(changes, unchanged=len(corpus) - changes.added - changes.changed)
-
-    def _find_catalog(self, name: str) -> Path:
-        folder = self._configured.folder
-        path = _resolve_catalog(folder, name)
-        if path is None:
-            raise InputError(f"{name!r} is not a catalog in {folder}. GET /document-files lists the catalogs.")
-        if not path.is_file():
-            raise CorpusNotFound(f"There is no file {name!r} in {folder}. GET /document-files lists the catalogs.")
-        return path
 
 
 def _resolve_catalog(folder: Path, name: str) -> Path | None:

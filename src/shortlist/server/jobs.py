@@ -1,4 +1,4 @@
-"""Long-running work, answered as JSON or as server-sent events while it runs.
+"""Work outside of the event loop: in thread pools, or as long-running jobs that stream server-sent events.
 
 The stream is Starlette's: an SSE package would need the same code around it, for the status of a failure before the
 first event, the time limit, and the disconnect of a caller that waits for JSON.
@@ -8,32 +8,83 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
 import logging
 import threading
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
-from fastapi import Request
+from fastapi import FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope
 
 from shortlist.errors import ShortlistError
-from shortlist.server.endpoints import JSON, to_json
-from shortlist.server.http_errors import problem, problem_of
+from shortlist.server.http_errors import problem, problem_of, responses
 from shortlist.server.middleware import EXTEND
 
 log = logging.getLogger("shortlist.serve")
 
+# More threads than this compete for the interpreter more than they work.
+THREADS = {"retrieve": 2, "read": 4, "write": 1}
+JSON = "application/json"
 EVENTS = "text/event-stream"
 LAST = "answer"  # the last event
 HEADERS = {"Content-Type": EVENTS, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 QUIET_SECONDS = 10.0  # after which a comment is sent, so that no proxy closes the connection
 CLOSE_SECONDS = 1.0  # that jobs get to end with the service; a model may take minutes for its next word
 
+Func = TypeVar("Func", bound=Callable[..., Any])
 Event = tuple[str, bytes]
 Work = Callable[["Job"], dict[str, Any]]
+
+
+class Endpoints:
+    """Adds routes to an application. Their functions return plain data, which is sent as JSON, or a response."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self.app = app
+        self._pools = {name: ThreadPoolExecutor(count, f"shortlist-{name}") for name, count in THREADS.items()}
+
+    def add(self, operation: str, answer: str, *failures: int, tag: str, pool: str = "") -> Callable[[Func], Func]:
+        """Decorator for the function of an operation, such as "GET /status".
+
+        `answer` is the schema of its answer, `failures` are the statuses of its errors. By default GET only reads.
+        """
+        method, path = operation.split()
+        threads = pool or ("read" if method == "GET" else "write")
+
+        def decorate(work: Func) -> Func:
+            @functools.wraps(work)
+            async def endpoint(**arguments: Any) -> Response:
+                return await self.run(threads, functools.partial(work, **arguments))
+
+            options: Any = {"methods": [method], "tags": [tag], "responses": responses(*failures, answer=answer)}
+            self.app.add_api_route(path, endpoint, response_model=None, **options)
+            return work
+
+        return decorate
+
+    async def run(self, pool: str, work: Callable[[], Any]) -> Response:
+        """Run the work in a thread and send its result."""
+
+        def respond() -> Response:
+            result = work()
+            return result if isinstance(result, Response) else Response(to_json(result), media_type=JSON)
+
+        return await asyncio.get_running_loop().run_in_executor(self._pools[pool], respond)
+
+    def close(self) -> None:
+        """Wait for running work to end."""
+        for pool in self._pools.values():
+            pool.shutdown()
+
+
+def to_json(data: Any) -> bytes:
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace")
 
 
 class Disconnected(Exception):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hmac
 import ipaddress
 import logging
@@ -10,7 +11,6 @@ import re
 import secrets
 import time
 from collections.abc import Collection
-from functools import lru_cache
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
@@ -105,13 +105,10 @@ class Guard:
             await problem(scope, *(late if is_waiting else slow))(scope, receive, send)
 
 
-@lru_cache(256)
 def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
+    with contextlib.suppress(ValueError):
+        return bool(ipaddress.ip_address(name))
+    return False
 
 
 class Watch:

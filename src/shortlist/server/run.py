@@ -12,9 +12,8 @@ import os
 import signal
 import socket
 import sys
-import time
 from collections.abc import Iterator
-from functools import lru_cache
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +73,7 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
-            "time": f"{_format_second(int(record.created))}.{int(record.msecs):03}Z",
+            "time": f"{datetime.fromtimestamp(record.created, UTC):%Y-%m-%dT%H:%M:%S}.{int(record.msecs):03}Z",
             "level": record.levelname.lower(),
             "message": record.getMessage(),
             **getattr(record, "fields", {}),
@@ -82,11 +81,6 @@ class JsonLines(logging.Formatter):
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
         return json.dumps(line, default=str)
-
-
-@lru_cache(1)
-def _format_second(seconds: int) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
 
 
 class _Server(uvicorn.Server):

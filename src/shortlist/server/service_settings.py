@@ -63,10 +63,7 @@ def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]
     """A warning for each variable that starts like one of ours and is not one."""
     environment = os.environ if environment is None else environment
     unknown = sorted(name for name in environment if name.startswith("BM25S_") and name not in VARIABLES)
-    return [
-        f"The variable {name} is not known and has no effect.{did_you_mean(name, VARIABLES, most=1)}"
-        for name in unknown
-    ]
+    return [f"The variable {name} has no effect.{did_you_mean(name, VARIABLES, most=1)}" for name in unknown]
 
 
 class Candidate(NamedTuple):

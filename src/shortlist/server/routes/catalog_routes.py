@@ -12,9 +12,9 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from shortlist.documents import Changes
-from shortlist.server.catalog_store import Served
-from shortlist.server.endpoints import JSON, Endpoints
+from shortlist.server.catalog_store import CatalogStore
 from shortlist.server.http_errors import responses
+from shortlist.server.jobs import JSON, Endpoints
 from shortlist.server.routes import schemas
 from shortlist.server.routes.corpora_routes import Offset, SearchText, describe_changes, list_documents
 
@@ -40,7 +40,7 @@ class DirectRoute(APIRoute):
         await response(scope, receive, send)
 
 
-def add_catalog(endpoints: Endpoints, served: Served) -> None:
+def add_catalog(endpoints: Endpoints, served: CatalogStore) -> None:
     def report(changes: Changes) -> Answer:
         return describe_changes(changes, served.corpus)
 

@@ -18,8 +18,8 @@ from shortlist.library.opening import describe_corpora, open_named, size_of
 from shortlist.search.disclose import disclose, read_hit
 from shortlist.search.discover import discover
 from shortlist.search.retrieve import search
-from shortlist.server.catalog_store import NAME, Served
-from shortlist.server.endpoints import Endpoints
+from shortlist.server.catalog_store import NAME, CatalogStore
+from shortlist.server.jobs import Endpoints
 from shortlist.server.routes import schemas
 
 SEARCH = "/v1/corpora/{name:path}/search"
@@ -33,10 +33,10 @@ SearchText = Annotated[str, Query(description="Only documents that contain this 
 Answer = dict[str, Any]
 
 
-class Shelf:
+class ServedCorpora:
     """The corpora that are served: the catalog, and the given names or all known corpora."""
 
-    def __init__(self, served: Served, only: Collection[str] | None) -> None:
+    def __init__(self, served: CatalogStore, only: Collection[str] | None) -> None:
         self._served = served
         self._only = only
 
@@ -49,7 +49,8 @@ class Shelf:
             return self._served.corpus
         names = self.names()
         if name not in names:
-            raise CorpusNotFound(f"There is no corpus {name!r}.{did_you_mean(name, names)} GET /v1/corpora lists them.")
+            suggestion = did_you_mean(name, names)
+            raise CorpusNotFound(f"Corpus {name!r} is not served.{suggestion} GET /v1/corpora lists the served ones.")
         if kept_at(name) is None:
             raise SourceError(f"The corpus {name!r} was never built. Run: shortlist build {name}.")
         return open_named(name)
@@ -111,21 +112,21 @@ def describe_document(document: Document) -> Answer:
     return {key: getattr(document, key) for key in ("id", "title", "content", "keywords", "metadata")}
 
 
-def add_corpora(endpoints: Endpoints, shelf: Shelf) -> None:
+def add_corpora(endpoints: Endpoints, corpora: ServedCorpora) -> None:
     @endpoints.add("GET /v1/corpora", "Corpora", tag="corpora")
     def get_corpora() -> Answer:
         """The corpora that can be searched: the served catalog, and the registered, stored and built-in ones."""
-        return {"corpora": shelf.rows()}
+        return {"corpora": corpora.rows()}
 
     @endpoints.add(f"POST {SEARCH}", "Hits", 404, 409, tag="corpora", pool="read")
     def search_corpus(name: str, body: schemas.SearchBody) -> Answer:
         """Rank documents, best first."""
-        return search(shelf.corpus(name), **body.model_dump()).to_dict()
+        return search(corpora.corpus(name), **body.model_dump()).to_dict()
 
     @endpoints.add(f"POST {DISCOVER}", "Discovery", 404, 409, tag="corpora", pool="read")
     def discover_in_corpus(name: str, body: schemas.DiscoverBody) -> Answer:
         """Select the few documents that match, or none; with all candidates, which show how they were selected."""
-        discovery = discover(shelf.corpus(name), **body.model_dump(), roots=())
+        discovery = discover(corpora.corpus(name), **body.model_dump(), roots=())
         selected = {item.id for item in discovery.results}
         candidates = [{**hit.to_dict(), "selected": hit.id in selected} for hit in discovery.candidates]
         return {**discovery.to_dict(), "candidates": candidates, "line": discovery.signals.get("line")}
@@ -133,25 +134,25 @@ def add_corpora(endpoints: Endpoints, shelf: Shelf) -> None:
     @endpoints.add("POST /v1/corpora/{name:path}/disclose", "Disclosures", 404, 409, tag="corpora", pool="read")
     def disclose_of_corpus(name: str, body: schemas.DiscloseBody) -> Answer:
         """Show documents by their ids."""
-        corpus = shelf.corpus(name)
+        corpus = corpora.corpus(name)
         items = disclose([read_hit(corpus, id) for id in body.ids], body.level, roots=())
         return {"documents": [item.to_dict() for item in items]}
 
     @endpoints.add(f"GET {DOCUMENTS}", "DocumentList", 404, 409, tag="corpora")
     def get_corpus_documents(name: str, offset: Offset = 0, limit: Limit = 100, q: SearchText = "") -> Answer:
         """Documents in the order in which they were first added, and their number."""
-        return list_documents(shelf.corpus(name), q, offset, limit)
+        return list_documents(corpora.corpus(name), q, offset, limit)
 
     @endpoints.add(f"POST {DOCUMENTS}", "ChangeReport", 404, 409, tag="corpora")
     def add_corpus_documents(name: str, body: schemas.DocumentsBody) -> Answer:
         """Add documents; the same id replaces. In a corpus with a source they stay until it is built again."""
-        return shelf.add(name, [one.to_document() for one in body.documents])
+        return corpora.add(name, [one.to_document() for one in body.documents])
 
     @endpoints.add(f"GET {DOCUMENT}", "Document", 404, 409, tag="corpora")
     def get_corpus_document(name: str, id: str) -> Answer:
-        return describe_document(shelf.document(name, id)[1])
+        return describe_document(corpora.document(name, id)[1])
 
     @endpoints.add(f"DELETE {DOCUMENT}", "ChangeReport", 404, 409, tag="corpora")
     def delete_corpus_document(name: str, id: str) -> Answer:
         """Delete a document. A corpus with a source gets it back when it is built again."""
-        return shelf.delete(name, id)
+        return corpora.delete(name, id)

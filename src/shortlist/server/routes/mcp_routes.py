@@ -22,10 +22,10 @@ from shortlist.mcp.collection import SKILLS, Collection, is_served
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import Configuration
 from shortlist.server.catalog_store import NAME, log
-from shortlist.server.endpoints import Endpoints
 from shortlist.server.http_errors import problem, status_of
+from shortlist.server.jobs import Endpoints
 from shortlist.server.middleware import EXTEND
-from shortlist.server.routes.corpora_routes import Shelf
+from shortlist.server.routes.corpora_routes import ServedCorpora
 from shortlist.sources.mcp_servers.mcp_config import approve_command, review_command
 
 if TYPE_CHECKING:
@@ -37,16 +37,16 @@ PATH = "/mcp"
 SECONDS = 400.0  # time limit of a request: longer than any action takes
 
 
-class Shelved:
+class AgentCorpora:
     """The corpora that the service shows to agents."""
 
-    def __init__(self, shelf: Shelf, *, all_stored: bool) -> None:
-        self.corpus = shelf.corpus
-        self._shelf = shelf
+    def __init__(self, corpora: ServedCorpora, *, all_stored: bool) -> None:
+        self.corpus = corpora.corpus
+        self._served = corpora
         self._all_stored = all_stored
 
     def names(self) -> list[str]:
-        names = self._shelf.names()
+        names = self._served.names()
         if not self._all_stored:
             return names
         stored = stored_corpora()
@@ -67,7 +67,8 @@ class Agents:
     @contextlib.asynccontextmanager
     async def live(self) -> AsyncIterator[dict[str, Any]]:
         """The state of one run of the service."""
-        is_over, tasks = asyncio.Event(), []
+        is_over = asyncio.Event()
+        tasks: list[asyncio.Task[None]] = []
         manager: asyncio.Future[Manager | Exception] = asyncio.get_running_loop().create_future()
 
         async def run() -> None:
@@ -109,7 +110,7 @@ class Agents:
         await problem(scope, status, detail)(scope, receive, send)
 
 
-def add_mcp(endpoints: Endpoints, shelf: Shelf, llm: LLM | None, settings: Settings) -> Agents:
+def add_mcp(endpoints: Endpoints, corpora: ServedCorpora, llm: LLM | None, settings: Settings) -> Agents:
     """Add the routes; `Agents.live` must run while the application does."""
     only, server, answers = settings.server.corpora, settings.server, settings.answers
     is_gateway = settings.mcp.upstream and (is_loopback(server.host) or server.token is not None)
@@ -126,8 +127,8 @@ def add_mcp(endpoints: Endpoints, shelf: Shelf, llm: LLM | None, settings: Setti
         except ImportError as error:
             raise MissingExtra("mcp", "mcp", "The agent server") from error
         gateway = Gateway(configuration) if is_gateway else Gateway(home=configuration.home)
-        corpora = Shelved(shelf, all_stored=only is None)
-        collection = Collection(gateway, corpora, with_skills=only is None or SKILLS in only)
+        shown = AgentCorpora(corpora, all_stored=only is None)
+        collection = Collection(gateway, shown, with_skills=only is None or SKILLS in only)
         return StreamableHTTPSessionManager(
             make_server(AgentActions(collection, lambda: llm, k=answers.top_k, threshold=answers.threshold)),
             json_response=True,

@@ -1,4 +1,4 @@
-"""Evaluations over HTTP, by cases in the request or by the corpus itself; nothing of them is stored."""
+"""Questions, evaluations and checks over HTTP: long-running jobs that stream their progress. Nothing is stored."""
 
 from __future__ import annotations
 
@@ -12,25 +12,87 @@ from fastapi import FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from shortlist._settings import Limits
+from shortlist._settings import Answers, Settings
+from shortlist.answer.agent import agent_ask
+from shortlist.answer.ask import ask
+from shortlist.answer.memory import Memory
 from shortlist.errors import InputError
 from shortlist.eval import lint
 from shortlist.eval.cases import Case, case_of, parse_cases, validate_cases
 from shortlist.eval.reporting.study import study
 from shortlist.eval.retrieval import compare, evaluate_discovery
 from shortlist.index.corpus import Corpus
-from shortlist.protocols import Progress
+from shortlist.protocols import Messages, Progress, Reply, StreamingLLM
+from shortlist.results import Answer
 from shortlist.server.http_errors import InvalidBody, responses
 from shortlist.server.jobs import Job, JobKind, describe_stream
-from shortlist.server.routes.corpora_routes import Shelf
-from shortlist.server.routes.schemas import EvalBody, LintBody
+from shortlist.server.routes.corpora_routes import ServedCorpora
+from shortlist.server.routes.schemas import AskBody, EvalBody, LintBody
 
-MOST_AT_ONCE = 2  # they never wait, and slow down all other requests
+MOST_QUESTIONS = 8  # at once; they mostly wait for a language model
+MOST_EVALUATIONS = 2  # at once; they never wait, and slow down all other requests
 MOST_CASES = 5_000
 MOST_ERRORS = 100
 REPORT_EVERY = 0.1  # seconds
 TURN_SECONDS = 3.0  # to wait for another evaluation: enough for one whose caller disconnected to notice that
 STUDY = 2  # the parts of the work that a study is: it searches about twice as often as an evaluation
+
+
+class InterruptibleLLM:
+    """A model that stops in the middle of a reply when the caller disconnects."""
+
+    def __init__(self, llm: StreamingLLM, check: Callable[[], None]) -> None:
+        self._llm = llm
+        self._check = check
+
+    def complete(self, messages: Messages, tools: Messages = ()) -> Reply:
+        return self.stream(messages, lambda _: None, tools)
+
+    def stream(self, messages: Messages, on_text: Callable[[str], None], tools: Messages = ()) -> Reply:
+        def forward(piece: str) -> None:
+            self._check()
+            on_text(piece)
+
+        self._check()
+        return self._llm.stream(messages, forward, tools)
+
+
+def answer_question(corpus: Corpus, body: AskBody, llm: StreamingLLM | None, job: Job, answers: Answers) -> Answer:
+    memory = Memory(answers.memory_window_turns)
+    for turn in body.history:
+        memory.add(turn.question, turn.answer)
+    options: dict[str, Any] = {
+        "k": body.k or answers.top_k,
+        "threshold": answers.threshold if body.threshold is None else body.threshold,
+        "filter": body.filter,
+        "memory": memory,
+        "on_evidence": lambda item: job.send("evidence", item.to_dict()),
+        "on_text": lambda text: job.send("text", {"text": text}),
+    }
+    model = InterruptibleLLM(llm, job.check) if llm else None
+    if not body.agent:
+        return ask(corpus, body.question, model, **options)
+    if model is None:
+        raise InputError("An agent needs a language model, and this service has none. Set llm.url and llm.model.")
+    options |= {"on_step": lambda step: job.send("step", dict(step)), "max_steps": answers.agent_max_steps}
+    return agent_ask(corpus, body.question, model, **options)
+
+
+def add_ask(app: FastAPI, corpora: ServedCorpora, llm: StreamingLLM | None, settings: Settings) -> JobKind:
+    """Add the route; its jobs end with the application."""
+    jobs = JobKind(MOST_QUESTIONS, settings.limits.answer_seconds, "limits.answer_seconds")
+    events = describe_stream("Answer", evidence="Evidence", step="StepEvent", text="TextEvent")
+
+    @app.post("/v1/corpora/{name:path}/ask", tags=["corpora"], responses=responses(404, 409, 502) | events)
+    async def ask_corpus(name: str, body: AskBody, request: Request) -> Response:
+        """Answer a question from the documents alone, with every claim cited and every citation verified, or refuse."""
+
+        def work(job: Job) -> dict[str, Any]:
+            return answer_question(corpora.corpus(name), body, llm, job, settings.answers).to_dict()
+
+        return await jobs.answer(request, work, stream=body.stream)
+
+    return jobs
 
 
 class Turns:
@@ -86,7 +148,7 @@ def evaluate(corpus: Corpus, body: EvalBody, job: Job) -> dict[str, Any]:
     for at, mode in enumerate(modes):
         progress = reporter.part(f"Asking, mode {mode}", at, parts)
         reports.append(evaluate_discovery(corpus, cases, mode, body.k, **options, progress=progress))
-    comparison = compare(*reports) if body.against and reports[-1].in_scope else None
+    comparison = compare(reports[0], reports[-1]) if body.against and reports[-1].in_scope else None
 
     def report_step(step: Any) -> None:
         reporter.report(step.name.capitalize(), (len(modes) + STUDY * step.share) / parts)
@@ -108,10 +170,10 @@ def _read_cases(given: str | list[dict[str, Any]]) -> list[Case]:
     return cases
 
 
-def add_evaluation(app: FastAPI, shelf: Shelf, limits: Limits) -> JobKind:
+def add_evaluation(app: FastAPI, corpora: ServedCorpora, settings: Settings) -> JobKind:
     """Add the routes; their jobs end with the application."""
     turns = Turns()
-    jobs = JobKind(MOST_AT_ONCE, limits.eval_seconds, "limits.eval_seconds")
+    jobs = JobKind(MOST_EVALUATIONS, settings.limits.eval_seconds, "limits.eval_seconds")
 
     def describe(answer: str) -> dict[str, Any]:
         events = describe_stream(answer, progress="ProgressEvent")
@@ -119,7 +181,7 @@ def add_evaluation(app: FastAPI, shelf: Shelf, limits: Limits) -> JobKind:
 
     async def run(request: Request, name: str, stream: bool, evaluation: Callable[[Corpus, Job], Any]) -> Response:
         def work(job: Job) -> dict[str, Any]:
-            corpus = shelf.corpus(name)
+            corpus = corpora.corpus(name)
             with turns.take(corpus):
                 result: dict[str, Any] = evaluation(corpus, job)
                 return result
