@@ -103,7 +103,7 @@ export function mount(root, params) {
   begin();
   return () => {
     removeEventListener("keydown", shortcuts);
-    for (const kind of ["wheel", "touchmove"]) removeEventListener(kind, letGo);
+    for (const kind of ["wheel", "touchmove"]) removeEventListener(kind, stopFollowing);
     underWay?.abort();
   };
 
