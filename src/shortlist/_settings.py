@@ -164,6 +164,11 @@ class Settings(BaseModel):
         section, _, name = key.partition(".")
         return getattr(getattr(self, section), name)
 
+    @property
+    def given(self) -> dict[str, Any]:
+        """The values that a command line or a program set."""
+        return {key: self.value(key) for key, origin in self.origins.items() if origin == OPTIONS.get(key, PROGRAM)}
+
     def rows(self) -> list[dict[str, Any]]:
         """Each key with its value and origin; secrets are hidden."""
         values = {key: self.value(key) for key in FIELDS}

@@ -13,9 +13,13 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Match
+from starlette.types import Scope
 
 from shortlist._text import closest
 from shortlist.errors import CorpusNotFound, InputError, LLMError, ShortlistError, SourceError
+
+Headers = Mapping[str, str]
+Errors = Sequence[Mapping[str, str]]
 
 MEDIA_TYPE = "application/problem+json"
 REQUEST_ID = "shortlist.request_id"  # its key in a scope
@@ -27,19 +31,13 @@ STATUSES = {InputError: 422, CorpusNotFound: 404, SourceError: 409, LLMError: 50
 class InvalidBody(InputError):
     """A well-formed body with invalid content: the kind of problem, and each error with its place."""
 
-    def __init__(self, kind: str, detail: str, errors: Sequence[Mapping[str, str]]) -> None:
+    def __init__(self, kind: str, detail: str, errors: Errors) -> None:
         super().__init__(detail)
         self.kind, self.errors = kind, errors
 
 
 def problem(
-    scope: Mapping[str, Any],
-    status: int,
-    detail: str,
-    *,
-    kind: str = "",
-    headers: Mapping[str, str] | None = None,
-    errors: Sequence[Mapping[str, str]] = (),
+    scope: Scope, status: int, detail: str, *, kind: str = "", headers: Headers | None = None, errors: Errors = ()
 ) -> Response:
     """The answer to a request that failed. Its type follows from the status unless it has a `kind`."""
     title = _title(status)
@@ -55,7 +53,7 @@ def problem(
     return Response(body, status, headers, MEDIA_TYPE)
 
 
-def problem_of(scope: Mapping[str, Any], error: ShortlistError) -> Response:
+def problem_of(scope: Scope, error: ShortlistError) -> Response:
     details: Any = {"kind": error.kind, "errors": error.errors} if isinstance(error, InvalidBody) else {}
     return problem(scope, status_of(error), str(error), **details)
 
@@ -137,7 +135,7 @@ def _known_fields(request: Request, place: Sequence[str | int]) -> set[str]:
         if "$ref" in schema:
             schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
         yield schema
-        for choice in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
+        for choice in schema.get("anyOf", ()):
             yield from resolve(choice)
 
     operation = document["paths"][request.scope["route"].path_format][request.method.lower()]

@@ -94,60 +94,30 @@ class Disconnected(Exception):
 class Job:
     """Work in its own thread, and the events that it sends to the event loop."""
 
-    def __init__(self, kind: JobKind, work: Work, receive: Receive) -> None:
+    def __init__(self) -> None:
+        self.events: asyncio.Queue[Event | Exception] = asyncio.Queue()
+        self.is_over = threading.Event()  # if set, the work ends at its next event, or does not start
         self._loop = asyncio.get_running_loop()
-        self._events: asyncio.Queue[Event | Exception] = asyncio.Queue()
-        self._is_over = threading.Event()
-        self._has_ended = asyncio.Event()
-        self._work = work
-        self._watch = asyncio.create_task(self._wait_for_disconnect(receive))
-        running = asyncio.create_task(self._run(kind.slots))
-        kind.running.add(running)
-        running.add_done_callback(kind.running.discard)
-
-    async def next_event(self) -> Event:
-        """The next event; the last is the answer. Raises the error of work that failed."""
-        event = await self._events.get()
-        if isinstance(event, Exception):
-            raise event
-        return event
-
-    def end(self) -> None:
-        """Let the work end at its next event, or not start."""
-        self._is_over.set()
-        self._watch.cancel()
-
-    async def _wait_for_disconnect(self, receive: Receive) -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
-        self._is_over.set()
-        self._events.put_nowait(Disconnected())
-
-    async def _run(self, slots: asyncio.Semaphore) -> None:
-        async with slots:
-            if not self._is_over.is_set():
-                threading.Thread(target=self._run_in_thread, daemon=True).start()
-                await self._has_ended.wait()
 
     # In the thread
 
     def check(self) -> None:
-        if self._is_over.is_set():
+        if self.is_over.is_set():
             raise Disconnected
 
     def send(self, name: str, data: dict[str, Any]) -> None:
         self.check()
-        self._call(self._events.put_nowait, (name, to_json(data)))
+        self._call(self.events.put_nowait, (name, to_json(data)))
 
-    def _run_in_thread(self) -> None:
+    def run(self, work: Work, ended: asyncio.Event) -> None:
         try:
-            self.send(LAST, self._work(self))
+            self.send(LAST, work(self))
         except Disconnected:
             pass
         except Exception as error:
-            self._call(self._events.put_nowait, error)
+            self._call(self.events.put_nowait, error)
         finally:
-            self._call(self._has_ended.set)
+            self._call(ended.set)
 
     def _call(self, function: Callable[..., None], *arguments: Any) -> None:
         with contextlib.suppress(RuntimeError):  # the event loop has ended
@@ -158,15 +128,15 @@ class JobKind:
     """Jobs of one kind, a limited number at a time; their time limit and the setting that it comes from."""
 
     def __init__(self, most: int, seconds: float, setting: str) -> None:
-        self.slots = asyncio.Semaphore(most)
-        self.running: set[asyncio.Task[None]] = set()
+        self._slots = asyncio.Semaphore(most)
+        self._running: set[asyncio.Task[None]] = set()
         self._seconds = seconds
         self._too_slow = f"The answer took longer than {seconds:g} seconds ({setting})."
 
     async def answer(self, request: Request, work: Work, *, stream: bool) -> Response:
         """The answer of the work, or a stream of its events if that is requested."""
         request.scope[EXTEND](self._seconds)
-        events = self._events(Job(self, work, request.receive))
+        events = self._run(work, request.receive)
         is_streamed = stream or EVENTS in request.headers.get("accept", "")
         try:
             async for event in events:
@@ -178,28 +148,49 @@ class JobKind:
             pass
         return Response(status_code=499)  # for the log
 
-    async def _events(self, job: Job) -> AsyncIterator[Event | None]:
-        """The events until the answer; None whenever there was no event for a while."""
-        now = asyncio.get_running_loop().time
+    async def _run(self, work: Work, receive: Receive) -> AsyncIterator[Event | None]:
+        """The events of the work until its answer; None whenever there was no event for a while."""
+        job, now = Job(), asyncio.get_running_loop().time
         limit, name = now() + self._seconds, ""
+        running = asyncio.create_task(self._run_in_thread(job, work))
+        self._running.add(running)
+        running.add_done_callback(self._running.discard)
+        watching = asyncio.create_task(_wait_for_disconnect(job, receive))
         try:
             while name != LAST:
                 if now() >= limit:
                     raise HTTPException(503, self._too_slow)
                 try:
-                    event = await asyncio.wait_for(job.next_event(), min(QUIET_SECONDS, limit - now()))
+                    event = await asyncio.wait_for(job.events.get(), min(QUIET_SECONDS, limit - now()))
                 except TimeoutError:
                     yield None
                     continue
+                if isinstance(event, Exception):
+                    raise event
                 name = event[0]
                 yield event
         finally:
-            job.end()
+            job.is_over.set()
+            watching.cancel()
+
+    async def _run_in_thread(self, job: Job, work: Work) -> None:
+        async with self._slots:
+            if not job.is_over.is_set():
+                ended = asyncio.Event()
+                threading.Thread(target=job.run, args=(work, ended), daemon=True).start()
+                await ended.wait()
 
     async def close(self) -> None:
         """Give running jobs a moment to end."""
-        if self.running:
-            await asyncio.wait(self.running, timeout=CLOSE_SECONDS)
+        if self._running:
+            await asyncio.wait(self._running, timeout=CLOSE_SECONDS)
+
+
+async def _wait_for_disconnect(job: Job, receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    job.is_over.set()
+    job.events.put_nowait(Disconnected())
 
 
 async def _stream(first: Event, events: AsyncIterator[Event | None], scope: Scope) -> AsyncIterator[bytes]:

@@ -26,7 +26,7 @@ from shortlist._settings import Settings
 from shortlist.errors import InputError
 from shortlist.server.application import create_app
 from shortlist.server.catalog_store import log
-from shortlist.server.service_settings import read_again
+from shortlist.server.service_settings import load_settings
 
 POLL_TICKS = 5  # of 0.1 seconds
 
@@ -116,7 +116,7 @@ class _Server(uvicorn.Server):
         if self._settings.server.reload and counter % POLL_TICKS == 0 and (now := self._stamps()) != self._last:
             self._last = now
             try:
-                read_again(self._settings)
+                load_settings(self._settings.file, self._settings.given)
                 self.must_restart = self.should_exit = True
             except InputError as error:
                 log.error("%s The service continues with the old settings.", error)

@@ -13,17 +13,7 @@ from typing import Any, NamedTuple
 from shortlist._files import locked, replace_text
 from shortlist._http import is_loopback
 from shortlist._paths import data_dir
-from shortlist._settings import (
-    DEFAULT,
-    LOOPBACK,
-    OPTIONS,
-    PROGRAM,
-    VARIABLES,
-    Answers,
-    Settings,
-    Values,
-    collect_values,
-)  # fmt: skip
+from shortlist._settings import DEFAULT, LOOPBACK, OPTIONS, VARIABLES, Answers, Settings, Values, collect_values
 from shortlist._text import did_you_mean
 from shortlist.errors import InputError, SourceError
 from shortlist.index.embedders.named import unconfirmed_address
@@ -46,23 +36,15 @@ def load_settings(
     return _restrict_host(collected.validate())
 
 
-def read_again(settings: Settings) -> Settings:
-    """The settings that would be in force if the service started now."""
-    origins = settings.origins.items()
-    given = {key: settings.value(key) for key, origin in origins if origin == OPTIONS.get(key, PROGRAM)}
-    return load_settings(settings.file, given)
-
-
 def answer_settings(given: Mapping[str, Any] | None = None) -> Answers:
     """The section `answers` for a command in this folder; `given` are its options by key, None if not given."""
     options = {f"answers.{key}": value for key, value in (given or {}).items() if value is not None}
     return collect_values(("answers",), given=options).validate().answers
 
 
-def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]:
+def unknown_variables() -> list[str]:
     """A warning for each variable that starts like one of ours and is not one."""
-    environment = os.environ if environment is None else environment
-    unknown = sorted(name for name in environment if name.startswith("BM25S_") and name not in VARIABLES)
+    unknown = sorted(name for name in os.environ if name.startswith("BM25S_") and name not in VARIABLES)
     return [f"The variable {name} has no effect.{did_you_mean(name, VARIABLES, most=1)}" for name in unknown]
 
 
