@@ -246,11 +246,11 @@ class Values(NamedTuple):
         try:
             return Settings(**sections, origins=self.origins, file=self.file)
         except ValidationError as error:
-            details = [(".".join(map(str, detail["loc"][:2])), detail) for detail in error.errors(include_url=False)]
-            described = (
-                f"{self.origins.get(key, DEFAULT)}: {_describe_error(key, detail, self.values.get(key))}"
-                for key, detail in details
-            )
+            described = []
+            for detail in error.errors(include_url=False):
+                key = ".".join(map(str, detail["loc"][:2]))
+                message = _describe_error(key, detail, self.values.get(key))
+                described.append(f"{self.origins.get(key, DEFAULT)}: {message}")
             raise InputError(" ".join(described)) from None
 
 

@@ -24,7 +24,7 @@ from shortlist.errors import SourceError
 from shortlist.index.engines.address import sign_in
 from shortlist.library.opening import size_of
 from shortlist.server.catalog_store import CatalogStore, log
-from shortlist.server.http_errors import handle_errors, responses
+from shortlist.server.http_errors import describe_responses, handle_errors
 from shortlist.server.jobs import Endpoints
 from shortlist.server.llm_settings import connect
 from shortlist.server.middleware import Guard, Watch
@@ -104,7 +104,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redoc_url=None,
         lifespan=live,
         telemetry={"tracing": False, "metrics": False, "logs": False},
-        responses=responses(400, 401, 403, 408, 413, 421, 422, 503),
+        responses=describe_responses(400, 401, 403, 408, 413, 421, 422, 503),
         middleware=[Middleware(Watch, metrics=metrics, timed=TIMED), Middleware(Guard, settings=settings)],
     )
     app.openapi_version = "3.2.0"  # the first that can describe event streams
@@ -143,7 +143,7 @@ def _add_status(endpoints: Endpoints, served: CatalogStore, metrics: Metrics, mo
             "latency": metrics.latencies.summary(),
         }
 
-    @app.get("/health", response_model=None, responses=responses(answer="Health"), tags=["care"])
+    @app.get("/health", response_model=None, responses=describe_responses(answer="Health"), tags=["care"])
     async def health() -> dict[str, str]:
         """Whether the process is running."""
         return {"status": "ok"}

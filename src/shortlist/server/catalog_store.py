@@ -19,7 +19,7 @@ from shortlist.index.corpus import Corpus, create_corpus
 from shortlist.index.storage.database import DATABASE
 from shortlist.index.storage.records import to_record
 from shortlist.kits.retriever import ANALYZER, SCORING, BM25SRetriever, read_catalog
-from shortlist.server.service_settings import FORMAT, State, folder_of, read_json
+from shortlist.server.service_settings import FORMAT, State, get_folder, read_json
 from shortlist.sources.structured import SUFFIXES
 
 log = logging.getLogger("shortlist.serve")
@@ -49,7 +49,7 @@ class CatalogStore:
             self.retriever.retrieve_documents("one text")
 
     def _open(self, file: Path, settings: BM25SSettings) -> BM25SRetriever:
-        path = folder_of(file) / "corpus"
+        path = get_folder(file) / "corpus"
         if (path / DATABASE).exists():
             corpus = create_corpus(NAME, path=path)
             if (corpus.config.analyzer, corpus.config.scoring) != (ANALYZER, SCORING):  # an older version built it
@@ -166,7 +166,7 @@ class CatalogStore:
 
     def _import(self, retriever: BM25SRetriever, file: Path, *, keep_changes: bool) -> Changes:
         """Change the corpus first, then record the import: after a crash between them, it is imported again."""
-        corpus, record = retriever.corpus, folder_of(file) / "imported.json"
+        corpus, record = retriever.corpus, get_folder(file) / "imported.json"
         with locked(record.with_suffix(".lock")):
             documents = read_catalog(file, self._configured.documents.encoding)
             hashes = {document.id: _hash(document) for document in documents}

@@ -36,7 +36,7 @@ class InvalidBody(InputError):
         self.kind, self.errors = kind, errors
 
 
-def problem(
+def make_problem(
     scope: Scope, status: int, detail: str, *, kind: str = "", headers: Headers | None = None, errors: Errors = ()
 ) -> Response:
     """The answer to a request that failed. Its type follows from the status unless it has a `kind`."""
@@ -53,12 +53,12 @@ def problem(
     return Response(body, status, headers, MEDIA_TYPE)
 
 
-def problem_of(scope: Scope, error: ShortlistError) -> Response:
+def make_error_problem(scope: Scope, error: ShortlistError) -> Response:
     details: Any = {"kind": error.kind, "errors": error.errors} if isinstance(error, InvalidBody) else {}
-    return problem(scope, status_of(error), str(error), **details)
+    return make_problem(scope, get_status(error), str(error), **details)
 
 
-def status_of(error: ShortlistError) -> int:
+def get_status(error: ShortlistError) -> int:
     return next((status for kind, status in STATUSES.items() if isinstance(error, kind)), 503)
 
 
@@ -67,7 +67,7 @@ def _title(status: int) -> str:
     return {413: "Content Too Large", 422: "Unprocessable Content"}.get(status) or HTTPStatus(status).phrase
 
 
-def responses(*statuses: int, answer: str = "") -> dict[int | str, dict[str, Any]]:
+def describe_responses(*statuses: int, answer: str = "") -> dict[int | str, dict[str, Any]]:
     """The answer of an operation, by the name of its schema, and its failures, for the OpenAPI document."""
     described = {200: ("Successful Response", "application/json", answer)} if answer else {}
     described |= {status: (_title(status), MEDIA_TYPE, "Problem") for status in statuses}
@@ -82,7 +82,7 @@ def handle_errors(app: FastAPI) -> None:
 
     @app.exception_handler(ShortlistError)
     def answer_own(request: Request, error: ShortlistError) -> Response:
-        return problem_of(request.scope, error)
+        return make_error_problem(request.scope, error)
 
     @app.exception_handler(RequestValidationError)
     def answer_invalid(request: Request, error: RequestValidationError) -> Response:
@@ -90,7 +90,7 @@ def handle_errors(app: FastAPI) -> None:
             {"where": ".".join(map(str, one["loc"])), "message": _message(one, request)} for one in error.errors()
         ]
         first = "; ".join(f"{item['where']}: {item['message']}" for item in errors[:5])
-        return problem(request.scope, 422, f"The request is not valid. {first}.", errors=errors)
+        return make_problem(request.scope, 422, f"The request is not valid. {first}.", errors=errors)
 
     @app.exception_handler(HTTPException)
     def answer_http(request: Request, error: HTTPException) -> Response:
@@ -103,7 +103,7 @@ def handle_errors(app: FastAPI) -> None:
         headers = dict(error.headers or {})
         if status == 405:
             headers["Allow"] = ", ".join(_methods_at(request, headers.get("Allow", "")))
-        return problem(request.scope, status, details.get(status, str(error.detail)), headers=headers)
+        return make_problem(request.scope, status, details.get(status, str(error.detail)), headers=headers)
 
 
 def _methods_at(request: Request, of_route: str) -> list[str]:

@@ -22,7 +22,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope
 
 from shortlist.errors import ShortlistError
-from shortlist.server.http_errors import problem, problem_of, responses
+from shortlist.server.http_errors import describe_responses, make_error_problem, make_problem
 from shortlist.server.middleware import EXTEND
 
 log = logging.getLogger("shortlist.serve")
@@ -61,7 +61,11 @@ class Endpoints:
             async def endpoint(**arguments: Any) -> Response:
                 return await self.run(threads, functools.partial(work, **arguments))
 
-            options: Any = {"methods": [method], "tags": [tag], "responses": responses(*failures, answer=answer)}
+            options: Any = {
+                "methods": [method],
+                "tags": [tag],
+                "responses": describe_responses(*failures, answer=answer),
+            }
             self.app.add_api_route(path, endpoint, response_model=None, **options)
             return work
 
@@ -203,12 +207,12 @@ async def _stream(first: Event, events: AsyncIterator[Event | None], scope: Scop
     except Disconnected:
         return
     except HTTPException as error:
-        failure = problem(scope, error.status_code, error.detail)
+        failure = make_problem(scope, error.status_code, error.detail)
     except ShortlistError as error:
-        failure = problem_of(scope, error)
+        failure = make_error_problem(scope, error)
     except Exception:
         log.exception("A job failed.")
-        failure = problem(scope, 500, "An unexpected error occurred. The log of the service has the details.")
+        failure = make_problem(scope, 500, "An unexpected error occurred. The log of the service has the details.")
     yield _to_event("error", to_json(json.loads(bytes(failure.body))))
 
 

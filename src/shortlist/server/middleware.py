@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shortlist._settings import Settings
-from shortlist.server.http_errors import REQUEST_ID, problem
+from shortlist.server.http_errors import REQUEST_ID, make_problem
 from shortlist.server.service_metrics import Metrics
 
 log = logging.getLogger("shortlist.serve")
@@ -50,7 +50,7 @@ class Guard:
         elif rejection := self._reject(scope):
             status, detail = rejection
             headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
-            await problem(scope, status, detail, headers=headers)(scope, receive, send)
+            await make_problem(scope, status, detail, headers=headers)(scope, receive, send)
         else:
             await self._run_within_limits(scope, receive, send)
 
@@ -86,7 +86,7 @@ class Guard:
                     raise HTTPException(413, self._too_large, {"Connection": "close"})
             return message
 
-        async def send_noted(message: Message) -> None:
+        async def send_and_note(message: Message) -> None:
             nonlocal has_started
             has_started = True
             await send(message)
@@ -95,14 +95,14 @@ class Guard:
             async with asyncio.timeout(self._max_seconds) as limit:
                 end = asyncio.get_running_loop().time() + self._max_seconds
                 scope[EXTEND] = lambda seconds: limit.reschedule(end + seconds)
-                await self._app(scope, receive_limited, send_noted)
+                await self._app(scope, receive_limited, send_and_note)
         except TimeoutError:
             if has_started:
                 raise ConnectionError("The time limit was reached after the response had started.") from None
             seconds = f"{self._max_seconds:g} seconds (limits.request_seconds)"
             late = 408, f"The body did not arrive within {seconds}."
             slow = 503, f"The request took longer than {seconds}. A change may still be carried out."
-            await problem(scope, *(late if is_waiting else slow))(scope, receive, send)
+            await make_problem(scope, *(late if is_waiting else slow))(scope, receive, send)
 
 
 def _is_address(name: str) -> bool:
@@ -142,7 +142,7 @@ class Watch:
             log.exception("A request failed.", extra={"fields": {"request_id": id}})
             if not status:
                 detail = f"An unexpected error occurred. The log of the service has the details of the request {id}."
-                await problem(scope, 500, detail)(scope, receive, send_with_id)
+                await make_problem(scope, 500, detail)(scope, receive, send_with_id)
         finally:
             self._metrics.in_progress -= 1
             self._record(scope, status or 499, time.perf_counter() - started)  # 499: the caller disconnected

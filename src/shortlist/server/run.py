@@ -133,30 +133,20 @@ def _make_protocol(seconds: float) -> type[asyncio.Protocol]:
     base: Any = AutoHTTPProtocol
 
     class Protocol(base):  # type: ignore[misc]
-        _timer: asyncio.TimerHandle | None = None
-
-        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        def connection_made(self, transport: asyncio.Transport) -> None:
             super().connection_made(transport)
-            self._start_timer()
+            self._timer = self.loop.call_later(seconds, transport.close)
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
             if self.cycle is not None and not self.cycle.response_complete:  # the headers are complete
-                self._stop_timer()
-            elif self._timer is None:
-                self._start_timer()
+                self._timer.cancel()
+            elif self._timer.cancelled():
+                self._timer = self.loop.call_later(seconds, self.transport.close)
 
         def connection_lost(self, error: Exception | None) -> None:
-            self._stop_timer()
+            self._timer.cancel()
             super().connection_lost(error)
-
-        def _start_timer(self) -> None:
-            self._timer = self.loop.call_later(seconds, self.transport.close)
-
-        def _stop_timer(self) -> None:
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
 
     return Protocol
 

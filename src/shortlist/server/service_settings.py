@@ -121,7 +121,7 @@ class State:
 
     def __init__(self, configured: Settings) -> None:
         self._configured = configured
-        self._folder = folder_of(Path(configured.documents.source))
+        self._folder = get_folder(Path(configured.documents.source))
         self._read()
 
     def _read(self) -> None:
@@ -163,7 +163,7 @@ class State:
         return {key: item["value"] for key, item in self._changed.items() if now.get(key) == item["instead_of"]}
 
 
-def folder_of(file: Path) -> Path:
+def get_folder(file: Path) -> Path:
     """The folder of everything that belongs to a document file."""
     path = str(file.expanduser().resolve()).encode(errors="replace")
     return data_dir() / "served" / f"{file.stem[:40]}-{blake2b(path, digest_size=8).hexdigest()}"

@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from shortlist.documents import Changes
 from shortlist.server.catalog_store import CatalogStore
-from shortlist.server.http_errors import responses
+from shortlist.server.http_errors import describe_responses
 from shortlist.server.jobs import JSON, Endpoints
 from shortlist.server.routes import schemas
 from shortlist.server.routes.corpora_routes import Offset, SearchText, describe_changes, list_documents
@@ -58,7 +58,7 @@ def add_catalog(endpoints: Endpoints, served: CatalogStore) -> None:
 
     schema = {"$ref": "#/components/schemas/RetrieveBody"}
     endpoints.app.router.add_api_route(
-        "/retrieve", retrieve, methods=["POST"], responses=responses(answer="Retrieval"),
+        "/retrieve", retrieve, methods=["POST"], responses=describe_responses(answer="Retrieval"),
         tags=["catalog"], route_class_override=DirectRoute,
         openapi_extra={"requestBody": {"required": True, "content": {JSON: {"schema": schema}}}},
     )  # fmt: skip

@@ -24,7 +24,7 @@ from shortlist.eval.retrieval import compare, evaluate_discovery
 from shortlist.index.corpus import Corpus
 from shortlist.protocols import Messages, Progress, Reply, StreamingLLM
 from shortlist.results import Answer
-from shortlist.server.http_errors import InvalidBody, responses
+from shortlist.server.http_errors import InvalidBody, describe_responses
 from shortlist.server.jobs import Job, JobKind, describe_stream
 from shortlist.server.routes.corpora_routes import ServedCorpora
 from shortlist.server.routes.schemas import AskBody, EvalBody, LintBody
@@ -83,7 +83,7 @@ def add_ask(app: FastAPI, corpora: ServedCorpora, llm: StreamingLLM | None, sett
     jobs = JobKind(MOST_QUESTIONS, settings.limits.answer_seconds, "limits.answer_seconds")
     events = describe_stream("Answer", evidence="Evidence", step="StepEvent", text="TextEvent")
 
-    @app.post("/v1/corpora/{name:path}/ask", tags=["corpora"], responses=responses(404, 409, 502) | events)
+    @app.post("/v1/corpora/{name:path}/ask", tags=["corpora"], responses=describe_responses(404, 409, 502) | events)
     async def ask_corpus(name: str, body: AskBody, request: Request) -> Response:
         """Answer a question from the documents alone, with every claim cited and every citation verified, or refuse."""
 
@@ -177,7 +177,7 @@ def add_evaluation(app: FastAPI, corpora: ServedCorpora, settings: Settings) -> 
 
     def describe(answer: str) -> dict[str, Any]:
         events = describe_stream(answer, progress="ProgressEvent")
-        return {"tags": ["corpora"], "responses": responses(404, 409) | events}
+        return {"tags": ["corpora"], "responses": describe_responses(404, 409) | events}
 
     async def run(request: Request, name: str, stream: bool, evaluation: Callable[[Corpus, Job], Any]) -> Response:
         def work(job: Job) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from shortlist.mcp.collection import SKILLS, Collection, is_served
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import Configuration
 from shortlist.server.catalog_store import NAME, log
-from shortlist.server.http_errors import problem, status_of
+from shortlist.server.http_errors import get_status, make_problem
 from shortlist.server.jobs import Endpoints
 from shortlist.server.middleware import EXTEND
 from shortlist.server.routes.corpora_routes import ServedCorpora
@@ -97,7 +97,7 @@ class Agents:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] != "POST":
             detail = "Agents send POST requests to this address; it has no stream."
-            await problem(scope, 405, detail, headers={"Allow": "POST"})(scope, receive, send)
+            await make_problem(scope, 405, detail, headers={"Allow": "POST"})(scope, receive, send)
             return
         scope[EXTEND](SECONDS)
         manager = await scope["state"]["get_manager"]()
@@ -106,8 +106,8 @@ class Agents:
             return
         status, detail = 503, "An unexpected error occurred. The log of the service has the details."
         if isinstance(manager, ShortlistError):
-            status, detail = 501 if isinstance(manager, MissingExtra) else status_of(manager), str(manager)
-        await problem(scope, status, detail)(scope, receive, send)
+            status, detail = 501 if isinstance(manager, MissingExtra) else get_status(manager), str(manager)
+        await make_problem(scope, status, detail)(scope, receive, send)
 
 
 def add_mcp(endpoints: Endpoints, corpora: ServedCorpora, llm: LLM | None, settings: Settings) -> Agents:

@@ -6,7 +6,7 @@ are; openapi.yaml has the others, descriptions, examples, and the keys that `to_
 
 from __future__ import annotations
 
-from functools import cache, reduce
+from functools import reduce
 from operator import or_
 from pathlib import Path
 from types import UnionType
@@ -156,43 +156,30 @@ DATACLASSES: tuple[Any, ...] = (
 )  # fmt: skip
 
 
-@cache
-def _read_descriptions() -> dict[str, dict[str, Any]]:
-    descriptions: dict[str, dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "openapi.yaml").read_bytes())
-    return descriptions
-
-
 def add_schemas(components: dict[str, Any]) -> None:
-    """Add descriptions and examples to the schemas of requests in an OpenAPI document, and the schemas of answers."""
+    """Add the schemas of answers to those of an OpenAPI document, and descriptions and examples to all."""
+    written = yaml.safe_load((Path(__file__).parent / "openapi.yaml").read_bytes())
     components["RetrieveBody"] = RetrieveBody.model_json_schema()
-    for name, more in _read_descriptions()["requests"].items():
-        components[name] |= {key: value for key, value in more.items() if key != "fields"}
-        for field, description in more.get("fields", {}).items():
+    for name, more in written["requests"].items():
+        for field, description in more.pop("fields", {}).items():
             components[name]["properties"][field]["description"] = description
-    components |= _answer_schemas()
-
-
-@cache
-def _answer_schemas() -> dict[str, Any]:
-    written = _read_descriptions()["answers"]
+        components[name] |= more
     models: dict[Any, Any] = {}
     for source in DATACLASSES:
         name, hints = source.__name__, get_type_hints(source)
-        keys = written.get(name, {}).pop("keys", "") or getattr(source, "_shown", "")
+        keys = written["answers"].get(name, {}).pop("keys", "") or getattr(source, "_shown", "")
         properties = {key: value.fget for key, value in vars(source).items() if isinstance(value, property)}
         types = hints | {key: get_type_hints(function)["return"] for key, function in properties.items()}
         shown = keys.split() or [key for key in hints if key != "_shown"]
         fields: dict[str, Any] = {key: (_in_json(types[key], models), ...) for key in shown}
         models[source] = create_model(name, __doc__=source.__doc__, **fields)
-    template = "#/components/schemas/{model}"
-    schemas = {model.__name__: model.model_json_schema(ref_template=template) for model in models.values()}
-    for name, more in written.items():
-        base = schemas.get(name, {"type": "object", "title": name, "properties": {}})
-        base.pop("$defs", None)
+        components[name] = models[source].model_json_schema(ref_template="#/components/schemas/{model}")
+        components[name].pop("$defs", None)
+    for name, more in written["answers"].items():
+        base = components.get(name, {"type": "object", "title": name, "properties": {}})
         schema = base | more | {"properties": base["properties"] | more.get("properties", {})}
         schema["required"] = more.get("required", [*schema["properties"]])
-        schemas[name] = more if "allOf" in more else schema
-    return schemas
+        components[name] = more if "allOf" in more else schema
 
 
 def _in_json(hint: Any, models: dict[Any, Any]) -> Any:
