@@ -15,7 +15,7 @@ from shortlist.answer.evidence import K
 from shortlist.answer.memory import WINDOW_TURNS
 from shortlist.cli import run
 from shortlist.index.text.chunking import CHUNK_OVERLAP, CHUNK_SIZE
-from shortlist.server.service_settings import answer_settings, load_settings, unknown_variables
+from shortlist.server.service_settings import load_answer_settings, load_settings, unknown_variables
 
 
 @pytest.fixture
@@ -169,12 +169,12 @@ def test_b9_options_come_before_variables_and_these_before_the_file(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "settings.yaml").write_text("answers:\n  top_k: 2\n  threshold: 0.1\n  chunk_size: 300\n")
-    assert answer_settings().model_dump(exclude_unset=True) == {"top_k": 2, "threshold": 0.1, "chunk_size": 300}
+    assert load_answer_settings().model_dump(exclude_unset=True) == {"top_k": 2, "threshold": 0.1, "chunk_size": 300}
     monkeypatch.setenv("SHORTLIST_TOP_K", "3")
     monkeypatch.setenv("SHORTLIST_THRESHOLD", "0.2")
-    found = answer_settings({"threshold": 0.4, "top_k": None})
+    found = load_answer_settings({"threshold": 0.4, "top_k": None})
     assert (found.top_k, found.threshold, found.chunk_size) == (3, 0.4, 300)
-    assert load_settings().answers == answer_settings()
+    assert load_settings().answers == load_answer_settings()
 
 
 @pytest.mark.parametrize(
@@ -187,16 +187,16 @@ def test_b9_options_come_before_variables_and_these_before_the_file(
 )
 def test_b9_a_value_out_of_range_is_an_error(given: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
-        answer_settings(given)
+        load_answer_settings(given)
 
 
 def test_b9_the_settings_file_of_another_program_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "settings.yaml").write_text("default:\n  DEBUG: true\n")
-    assert answer_settings() == Answers()
+    assert load_answer_settings() == Answers()
     (tmp_path / "settings.yaml").write_text("answers:\n  topk: 3\n")
     with pytest.raises(InputError, match=r"answers\.topk.*Did you mean 'answers.top_k'"):
-        answer_settings()
+        load_answer_settings()
 
 
 def test_a_settings_file_cannot_send_the_key_of_the_environment_to_an_embedder_of_its_own(

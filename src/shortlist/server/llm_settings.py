@@ -23,7 +23,7 @@ from shortlist.server.service_settings import OPENAI, Candidate, choose_key
 OWN = {variable: key for variable, key in VARIABLES.items() if key.startswith("llm.")}
 
 
-def llm_settings(*, files: bool = True) -> Llm:
+def load_llm_settings(*, files: bool = True) -> Llm:
     """The values in force, each from its most trusted origin; without `files`, from the environment alone."""
     in_file = read_file(Path(FILE), ("llm",)) if files and Path(FILE).is_file() else {}
     environments = [("the environment", 2, os.environ), *([(".env", 1, _read_dotenv())] if files else [])]
@@ -48,7 +48,7 @@ def llm_settings(*, files: bool = True) -> Llm:
     return Values(values, dict.fromkeys(values, FILE)).validate().llm
 
 
-def unnamed_model(llm: Llm) -> str:
+def find_ignored_variable(llm: Llm) -> str:
     """The usual variable that is ignored because no model is configured; empty if there is none."""
     places = () if llm.model else (os.environ, _read_dotenv())
     return next((name for name in USUAL if any((place.get(name) or "").strip() for place in places)), "")

@@ -36,7 +36,7 @@ def load_settings(
     return _restrict_host(collected.validate())
 
 
-def answer_settings(given: Mapping[str, Any] | None = None) -> Answers:
+def load_answer_settings(given: Mapping[str, Any] | None = None) -> Answers:
     """The section `answers` for a command in this folder; `given` are its options by key, None if not given."""
     options = {f"answers.{key}": value for key, value in (given or {}).items() if value is not None}
     return collect_values(("answers",), given=options).validate().answers
