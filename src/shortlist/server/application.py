@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import mimetypes
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -185,6 +186,9 @@ async def _follow(served: CatalogStore, endpoints: Endpoints) -> None:
             except Exception:  # the next change is read all the same
                 log.exception("%s could not be read again.", served.document_file)
         last = now
+
+
+mimetypes.add_type("text/javascript", ".js")  # some systems have another type, which browsers refuse
 
 
 class Pages(StaticFiles):
