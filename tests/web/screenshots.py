@@ -21,7 +21,9 @@ def main() -> None:
         service = Service(Path(folder))
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
         for scheme, name in schemes:
-            page = browser.new_page(viewport={"width": 1360, "height": 800}, color_scheme=scheme)
+            page = browser.new_page(
+                viewport={"width": 1360, "height": 800}, color_scheme=scheme, reduced_motion="reduce"
+            )
             page.goto(f"{service.url}/{PLACE}")
             page.get_by_role("button", name="refund_payment").click()
             page.get_by_text("exclusiveMinimum").wait_for()
