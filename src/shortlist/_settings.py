@@ -1,4 +1,4 @@
-"""All settings: one list of their keys, and the values in force.
+"""All settings: their keys, defaults and limits, and the values in force.
 
 A value comes from the command line, the environment, settings.yaml or its default, in this order. Only the upper layers
 read settings; they pass values down.
@@ -10,9 +10,9 @@ import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 
 from shortlist._text import describe_yaml_error, did_you_mean
@@ -23,16 +23,42 @@ SOURCE = "source_files/tools_list.yaml"
 DEFAULT = "default"
 PROGRAM = "the program"
 LOOPBACK = "127.0.0.1"
-LogLevel = Literal["critical", "error", "warning", "info", "debug"]
+
+
+def _check_encoding(name: str) -> str:
+    try:
+        "".encode(name)
+    except LookupError:
+        raise ValueError("must be the name of an encoding, such as utf-8 or latin-1") from None
+    return name
+
+
+def _check_token(token: SecretStr | None) -> SecretStr | None:
+    text = token.get_secret_value() if token else "ok"
+    if not text or not text.isascii() or not text.isprintable() or " " in text:
+        raise ValueError("must be one or more printable ASCII characters without spaces")
+    return token
+
+
+Encoding = Annotated[str, AfterValidator(_check_encoding)]
+Token = Annotated[SecretStr | None, AfterValidator(_check_token)]
+LogLevel = Annotated[
+    Literal["critical", "error", "warning", "info", "debug"],
+    BeforeValidator(lambda level: level.lower() if isinstance(level, str) else level),
+]
 
 
 def setting(default: Any, help: str, variable: str = "", option: str = "", usual: str = "", **limits: Any) -> Any:
-    """A key of a section: its default, what it means, and the environment variable and the option that set it.
+    """A key of a section: its default, its meaning, and the environment variable and the option that set it.
 
-    `usual` is a variable of other programs that counts too.
+    `usual` is a variable that other programs use for it too.
     """
-    about: Any = {"variable": variable, "option": option, "usual": usual}
-    return Field(default=default, description=help, json_schema_extra=about, **limits)
+    sources: Any = {"variable": variable, "option": option, "usual": usual}
+    return Field(default=default, description=help, json_schema_extra=sources, **limits)
+
+
+def _answer_setting(default: Any, help: str, name: str, **limits: Any) -> Any:
+    return setting(default, help, f"SHORTLIST_{name.upper().replace('-', '_')}", f"--{name}", **limits)
 
 
 class Section(BaseModel):
@@ -53,19 +79,10 @@ class Documents(Section):
     """The catalog."""
 
     source: str = setting(SOURCE, "The document file.", option="--documents", min_length=1)
-    folder: str | None = setting(None, "Where catalogs may be switched to.", min_length=1)
+    folder: str | None = setting(None, "Folder of the catalogs that can be switched to.", min_length=1)
     auto_reload: bool = setting(True, "Read the document file again when it changes.")
-    encoding: str = setting("utf-8", "Encoding of the document file.")
+    encoding: Encoding = setting("utf-8", "Encoding of the document file.")
     embedder: str = setting("default", "Embedder of a catalog that is served for the first time.", min_length=1)
-
-    @field_validator("encoding")
-    @classmethod
-    def _is_known(cls, value: str) -> str:
-        try:
-            "".encode(value)
-        except LookupError:
-            raise ValueError("must be the name of an encoding, such as utf-8 or latin-1") from None
-        return value
 
 
 class Server(Section):
@@ -74,27 +91,12 @@ class Server(Section):
     host: str = setting(LOOPBACK, "Address to listen on.", "BM25S_HOST", option="--host", min_length=1)
     port: int = setting(9200, "Port to listen on; 0 takes a free one.", "BM25S_PORT", option="--port", ge=0, le=65535)
     reload: bool = setting(False, "Restart when the settings file or the code of this package changes.")
-    log_level: Literal["critical", "error", "warning", "info", "debug"] = setting(
-        "info", "Log level.", "BM25S_LOG_LEVEL"
-    )
-    token: SecretStr | None = setting(None, "Token that callers must send.", "SHORTLIST_TOKEN", option="--token")
+    log_level: LogLevel = setting("info", "Log level.", "BM25S_LOG_LEVEL")
+    token: Token = setting(None, "Token that callers must send.", "SHORTLIST_TOKEN", option="--token")
     allow_anonymous: bool = setting(False, "Allow unauthenticated access.", option="--allow-anonymous")
     allowed_hosts: tuple[str, ...] = setting((), "Host names that requests may be sent to.")
-    allowed_origins: tuple[str, ...] = setting((), "Origins of pages that may change something.")
+    allowed_origins: tuple[str, ...] = setting((), "Origins of web pages that may make changes.")
     corpora: tuple[str, ...] | None = setting(None, "Serve only these corpora and the catalog.", option="--corpus")
-
-    @field_validator("log_level", mode="before")
-    @classmethod
-    def _to_lower(cls, value: Any) -> Any:
-        return value.lower() if isinstance(value, str) else value
-
-    @field_validator("token")
-    @classmethod
-    def _fits_header(cls, value: SecretStr | None) -> SecretStr | None:
-        text = value.get_secret_value() if value else "ok"
-        if not text or not text.isascii() or not text.isprintable() or " " in text:
-            raise ValueError("must be ASCII letters, digits and signs without spaces, at least one")
-        return value
 
 
 class Limits(Section):
@@ -107,17 +109,12 @@ class Limits(Section):
 
 
 class Llm(Section):
-    """The language model that answers; there is none without an address and a key."""
+    """The language model that answers; without an address and a key there is none."""
 
     url: str = setting("", "Address of the API.", "SHORTLIST_LLM_URL", usual="OPENAI_BASE_URL")
     model: str = setting("", "Name of the model.", "SHORTLIST_LLM_MODEL", usual="OPENAI_MODEL")
     key: SecretStr | None = setting(None, "API key.", "SHORTLIST_LLM_KEY", usual="OPENAI_API_KEY")
     fallback: str = setting("", "Model to use when the first is not available.", "SHORTLIST_LLM_FALLBACK")
-
-
-def _answer_setting(default: Any, help: str, name: str, **limits: Any) -> Any:
-    variable = f"SHORTLIST_{name.upper().replace('-', '_')}"
-    return setting(default, help, variable, option=f"--{name}", **limits)
 
 
 class Answers(Section):
@@ -136,57 +133,93 @@ class Mcp(Section):
 
     enabled: bool = setting(True, "Serve agents at /mcp.")
     upstream: bool = setting(True, "Reach the user's MCP servers through it.")
-    config: tuple[str, ...] = setting((), "Files that name those servers; empty: the usual ones.")
+    config: tuple[str, ...] = setting((), "Files that list those servers; empty: the usual ones.")
 
 
 class Engine(Section):
-    """How to sign in to the clusters that store corpora."""
+    """Credentials for the clusters that store corpora."""
 
     user: str = setting("", "User name.", "SHORTLIST_ENGINE_USER")
     password: SecretStr | None = setting(None, "Password.", "SHORTLIST_ENGINE_PASSWORD")
     certificate: str = setting("", "Certificate authority file.", "SHORTLIST_ENGINE_CERTIFICATE")
 
 
-SECTIONS: dict[str, type[Section]] = {
-    kind.__name__.lower(): kind for kind in (Bm25s, Documents, Server, Limits, Llm, Answers, Mcp, Engine)
-}
+class Settings(BaseModel):
+    """The sections, the origin of each value that is not a default, and the file that was read."""
+
+    model_config = ConfigDict(frozen=True)
+    bm25s: Bm25s = Bm25s()
+    documents: Documents = Documents()
+    server: Server = Server()
+    limits: Limits = Limits()
+    llm: Llm = Llm()
+    answers: Answers = Answers()
+    mcp: Mcp = Mcp()
+    engine: Engine = Engine()
+    origins: dict[str, str] = {}
+    file: Path | None = None
+    warnings: tuple[str, ...] = ()
+
+    def value(self, key: str) -> Any:
+        section, _, name = key.partition(".")
+        return getattr(getattr(self, section), name)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The values that a command line or a program set."""
+        return {key: self.value(key) for key, origin in self.origins.items() if origin == OPTIONS.get(key, PROGRAM)}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Each key with its value and origin; secrets are hidden."""
+        values = {key: self.value(key) for key in FIELDS}
+        shown = {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
+        shown |= {key: "***" for key in SECRETS if values[key] is not None}
+        return [{"key": key, "value": shown[key], "origin": self.origins.get(key, DEFAULT)} for key in FIELDS]
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the catalogs that can be switched to."""
+        return Path(self.documents.folder or Path(self.documents.source).parent).expanduser().resolve()
+
+    @property
+    def source_must_exist(self) -> bool:
+        """Whether a missing document file is an error: not for the default path, even if the settings file sets it."""
+        is_default = self.origins.get("documents.source", DEFAULT) in (DEFAULT, str(self.file))
+        return not is_default or Path(self.documents.source) != (self.file or Path(FILE)).parent / SOURCE
+
+
+SECTIONS: dict[str, Any] = {name: info.annotation for name, info in [*Settings.model_fields.items()][:-3]}
 FIELDS: dict[str, FieldInfo] = {
     f"{section}.{key}": info for section, kind in SECTIONS.items() for key, info in kind.model_fields.items()
 }
-
-
-def _keys_with(attribute: str) -> dict[str, Any]:
-    about: dict[str, Any] = {key: info.json_schema_extra for key, info in FIELDS.items()}
-    return {key: values[attribute] for key, values in about.items() if values[attribute]}
-
-
-VARIABLES = {variable: key for key, variable in _keys_with("variable").items()}
-USUAL = {variable: key for key, variable in _keys_with("usual").items()}
-OPTIONS = _keys_with("option")
+_SOURCES: dict[str, Any] = {key: info.json_schema_extra for key, info in FIELDS.items()}
+VARIABLES = {sources["variable"]: key for key, sources in _SOURCES.items() if sources["variable"]}
+USUAL = {sources["usual"]: key for key, sources in _SOURCES.items() if sources["usual"]}
+OPTIONS = {key: sources["option"] for key, sources in _SOURCES.items() if sources["option"]}
 PATHS = ("documents.source", "documents.folder", "engine.certificate")  # relative to the folder of the file
 SECRETS = {key for key, info in FIELDS.items() if info.annotation == SecretStr | None}
 
 
 @dataclass
 class BM25SSettings:
-    """How sharply the best are preferred (0.1 to 10), whether documents without a shared word are left out, and the
-    percentage of the softmax that a document must hold to be returned (0 to 100)."""
+    """The softmax temperature (0.1 to 10), whether documents without a word of the query are left out, and the
+    percentage of the softmax that a document needs to be returned (0 to 100)."""
 
     temperature: float = 0.5
     ignore_zero: bool = True
     llm_tools_cutoff: float = 10.0
 
     def __setattr__(self, name: str, value: Any) -> None:
-        key = f"bm25s.{name}"
         try:
-            checked = Values({key: value}, {key: "BM25SSettings"}).validate(("bm25s",), strict=True)["bm25s"]
-        except InputError as error:
-            raise InputError(str(error).replace("bm25s.", "")) from None
-        super().__setattr__(name, getattr(checked, name))
+            section = Bm25s.model_validate({name: value}, strict=True)
+        except ValidationError as error:
+            message = _describe_error(f"bm25s.{name}", error.errors()[0], value)
+            raise InputError(f"BM25SSettings: {message.replace('bm25s.', '')}") from None
+        super().__setattr__(name, getattr(section, name))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> BM25SSettings:
-        """Settings with these values, and the defaults for what is missing. The inverse of `to_dict`."""
+        """Settings with these values, and defaults for the rest. The inverse of `to_dict`."""
         settings = cls()
         for name, value in values.items():
             setattr(settings, name, value)
@@ -197,48 +230,47 @@ class BM25SSettings:
 
 
 class Values(NamedTuple):
-    """Values by dotted key with their origins, before they are validated, and the file that some of them are from."""
+    """Values by dotted key with their origins, before validation, and the file that some of them are from."""
 
     values: dict[str, Any]
     origins: dict[str, str]
     in_file: Mapping[str, Any] = {}
     file: Path | None = None
 
-    def validate(self, names: Collection[str] = (*SECTIONS,), *, strict: bool | None = None) -> dict[str, Any]:
-        """The sections of these names. All wrong values are reported at once."""
-        sections, wrong = {}, []
-        for name in names:
-            own = {key.partition(".")[2]: value for key, value in self.values.items() if key.startswith(f"{name}.")}
-            try:
-                sections[name] = SECTIONS[name].model_validate(own, strict=strict)
-            except ValidationError as error:
-                wrong += [self._describe(name, detail) for detail in error.errors(include_url=False)]
-        if wrong:
-            raise InputError(" ".join(wrong))
-        return sections
+    def validate(self) -> Settings:
+        """The settings. One error reports all invalid values."""
+        sections: dict[str, Any] = {}
+        for key, value in self.values.items():
+            section, _, name = key.partition(".")
+            sections.setdefault(section, {})[name] = value
+        try:
+            return Settings(**sections, origins=self.origins, file=self.file)
+        except ValidationError as error:
+            described = []
+            for detail in error.errors(include_url=False):
+                key = ".".join(map(str, detail["loc"][:2]))
+                message = _describe_error(key, detail, self.values.get(key))
+                described.append(f"{self.origins.get(key, DEFAULT)}: {message}")
+            raise InputError(" ".join(described)) from None
 
-    def _describe(self, section: str, detail: Any) -> str:
-        key = f"{section}.{detail['loc'][0]}"
-        origin = self.origins.get(key, DEFAULT)
-        info = FIELDS.get(key)
-        if info is None:
-            return f"{origin}: there is no key {key!r}.{did_you_mean(key, FIELDS, most=1)}"
-        value = "that" if key in SECRETS else repr(self.values[key])
-        allowed = detail["ctx"]["error"] if detail["type"] == "value_error" else f"must be {_describe_type(info)}"
-        return f"{origin}: {key} {allowed}, not {value}."
+
+def _describe_error(key: str, detail: Any, value: Any) -> str:
+    if key not in FIELDS:
+        return f"unknown key {key!r}.{did_you_mean(key, FIELDS, most=1)}"
+    allowed = detail["ctx"]["error"] if detail["type"] == "value_error" else _describe_type(FIELDS[key])
+    return f"{key} {allowed}, not {'the given value' if key in SECRETS else repr(value)}."
 
 
 def _describe_type(info: FieldInfo) -> str:
-    least = next((item.ge for item in info.metadata if hasattr(item, "ge")), None)
-    most = next((item.le for item in info.metadata if hasattr(item, "le")), None)
-    if least is not None:
-        return f"a {'whole ' if info.annotation is int else ''}number from {least:g} to {most:g}"
+    limits = {name: getattr(item, name) for item in info.metadata for name in ("ge", "le") if hasattr(item, name)}
+    if limits:
+        return f"must be a {'whole ' * (info.annotation is int)}number from {limits['ge']:g} to {limits['le']:g}"
     if info.annotation is bool:
-        return "true or false"
+        return "must be true or false"
     choices = getattr(info.annotation, "__args__", ())
     if choices and all(isinstance(choice, str) for choice in choices):
-        return f"one of {', '.join(choices)}"
-    return "a list of texts" if "tuple" in str(info.annotation) else "a text that is not empty"
+        return f"must be one of {', '.join(choices)}"
+    return f"must be {'a list of strings' if 'tuple' in str(info.annotation) else 'a string that is not empty'}"
 
 
 def collect_values(
@@ -248,9 +280,9 @@ def collect_values(
     given: Mapping[str, Any] | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Values:
-    """What is set. A file that is named must exist; without one, settings.yaml is optional.
+    """All values that are set. A `file` must exist; without one, settings.yaml is optional.
 
-    With `names` only these sections are read, and others in the file are ignored: it may belong to another program.
+    With `names`, only these sections are read, and others in the file are ignored: it may belong to another program.
     """
     environment = os.environ if environment is None else environment
     path = Path(FILE) if file is None else Path(file).expanduser()
@@ -271,23 +303,21 @@ def read_file(path: Path, names: Collection[str] | None = None) -> dict[str, Any
 
     try:
         data = yaml.safe_load(path.read_bytes().decode("utf-8-sig"))
-    except FileNotFoundError:
-        raise InputError(f"There is no settings file {path}.") from None
     except OSError as error:
         raise InputError(f"The settings file {path} cannot be read: {error.strerror}.") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise InputError(f"The settings file {path} is not valid YAML: {describe_yaml_error(error)}.") from None
     if not isinstance(data, dict | None):
-        raise InputError(f"The settings file {path} must hold sections ({', '.join(SECTIONS)}), not {data!r}.")
+        raise InputError(f"The settings file {path} must contain sections ({', '.join(SECTIONS)}), not {data!r}.")
     values: dict[str, Any] = {}
     for section, content in (data or {}).items():
-        if section not in (SECTIONS if names is None else names):
-            if names is not None:
-                continue
-            known = f"{', '.join(SECTIONS)}.{did_you_mean(str(section), SECTIONS, most=1)}"
-            raise InputError(f"{path}: there is no section {section!r}; the known ones are {known}")
+        if names is not None and section not in names:
+            continue
+        if section not in SECTIONS:
+            suggestion = did_you_mean(str(section), SECTIONS, most=1)
+            raise InputError(f"{path}: unknown section {section!r}. Valid sections: {', '.join(SECTIONS)}.{suggestion}")
         if not isinstance(content, dict | None):
-            raise InputError(f"{path}: the section {section!r} must hold keys and values, not {content!r}.")
+            raise InputError(f"{path}: the section {section!r} must contain keys and values, not {content!r}.")
         values |= {f"{section}.{key}": value for key, value in (content or {}).items()}
     for key in PATHS:
         if isinstance(values.get(key), str) and values[key]:
@@ -296,7 +326,7 @@ def read_file(path: Path, names: Collection[str] | None = None) -> dict[str, Any
 
 
 class RetrieverSettings(NamedTuple):
-    """What `BM25SRetriever()` uses where it is given nothing."""
+    """The defaults of `BM25SRetriever()`."""
 
     bm25s: BM25SSettings
     source: str
@@ -306,15 +336,6 @@ class RetrieverSettings(NamedTuple):
 
 def retriever_settings() -> RetrieverSettings:
     """The settings of a retriever in the current folder."""
-    names = ("bm25s", "documents")
-    found = collect_values(names)
-    sections = found.validate(names)
-    documents, bm25s = sections["documents"], BM25SSettings(**sections["bm25s"].model_dump())
-    must_exist = source_must_exist(documents.source, found.origins, found.file)
-    return RetrieverSettings(bm25s, documents.source, documents.encoding, must_exist)
-
-
-def source_must_exist(source: str, origins: Mapping[str, str], file: Path | None) -> bool:
-    """Whether a missing document file is an error: not for the default one, even where the settings file names it."""
-    is_default = origins.get("documents.source", DEFAULT) in (DEFAULT, str(file))
-    return not is_default or Path(source) != (file or Path(FILE)).parent / SOURCE
+    settings = collect_values(("bm25s", "documents")).validate()
+    bm25s, documents = BM25SSettings(**settings.bm25s.model_dump()), settings.documents
+    return RetrieverSettings(bm25s, documents.source, documents.encoding, settings.source_must_exist)

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 import shortlist
+from shortlist._settings import Settings
 from shortlist.mcp.collection import StoredCorpora
-from shortlist.server.catalog_store import Served
-from shortlist.server.routes.corpora_routes import Shelf
-from shortlist.server.routes.mcp_routes import Shelved
-from shortlist.server.service_settings import Settings
+from shortlist.server.catalog_store import CatalogStore
+from shortlist.server.routes.corpora_routes import ServedCorpora
+from shortlist.server.routes.mcp_routes import AgentCorpora
 from shortlist.sources.projects import project_index
 
 
@@ -29,6 +29,6 @@ def test_b1_agents_are_served_the_index_of_their_project_and_none_of_another(
     one, two = names
     assert StoredCorpora().names() == ["documents", two]
     assert StoredCorpora([one]).names() == [one]
-    served = Served(Settings())
-    assert Shelved(Shelf(served, None), all_stored=True).names() == ["catalog", "documents", two]
+    served = CatalogStore(Settings())
+    assert AgentCorpora(ServedCorpora(served, None), all_stored=True).names() == ["catalog", "documents", two]
     served.close()

@@ -1,4 +1,4 @@
-"""A catalog of three tools, an application over it in this process, and the service as a process of its own."""
+"""A catalog of three tools, an application over it in this process, and the service as a process."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Make = Callable[..., TestClient]
 
 
 def write_catalog(path: Path, tools: list[dict[str, Any]]) -> Path:
-    """The file is replaced as editors do it, and its time is never the same twice."""
+    """Replaces the file as editors do, so that its stamp always changes."""
     draft = path.with_suffix(".draft")
     draft.write_text(json.dumps({"documents": tools}), "utf-8")
     os.replace(draft, path)
@@ -46,7 +46,7 @@ def catalog(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def make(catalog: Path) -> Iterator[Make]:
-    """Starts an application over the catalog; what was started before it ends first, as if the service restarted."""
+    """Starts an application over the catalog and ends the previous one, as a restart of the service does."""
     running: list[TestClient] = []
 
     def end() -> None:
@@ -109,7 +109,7 @@ class Service:
             self.lines.append(json.loads(line))
 
     def wait_for(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        """The first line of the log that is wanted."""
+        """The first matching line of the log."""
         found: dict[str, Any] = until(lambda: next(filter(wanted, self.lines), None), self.process)
         return found
 
@@ -146,14 +146,14 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 def until(look: Callable[[], Any], process: subprocess.Popen[str] | None = None) -> Any:
-    """What `look` finds as soon as it finds something; it is looked for as long as any machine may need."""
+    """The first true result of `look`, which is called again for up to a minute."""
     for _ in range(1200):
         found = look()
         if found:
             return found
         assert process is None or process.poll() is None, "the service ended"
         time.sleep(0.05)
-    raise AssertionError("it never came")
+    raise AssertionError("it did not happen within a minute")
 
 
 def ids(answer: Any) -> list[str]:

@@ -38,7 +38,7 @@ def planets(tmp_path: Path) -> Path:
     return folder
 
 
-def told(text: str) -> list[tuple[str, Any]]:
+def read_events(text: str) -> list[tuple[str, Any]]:
     """The events of a stream, in order."""
     blocks = [block for block in text.split("\n\n") if block and not block.startswith(":")]
     lines = [dict(line.split(": ", 1) for line in block.split("\n")) for block in blocks]
@@ -68,42 +68,42 @@ def test_without_a_model_the_answer_is_that_of_the_library(client: TestClient) -
     assert client.get("/status").json()["llm"] == ""
 
 
-def test_what_the_documents_do_not_say_is_refused_with_the_reason(client: TestClient) -> None:
+def test_a_question_that_the_documents_do_not_answer_is_refused_with_the_reason(client: TestClient) -> None:
     answer = client.post(ASK, json={"question": "Who won the cup final in Lisbon?"}).json()
     assert (answer["text"], answer["refused"], answer["by"]) == (REFUSAL, True, "gate")
     assert answer["reason"]
 
 
-def test_a_follow_up_is_understood_by_what_was_asked_before(client: TestClient) -> None:
+def test_a_follow_up_uses_the_history(client: TestClient) -> None:
     asked = {"question": "Which are they?"}
     before = [MOONS | {"answer": "Mars has two moons, Phobos and Deimos. [mars.txt:whole]"}]
     assert client.post(ASK, json=asked).json()["refused"]
     assert "Phobos" in client.post(ASK, json=asked | {"history": before}).json()["text"]
 
 
-def test_a_filter_and_a_threshold_are_heeded(client: TestClient) -> None:
+def test_a_filter_and_a_threshold_are_applied(client: TestClient) -> None:
     assert client.post(ASK, json=MOONS | {"filter": {"path": "venus.txt"}}).json()["refused"]
     assert client.post(ASK, json=MOONS | {"threshold": 1.0}).json()["by"] == "gate"
 
 
 @pytest.mark.parametrize("how", ["accept", "stream"])
-def test_events_tell_the_evidence_the_text_and_the_whole_answer(client: TestClient, how: str) -> None:
+def test_events_are_the_evidence_the_text_and_the_answer(client: TestClient, how: str) -> None:
     headers = {"Accept": "text/event-stream"} if how == "accept" else {}
     answer = client.post(ASK, json=MOONS | ({"stream": True} if how == "stream" else {}), headers=headers)
     assert answer.headers["content-type"] == "text/event-stream"
     assert "content-length" not in answer.headers
-    events = told(answer.text)
+    events = read_events(answer.text)
     whole = client.post(ASK, json=MOONS).json()
     assert [name for name, _ in events] == ["evidence"] * len(whole["evidence"]) + ["text", "answer"]
     assert [data for name, data in events if name == "evidence"] == whole["evidence"]
     assert events[-2:] == [("text", {"text": whole["text"]}), ("answer", whole)]
 
 
-def test_a_model_is_heard_sentence_by_sentence_and_only_what_holds_is_told(make: Make) -> None:
+def test_only_verified_sentences_of_a_model_are_sent_as_they_arrive(make: Make) -> None:
     with serving(streamed(TRUE, FALSE, "They are Phobos and Deimos [mars.txt:whole].")) as model:
         client = with_model(make, model.url)
         assert client.get("/status").json()["llm"] == "small"
-        events = told(client.post(ASK, json=MOONS | {"stream": True}).text)
+        events = read_events(client.post(ASK, json=MOONS | {"stream": True}).text)
     texts = [data["text"] for name, data in events if name == "text"]
     assert texts == ["Mars has two moons [mars.txt:whole].", " They are Phobos and Deimos [mars.txt:whole]."]
     answer = events[-1][1]
@@ -114,19 +114,19 @@ def test_a_model_is_heard_sentence_by_sentence_and_only_what_holds_is_told(make:
     assert (model.asked[0]["model"], model.asked[0]["temperature"]) == ("small", 0.0)
 
 
-def test_b11_an_answer_that_breaks_off_ends_with_what_was_verified(make: Make) -> None:
+def test_b11_an_interrupted_answer_ends_with_the_verified_sentences(make: Make) -> None:
     with serving(streamed(TRUE, "They were", done=False)) as server:
-        events = told(with_model(make, server.url).post(ASK, json={**MOONS, "stream": True}).text)
+        events = read_events(with_model(make, server.url).post(ASK, json={**MOONS, "stream": True}).text)
     assert events[-1][0] == "answer"
     assert events[-1][1]["text"] == TRUE.strip()
     assert "broke off in the middle" in events[-1][1]["broke_off"]
 
 
-def test_an_agent_tells_its_steps_and_what_they_show(make: Make) -> None:
+def test_an_agent_sends_its_steps_and_their_evidence(make: Make) -> None:
     script = calls(("keyword_search", {"pattern": "longer than"})), streamed("Its day is longer [venus.txt:whole].")
     with serving(*script) as model:
         asked = {"question": "Xyzzy?", "agent": True, "stream": True}
-        events = told(with_model(make, model.url).post(ASK, json=asked).text)
+        events = read_events(with_model(make, model.url).post(ASK, json=asked).text)
     assert [name for name, _ in events] == ["evidence", "step", "text", "answer"]
     assert events[0][1]["text"] == VENUS
     assert events[1][1] == {"tool": "keyword_search", "arguments": {"pattern": "longer than"}}
@@ -150,16 +150,16 @@ def test_b9_the_service_answers_by_its_settings(make: Make) -> None:
     assert strict.post(ASK, json={"question": "Is a day on the planet long?", "threshold": 0}).json()["by"] == "extract"
 
 
-def test_an_agent_needs_a_model_and_says_so(client: TestClient) -> None:
+def test_an_agent_needs_a_model(client: TestClient) -> None:
     answer = client.post(ASK, json=MOONS | {"agent": True})
     assert (answer.status_code, "llm.url" in answer.json()["detail"]) == (422, True)
 
 
-def test_what_a_model_refuses_is_a_problem_without_the_key(make: Make) -> None:
+def test_an_error_of_a_model_is_a_problem_without_the_key(make: Make) -> None:
     with serving(failure(401, f"{KEY} is unknown"), failure(401, f"{KEY} is unknown")) as model:
         client = with_model(make, model.url)
         answer = client.post(ASK, json=MOONS)
-        events = told(client.post(ASK, json=MOONS | {"stream": True}).text)
+        events = read_events(client.post(ASK, json=MOONS | {"stream": True}).text)
     assert (answer.status_code, answer.headers["content-type"]) == (502, "application/problem+json")
     assert "refuses the key" in answer.json()["detail"]
     name, problem = events[-1]
@@ -167,7 +167,7 @@ def test_what_a_model_refuses_is_a_problem_without_the_key(make: Make) -> None:
     assert KEY not in answer.text + json.dumps(events) + client.get("/status").text
 
 
-def test_what_fails_before_the_first_event_has_its_status(client: TestClient) -> None:
+def test_a_failure_before_the_first_event_has_its_status(client: TestClient) -> None:
     headers = {"Accept": "text/event-stream"}
     answer = client.post("/v1/corpora/planet/ask", json=MOONS, headers=headers)
     assert (answer.status_code, "Did you mean 'planets'?" in answer.json()["detail"]) == (404, True)
@@ -175,18 +175,18 @@ def test_what_fails_before_the_first_event_has_its_status(client: TestClient) ->
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_an_answer_has_a_limit_in_time_of_its_own(make: Make, stream: bool) -> None:
+def test_an_answer_has_its_own_time_limit(make: Make, stream: bool) -> None:
     with serving(slow := streamed(TRUE)) as model:
         slow.waits = 2.0
         client = with_model(make, model.url, limits__answer_seconds=0.2, limits__request_seconds=0.1)
         answer = client.post(ASK, json=MOONS | {"stream": stream})
-        problem = told(answer.text)[-1][1] if stream else answer.json()
+        problem = read_events(answer.text)[-1][1] if stream else answer.json()
     assert (answer.status_code, problem["status"]) == (200 if stream else 503, 503)
     assert "0.2 seconds (limits.answer_seconds)" in problem["detail"]
 
 
 class Talking:
-    """A body that goes on until it is told to end, or until nobody reads it any more."""
+    """A body that continues until its reader disconnects."""
 
     def __init__(self) -> None:
         self.may_go_on, self.ended, self.pieces = threading.Event(), threading.Event(), 0
@@ -204,7 +204,7 @@ class Talking:
             self.ended.set()
 
 
-def test_over_a_socket_text_comes_before_the_end_and_who_goes_away_stops_the_model(start: Start) -> None:
+def test_text_arrives_before_the_end_and_a_disconnect_stops_the_model(start: Start) -> None:
     talking = Talking()
     with serving(Scripted(body=talking)) as model:  # type: ignore[arg-type]
         service = start(SHORTLIST_LLM_URL=model.url, SHORTLIST_LLM_MODEL="small")
@@ -224,7 +224,7 @@ def test_over_a_socket_text_comes_before_the_end_and_who_goes_away_stops_the_mod
     assert service.end()[0] == 0
 
 
-def test_who_goes_away_before_a_whole_answer_stops_the_model_too(start: Start) -> None:
+def test_a_disconnect_before_a_json_answer_stops_the_model(start: Start) -> None:
     talking = Talking()
     with serving(Scripted(body=talking)) as model:  # type: ignore[arg-type]
         service = start(SHORTLIST_LLM_URL=model.url, SHORTLIST_LLM_MODEL="small")

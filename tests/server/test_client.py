@@ -1,4 +1,4 @@
-"""The client, against a service that really runs."""
+"""The client against a running service."""
 
 from __future__ import annotations
 
@@ -78,13 +78,13 @@ def test_it_indexes_reloads_and_asks_for_the_status(client: BM25SClient) -> None
     assert client.get_status()["documents"] == 0
 
 
-def test_without_the_token_it_is_told(service: Service) -> None:
+def test_a_missing_token_is_an_error(service: Service) -> None:
     with BM25SClient(service.url) as client, pytest.raises(ServiceError, match="token") as error:
         client.get_status()
     assert error.value.status == 401
 
 
-def test_what_is_no_service_is_told() -> None:
+def test_a_server_that_is_not_a_service_is_an_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=answer_html, args=(server,)).start()
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
@@ -141,7 +141,7 @@ def test_reads_are_tried_again_when_the_connection_fails(monkeypatch: pytest.Mon
         assert (error.value.status, service.asked) == (None, 4)
 
 
-def test_changes_are_not_since_they_may_have_happened(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changes_are_not_retried_since_they_may_have_happened(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shortlist.server.client.FIRST_WAIT", 0.0)
     with Flaky(1) as service, BM25SClient(service.url) as client:
         with pytest.raises(ServiceError, match="cannot be reached"):
@@ -149,7 +149,7 @@ def test_changes_are_not_since_they_may_have_happened(monkeypatch: pytest.Monkey
         assert service.asked == 1
 
 
-def test_an_answer_that_does_not_come_is_not_waited_for_without_end() -> None:
+def test_a_missing_answer_is_a_timeout() -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as server,
         BM25SClient(f"http://127.0.0.1:{server.getsockname()[1]}", timeout=0.1) as client,
@@ -159,7 +159,7 @@ def test_an_answer_that_does_not_come_is_not_waited_for_without_end() -> None:
 
 
 @pytest.mark.parametrize("url", ["localhost:9200", "ftp://x", "http://", "", "http://[::"])
-def test_an_address_that_is_none_is_told(url: str) -> None:
+def test_an_invalid_address_is_an_error(url: str) -> None:
     with pytest.raises(InputError, match="not a valid address"):
         BM25SClient(url)
 

@@ -1,4 +1,4 @@
-"""Every corpus over HTTP: the catalog, and those that this user has."""
+"""Every corpus over HTTP: the catalog, and the corpora of the user."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def test_a_corpus_that_was_never_built_is_not_built_by_a_request(client: TestCli
     assert "shortlist build packages" in answer.json()["detail"]
 
 
-def test_an_unknown_name_is_404_with_the_nearest(client: TestClient, notes: str) -> None:
+def test_an_unknown_name_is_404_with_a_suggestion(client: TestClient, notes: str) -> None:
     answer = client.post("/v1/corpora/note/search", json={"query": "x"})
     assert answer.status_code == 404
     assert "Did you mean 'notes'?" in answer.json()["detail"]
 
 
 @pytest.mark.parametrize("corpus", ["catalog", "notes"])
-def test_search_answers_what_the_function_answers(client: TestClient, notes: str, corpus: str) -> None:
+def test_search_equals_the_function(client: TestClient, notes: str, corpus: str) -> None:
     asked: dict[str, Any] = {"query": "green tea parcel", "mode": "lexical", "k": 2}
     answer = client.post(f"/v1/corpora/{corpus}/search", json=asked).json()
     if corpus == "notes":
@@ -62,18 +62,18 @@ def test_search_answers_what_the_function_answers(client: TestClient, notes: str
     assert (answer["query"], answer["mode"]) == ("green tea parcel", "lexical")
 
 
-def test_a_filter_is_heeded(client: TestClient) -> None:
+def test_a_filter_is_applied(client: TestClient) -> None:
     asked = {"query": "a payment, a parcel, an invoice", "filter": {"access": "read"}}
     assert [hit["id"] for hit in client.post("/v1/corpora/catalog/search", json=asked).json()["hits"]] == ["track"]
 
 
-def test_dense_without_vectors_is_told(client: TestClient) -> None:
+def test_dense_search_without_vectors_is_an_error(client: TestClient) -> None:
     answer = client.post("/v1/corpora/catalog/search", json={"query": "x", "mode": "dense"})
     assert answer.status_code == 422
     assert "no vectors" in answer.json()["detail"]
 
 
-def test_with_an_embedder_the_catalog_is_searched_by_meaning_too(make: Make) -> None:
+def test_with_an_embedder_the_catalog_is_searched_semantically(make: Make) -> None:
     client = make(documents__embedder="light")
     for mode in ("auto", "dense", "hybrid"):
         answer = client.post("/v1/corpora/catalog/search", json={"query": "parcel shipment", "mode": mode}).json()
@@ -84,7 +84,7 @@ def test_with_an_embedder_the_catalog_is_searched_by_meaning_too(make: Make) -> 
     assert client.get("/status").json()["index"]["embedder"].startswith("light")
 
 
-def test_discover_tells_every_candidate_which_were_chosen_and_where_the_line_is(client: TestClient) -> None:
+def test_discover_returns_all_candidates_the_selected_ones_and_the_line(client: TestClient) -> None:
     asked = {"query": "refund a payment by invoice", "mode": "lexical", "strategy": "rel_threshold", "rel": 0.5}
     answer = client.post("/v1/corpora/catalog/discover", json=asked | {"level": "body"}).json()
     scores = {hit["id"]: hit["score"] for hit in answer["candidates"]}
@@ -97,7 +97,7 @@ def test_discover_tells_every_candidate_which_were_chosen_and_where_the_line_is(
     assert (answer["abstained"], answer["reason"][:4]) == (False, "Kept")
 
 
-def test_discover_abstains_below_a_floor_which_is_the_line(client: TestClient) -> None:
+def test_discover_abstains_below_a_threshold_which_is_the_line(client: TestClient) -> None:
     asked = {"query": "parcel", "mode": "lexical", "min_score": 50}
     answer = client.post("/v1/corpora/catalog/discover", json=asked).json()
     assert (answer["abstained"], answer["results"], answer["line"]) == (True, [], 50)
@@ -127,7 +127,7 @@ def test_documents_of_a_corpus_are_listed_read_added_and_deleted(client: TestCli
     assert client.delete(f"{base}/documents/coffee.md").json()["count"] == 1
 
 
-def test_a_corpus_with_a_path_for_a_name_can_be_asked(client: TestClient, tmp_path: Path, notes: str) -> None:
+def test_a_corpus_with_a_path_for_a_name_can_be_searched(client: TestClient, tmp_path: Path, notes: str) -> None:
     name = f"docs:{tmp_path / 'notes'}"
     shortlist.build(name, embedder="none").close()
     encoded = name.replace("/", "%2F")
@@ -135,13 +135,13 @@ def test_a_corpus_with_a_path_for_a_name_can_be_asked(client: TestClient, tmp_pa
     assert client.get(f"/v1/corpora/{encoded}/documents/documents%2Fcoffee.md").json()["title"] == "Coffee"
 
 
-def test_the_catalog_is_the_same_below_v1_as_above(client: TestClient) -> None:
+def test_the_catalog_is_the_same_below_v1(client: TestClient) -> None:
     client.delete("/v1/corpora/catalog/documents/refund")
     client.post("/v1/corpora/catalog/documents", json={"documents": [{"id": "n", "title": "N", "content": "new one"}]})
     assert [document["id"] for document in client.get("/documents").json()["documents"]] == ["track", "invoice", "n"]
 
 
-def test_e5_a_document_that_was_added_over_http_cannot_point_into_the_folder_of_the_service(
+def test_e5_a_document_added_over_http_cannot_refer_to_files_of_the_service(
     client: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "secret.txt").write_text("secret", "utf-8")

@@ -1,4 +1,4 @@
-"""All that docs/guides/service.md shows is asked of a running service, and answered so."""
+"""Every request in docs/guides/service.md is sent to a running service and answered as shown."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ANYTHING = "…"
 
 
 def fits(shown: Any, answered: Any) -> bool:
-    """Whether an answer is what is shown; … stands for anything, at the end of a list for any more."""
+    """Whether an answer equals the shown one; … matches anything, at the end of a list any more items."""
     if shown == ANYTHING:
         return True
     if isinstance(shown, dict) and isinstance(answered, dict):
@@ -52,15 +52,15 @@ def test_every_request_is_answered_as_shown_and_every_program_runs(start: Start,
         elif language == "json":
             assert fits(json.loads(block), answered.json()), f"{head}\n{json.dumps(answered.json(), indent=2)}"
         elif language == "text":
-            shown, told = block.splitlines(), answered.text.strip().splitlines()
-            assert len(shown) == len(told)
-            assert all(one == other or one == f"data: {ANYTHING}" for one, other in zip(shown, told, strict=True))
+            shown, answer = block.splitlines(), answered.text.strip().splitlines()
+            assert len(shown) == len(answer)
+            assert all(one == other or one == f"data: {ANYTHING}" for one, other in zip(shown, answer, strict=True))
         elif language == "python":
             exec(compile(block.replace("http://localhost:9200", service.url), "docs/guides/service.md", "exec"), {})
     assert asked == sum(language in ("json", "text") for language, _ in BLOCKS) == 18
 
 
-def test_the_settings_file_that_is_shown_holds_every_key_and_the_defaults(tmp_path: Path) -> None:
+def test_the_documented_settings_file_has_every_key_and_the_defaults(tmp_path: Path) -> None:
     ((_, text),) = [block for block in BLOCKS if block[0] == "yaml"]
     (tmp_path / "settings.yaml").write_text(text)
     shown, defaults = load_settings(tmp_path / "settings.yaml", environment={}), load_settings(environment={})
@@ -73,12 +73,12 @@ def test_the_settings_file_that_is_shown_holds_every_key_and_the_defaults(tmp_pa
     assert all(f"`{key}`" in DOCUMENT for key in [*left_out, *VARIABLES])
 
 
-def test_every_route_is_named_and_every_named_route_is_there(shared: TestClient) -> None:
+def test_every_route_is_documented_and_every_documented_route_exists(shared: TestClient) -> None:
     paths = shared.get("/openapi.json").json()["paths"]
     known = {(method.upper(), path) for path, methods in paths.items() for method in methods}
     text = DOCUMENT.replace("/NAME", "/{name}").replace("/ID", "/{id}").replace("/catalog/", "/{name}/")
     named = set(re.findall(r"(GET|POST|DELETE) (/(?:[\w/{}-]|\.\w)*)", text))
     named = {(method, path.replace("/documents/book_courier", "/documents/{id}")) for method, path in named}
-    named |= {("GET", "/v1/corpora/{name}/documents/{id}")}  # "GET and DELETE" in one breath
+    named |= {("GET", "/v1/corpora/{name}/documents/{id}")}  # documented as "GET and DELETE"
     assert known <= named
     assert named - known <= {("GET", "/docs"), ("GET", "/openapi.json")}

@@ -1,4 +1,4 @@
-"""What was changed over HTTP survives; the document file is taken as what it says anew."""
+"""Changes made over HTTP survive restarts and reloads of the document file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.server.conftest import TOOLS, Make, ids, write_catalog
 NEW = {"id": "new", "title": "New tool", "content": "Brings something new."}
 
 
-def test_a_deleted_document_stays_deleted_although_the_file_holds_it(make: Make, catalog: Path) -> None:
+def test_a_deleted_document_stays_deleted_although_the_file_contains_it(make: Make, catalog: Path) -> None:
     before = catalog.read_bytes()
     make().delete("/documents/refund")
     client = make()
@@ -25,7 +25,7 @@ def test_a_deleted_document_stays_deleted_although_the_file_holds_it(make: Make,
     assert catalog.read_bytes() == before
 
 
-def test_a_deleted_document_comes_back_when_its_entry_changes_when_it_is_added_or_by_the_file_as_it_is(
+def test_a_deleted_document_returns_if_its_entry_changes_if_it_is_added_or_if_the_file_replaces_all(
     make: Make, catalog: Path
 ) -> None:
     client = make()
@@ -70,7 +70,7 @@ def test_everything_replaced_stays_replaced(make: Make) -> None:
 @pytest.mark.parametrize(
     "broken", ['{"documents": [', '{"documents": [{"id": "x"}]}', '{"other": 1}', '{"documents": [1]}', "\udcff"]
 )
-def test_a_broken_file_changes_nothing_and_is_told(make: Make, catalog: Path, broken: str) -> None:
+def test_a_broken_file_changes_nothing_and_is_reported(make: Make, catalog: Path, broken: str) -> None:
     client = make()
     catalog.write_text(broken, "utf-8", errors="surrogateescape")
     answer = client.post("/reload")
@@ -87,12 +87,12 @@ def test_a_broken_file_changes_nothing_and_is_told(make: Make, catalog: Path, br
     assert client.get("/status").json()["status"] == "ok"
 
 
-def test_a_named_file_that_is_missing_is_an_error_when_there_is_nothing_to_keep(make: Make, tmp_path: Path) -> None:
+def test_a_missing_named_file_is_an_error_if_no_documents_are_stored(make: Make, tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"nothing\.yaml"):
         make(documents__source=str(tmp_path / "nothing.yaml"))
 
 
-def test_a_file_that_nobody_named_need_not_be_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_file_may_be_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from shortlist.server.application import create_app
     from shortlist.server.service_settings import load_settings
 
@@ -103,7 +103,7 @@ def test_a_file_that_nobody_named_need_not_be_there(tmp_path: Path, monkeypatch:
         assert client.post("/reload").status_code == 409
 
 
-def test_settings_changed_over_http_survive_until_the_configuration_says_something_new(make: Make) -> None:
+def test_settings_changed_over_http_survive_until_the_configured_value_changes(make: Make) -> None:
     make().post("/settings", json={"temperature": 3})
     assert make().get("/settings").json()["temperature"] == 3.0
     client = make(bm25s__llm_tools_cutoff=20)  # about another setting
@@ -169,7 +169,7 @@ NOWHERE = [
 ]
 
 
-def test_no_path_leads_out_of_the_folder(make: Make, catalog: Path) -> None:
+def test_no_path_leaves_the_folder(make: Make, catalog: Path) -> None:
     outside = catalog.parent.parent
     write_catalog(outside / "secret.json", [NEW])
     (catalog.parent / "link.json").symlink_to(outside / "secret.json")
@@ -183,7 +183,7 @@ def test_no_path_leads_out_of_the_folder(make: Make, catalog: Path) -> None:
     assert [row["file"] for row in client.get("/document-files").json()["files"]] == ["tools.json"]
 
 
-def test_the_folder_may_be_another_one(make: Make, tmp_path: Path) -> None:
+def test_the_folder_can_be_configured(make: Make, tmp_path: Path) -> None:
     folder = tmp_path / "more"
     (folder / "deep").mkdir(parents=True)
     write_catalog(folder / "deep" / "new.json", [NEW])

@@ -1,4 +1,4 @@
-"""The service over a corpus that is kept in a cluster."""
+"""The service over a corpus in a cluster."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_corpus_in_a_cluster_is_listed_searched_discovered_asked_and_changed(
     assert planets.get("/v1/corpora/planets/documents").json()["count"] == 2
 
 
-def test_a_cluster_that_is_away_is_a_503_that_says_so(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_cluster_is_503(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     from shortlist.index.engines import cluster_client, pointers
     from shortlist.index.location import corpus_folder
 
@@ -60,7 +60,7 @@ def test_a_cluster_that_is_away_is_a_503_that_says_so(make: Make, monkeypatch: p
     assert row["engine"] == "opensearch+http://127.0.0.1:1/p"
 
 
-def test_the_user_of_the_settings_is_signed_in_and_the_password_never_shown(make: Make) -> None:
+def test_the_user_of_the_settings_is_used_and_the_password_never_shown(make: Make) -> None:
     client = make(engine__user="ann", engine__password="hush-hush")
     assert (PROCESS.credentials.user, PROCESS.credentials.password) == ("ann", "hush-hush")
     rows = {row["key"]: row["value"] for row in client.get("/status").json()["configuration"]}

@@ -1,4 +1,4 @@
-"""Which model is meant: the environment before .env before the settings file, value by value."""
+"""The configured model: the environment before .env before the settings file, value by value."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from shortlist import InputError
 from shortlist._settings import Llm
-from shortlist.server.llm_settings import connect, llm_settings, unnamed_model
+from shortlist.server.llm_settings import connect, find_ignored_variable, load_llm_settings
 from shortlist.server.service_settings import load_settings
 
 
@@ -22,8 +22,8 @@ def nothing_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_nothing_set_is_no_model() -> None:
-    assert llm_settings() == Llm()
-    assert connect(llm_settings()) is None
+    assert load_llm_settings() == Llm()
+    assert connect(load_llm_settings()) is None
 
 
 def test_the_environment_comes_before_dotenv_and_that_before_the_file(
@@ -31,55 +31,59 @@ def test_the_environment_comes_before_dotenv_and_that_before_the_file(
 ) -> None:
     text = "llm:\n  url: http://file/v1\n  model: file\n  key: k-file\n  fallback: spare\n"
     (tmp_path / "settings.yaml").write_text(text)
-    assert llm_settings() == Llm(url="http://file/v1", model="file", key="k-file", fallback="spare")  # type: ignore[arg-type]
-    assert load_settings().llm == llm_settings()
+    assert load_llm_settings() == Llm(url="http://file/v1", model="file", key="k-file", fallback="spare")  # type: ignore[arg-type]
+    assert load_settings().llm == load_llm_settings()
     url, key = "OPENAI_BASE_URL=http://dotenv/v1", "OPENAI_API_KEY='sk-or-$x' # a comment"
     (tmp_path / ".env").write_text(f"{url}\n{key}\nexport OPENAI_MODEL=dotenv\n")
-    assert llm_settings() == Llm(url="http://dotenv/v1", model="dotenv", key="sk-or-$x", fallback="spare")  # type: ignore[arg-type]
+    assert load_llm_settings() == Llm(url="http://dotenv/v1", model="dotenv", key="sk-or-$x", fallback="spare")  # type: ignore[arg-type]
     monkeypatch.setenv("OPENAI_MODEL", "usual")
-    assert llm_settings().model == "usual"
+    assert load_llm_settings().model == "usual"
     monkeypatch.setenv("SHORTLIST_LLM_MODEL", " own ")
-    assert llm_settings().model == "own"
-    model = connect(llm_settings())
+    assert load_llm_settings().model == "own"
+    model = connect(load_llm_settings())
     assert model is not None
     assert (model.url, model.model, model.fallback) == ("http://dotenv/v1", "own", "spare")
 
 
-def test_what_is_usual_counts_only_where_a_model_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_usual_variables_count_only_if_a_model_is_configured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
-    assert llm_settings() == Llm()
-    assert connect(llm_settings()) is None
-    assert unnamed_model(llm_settings()) == "OPENAI_API_KEY"
+    assert load_llm_settings() == Llm()
+    assert connect(load_llm_settings()) is None
+    assert find_ignored_variable(load_llm_settings()) == "OPENAI_API_KEY"
     monkeypatch.setenv("OPENAI_MODEL", "small")
-    model = connect(llm_settings())
+    model = connect(load_llm_settings())
     assert model is not None
-    assert (model.url, model.model, unnamed_model(llm_settings())) == ("https://api.openai.com/v1", "small", "")
+    assert (model.url, model.model, find_ignored_variable(load_llm_settings())) == (
+        "https://api.openai.com/v1",
+        "small",
+        "",
+    )
     monkeypatch.delenv("OPENAI_MODEL")
     (tmp_path / "settings.yaml").write_text("llm:\n  model: file\n")
-    assert llm_settings() == Llm(model="file", key="sk-1")  # type: ignore[arg-type]
+    assert load_llm_settings() == Llm(model="file", key="sk-1")  # type: ignore[arg-type]
 
 
 def test_our_own_variables_without_a_model_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHORTLIST_LLM_KEY", "sk-1")
     with pytest.raises(InputError, match="SHORTLIST_LLM_MODEL"):
-        connect(llm_settings())
+        connect(load_llm_settings())
 
 
 @pytest.mark.parametrize("text", ["llm: [", "llm:\n  modle: x\n", "llm:\n  url: [1]\n", "llm: text\n"])
-def test_a_settings_file_that_cannot_be_understood_is_an_error(text: str, tmp_path: Path) -> None:
+def test_an_invalid_settings_file_is_an_error(text: str, tmp_path: Path) -> None:
     (tmp_path / "settings.yaml").write_text(text)
     with pytest.raises(InputError, match=r"settings\.yaml"):
-        llm_settings()
+        load_llm_settings()
 
 
-# A key goes only to an address from a place that is trusted as much
+# A key is sent only to an address from an equally trusted origin
 
 EVIL = "https://evil.example/v1"
 FIXES = ("SHORTLIST_LLM_URL in the environment", "key beside the address")
 
 
 def key_sent(*, files: bool = True) -> str | None:
-    key = llm_settings(files=files).key
+    key = load_llm_settings(files=files).key
     return key.get_secret_value() if key else None
 
 
@@ -99,7 +103,7 @@ def test_a_key_of_the_environment_is_not_sent_to_an_address_from_a_file(
 ) -> None:  # fmt: skip
     (tmp_path / file).write_text(text.format(address))
     monkeypatch.setenv(key, "sk-mine")
-    assert (llm_settings().url, key_sent()) == (address, None)
+    assert (load_llm_settings().url, key_sent()) == (address, None)
     assert all(part in caplog.messages[0] for part in (key, address, file, *FIXES))
     assert "sk-mine" not in caplog.text
 
@@ -146,7 +150,7 @@ def test_the_service_follows_the_same_rule(
 def test_without_files_the_environment_alone_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / ".env").write_text(f"SHORTLIST_LLM_URL={EVIL}\nSHORTLIST_LLM_MODEL=theirs\n")
     (tmp_path / "settings.yaml").write_text("llm: [broken")
-    assert llm_settings(files=False) == Llm()
+    assert load_llm_settings(files=False) == Llm()
     monkeypatch.setenv("SHORTLIST_LLM_MODEL", "mine")
     monkeypatch.setenv("SHORTLIST_LLM_KEY", "sk-mine")
-    assert (llm_settings(files=False).model, key_sent(files=False)) == ("mine", "sk-mine")
+    assert (load_llm_settings(files=False).model, key_sent(files=False)) == ("mine", "sk-mine")

@@ -1,4 +1,4 @@
-"""The OpenAPI document tells all that the service does, and the service does nothing else."""
+"""The service does what its OpenAPI document describes, and nothing else."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXAMPLES = 8
 
 
 @pytest.mark.parametrize("mode", GenerationMode)
-def test_no_request_makes_it_fail_or_answer_otherwise_than_documented(make: Make, mode: GenerationMode) -> None:
+def test_every_request_is_answered_as_documented(make: Make, mode: GenerationMode) -> None:
     app = make(server__allowed_hosts=["*"]).app
     described = schemathesis.openapi.from_asgi("/openapi.json", app)
     for found in described.get_all_operations():
@@ -41,14 +41,14 @@ def try_operation(operation: Any, mode: GenerationMode) -> None:
     )
     @given(operation.as_strategy(generation_mode=mode))
     def answers_as_documented(case: Any) -> None:
-        # no schema can say which files there are, or which filters mean something: 422 tells that, too
+        # no schema can describe which files exist, or which filters are valid: these are 422 too
         case.call_and_validate(excluded_checks=[positive_data_acceptance])
 
-    with contextlib.suppress(Unsatisfiable):  # where nothing can be sent wrongly
+    with contextlib.suppress(Unsatisfiable):  # an operation without invalid requests
         answers_as_documented()
 
 
-def test_every_reference_in_the_document_leads_somewhere(shared: TestClient) -> None:
+def test_every_reference_in_the_document_can_be_resolved(shared: TestClient) -> None:
     document = shared.get("/openapi.json").json()
     references = set(re.findall(r'"#/components/schemas/(\w+)"', json.dumps(document)))
     assert {"Problem", "FieldProblem"} <= references <= document["components"]["schemas"].keys()
@@ -69,9 +69,9 @@ def test_a11_event_streams_are_described_event_by_event(shared: TestClient) -> N
             refs = {one["event"]["const"]: one["data"]["contentSchema"]["$ref"] for one in events}
             found[path.rpartition("/")[2]] = {name: ref.rpartition("/")[2] for name, ref in refs.items()}
     progress = {"progress": "ProgressEvent", "error": "Problem"}
-    asked = {"evidence": "EvidenceRow", "step": "StepEvent", "text": "TextEvent", "answer": "Answered"}
+    asked = {"evidence": "Evidence", "step": "StepEvent", "text": "TextEvent", "answer": "Answer"}
     assert found == {
         "ask": {**asked, "error": "Problem"},
         "eval": {**progress, "answer": "Evaluation"},
-        "lint": {**progress, "answer": "Linted"},
+        "lint": {**progress, "answer": "LintReport"},
     }

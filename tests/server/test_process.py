@@ -1,9 +1,13 @@
-"""The service as a process: killed, stopped, and left alone with a file that changes."""
+"""The service as a process: killed, stopped, restarted, and with a document file that changes."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
+import re
+import select
 import signal
 import socket
 import subprocess
@@ -20,7 +24,7 @@ from shortlist.cli import run
 from tests.server.conftest import TOOLS, Make, Start, ids, until, write_catalog
 
 
-def test_what_was_answered_with_200_is_there_after_a_kill(start: Start, catalog: Path) -> None:
+def test_confirmed_changes_survive_a_kill(start: Start, catalog: Path) -> None:
     write_catalog(catalog.parent / "other.json", TOOLS)
     service = start("--documents", str(catalog))
     for number in range(5):
@@ -38,7 +42,7 @@ def test_what_was_answered_with_200_is_there_after_a_kill(start: Start, catalog:
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-def test_when_it_is_stopped_requests_under_way_finish(start: Start, catalog: Path, how: signal.Signals) -> None:
+def test_requests_under_way_finish_when_it_is_stopped(start: Start, catalog: Path, how: signal.Signals) -> None:
     service = start("--documents", str(catalog))
     many = [TOOLS[0] | {"id": f"n{number}", "content": f"word{number} " * 50} for number in range(3000)]
     answers: list[httpx2.Response] = []
@@ -55,12 +59,12 @@ def test_when_it_is_stopped_requests_under_way_finish(start: Start, catalog: Pat
 
 
 def has_begun(url: str) -> bool:
-    """Whether a request is under way beside the one that asks."""
+    """Whether a request is under way besides this one."""
     with httpx2.Client(trust_env=False) as client:
         return "shortlist_requests_in_progress 2.0" in client.get(f"{url}/metrics").text
 
 
-def test_a_changed_file_is_read_by_itself_and_a_broken_one_changes_nothing(
+def test_a_changed_file_is_reloaded_and_a_broken_one_changes_nothing(
     make: Make, catalog: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     client = make(documents__auto_reload=True)
@@ -75,7 +79,7 @@ def test_a_changed_file_is_read_by_itself_and_a_broken_one_changes_nothing(
     assert client.get("/documents?limit=0").json()["count"] == 3
 
 
-def test_without_auto_reload_a_changed_file_waits_until_it_is_asked_for(client: TestClient, catalog: Path) -> None:
+def test_without_auto_reload_a_changed_file_is_read_on_request(client: TestClient, catalog: Path) -> None:
     write_catalog(catalog, TOOLS[:2])
     assert client.get("/documents?limit=0").json()["count"] == 3
     assert client.post("/reload").json()["removed"] == 1
@@ -97,7 +101,7 @@ def test_settings_of_file_environment_and_command_line_reach_the_retriever(start
     assert origins["server.host"] == "default"
 
 
-def test_with_reload_it_restarts_when_the_settings_file_changes_unless_that_makes_no_sense(
+def test_with_reload_it_restarts_when_the_settings_file_changes_unless_that_is_invalid(
     start: Start, catalog: Path
 ) -> None:
     file = catalog.parent.parent / "settings.yaml"
@@ -105,26 +109,29 @@ def test_with_reload_it_restarts_when_the_settings_file_changes_unless_that_make
     file.write_text(text)
     service = start()
     service.http.post("/documents", json=TOOLS[0] | {"id": "kept"})
-    for broken, told in (("bm25s: [", "is not valid YAML"), ("bm25s: {temperature: 70}", "must be a number from 0.1")):
+    for broken, message in (
+        ("bm25s: [", "is not valid YAML"),
+        ("bm25s: {temperature: 70}", "bm25s.temperature"),
+    ):
         file.write_text(text + broken)
-        until(lambda: [line for line in service.lines if told in line["message"]], service.process)  # noqa: B023
+        until(lambda: [line for line in service.lines if message in line["message"]], service.process)  # noqa: B023
         assert service.http.get("/settings").json()["temperature"] == 0.5
     file.write_text(text + "bm25s: {temperature: 7}\n")
     serving = until(lambda: [line for line in service.lines if "Serving on" in line["message"]][1:], service.process)
     url = serving[0]["message"].split()[-1].rstrip(".")
-    assert until(lambda: asked(f"{url}/settings"), service.process)["temperature"] == 7.0
-    assert asked(f"{url}/documents?limit=0")["count"] == 4
+    assert until(lambda: fetch(f"{url}/settings"), service.process)["temperature"] == 7.0
+    assert fetch(f"{url}/documents?limit=0")["count"] == 4
     assert service.end() == (0, "")
 
 
-def asked(url: str) -> Any:
+def fetch(url: str) -> Any:
     try:
         return httpx2.get(url, trust_env=False).json()
     except httpx2.TransportError:
         return {}
 
 
-def test_a11_neither_a_body_nor_a_request_is_waited_for_without_end(start: Start, catalog: Path) -> None:
+def test_a11_bodies_and_headers_have_a_time_limit(start: Start, catalog: Path) -> None:
     (catalog.parent.parent / "settings.yaml").write_text("limits: {request_seconds: 1}\n")
     service = start("--documents", str(catalog))
     port = int(service.url.rsplit(":", 1)[1])
@@ -161,7 +168,7 @@ def is_closed_after(connection: socket.socket, more: bytes) -> bool:
         return True
 
 
-def test_the_log_has_a_line_for_each_request_and_never_the_token_and_a_head_has_no_body(
+def test_the_log_has_a_line_for_each_request_and_never_the_token_and_head_has_no_body(
     start: Start, catalog: Path
 ) -> None:
     service = start("--documents", str(catalog), SHORTLIST_TOKEN="hidden-word")
@@ -180,8 +187,29 @@ def test_the_log_has_a_line_for_each_request_and_never_the_token_and_a_head_has_
     assert "-word" not in json.dumps(service.lines)
 
 
+def test_on_a_terminal_it_prints_one_line_with_its_address(catalog: Path) -> None:
+    terminal, stderr = pty.openpty()
+    command = [sys.executable, "-m", "shortlist", "serve", "--port", "0", "--documents", str(catalog)]
+    service = subprocess.Popen(command, cwd=catalog.parent, stdout=subprocess.DEVNULL, stderr=stderr)
+    os.close(stderr)
+    try:
+        shown = ""
+        while "\n" not in shown:
+            assert select.select([terminal], [], [], 60)[0], "the service printed nothing"
+            shown += os.read(terminal, 10_000).decode()
+        address = re.fullmatch(r"shortlist is running at (http://127\.0\.0\.1:\d+) \(Ctrl-C to stop\)\r\n", shown)
+        assert address, shown
+        assert fetch(f"{address[1]}/documents?limit=0")["count"] == 3
+    finally:
+        service.send_signal(signal.SIGINT)
+        assert service.wait(60) == 0
+    with contextlib.suppress(OSError):  # raised at the end of a terminal
+        assert os.read(terminal, 10_000) == b""  # no line for the request
+    os.close(terminal)
+
+
 @pytest.mark.parametrize("address", ["0.0.0.0", "::", "192.0.2.1"])
-def test_other_addresses_than_loopback_want_a_token(
+def test_addresses_other_than_loopback_need_a_token(
     catalog: Path, address: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["serve", "--host", address, "--documents", str(catalog)]) == 1
@@ -190,7 +218,7 @@ def test_other_addresses_than_loopback_want_a_token(
     assert (out, err.count("\n")) == ("", 1)
 
 
-def test_with_a_token_it_listens_there(start: Start, catalog: Path) -> None:
+def test_with_a_token_it_listens_on_other_addresses(start: Start, catalog: Path) -> None:
     service = start("--documents", str(catalog), "--host", "0.0.0.0", "--token", "word")
     port = service.url.rsplit(":", 1)[1]
     with httpx2.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as http:
@@ -198,7 +226,7 @@ def test_with_a_token_it_listens_there(start: Start, catalog: Path) -> None:
         assert http.get("/documents", headers={"Authorization": "Bearer word"}).status_code == 200
 
 
-def test_a_port_that_is_taken_and_a_variable_that_means_nothing_are_told(catalog: Path) -> None:
+def test_a_port_in_use_is_an_error_and_an_unknown_variable_a_warning(catalog: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         command = [sys.executable, "-m", "shortlist", "serve", "--port", str(port), "--documents", str(catalog)]
@@ -207,11 +235,11 @@ def test_a_port_that_is_taken_and_a_variable_that_means_nothing_are_told(catalog
             command, cwd=catalog.parent, env=environment, capture_output=True, encoding="utf-8", timeout=120
         )
     assert done.returncode == 1
-    for part in (f"Port {port} of 127.0.0.1 is taken", "--port", "Did you mean 'BM25S_TEMPERATURE'?"):
+    for part in (f"Port {port} of 127.0.0.1 is already in use", "--port", "Did you mean 'BM25S_TEMPERATURE'?"):
         assert part in done.stderr
 
 
-def test_a_setting_that_makes_no_sense_stops_it(
+def test_an_invalid_setting_is_an_error(
     catalog: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("BM25S_TEMPERATURE", "hot")

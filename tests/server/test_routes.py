@@ -1,4 +1,4 @@
-"""The routes of the catalog: what they answer, and how they say that something is wrong."""
+"""The routes of the catalog: their answers and their errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.server.conftest import TOOLS, Make, ids, write_catalog
 SHAPE = {"success", "message", "documents", "total_retrieved", "cutoff_percentage", "settings"}
 
 
-def test_retrieve_answers_what_the_retriever_answers(shared: TestClient) -> None:
+def test_retrieve_equals_the_retriever(shared: TestClient) -> None:
     answer = shared.post("/retrieve", json={"query": "send the money back"}).json()
     assert set(answer) == SHAPE
     assert answer["success"] is True
@@ -24,7 +24,7 @@ def test_retrieve_answers_what_the_retriever_answers(shared: TestClient) -> None
     assert (answer["total_retrieved"], answer["cutoff_percentage"]) == (1, 10.0)
 
 
-def test_options_of_a_call_are_for_this_call_alone(shared: TestClient) -> None:
+def test_options_of_a_call_are_for_this_call_only(shared: TestClient) -> None:
     options = {"temperature": 10, "ignore_zero": False, "llm_tools_cutoff": 0}
     answer = shared.post("/retrieve", json={"query": "parcel", **options}).json()
     assert answer["settings"] == options
@@ -33,14 +33,14 @@ def test_options_of_a_call_are_for_this_call_alone(shared: TestClient) -> None:
 
 
 @pytest.mark.parametrize("query", ["", "the of and", "?!"])
-def test_a_query_without_a_searchable_word_is_told_in_the_same_shape(shared: TestClient, query: str) -> None:
+def test_a_query_without_a_searchable_word_has_the_same_shape(shared: TestClient, query: str) -> None:
     answer = shared.post("/retrieve", json={"query": query})
     assert answer.status_code == 200
     assert set(answer.json()) == SHAPE
     assert (answer.json()["success"], answer.json()["documents"]) == (False, [])
 
 
-def test_an_empty_catalog_is_told_in_the_same_shape(make: Make, tmp_path: Path) -> None:
+def test_an_empty_catalog_has_the_same_shape(make: Make, tmp_path: Path) -> None:
     client = make(documents__source=str(write_catalog(tmp_path / "none.json", [])))
     answer = client.post("/retrieve", json={"query": "refund"})
     assert (answer.status_code, answer.json()["message"]) == (200, "No documents indexed")
@@ -48,7 +48,7 @@ def test_an_empty_catalog_is_told_in_the_same_shape(make: Make, tmp_path: Path) 
     assert client.get("/ready").status_code == 200
 
 
-def test_documents_without_a_searchable_word_do_no_harm(client: TestClient) -> None:
+def test_documents_without_a_searchable_word_are_accepted(client: TestClient) -> None:
     empty = [{"id": "blank", "title": "", "content": ""}, {"id": "stop", "title": "the", "content": "of"}]
     assert client.post("/index", json={"documents": empty}).status_code == 200
     assert client.post("/retrieve", json={"query": "refund"}).status_code == 200
@@ -71,7 +71,7 @@ def test_a_document_is_added_found_replaced_and_deleted(client: TestClient) -> N
     assert ids(client.get("/documents")) == ["refund", "track", "invoice"]
 
 
-def test_documents_are_listed_in_pages_and_by_a_text_they_hold(shared: TestClient) -> None:
+def test_documents_are_listed_in_pages_and_by_a_text_they_contain(shared: TestClient) -> None:
     assert shared.get("/documents").json()["count"] == 3
     page = shared.get("/documents", params={"offset": 1, "limit": 1}).json()
     assert (page["count"], [document["id"] for document in page["documents"]]) == (3, ["track"])
@@ -80,7 +80,7 @@ def test_documents_are_listed_in_pages_and_by_a_text_they_hold(shared: TestClien
     assert shared.get("/documents", params={"q": "100%_'"}).json()["count"] == 0
 
 
-def test_index_replaces_all_or_takes_the_file_or_indexes_again(client: TestClient) -> None:
+def test_index_replaces_all_uses_the_file_or_rebuilds(client: TestClient) -> None:
     one = {"id": "one", "title": "One", "content": "alone"}
     assert client.post("/index", json={"documents": [one]}).json()["count"] == 1
     assert client.post("/index").json()["message"] == "Nothing changed."
@@ -90,7 +90,7 @@ def test_index_replaces_all_or_takes_the_file_or_indexes_again(client: TestClien
     assert client.post("/index", json={"documents": []}).json()["count"] == 0
 
 
-def test_a_document_that_cannot_be_taken_stops_the_others_and_says_why(client: TestClient) -> None:
+def test_an_invalid_document_stops_the_others(client: TestClient) -> None:
     nan = '[{"id": "ok", "title": "", "content": ""}, {"id": "x", "title": "", "content": "", "metadata": {"n": NaN}}]'
     answer = client.post("/documents", content=nan, headers={"Content-Type": "application/json"})
     assert answer.status_code == 422
@@ -107,7 +107,7 @@ def test_settings_are_changed_one_by_one(client: TestClient) -> None:
     assert client.post("/retrieve", json={"query": "refund"}).json()["settings"]["llm_tools_cutoff"] == 0.0
 
 
-ASKED_WRONGLY: list[dict[str, Any]] = [
+INVALID_QUESTIONS: list[dict[str, Any]] = [
     {"question": "x" * 4_001},
     {"k": 0},
     {"k": 21},
@@ -116,7 +116,7 @@ ASKED_WRONGLY: list[dict[str, Any]] = [
     {"history": [{"question": "a", "answer": "b"}] * 51},
     {"history": [{"question": "a", "answer": "x" * 50_001}]},
 ]
-EVALUATED_WRONGLY: list[dict[str, Any]] = [
+INVALID_EVALUATIONS: list[dict[str, Any]] = [
     {"k": 0}, {"k": 101}, {"mode": "best"}, {"cases": 7}, {"cases": ["a"]}, {"unknown": "skip"}, {"extra": 1},
 ]  # fmt: skip
 BAD = [
@@ -140,21 +140,21 @@ BAD = [
     ("POST", "/v1/corpora/catalog/search", {"query": "x", "filter": {"a": {"$near": 1}}}),
     ("POST", "/v1/corpora/catalog/discover", {"query": "x", "strategy": "best"}),
     ("POST", "/v1/corpora/catalog/discover", {"query": "x", "min_score": "low"}),
-    *(("POST", "/v1/corpora/catalog/ask", {"question": "x", **wrong}) for wrong in ASKED_WRONGLY),
-    *(("POST", "/v1/corpora/catalog/eval", {"cases": "", **wrong}) for wrong in EVALUATED_WRONGLY),
+    *(("POST", "/v1/corpora/catalog/ask", {"question": "x", **wrong}) for wrong in INVALID_QUESTIONS),
+    *(("POST", "/v1/corpora/catalog/eval", {"cases": "", **wrong}) for wrong in INVALID_EVALUATIONS),
     ("POST", "/v1/corpora/catalog/lint", {"k": 0}),
 ]
 
 
-def test_a_mistake_in_a_document_is_told_once_and_of_what_was_sent(shared: TestClient) -> None:
+def test_an_error_in_a_document_is_reported_once(shared: TestClient) -> None:
     for body in ({"id": "a", "title": "A"}, [{"id": "a", "title": "A"}]):
         answer = shared.post("/documents", json=body)
         assert answer.status_code == 422
-        assert answer.json()["detail"] == "The request does not fit. body.0.content: Field required."
+        assert answer.json()["detail"] == "The request is not valid. body.0.content: Field required."
 
 
 @pytest.mark.parametrize(("method", "path", "body"), BAD)
-def test_a_body_that_does_not_fit_is_422_and_says_where(shared: TestClient, method: str, path: str, body: Any) -> None:
+def test_an_invalid_body_is_422_with_the_place(shared: TestClient, method: str, path: str, body: Any) -> None:
     answer = shared.request(method, path, json=body)
     assert answer.status_code == 422
     assert answer.headers["content-type"] == "application/problem+json"
@@ -177,13 +177,13 @@ def test_a_body_that_does_not_fit_is_422_and_says_where(shared: TestClient, meth
     ],
 )
 @pytest.mark.parametrize("path", ["/retrieve", "/v1/corpora/catalog/search"])
-def test_what_is_no_json_is_told(shared: TestClient, path: str, content: bytes, kind: str) -> None:
+def test_invalid_json_is_an_error(shared: TestClient, path: str, content: bytes, kind: str) -> None:
     answer = shared.post(path, content=content, headers={"Content-Type": kind})
     assert answer.status_code in (400, 422)
     assert answer.headers["content-type"] == "application/problem+json"
 
 
-def test_half_a_character_does_no_harm(shared: TestClient) -> None:
+def test_half_a_character_is_harmless(shared: TestClient) -> None:
     half: Any = {"content": b'{"query": "\\ud800 refund"}', "headers": {"Content-Type": "application/json"}}
     assert shared.post("/retrieve", **half).status_code == 422
     assert shared.post("/v1/corpora/catalog/search", **half).json()["query"] == "? refund"
@@ -202,7 +202,7 @@ def test_half_a_character_does_no_harm(shared: TestClient) -> None:
         ("GET", "/docs/..%2fhttp.py", 404),
     ],
 )
-def test_what_is_not_there_is_a_problem_too(shared: TestClient, method: str, path: str, status: int) -> None:
+def test_unknown_paths_and_methods_are_problems(shared: TestClient, method: str, path: str, status: int) -> None:
     answer = shared.request(method, path)
     assert answer.status_code == status
     assert answer.headers["content-type"] == "application/problem+json"
@@ -271,13 +271,13 @@ def test_a11_a_typo_in_a_body_gets_a_suggestion(
     assert error["message"] in answer.json()["detail"]
 
 
-def test_what_nobody_expected_is_told_without_its_traceback(
+def test_an_unexpected_error_is_reported_without_its_traceback(
     client: TestClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("the secret place")
 
-    monkeypatch.setattr("shortlist.server.catalog_store.Served.document_files", fail)
+    monkeypatch.setattr("shortlist.server.catalog_store.CatalogStore.document_files", fail)
     answer = client.get("/document-files", headers={"X-Request-ID": "abc-1"})
     assert answer.status_code == 500
     assert "secret" not in answer.text
@@ -285,7 +285,7 @@ def test_what_nobody_expected_is_told_without_its_traceback(
     assert "the secret place" in caplog.text
 
 
-def test_status_tells_sizes_settings_and_latencies(client: TestClient) -> None:
+def test_status_has_sizes_settings_and_latencies(client: TestClient) -> None:
     client.post("/retrieve", json={"query": "refund"})
     status = client.get("/status").json()
     assert (status["status"], status["documents"], status["index"]["passages"]) == ("ok", 3, 3)
@@ -309,7 +309,7 @@ def test_metrics_count_by_route_and_status(client: TestClient) -> None:
     assert "shortlist_index_documents 3.0" in text
 
 
-def test_the_page_of_the_api_needs_nothing_from_elsewhere(shared: TestClient) -> None:
+def test_the_api_reference_loads_nothing_from_elsewhere(shared: TestClient) -> None:
     page = shared.get("/docs")
     assert page.headers["content-security-policy"].startswith("default-src 'self'")
     texts = [page.text, shared.get("/docs/docs.js").text, shared.get("/docs/docs.css").text]
@@ -317,7 +317,7 @@ def test_the_page_of_the_api_needs_nothing_from_elsewhere(shared: TestClient) ->
     assert not any("//" in text.replace("// The OpenAPI", "") for text in texts)
 
 
-def test_every_example_of_the_openapi_document_is_one(shared: TestClient) -> None:
+def test_every_example_in_the_openapi_document_is_valid(shared: TestClient) -> None:
     document = shared.get("/openapi.json").json()
     schemas = document["components"]["schemas"]
     parts = {name: schema["allOf"][-1] if "allOf" in schema else schema for name, schema in schemas.items()}

@@ -1,4 +1,4 @@
-"""A real service on loopback and a real Chromium; a page that complains, or asks somebody else, fails its test."""
+"""A real service on loopback and a real Chromium; errors of a page and requests to other origins fail its test."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ PAPERS: dict[str, str | bytes] = {
     "report.pdf": pdf(["The ferry sails twice a day.", "The lighthouse keeper was Edda Brandt."]),
     "staff.csv": "name,role\nOsei,pilot of the tug\nMarlowe,cook of the ferry\n",
 }
-PATIENCE = 60_000  # milliseconds; a busy machine may take long
+PATIENCE = 60_000  # milliseconds, for a busy machine
 THROTTLE = int(os.environ.get("SHORTLIST_TEST_CPU_THROTTLE", "1"))  # how many times slower the page runs
 
 expect.set_options(timeout=PATIENCE)
@@ -81,7 +81,7 @@ def assert_still(page: Page) -> None:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """The environment of a `shortlist` process that keeps all of its files in this folder."""
+    """The environment of a `shortlist` process that stores all of its files in this folder."""
     others = {name: value for name, value in os.environ.items() if not name.startswith(("BM25S_", "SHORTLIST_"))}
     places = {f"SHORTLIST_{kind}_DIR": str(folder / kind.lower()) for kind in ("DATA", "CONFIG", "CACHE")}
     homes = dict.fromkeys(("HOME", "XDG_CONFIG_HOME"), str(folder / "home"))
@@ -89,7 +89,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 class Service:
-    """A service process of its own, with a folder of its own, started as docs/guides/page.md says."""
+    """A service in its own process and folder, started as docs/guides/page.md documents."""
 
     def __init__(self, folder: Path, catalog: str | None = None, token: str = "", llm: str = "") -> None:
         self.folder = folder
@@ -116,7 +116,7 @@ class Service:
         raise AssertionError((self.folder / "log").read_text("utf-8"))
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
-        """What the service answers to somebody who is not the page."""
+        """The answer of the service to a request of the test."""
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self.token}"}
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, headers, method=method)
@@ -153,7 +153,7 @@ def build_corpora(folder: Path) -> None:
 
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """The service of all tests that change nothing in it: the catalog, `runbooks` and `papers`."""
+    """The service of all tests that change nothing: the catalog, `runbooks` and `papers`."""
     folder = tmp_path_factory.mktemp("service")
     build_corpora(folder)
     with running(folder) as service:
@@ -162,14 +162,29 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 @pytest.fixture(scope="session")
 def editable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """The service of the tests that change documents; each test uses documents of its own."""
+    """The service of the tests that change documents; each test uses its own documents."""
     with running(tmp_path_factory.mktemp("editable")) as service:
         yield service
 
 
+ServeCatalog = Callable[[list[dict[str, Any]]], Service]
+
+
+@pytest.fixture
+def serve_catalog(editable: Service) -> Iterator[ServeCatalog]:
+    """Replaces the documents of a service for one test."""
+
+    def replace(documents: list[dict[str, Any]]) -> Service:
+        editable.ask("POST", "/index", {"documents": documents})
+        return editable
+
+    yield replace
+    editable.ask("POST", "/index", {"from_file": True})
+
+
 @pytest.fixture(scope="session")
 def with_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, ScriptedServer]]:
-    """A service with `papers`, and its language model, which answers what a test puts into its `script`."""
+    """A service with `papers`, and its language model, whose answers a test puts into its `script`."""
     folder = tmp_path_factory.mktemp("with_model")
     build_corpora(folder)
     with serving() as model, running(folder, llm=model.url) as service:
@@ -199,18 +214,18 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-class Opened:
-    """Opens pages of one origin, and remembers what they complain about."""
+class Visitor:
+    """Opens pages of one origin, and records their errors."""
 
     def __init__(self, browser: Browser) -> None:
         self._browser = browser
         self._contexts: list[BrowserContext] = []
-        self._provoked: tuple[str, ...] = ()
-        self.complaints: list[str] = []
+        self._expected: tuple[str, ...] = ()
+        self.errors: list[str] = []
 
-    def provoke(self, *errors: str) -> None:
-        """From now on the test itself causes these errors of the console, however late the browser tells of them."""
-        self._provoked += errors
+    def expect_errors(self, *errors: str) -> None:
+        """From now on these errors in the console are expected."""
+        self._expected += errors
 
     def __call__(self, url: str, place: str = "", **options: Any) -> Page:
         context = self._browser.new_context(**{"viewport": DESKTOP, "reduced_motion": "reduce", **options})
@@ -220,24 +235,24 @@ class Opened:
         page = context.new_page()
         if THROTTLE > 1:
             context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": THROTTLE})
-        page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
-        page.on("console", lambda message: self._heard(message.type, message.text))
-        page.on("dialog", self._interrupted)
-        page.on("request", lambda request: self._asked(request.url, url))
+        page.on("pageerror", lambda error: self.errors.append(f"error: {error}"))
+        page.on("console", lambda message: self._check_console(message.type, message.text))
+        page.on("dialog", self._check_dialog)
+        page.on("request", lambda request: self._check_origin(request.url, url))
         page.goto(f"{url}/{place}")
         return page
 
-    def _heard(self, kind: str, text: str) -> None:
-        if kind in ("error", "warning") and not any(error in text for error in self._provoked):
-            self.complaints.append(f"{kind}: {text}")
+    def _check_console(self, kind: str, text: str) -> None:
+        if kind in ("error", "warning") and not any(error in text for error in self._expected):
+            self.errors.append(f"{kind}: {text}")
 
-    def _interrupted(self, dialog: Dialog) -> None:
-        self.complaints.append(f"dialog: {dialog.message}")
+    def _check_dialog(self, dialog: Dialog) -> None:
+        self.errors.append(f"dialog: {dialog.message}")
         dialog.dismiss()
 
-    def _asked(self, address: str, origin: str) -> None:
+    def _check_origin(self, address: str, origin: str) -> None:
         if not address.startswith(f"{origin}/"):
-            self.complaints.append(f"request: {address}")
+            self.errors.append(f"request: {address}")
 
     def close(self) -> None:
         for context in self._contexts:
@@ -245,9 +260,9 @@ class Opened:
 
 
 @pytest.fixture
-def visit(browser: Browser) -> Iterator[Opened]:
-    """Opens a page; at the end nothing may have gone wrong in it, and nobody else may have been asked."""
-    opened = Opened(browser)
-    yield opened
-    opened.close()
-    assert opened.complaints == []
+def visit(browser: Browser) -> Iterator[Visitor]:
+    """Opens a page; at the end there must be no error in it, and no request to another origin."""
+    visitor = Visitor(browser)
+    yield visitor
+    visitor.close()
+    assert visitor.errors == []

@@ -1,4 +1,4 @@
-"""Makes the pictures of the documents again: python -m tests.web.screenshots"""
+"""Takes the screenshots of the documentation: python -m tests.web.screenshots"""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ def main() -> None:
         service = Service(Path(folder))
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
         for scheme, name in schemes:
-            page = browser.new_page(viewport={"width": 1360, "height": 800}, color_scheme=scheme)
+            page = browser.new_page(
+                viewport={"width": 1360, "height": 800}, color_scheme=scheme, reduced_motion="reduce"
+            )
             page.goto(f"{service.url}/{PLACE}")
             page.get_by_role("button", name="refund_payment").click()
             page.get_by_text("exclusiveMinimum").wait_for()
-            page.wait_for_timeout(500)  # rows glide to their places
             page.screenshot(path=IMAGES / name)
         page = browser.new_page(viewport={"width": 1360, "height": 1180}, color_scheme="light")
         page.goto(f"{service.url}/#/eval?mode=lexical")

@@ -1,4 +1,4 @@
-"""The Ask tab in a real browser: answers as they come, and the passages that they were taken from."""
+"""The Ask tab in a real browser: answers as they arrive, and the passages that they cite."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from playwright.sync_api import Locator, Page, expect
 from shortlist.answer.prompts import REFUSAL
 from tests.answer.server import Scripted, ScriptedServer, event, failure, streamed
 from tests.server.test_ask import calls
-from tests.web.conftest import HOSTILE, PATIENCE, Opened, Service, assert_still
+from tests.web.conftest import HOSTILE, PATIENCE, Service, Visitor, assert_still
 from tests.web.test_frame import nameless
 
 PLACE = "#/ask?corpus=papers"
 
 
-def put(page: Page, question: str) -> Locator:
-    """Ask, and wait until it is answered; the turn."""
+def ask(page: Page, question: str) -> Locator:
+    """Ask a question, and return its turn once it is answered."""
     field = page.get_by_role("textbox", name="Question")
     field.fill(question)
     field.press("Enter")
@@ -31,9 +31,9 @@ def panel(page: Page) -> Locator:
     return page.get_by_role("complementary", name="Passage")
 
 
-def test_a_citation_shows_its_passage_with_exactly_the_cited_words_marked(service: Service, visit: Opened) -> None:
+def test_a_citation_shows_its_passage_with_exactly_the_cited_words_marked(service: Service, visit: Visitor) -> None:
     page = visit(service.url, PLACE)
-    turn = put(page, "When was the old harbour opened?")
+    turn = ask(page, "When was the old harbour opened?")
     answer = service.ask("POST", "/v1/corpora/papers/ask", {"question": "When was the old harbour opened?"})
     (citation,) = answer["sentences"][0]["citations"]
     passage = answer["evidence"][citation["number"] - 1]["text"]
@@ -45,17 +45,17 @@ def test_a_citation_shows_its_passage_with_exactly_the_cited_words_marked(servic
     expect(panel(page).locator("mark")).to_have_text(words)
     expect(panel(page).get_by_role("region", name="Passage")).to_have_text(passage)
     expect(panel(page)).to_contain_text(answer["evidence"][0]["source"])
-    expect(turn.locator(".turn-state")).to_contain_text("without a language model")
+    expect(turn.locator(".turn-state")).to_contain_text("without an LLM")
     assert_still(page)
 
 
-def test_the_page_of_a_pdf_and_the_row_of_a_table_are_shown(service: Service, visit: Opened) -> None:
+def test_the_page_of_a_pdf_and_the_row_of_a_table_are_shown(service: Service, visit: Visitor) -> None:
     page = visit(service.url, PLACE)
     for question, citation, place in (
         ("Who was the lighthouse keeper?", "report.pdf · page 2", "page 2"),
         ("Who is cook of the ferry?", "staff.csv · row 2", "row 2"),
     ):
-        button = put(page, question).get_by_role("button", name=re.compile(f"^Citation .*{citation}")).first
+        button = ask(page, question).get_by_role("button", name=re.compile(f"^Citation .*{citation}")).first
         button.press("Enter")
         expect(panel(page).get_by_role("heading", level=2)).to_have_text(citation)
         expect(panel(page).get_by_role("heading", level=2)).to_be_focused()
@@ -66,10 +66,10 @@ def test_the_page_of_a_pdf_and_the_row_of_a_table_are_shown(service: Service, vi
         page.get_by_role("button", name="New conversation").click()
 
 
-def test_what_the_documents_do_not_say_is_refused_with_the_reason(service: Service, visit: Opened) -> None:
+def test_an_unanswerable_question_is_refused_with_the_reason(service: Service, visit: Visitor) -> None:
     page = visit(service.url, PLACE)
     question = "Which team won the cup in Lisbon?"
-    turn = put(page, question)
+    turn = ask(page, question)
     answer = service.ask("POST", "/v1/corpora/papers/ask", {"question": question})
     assert answer["refused"]
     expect(turn.locator(".refusal-text")).to_have_text(REFUSAL)
@@ -77,9 +77,9 @@ def test_what_the_documents_do_not_say_is_refused_with_the_reason(service: Servi
     expect(turn.locator(".turn-state")).to_contain_text("Not answered")
 
 
-def test_what_a_hostile_document_says_is_text(service: Service, visit: Opened) -> None:
+def test_content_of_a_hostile_document_is_text(service: Service, visit: Visitor) -> None:
     page = visit(service.url, PLACE)
-    turn = put(page, "How much does the anchor weigh in tons?")
+    turn = ask(page, "How much does the anchor weigh in tons?")
     expect(turn.locator(".answer")).to_contain_text(HOSTILE)
     cites = turn.locator(".answer .cite")
     label = "odd (1) ‹b›.txt"
@@ -91,11 +91,11 @@ def test_what_a_hostile_document_says_is_text(service: Service, visit: Opened) -
     expect(page.locator("main img, main b")).to_have_count(0)
 
 
-def test_a_follow_up_refers_to_what_was_said_until_a_new_conversation_begins(service: Service, visit: Opened) -> None:
+def test_a_follow_up_uses_the_conversation_until_a_new_one_starts(service: Service, visit: Visitor) -> None:
     page = visit(service.url, PLACE)
     follow_up = "Which are they?"
-    put(page, "How many piers does the harbour have?")
-    turn = put(page, follow_up)
+    ask(page, "How many piers does the harbour have?")
+    turn = ask(page, follow_up)
     expect(turn.locator(".answer")).to_contain_text("three piers")
     page.get_by_role("link", name="Status").click()
     page.get_by_role("link", name="Ask").click()
@@ -103,30 +103,30 @@ def test_a_follow_up_refers_to_what_was_said_until_a_new_conversation_begins(ser
     page.get_by_role("button", name="New conversation").click()
     expect(page.get_by_role("article")).to_have_count(0)
     expect(page.get_by_role("textbox", name="Question")).to_be_focused()
-    expect(put(page, follow_up).locator(".refusal")).to_be_visible()
+    expect(ask(page, follow_up).locator(".refusal")).to_be_visible()
 
 
-def test_without_a_model_no_agent_is_offered_and_another_corpus_begins_anew(service: Service, visit: Opened) -> None:
+def test_without_a_model_there_is_no_agent_and_a_new_corpus_clears_the_talk(service: Service, visit: Visitor) -> None:
     page = visit(service.url, PLACE)
-    put(page, "Who was the lighthouse keeper?")
+    ask(page, "Who was the lighthouse keeper?")
     expect(page.get_by_role("switch", name="Agent")).to_have_count(0)
     page.get_by_role("combobox", name="Corpus").select_option("catalog")
     expect(page.get_by_text("Ask 90 documents")).to_be_visible()
     expect(page.get_by_role("article")).to_have_count(0)
-    page.get_by_role("button", name="Ask").click()  # nothing is asked
+    page.get_by_role("button", name="Ask").click()  # no question is asked
     expect(page.get_by_role("article")).to_have_count(0)
 
 
-def test_on_a_phone_everything_has_a_name_and_fits(service: Service, visit: Opened) -> None:
+def test_on_a_phone_everything_has_a_name_and_fits(service: Service, visit: Visitor) -> None:
     page = visit(service.url, PLACE, viewport={"width": 360, "height": 740})
-    put(page, "Who was the lighthouse keeper?").get_by_role("button", name=re.compile("^Citation")).first.click()
+    ask(page, "Who was the lighthouse keeper?").get_by_role("button", name=re.compile("^Citation")).first.click()
     expect(panel(page).locator("mark").first).to_be_in_viewport()
     assert nameless(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") == 360
 
 
-def test_a_model_is_heard_while_it_writes_and_what_was_dropped_is_folded_away(
-    with_model: tuple[Service, ScriptedServer], visit: Opened
+def test_text_of_a_model_appears_as_it_is_written_and_removed_sentences_are_collapsed(
+    with_model: tuple[Service, ScriptedServer], visit: Visitor
 ) -> None:
     service, model = with_model
     may_end = threading.Event()
@@ -146,22 +146,22 @@ def test_a_model_is_heard_while_it_writes_and_what_was_dropped_is_folded_away(
     expect(turn.locator(".answer")).to_have_text("It opened in 1911 1.")
     expect(turn).to_have_attribute("aria-busy", "true")
     expect(page.get_by_role("button", name="Stop")).to_be_visible()
-    page.get_by_role("textbox", name="Question").press("Enter")  # which stops nothing
+    page.get_by_role("textbox", name="Question").press("Enter")  # does not stop it
     may_end.set()
-    expect(turn.locator(".turn-state")).to_contain_text("by the language model · 1,234 tokens in 1 call")
+    expect(turn.locator(".turn-state")).to_contain_text("by the LLM · 1,234 tokens in 1 call")
     assert_still(page)
-    left_out = turn.get_by_text("1 sentence left out")
+    removed = turn.get_by_text("1 sentence removed")
     expect(turn.get_by_text("It cites nothing.")).not_to_be_visible()
-    left_out.click()
+    removed.click()
     expect(turn.get_by_text("It cites nothing.")).to_be_visible()
 
-    wrong = put(page, "And who built the crane of the harbour?")
+    wrong = ask(page, "And who built the crane of the harbour?")
     expect(wrong.get_by_role("alert")).to_contain_text("answered 400: too much")
     expect(wrong.get_by_role("button", name="Try again")).to_be_visible()
 
 
-def test_an_agent_shows_its_look_ups_and_an_answer_can_be_stopped(
-    with_model: tuple[Service, ScriptedServer], visit: Opened
+def test_an_agent_shows_its_tool_calls_and_an_answer_can_be_stopped(
+    with_model: tuple[Service, ScriptedServer], visit: Visitor
 ) -> None:
     service, model = with_model
     may_end = threading.Event()
@@ -177,9 +177,9 @@ def test_an_agent_shows_its_look_ups_and_an_answer_can_be_stopped(
     ]
     page = visit(service.url, PLACE)
     page.get_by_role("switch", name="Agent").check()
-    turn = put(page, "Who steers?")
+    turn = ask(page, "Who steers?")
     expect(turn.locator(".turn-state")).to_contain_text("as an agent")
-    turn.get_by_text("1 look-up").click()
+    turn.get_by_text("1 tool call").click()
     expect(turn.get_by_text('keyword_search("tug")')).to_be_visible()
 
     page.get_by_role("button", name="New conversation").click()

@@ -1,14 +1,15 @@
-"""Documents and settings in a real browser: what is changed there is changed in the service."""
+"""The Documents and Settings tabs in a real browser: changes there reach the service."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Iterator
 
+import pytest
 from playwright.sync_api import Page, expect
 
-from tests.web.conftest import Opened, Service
+from tests.web.conftest import Service, Visitor
 
 TOOLS = [{"id": f"tool_{n}", "title": f"Tool {n}", "content": f"Does thing number {n}."} for n in range(5)]
 HOSTILE = {
@@ -43,7 +44,7 @@ def find(page: Page, text: str) -> None:
     page.get_by_role("searchbox", name="Query").fill(text)
 
 
-def test_a_document_is_added_found_edited_and_deleted(editable: Service, visit: Opened) -> None:
+def test_a_document_is_added_found_edited_and_deleted(editable: Service, visit: Visitor) -> None:
     page = visit(editable.url, "#/documents")
     page.get_by_role("button", name="Add document").click()
     fill(page, id="feed_otter", title="Feed the otter", content="Gives the otter its fish.", keywords="otter, zoo ,")
@@ -76,7 +77,7 @@ def test_a_document_is_added_found_edited_and_deleted(editable: Service, visit: 
     expect(page.locator(".verdict-title")).to_have_text("Nothing fits")
 
 
-def test_what_is_not_edited_stays_as_it_is(editable: Service, visit: Opened) -> None:
+def test_fields_that_are_not_edited_stay_the_same(editable: Service, visit: Visitor) -> None:
     odd = {
         "id": " odd id ",
         "title": " Two\nlines ",
@@ -93,10 +94,10 @@ def test_what_is_not_edited_stays_as_it_is(editable: Service, visit: Opened) -> 
     expect(page.get_by_role("dialog")).to_have_count(0)
     assert editable.ask("GET", "/documents?q=wombat")["documents"] == [before | {"metadata": {"seen": True}}]
     page.get_by_role("button", name="Delete").click()
-    expect(page.get_by_text("No document fits the filter")).to_be_visible()
+    expect(page.get_by_text("No document matches the filter")).to_be_visible()
 
 
-def test_a_delete_can_be_undone(editable: Service, visit: Opened) -> None:
+def test_a_delete_can_be_undone(editable: Service, visit: Visitor) -> None:
     page = visit(editable.url, "#/documents?q=get_customer_profile")
     (before,) = [one for one in editable.ask("GET", "/documents")["documents"] if one["id"] == "get_customer_profile"]
     page.get_by_role("button", name="Delete get_customer_profile").click()
@@ -104,11 +105,11 @@ def test_a_delete_can_be_undone(editable: Service, visit: Opened) -> None:
     expect(undo).to_be_visible()
     assert "get_customer_profile" not in ids(editable)
     undo.click()
-    expect(page.get_by_text("get_customer_profile is back.")).to_be_visible()
+    expect(page.get_by_text("get_customer_profile was restored.")).to_be_visible()
     assert before in editable.ask("GET", "/documents")["documents"]
 
 
-def test_what_is_wrong_stands_beside_its_field(service: Service, visit: Opened) -> None:
+def test_errors_are_shown_next_to_their_fields(service: Service, visit: Visitor) -> None:
     page = visit(service.url, "#/documents")
     page.get_by_role("button", name="Add document").click()
     dialog = page.get_by_role("dialog")
@@ -116,9 +117,9 @@ def test_what_is_wrong_stands_beside_its_field(service: Service, visit: Opened) 
     save = dialog.get_by_role("button", name="Add document")
     save.click()
     for label, message in {
-        "Id": "A document needs an id.",
-        "Content": "A document needs a title or a content",
-        "Metadata": "This is not JSON",
+        "Id": "Enter an id.",
+        "Content": "Enter a title or content",
+        "Metadata": "Not valid JSON",
     }.items():
         field = dialog.get_by_label(label, exact=True)
         expect(field).to_have_attribute("aria-invalid", "true")
@@ -126,14 +127,14 @@ def test_what_is_wrong_stands_beside_its_field(service: Service, visit: Opened) 
     expect(dialog.get_by_label("Id", exact=True)).to_be_focused()
     fill(page, id="refund_payment", title="Mine", content="Mine", metadata="[1]")
     save.click()
-    expect(dialog.get_by_text("There is already a document with this id.")).to_be_visible()
-    expect(dialog.get_by_text("Metadata is a JSON object")).to_be_visible()
+    expect(dialog.get_by_text("A document with this id already exists.")).to_be_visible()
+    expect(dialog.get_by_text("Enter a JSON object")).to_be_visible()
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
     assert "Mine" not in [one["title"] for one in service.ask("GET", "/documents")["documents"]]
 
 
-def test_documents_are_browsed_by_page_and_filtered(service: Service, visit: Opened) -> None:
+def test_documents_are_browsed_by_page_and_filtered(service: Service, visit: Visitor) -> None:
     names = [document["title"] for document in service.ask("GET", "/documents")["documents"]]
     count = len(names)
     assert 75 < count <= 100
@@ -154,10 +155,10 @@ def test_documents_are_browsed_by_page_and_filtered(service: Service, visit: Ope
     assert 0 < len(holding) < 25
     narrow(page, "PARCEL", holding)
     page.get_by_role("searchbox", name="Filter").fill("zebra")
-    expect(page.get_by_text("No document fits the filter")).to_be_visible()
+    expect(page.get_by_text("No document matches the filter")).to_be_visible()
 
 
-def test_what_documents_say_is_text_and_never_html(editable: Service, visit: Opened) -> None:
+def test_content_of_documents_is_text_and_never_html(editable: Service, visit: Visitor) -> None:
     editable.ask("POST", "/documents", HOSTILE)
     page = visit(editable.url, "#/search?q=quagga")
     page.get_by_role("button", name="1. <img src=x onerror=alert(1)> quagga").click()
@@ -180,17 +181,26 @@ def test_what_documents_say_is_text_and_never_html(editable: Service, visit: Ope
     assert HOSTILE["id"] not in ids(editable)
 
 
-def test_a_saved_setting_is_in_force_alone_and_after_a_reload(start: Callable[..., Service], visit: Opened) -> None:
-    service = start(catalog=json.dumps({"documents": TOOLS}))
+@pytest.fixture
+def restored(editable: Service) -> Iterator[Service]:
+    """The service that can be changed; its settings and its document file are restored after the test."""
+    before = editable.ask("GET", "/settings")
+    yield editable
+    editable.ask("POST", "/settings", before)
+    editable.ask("POST", "/switch-document-file", {"file": "tools.yaml"})
+
+
+def test_a_saved_setting_is_in_force_and_survives_a_reload(restored: Service, visit: Visitor) -> None:
+    service = restored
     page = visit(service.url, "#/settings")
     save = page.get_by_role("button", name="Save")
     expect(save).to_be_disabled()
     expect(page.get_by_text("In force: 0.5")).to_contain_text("default")
-    told = page.get_by_role("region", name="Other settings").get_by_role("row", name=re.compile("^documents.source"))
-    expect(told.get_by_role("cell")).to_have_text(["tools.yaml", "--documents"])
+    source = page.get_by_role("region", name="Other settings").get_by_role("row", name=re.compile("^documents.source"))
+    expect(source.get_by_role("cell")).to_have_text(["tools.yaml", "--documents"])
     page.get_by_role("slider", name="Temperature").press("ArrowRight")
     page.get_by_role("spinbutton", name="Cutoff").fill("101")
-    expect(page.get_by_text("A number from 0 to 100.")).to_be_visible()
+    expect(page.get_by_text("Enter a number from 0 to 100.")).to_be_visible()
     page.get_by_role("spinbutton", name="Cutoff").fill("10")
     save.click()
     expect(page.get_by_text("In force: 0.6")).to_contain_text("POST /settings")
@@ -207,18 +217,18 @@ def test_a_saved_setting_is_in_force_alone_and_after_a_reload(start: Callable[..
     assert service.ask("GET", "/settings") == {"temperature": 0.6, "ignore_zero": False, "llm_tools_cutoff": 10.0}
 
 
-def test_the_document_file_is_read_again_and_switched(start: Callable[..., Service], visit: Opened) -> None:
-    service = start(catalog=json.dumps({"documents": TOOLS[:2]}))
+def test_the_document_file_is_reloaded_and_switched(restored: Service, visit: Visitor) -> None:
+    service, count = restored, len(ids(restored))
     (service.folder / "other.json").write_text(json.dumps({"documents": TOOLS}))
     (service.folder / "broken.yaml").write_text("documents: [{id: 1")
     page = visit(service.url, "#/settings")
     page.get_by_role("button", name="Reload the file").click()
-    expect(page.get_by_text("Nothing changed. There are 2 documents now.")).to_be_visible()
+    expect(page.get_by_text(f"Nothing changed. There are {count} documents now.")).to_be_visible()
     page.get_by_role("button", name="Use other.json").click()
     expect(page.get_by_text("Serving other.json. 5 added. There are 5 documents now.")).to_be_visible()
     expect(page.locator("li", has_text="other.json")).to_contain_text("In use")
     assert len(ids(service)) == 5
-    visit.provoke("409")
+    visit.expect_errors("409")
     page.get_by_role("button", name="Use broken.yaml").click()
     expect(page.locator(".note.wrong")).to_contain_text("broken.yaml")
     assert len(ids(service)) == 5

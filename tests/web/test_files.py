@@ -9,21 +9,21 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
-from shortlist.server import web
+from shortlist.server import application
 
-FOLDER = Path(web.__file__).parent
-FILES = sorted(path.name for path in FOLDER.iterdir() if path.suffix not in (".py", "") and path.is_file())
+FOLDER = Path(application.__file__).parent / "web"
+FILES = sorted(path.name for path in FOLDER.iterdir())
 
 
 @pytest.fixture
 def client() -> TestClient:
     app = FastAPI()
-    app.include_router(web.router)
+    application.add_pages(app)
     return TestClient(app)
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_every_file_is_sent_as_it_is_and_only_once(client: TestClient, name: str) -> None:
+def test_every_file_is_sent_unchanged_and_only_once(client: TestClient, name: str) -> None:
     answer = client.get(f"/page/{name}")
     kinds = {".js": "text/javascript", ".css": "text/css", ".html": "text/html", ".svg": "image/svg+xml"}
     assert answer.content == (FOLDER / name).read_bytes()
@@ -33,7 +33,7 @@ def test_every_file_is_sent_as_it_is_and_only_once(client: TestClient, name: str
     assert client.head(f"/page/{name}").headers["ETag"] == answer.headers["ETag"]
 
 
-def test_the_page_may_load_nothing_from_elsewhere_and_nothing_inline(client: TestClient) -> None:
+def test_the_policy_allows_no_other_origin_and_nothing_inline(client: TestClient) -> None:
     answer = client.get("/")
     policy = dict(part.strip().split(" ", 1) for part in answer.headers["Content-Security-Policy"].split(";"))
     assert policy["default-src"] == "'none'"
@@ -43,8 +43,8 @@ def test_the_page_may_load_nothing_from_elsewhere_and_nothing_inline(client: Tes
     assert not re.search(r"<style|<script>|\sstyle=|\son\w+=|https?://", answer.text)
 
 
-@pytest.mark.parametrize("name", ["__init__.py", "nothing.js", "..%2fhttp.py", "%2e%2e/http.py", ""])
-def test_nothing_else_is_sent(client: TestClient, name: str) -> None:
+@pytest.mark.parametrize("name", ["nothing.js", "..%2fhttp.py", "%2e%2e/http.py", ""])
+def test_no_other_file_is_sent(client: TestClient, name: str) -> None:
     assert client.get(f"/page/{name}").status_code == 404
 
 

@@ -1,4 +1,4 @@
-"""What holds for every tab: themes, phones, names for those who do not see, tokens and failures."""
+"""Every tab: themes, small screens, accessible names, tokens and failures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from tests.web.conftest import DOCUMENT, Opened, Service, assert_still
+from tests.web.conftest import DOCUMENT, Service, Visitor, assert_still
 
 TABS = {
     "Search": "#/search?q=refund+a+payment",
@@ -22,7 +22,7 @@ TABS = {
 READY = {
     "Search": ".hits .kept",
     "Ask": ".talk .empty",
-    "Eval": ".judged .empty",
+    "Eval": ".evaluated .empty",
     "Documents": ".document-title",
     "Settings": ".choose-file",
     "Status": ".wide tbody tr",
@@ -33,14 +33,14 @@ CONTROLS = {
 }  # fmt: skip
 
 
-def open_tab(visit: Opened, service: Service, tab: str, **options: Any) -> Page:
+def open_tab(visit: Visitor, service: Service, tab: str, **options: Any) -> Page:
     page = visit(service.url, TABS[tab], **options)
     page.locator(READY[tab]).first.wait_for()
     return page
 
 
 def nameless(page: Page) -> list[str]:
-    """The roles of controls and landmarks that a screen reader would have no name for."""
+    """The roles of controls and landmarks without an accessible name."""
     nodes = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]
     shown = [node for node in nodes if not node["ignored"] and node["role"]["value"] in CONTROLS]
     assert len(shown) > 5
@@ -48,9 +48,7 @@ def nameless(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize("tab", TABS)
-def test_every_control_has_a_name_and_a_phone_need_not_scroll_sideways(
-    service: Service, visit: Opened, tab: str
-) -> None:
+def test_every_control_has_a_name_and_the_page_fits_a_phone(service: Service, visit: Visitor, tab: str) -> None:
     page = open_tab(visit, service, tab)
     assert nameless(page) == []
     assert_still(page)
@@ -65,7 +63,7 @@ def test_every_control_has_a_name_and_a_phone_need_not_scroll_sideways(
     assert too_small == []
 
 
-def test_what_is_submitted_while_the_page_loads_is_done_once_it_can_be(service: Service, visit: Opened) -> None:
+def test_what_is_submitted_while_the_page_loads_is_done_afterwards(service: Service, visit: Visitor) -> None:
     held: list[Route] = []
     page = visit(service.url, "#/settings")
     page.route("**/v1/corpora", lambda route: held.append(route))
@@ -100,7 +98,7 @@ def test_what_is_submitted_while_the_page_loads_is_done_once_it_can_be(service: 
     page.get_by_role("textbox", name="Cases").fill('{"query": "refund a payment", "gold": "refund_payment"}')
     page.keyboard.press("Control+Enter")
     release()
-    expect(page.locator(".step")).to_contain_text("1 case with gold")
+    expect(page.locator(".step")).to_contain_text("1 case with expected documents")
 
     enter("Documents")
     expect(page.get_by_role("button", name="Add document")).to_be_disabled()
@@ -110,7 +108,7 @@ def test_what_is_submitted_while_the_page_loads_is_done_once_it_can_be(service: 
     expect(page.get_by_role("button", name="Add document")).to_be_enabled()
 
 
-def test_dialogs_and_panels_have_names_and_fit_a_phone(service: Service, visit: Opened) -> None:
+def test_dialogs_and_panels_have_names_and_fit_a_phone(service: Service, visit: Visitor) -> None:
     page = open_tab(visit, service, "Documents", viewport={"width": 360, "height": 740})
     page.get_by_role("button", name="Add document").click()
     expect(page.get_by_role("dialog", name="Add a document")).to_be_visible()
@@ -122,31 +120,31 @@ def test_dialogs_and_panels_have_names_and_fit_a_phone(service: Service, visit: 
     assert page.evaluate("document.documentElement.scrollWidth") == 360
 
 
-def test_the_theme_follows_the_system_until_one_is_chosen(service: Service, visit: Opened) -> None:
-    def ground(page: Page) -> Any:
+def test_the_theme_follows_the_system_until_one_is_selected(service: Service, visit: Visitor) -> None:
+    def background(page: Page) -> Any:
         return page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
 
     light, dark = "rgb(245, 246, 247)", "rgb(13, 16, 20)"
     page = open_tab(visit, service, "Settings", color_scheme="dark")
-    assert ground(page) == dark
+    assert background(page) == dark
     page.emulate_media(color_scheme="light")
-    assert ground(page) == light
-    page.get_by_role("button", name="Theme: the system's").click()
+    assert background(page) == light
+    page.get_by_role("button", name="Theme: system").click()
     page.get_by_role("button", name="Theme: light").click()
     expect(page.get_by_role("button", name="Theme: dark")).to_be_visible()
-    assert ground(page) == dark
+    assert background(page) == dark
     page.reload()
-    assert ground(page) == dark
+    assert background(page) == dark
     page.get_by_role("button", name="Theme: dark").click()
     page.reload()
-    assert ground(page) == light
+    assert background(page) == light
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_texts_stand_out_from_their_ground(service: Service, visit: Opened, scheme: Any) -> None:
+def test_texts_have_enough_contrast(service: Service, visit: Visitor, scheme: Any) -> None:
     """WCAG AA: 4.5 to 1 for texts."""
     page = visit(service.url, color_scheme=scheme)
-    colours = page.evaluate(
+    colors = page.evaluate(
         """() => {
           const probe = document.body.appendChild(document.createElement("i"));
           const pixel = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
@@ -163,7 +161,7 @@ def test_texts_stand_out_from_their_ground(service: Service, visit: Opened, sche
     )
 
     def light_of(name: str) -> float:
-        parts = [part / 255 for part in colours[name]]
+        parts = [part / 255 for part in colors[name]]
         linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
         return float(0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2])
 
@@ -178,7 +176,7 @@ def test_texts_stand_out_from_their_ground(service: Service, visit: Opened, sche
     assert {pair: contrast(*pair) for pair in pairs if contrast(*pair) < 4.5} == {}
 
 
-def test_status_shows_the_same_latencies_as_a_plot_and_as_a_table(service: Service, visit: Opened) -> None:
+def test_status_shows_the_same_latencies_as_a_plot_and_as_a_table(service: Service, visit: Visitor) -> None:
     for _ in range(20):
         service.ask("POST", "/retrieve", {"query": "refund"})
     page = open_tab(visit, service, "Status")
@@ -202,11 +200,11 @@ def test_status_shows_the_same_latencies_as_a_plot_and_as_a_table(service: Servi
     expect(catalog).to_contain_text(status["index"]["embedder"])
 
 
-def test_a_service_with_a_token_is_asked_with_it(start: Callable[..., Service], visit: Opened) -> None:
-    visit.provoke("401")
+def test_the_page_asks_for_a_token_and_reports_a_lost_connection(start: Callable[..., Service], visit: Visitor) -> None:
+    visit.expect_errors("401")
     service = start(token="open-sesame", catalog='{"documents": []}')
     page = visit(service.url)
-    dialog = page.get_by_role("dialog", name="This service asks for a token")
+    dialog = page.get_by_role("dialog", name="This service requires a token")
     dialog.get_by_label("Token").fill("wrong")
     dialog.get_by_role("button", name="Continue").click()
     expect(dialog.get_by_text("The token was not accepted.")).to_be_visible()
@@ -219,7 +217,7 @@ def test_a_service_with_a_token_is_asked_with_it(start: Callable[..., Service], 
     page.get_by_role("link", name="Documents").click()
     expect(page.get_by_role("button", name="Add the first document")).to_be_visible()
 
-    visit.provoke("ERR_CONNECTION")
+    visit.expect_errors("ERR_CONNECTION")
     service.stop()
     page.get_by_role("searchbox", name="Filter").fill("x")
     expect(page.get_by_role("alert").filter(has_text="The service does not answer.")).to_be_visible()
@@ -229,7 +227,7 @@ def test_a_service_with_a_token_is_asked_with_it(start: Callable[..., Service], 
     expect(page.get_by_role("button", name="Try again")).to_be_visible()
 
 
-def test_the_documented_keys_are_those_that_the_page_shows(service: Service, visit: Opened) -> None:
+def test_all_keys_that_the_page_shows_are_documented(service: Service, visit: Visitor) -> None:
     page = visit(service.url)
     page.locator(".keys").wait_for()
     shown = set(page.locator(".keys kbd").all_inner_texts())

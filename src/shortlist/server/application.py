@@ -1,60 +1,58 @@
-"""The service as an ASGI application: its routes, its pages, and how it is doing."""
+"""The service as an ASGI application: its routes, its pages and its status."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import mimetypes
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from fastapi.middleware import Middleware
 from fastapi.routing import APIRoute
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 from starlette.routing import Match
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
 import shortlist
+from shortlist._files import stamp_of
+from shortlist._settings import Settings
 from shortlist.errors import SourceError
 from shortlist.index.engines.address import sign_in
 from shortlist.library.opening import size_of
-from shortlist.server import web
-from shortlist.server.access_control import Guard
-from shortlist.server.catalog_store import Served, log
-from shortlist.server.http_errors import handle_errors, responses
+from shortlist.server.catalog_store import CatalogStore, log
+from shortlist.server.http_errors import describe_responses, handle_errors
+from shortlist.server.jobs import Endpoints
 from shortlist.server.llm_settings import connect
-from shortlist.server.request_log import Watch
-from shortlist.server.routes.ask_routes import add_ask
+from shortlist.server.middleware import Guard, Watch
 from shortlist.server.routes.catalog_routes import add_catalog
-from shortlist.server.routes.corpora_routes import DISCOVER, SEARCH, Shelf, add_corpora
-from shortlist.server.routes.eval_routes import add_evaluation
+from shortlist.server.routes.corpora_routes import DISCOVER, SEARCH, ServedCorpora, add_corpora
+from shortlist.server.routes.job_routes import add_ask, add_evaluation
 from shortlist.server.routes.mcp_routes import add_mcp
-from shortlist.server.routes.schemas import answer_schemas
+from shortlist.server.routes.schemas import add_schemas
 from shortlist.server.service_metrics import Metrics
-from shortlist.server.service_settings import Settings
-from shortlist.server.workers import Workers
 
-API_DOCS = Path(__file__).parent / "api_docs"
 TIMED = ("/retrieve", SEARCH, DISCOVER)
+POLL_SECONDS = 0.5  # between looks at the document file, which is read once it is the same in two looks
 
-# How often the document file is looked at; it is read again once it has not changed between two looks.
-LOOK_SECONDS = 0.5
+# No content from elsewhere. The page has no inline script or style, and no text that the browser could take for HTML.
+PAGE_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+)
+DOCS_POLICY = (
+    "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; "
+    "frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+)
+HEADERS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-cache"}
 
-# Everything that the pages of /docs load comes from here.
-POLICY = {
-    "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; "
-    "frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-cache",
-}
 
-
-class Readable(APIRoute):
-    """A route that answers HEAD where it answers GET; the server leaves out the body."""
+class HeadRoute(APIRoute):
+    """A route that answers HEAD if it answers GET; the server leaves out the body."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         match, child_scope = super().matches(scope)
@@ -70,35 +68,29 @@ class Readable(APIRoute):
 class Service(FastAPI):
     """An application whose OpenAPI document has the schemas of answers, which no route names by type."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.openapi_version = "3.2.0"  # the first that can describe event streams
-        self.router.route_class = Readable
-
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:
-            super().openapi()["components"]["schemas"] |= answer_schemas()
+            add_schemas(super().openapi()["components"]["schemas"])
         return super().openapi()
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
-    """The service as an ASGI application. Its catalog is open, and closed at the end of its life."""
+    """The service as an ASGI application. Its catalog is open, and closed when the application ends."""
     settings = settings or Settings()
     llm = connect(settings.llm)
-    who = settings.engine
-    sign_in(who.user, who.password.get_secret_value() if who.password else "", who.certificate)
-    served = Served(settings)
-    workers = Workers()
-    metrics = Metrics(lambda: _numbers(served))
+    login = settings.engine
+    sign_in(login.user, login.password.get_secret_value() if login.password else "", login.certificate)
+    served = CatalogStore(settings)
+    metrics = Metrics(lambda: {f"index_{key}": value for key, value in _index_sizes(served).items()})
 
     @contextlib.asynccontextmanager
-    async def live(app: FastAPI) -> AsyncIterator[None]:
-        following = asyncio.create_task(_follow(served, workers)) if settings.documents.auto_reload else None
-        async with agents.live() if agents else contextlib.nullcontext():
-            yield
+    async def live(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
+        following = asyncio.create_task(_follow(served, endpoints)) if settings.documents.auto_reload else None
+        async with contextlib.AsyncExitStack() as stack:
+            yield await stack.enter_async_context(agents.live()) if agents else {}
         if following:
             following.cancel()
-        await asyncio.to_thread(workers.close)
+        await asyncio.to_thread(endpoints.close)
         for jobs in (answers, evaluations):
             await jobs.close()
         served.close()
@@ -113,102 +105,116 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redoc_url=None,
         lifespan=live,
         telemetry={"tracing": False, "metrics": False, "logs": False},
-        responses=responses(400, 401, 403, 408, 413, 421, 422, 503),
+        responses=describe_responses(400, 401, 403, 408, 413, 421, 422, 503),
         middleware=[Middleware(Watch, metrics=metrics, timed=TIMED), Middleware(Guard, settings=settings)],
     )
+    app.openapi_version = "3.2.0"  # the first that can describe event streams
+    app.router.route_class = HeadRoute
     handle_errors(app)
-    add_catalog(app, served, workers)
-    _add_status(app, served, workers, metrics, llm.model if llm else "")
-    shelf = Shelf(served, settings.server.corpora)
-    add_corpora(app, shelf, workers)
-    answers = add_ask(app, shelf, llm, settings)
-    evaluations = add_evaluation(app, shelf, settings.limits)
-    agents = add_mcp(app, shelf, workers, llm, settings) if settings.mcp.enabled else None
-    _add_pages(app)
+    endpoints = Endpoints(app)
+    add_catalog(endpoints, served)
+    _add_status(endpoints, served, metrics, llm.model if llm else "")
+    corpora = ServedCorpora(served, settings.server.corpora)
+    add_corpora(endpoints, corpora)
+    answers = add_ask(app, corpora, llm, settings)
+    evaluations = add_evaluation(app, corpora, settings)
+    agents = add_mcp(endpoints, corpora, llm, settings) if settings.mcp.enabled else None
+    add_pages(app)
     return app
 
 
-def _add_status(app: FastAPI, served: Served, workers: Workers, metrics: Metrics, model: str) -> None:
-    began = time.monotonic()
+def _add_status(endpoints: Endpoints, served: CatalogStore, metrics: Metrics, model: str) -> None:
+    app, started = endpoints.app, time.monotonic()
 
-    def read_status() -> dict[str, Any]:
-        index = _index_facts(served)
+    @endpoints.add("GET /status", "Status", tag="care")
+    def status() -> dict[str, Any]:
+        """Sizes, settings in force and latencies."""
+        info, sizes = served.corpus.info(), _index_sizes(served)
         return {
             "status": "degraded" if served.problem else "ok",
             "version": shortlist.__version__,
-            "uptime_seconds": round(time.monotonic() - began, 3),
+            "uptime_seconds": round(time.monotonic() - started, 3),
             "document_file": str(served.document_file),
-            "documents": index["documents"],
+            "documents": sizes["documents"],
             "problem": served.problem,
-            "index": index,
+            "index": {**sizes, **{key: info[key] for key in ("analyzer", "embedder", "dim")}},
             "llm": model,
             "settings": served.settings(),
-            "configuration": served.configuration(),
+            "configuration": served.state.rows(),
             "latency": metrics.latencies.summary(),
         }
 
-    @app.get("/status", responses=responses(answer="Status"), tags=["care"])
-    async def status() -> Response:
-        """Sizes, settings in force, latencies."""
-        return await workers.read(read_status)
-
-    @app.get("/health", response_model=None, responses=responses(answer="Alive"), tags=["care"])
+    @app.get("/health", response_model=None, responses=describe_responses(answer="Health"), tags=["care"])
     async def health() -> dict[str, str]:
-        """Whether the process lives."""
+        """Whether the process is running."""
         return {"status": "ok"}
 
-    @app.get("/ready", responses=responses(answer="Alive"), tags=["care"])
-    async def ready() -> Response:
+    @endpoints.add("GET /ready", "Health", tag="care")
+    def ready() -> dict[str, str]:
         """Whether the index can be read."""
-
-        def look() -> dict[str, str]:
-            with served.corpus.snapshot():
-                return {"status": "ok"}
-
-        return await workers.read(look)
+        with served.corpus.snapshot():
+            return {"status": "ok"}
 
     @app.get("/metrics", response_class=Response, tags=["care"], responses={200: {"content": {"text/plain": {}}}})
     async def prometheus() -> Response:
         """Counters and gauges in the text format of Prometheus."""
-        return await workers.read(lambda: Response(metrics.exposition(), media_type="text/plain; version=0.0.4"))
+        text_format = "text/plain; version=0.0.4"
+        return await endpoints.run("read", lambda: Response(metrics.exposition(), media_type=text_format))
 
 
-def _index_facts(served: Served) -> dict[str, Any]:
+def _index_sizes(served: CatalogStore) -> dict[str, Any]:
     corpus = served.corpus
+    info = corpus.info()
     with corpus.snapshot() as snapshot:
         generation = snapshot.generation or 0
-    facts = corpus.info()
-    chosen = {key: facts[key] for key in ("documents", "passages", "segments", "analyzer", "embedder", "dim")}
-    return {**chosen, "generation": generation, "bytes": size_of(corpus.path)}
+    sizes = {key: info[key] for key in ("documents", "passages", "segments")}
+    return {**sizes, "generation": generation, "bytes": size_of(corpus.path)}
 
 
-def _numbers(served: Served) -> dict[str, float]:
-    facts = _index_facts(served)
-    return {f"index_{key}": facts[key] for key in ("documents", "passages", "segments", "generation", "bytes")}
-
-
-async def _follow(served: Served, workers: Workers) -> None:
+async def _follow(served: CatalogStore, endpoints: Endpoints) -> None:
     """Read the document file again whenever it has changed."""
-    last = served.stamp()
+    last = stamp_of(served.document_file)
     while True:
-        await asyncio.sleep(LOOK_SECONDS)
-        now = served.stamp()
+        await asyncio.sleep(POLL_SECONDS)
+        now = stamp_of(served.document_file)
         if now == last and now != served.stamp_read:
             try:
-                await workers.write(lambda: served.reload().to_dict())
+                await endpoints.run("write", lambda: served.reload().to_dict())
                 log.info("%s was read again.", served.document_file)
             except SourceError as error:
                 log.warning("%s", error)
-            except Exception:  # whatever it is, the next change is looked at all the same
+            except Exception:  # the next change is read all the same
                 log.exception("%s could not be read again.", served.document_file)
         last = now
 
 
-def _add_pages(app: FastAPI) -> None:
-    app.include_router(web.router)
+mimetypes.add_type("text/javascript", ".js")  # some systems have another type, which browsers refuse
+
+
+class Pages(StaticFiles):
+    """The files of a folder next to this module, with headers."""
+
+    def __init__(self, folder: str, policy: str) -> None:
+        super().__init__(directory=Path(__file__).parent / folder)
+        self._headers = HEADERS | {"Content-Security-Policy": policy}
+
+    def file_response(self, *arguments: Any, **options: Any) -> Response:
+        response = super().file_response(*arguments, **options)
+        response.headers.update(self._headers)
+        return response
+
+
+def add_pages(app: FastAPI) -> None:
+    """Add the web page at / with its files below /page, and the API reference at and below /docs."""
+    page, docs = Pages("web", PAGE_POLICY), Pages("api_docs", DOCS_POLICY)
+
+    @app.get("/", include_in_schema=False)
+    async def show_page(request: Request) -> Response:
+        return await page.get_response("index.html", request.scope)
 
     @app.get("/docs", include_in_schema=False)
-    async def docs() -> Response:
-        return FileResponse(API_DOCS / "index.html", headers=POLICY)
+    async def show_docs(request: Request) -> Response:
+        return await docs.get_response("index.html", request.scope)
 
-    app.mount("/docs", StaticFiles(directory=API_DOCS), name="docs")
+    app.mount("/page", page)
+    app.mount("/docs", docs)

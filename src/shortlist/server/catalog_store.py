@@ -1,4 +1,4 @@
-"""The served catalog: documents on disk, beside a document file that is only read."""
+"""The served catalog: documents on disk, imported from a document file that is only read."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import json
 import logging
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from shortlist._files import locked, replace_text, stamp_of
-from shortlist._settings import BM25SSettings
+from shortlist._settings import BM25SSettings, Settings
 from shortlist._text import count_of
 from shortlist.documents import Changes, Document, Problem
 from shortlist.errors import CorpusNotFound, InputError, SourceError
@@ -19,47 +19,37 @@ from shortlist.index.corpus import Corpus, create_corpus
 from shortlist.index.storage.database import DATABASE
 from shortlist.index.storage.records import to_record
 from shortlist.kits.retriever import ANALYZER, SCORING, BM25SRetriever, read_catalog
-from shortlist.server.service_settings import FORMAT, Settings, State, folder_of, read_json
+from shortlist.server.service_settings import FORMAT, State, get_folder, read_json
 from shortlist.sources.structured import SUFFIXES
 
 log = logging.getLogger("shortlist.serve")
 
 NAME = "catalog"
-MISSING = (0,)  # the stamp of a file that does not exist
-
-# With fewer documents numpy is as quick.
-COMPILED_FROM = 1_000
+COMPILED_FROM = 1_000  # documents; with fewer, numpy is as fast as compiled loops
 
 
-@dataclass(frozen=True, slots=True)
-class Catalog:
-    """A document file, the folder of its corpus on disk, and the retriever."""
+class CatalogStore:
+    """The catalog of a service. Readers never wait; changes are made one at a time.
 
-    file: Path
-    folder: Path
-    retriever: BM25SRetriever
-
-
-class Served:
-    """The catalog of a service. Reading never waits; of methods that change something, one runs at a time.
-
-    The file is taken in three ways: what it changed, added or removed since it was last read is applied; what was
-    changed over HTTP stays otherwise.
+    The file is merged three ways: what changed in it since it was last read is applied, and what was changed over HTTP
+    stays otherwise.
     """
 
     def __init__(self, settings: Settings) -> None:
         self._configured = settings
-        self._state = State(settings)
-        self._one_change = threading.Lock()
-        self.problem = ""  # why the file could not be read when that was last tried
-        self.stamp_read: tuple[int, ...] = MISSING  # when the file was last read
-        self._catalog = self._open(self._state.document_file, BM25SSettings(**self._state.settings()))
+        self.state = State(settings)
+        self._lock = threading.Lock()
+        self.problem = ""  # why the last read of the file failed
+        self.stamp_read: tuple[int, ...] = (0,)  # the stamp of the file when it was last read
+        self.retriever = self._open(self.state.document_file, BM25SSettings(**self.state.settings()))
         self._read_at_start()
-        self._warm()
+        if len(self.corpus) >= COMPILED_FROM:  # now, so that no request waits for it
+            import shortlist.index.kernels.ranking_loops  # noqa: F401, PLC0415  # numba
 
-    def _open(self, file: Path, settings: BM25SSettings) -> Catalog:
-        folder = folder_of(file)
-        path = folder / "corpus"
+            self.retriever.retrieve_documents("one text")
+
+    def _open(self, file: Path, settings: BM25SSettings) -> BM25SRetriever:
+        path = get_folder(file) / "corpus"
         if (path / DATABASE).exists():
             corpus = create_corpus(NAME, path=path)
             if (corpus.config.analyzer, corpus.config.scoring) != (ANALYZER, SCORING):  # an older version built it
@@ -67,14 +57,13 @@ class Served:
         else:
             embedder = self._configured.documents.embedder
             corpus = create_corpus(NAME, path=path, embedder=embedder, analyzer=ANALYZER, scoring=SCORING)
-        return Catalog(file, folder, BM25SRetriever(settings, file, corpus=corpus))
+        return BM25SRetriever(settings, file, corpus=corpus)
 
     def _read_at_start(self) -> None:
-        """The default file may be missing; a broken one is an error unless there is something to keep."""
-        file = self._catalog.file
-        if not self._configured.source_must_exist and not file.exists():
+        """The default file may be missing. A damaged one is an error only if no documents are stored."""
+        if not self._configured.source_must_exist and not self.document_file.exists():
             if "documents.source" in self._configured.origins:
-                log.warning("%s does not exist: the service starts with the documents that it has.", file)
+                log.warning("%s does not exist. The service starts with its stored documents.", self.document_file)
             return
         try:
             self.reload()
@@ -83,118 +72,105 @@ class Served:
                 raise
             log.warning("%s", error)
 
-    def _warm(self) -> None:
-        """Load the compiled loops now, where they pay: a service lives long, and no request should wait for them."""
-        if len(self.corpus) >= COMPILED_FROM:
-            import shortlist.index.kernels.ranking_loops  # noqa: F401, PLC0415  # numba: only when there is work for it
-
-            self.retriever.retrieve_documents("one text")
-
     # Reading
 
     @property
-    def retriever(self) -> BM25SRetriever:
-        return self._catalog.retriever
-
-    @property
     def corpus(self) -> Corpus:
-        return self._catalog.retriever.corpus
+        return self.retriever.corpus
 
     @property
     def document_file(self) -> Path:
-        return self._catalog.file
-
-    def stamp(self) -> tuple[int, ...]:
-        return stamp_of(self.document_file)
+        return Path(str(self.retriever.document_file))
 
     def settings(self) -> dict[str, Any]:
         return self.retriever.get_settings().to_dict()
 
-    def configuration(self) -> list[dict[str, Any]]:
-        """Every setting in force, and where it came from."""
-        return self._state.rows()
-
     def document_files(self) -> dict[str, Any]:
-        """The catalogs that may be switched to: those in the folder, and nothing that only seems to lie there."""
-        folder = self._configured.folder.expanduser().resolve()
+        """The catalogs that can be switched to: the files that are really in the folder."""
+        folder, current = self._configured.folder, self.document_file
         files = []
         for name in sorted(path.name for path in folder.iterdir()) if folder.is_dir() else ():
-            place = _catalog_in(folder, name)
-            if place is not None and place.is_file():
-                status, is_current = place.stat(), place == self.document_file
-                files.append(
-                    {"file": name, "bytes": status.st_size, "modified": status.st_mtime, "current": is_current}
-                )
-        return {"folder": str(folder), "current": str(self.document_file), "files": files}
+            path = _resolve_catalog(folder, name)
+            if path is not None and path.is_file():
+                status = path.stat()
+                row = {"file": name, "bytes": status.st_size, "modified": status.st_mtime, "current": path == current}
+                files.append(row)
+        return {"folder": str(folder), "current": str(current), "files": files}
 
     # Changing
 
     def add(self, documents: Iterable[Document]) -> Changes:
-        with self._one_change:
+        with self._lock:
             self.retriever.add_documents(documents)
             return self.corpus.changes
 
     def delete(self, id: str) -> Changes:
-        with self._one_change:
+        with self._lock:
             removed = self.retriever.delete_documents(id)
         if not removed:
-            raise CorpusNotFound(f"There is no document {id!r}. GET /documents lists those that there are.")
+            raise CorpusNotFound(f"There is no document {id!r}. GET /documents lists all documents.")
         return Changes(removed=removed)
 
     def index(self, documents: Iterable[Document] | None, *, from_file: bool = False) -> Changes:
-        """Replace all by these, or by what the file holds; without either, index the present ones again."""
-        with self._one_change:
+        """Replace all documents with these, or with those of the file; without either, rebuild the index."""
+        with self._lock:
             if from_file:
                 return self._read_file(keep_changes=False)
             self.retriever.rebuild_index(documents)
             return self.corpus.changes if documents is not None else Changes(unchanged=len(self.corpus))
 
     def reload(self) -> Changes:
-        """Read the file again; if it is broken, everything stays and the error says so."""
-        with self._one_change:
+        """Read the file again. If it is damaged, all documents stay and an error is raised."""
+        with self._lock:
             return self._read_file(keep_changes=True)
 
     def switch(self, name: str) -> Changes:
-        """Serve another file of the folder from now on, with what was ever changed of its documents."""
-        with self._one_change:
-            catalog = self._open(self._inside(name), self.retriever.get_settings())
-            stamp = stamp_of(catalog.file)
-            changes = self._import(catalog, keep_changes=True)
-            self._state.save(document_file=catalog.file)
-            self._catalog, self.stamp_read, self.problem = catalog, stamp, ""
+        """Serve another file of the folder from now on, with the changes made to its documents before."""
+        folder = self._configured.folder
+        file = _resolve_catalog(folder, name)
+        if file is None:
+            raise InputError(f"{name!r} is not a catalog in {folder}. GET /document-files lists the catalogs.")
+        if not file.is_file():
+            raise CorpusNotFound(f"{name!r} does not exist in {folder}. GET /document-files lists the catalogs.")
+        with self._lock:
+            retriever = self._open(file, self.retriever.get_settings())
+            stamp = stamp_of(file)
+            changes = self._import(retriever, file, keep_changes=True)
+            self.state.save(document_file=file)
+            self.retriever, self.stamp_read, self.problem = retriever, stamp, ""
             return changes
 
     def update_settings(self, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """Change what is named, for good: until the configuration itself says something new about it."""
-        with self._one_change:
+        """Change these settings and store them; they are in force until the configured value changes."""
+        with self._lock:
             settings = replace(self.retriever.get_settings(), **changes)
-            self._state.save(settings=changes)
+            self.state.save(settings=changes)
             self.retriever.update_settings(settings)
             return settings.to_dict()
 
     def close(self) -> None:
-        with self._one_change:
+        with self._lock:
             self.corpus.close()
 
     def _read_file(self, *, keep_changes: bool) -> Changes:
-        self.stamp_read = self.stamp()
+        self.stamp_read = stamp_of(self.document_file)
         try:
-            changes = self._import(self._catalog, keep_changes=keep_changes)
+            changes = self._import(self.retriever, self.document_file, keep_changes=keep_changes)
         except SourceError as error:
             count = len(self.corpus)
-            kept = f" {count_of(count, 'document')} from before stay indexed." if count else ""
-            self.problem = f"{error}{kept}"
+            stored = f" {count_of(count, 'document')} from before stay indexed." if count else ""
+            self.problem = f"{error}{stored}"
             raise SourceError(self.problem) from None
         self.problem = ""
         return changes
 
-    def _import(self, catalog: Catalog, *, keep_changes: bool) -> Changes:
-        """The corpus first, then what was imported: a process that dies between them imports the same once more."""
-        corpus, memory = catalog.retriever.corpus, catalog.folder / "imported.json"
-        with locked(memory.with_suffix(".lock")):
-            documents = read_catalog(catalog.file, self._configured.documents.encoding)
+    def _import(self, retriever: BM25SRetriever, file: Path, *, keep_changes: bool) -> Changes:
+        """Change the corpus first, then record the import: after a crash between them, it is imported again."""
+        corpus, record = retriever.corpus, get_folder(file) / "imported.json"
+        with locked(record.with_suffix(".lock")):
+            documents = read_catalog(file, self._configured.documents.encoding)
             hashes = {document.id: _hash(document) for document in documents}
-            known = read_json(memory).get("hashes", {})
+            known = read_json(record).get("hashes", {})
             if keep_changes:
                 changes = corpus.add([one for one in documents if known.get(one.id) != hashes[one.id]])
                 gone = [id for id in known if id not in hashes]
@@ -202,31 +178,20 @@ class Served:
             else:
                 changes = corpus.sync(documents)
             if hashes != known:
-                replace_text(memory, json.dumps({"format": FORMAT, "file": str(catalog.file), "hashes": hashes}))
+                replace_text(record, json.dumps({"format": FORMAT, "file": str(file), "hashes": hashes}))
             return replace(changes, unchanged=len(corpus) - changes.added - changes.changed)
 
-    def _inside(self, name: str) -> Path:
-        """The file of that name in the folder; whatever leads out of it is refused."""
-        folder = self._configured.folder.expanduser().resolve()
-        place = _catalog_in(folder, name)
-        if place is None:
-            raise InputError(f"{name!r} is no catalog inside {folder}: only those that GET /document-files lists.")
-        if not place.is_file():
-            raise CorpusNotFound(f"There is no file {name!r} in {folder}. GET /document-files lists those that are.")
-        return place
 
-
-def _catalog_in(folder: Path, name: str) -> Path | None:
-    """Where a catalog of that name in a folder really lies; None if that is not in the folder, or can be no catalog."""
-    parts = Path(name).parts
-    if "\0" in name or "\\" in name or ".." in parts or Path(name).is_absolute():
+def _resolve_catalog(folder: Path, name: str) -> Path | None:
+    """The real path of a catalog in a folder; None if it is outside of the folder or not a catalog."""
+    if "\0" in name or "\\" in name or ".." in Path(name).parts or Path(name).is_absolute():
         return None
     try:
-        place = (folder / name).resolve()
-        place.exists()  # which says whether a name is too long
-    except (OSError, RuntimeError):  # or a ring of links
+        path = (folder / name).resolve()
+        path.exists()  # raises if the name is too long
+    except (OSError, RuntimeError):  # or for a loop of links
         return None
-    return place if place.is_relative_to(folder) and place.suffix.lower() in SUFFIXES else None
+    return path if path.is_relative_to(folder) and path.suffix.lower() in SUFFIXES else None
 
 
 def _hash(document: Document) -> str:

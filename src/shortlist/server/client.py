@@ -12,14 +12,13 @@ from shortlist.errors import InputError, ServiceError
 
 URL = "http://localhost:9200"
 TIMEOUT = 30.0
-
 TRIES, FIRST_WAIT = 4, 0.1  # of a read
 
 
 class BM25SClient:
     """The catalog of a service, over HTTP. Answers are plain dicts; a failure is a ServiceError.
 
-    Close it, or use it as a context manager. It may be used by several threads.
+    Close it, or use it as a context manager. It can be shared by threads.
     """
 
     def __init__(self, base_url: str = URL, *, token: str | None = None, timeout: float = TIMEOUT) -> None:
@@ -33,41 +32,41 @@ class BM25SClient:
         ignore_zero: bool | None = None,
         llm_tools_cutoff: float | None = None,
     ) -> dict[str, Any]:
-        """The documents that the model should see; options are for this call alone."""
+        """The documents that the model should see; options are for this call only."""
         options = {"temperature": temperature, "ignore_zero": ignore_zero, "llm_tools_cutoff": llm_tools_cutoff}
         body = {"query": query, **{key: value for key, value in options.items() if value is not None}}
-        return self._ask("POST", "/retrieve", body, is_read=True)
+        return self._send("POST", "/retrieve", body, is_read=True)
 
     def add_document(self, document: Document | Mapping[str, Any]) -> dict[str, Any]:
         """Add a Document, or a mapping with its fields; keywords and metadata are optional. The same id replaces."""
-        return self._ask("POST", "/documents", _to_dict(document))
+        return self._send("POST", "/documents", _to_dict(document))
 
     def index_documents(self, documents: Iterable[Document | Mapping[str, Any]] | None = None) -> dict[str, Any]:
-        """Replace all documents by these; without any, index the present ones again."""
+        """Replace all documents with these; without any, rebuild the index of the present ones."""
         body = {} if documents is None else {"documents": [_to_dict(document) for document in documents]}
-        return self._ask("POST", "/index", body)
+        return self._send("POST", "/index", body)
 
     def get_documents(self) -> dict[str, Any]:
-        """All documents, and how many there are: {"documents", "count"}."""
-        return self._ask("GET", "/documents", is_read=True)
+        """All documents and their number: {"documents", "count"}."""
+        return self._send("GET", "/documents", is_read=True)
 
     def delete_document(self, doc_id: str) -> dict[str, Any]:
-        return self._ask("DELETE", f"/documents/{quote(doc_id, safe='')}")
+        return self._send("DELETE", f"/documents/{quote(doc_id, safe='')}")
 
     def get_settings(self) -> dict[str, Any]:
-        """What is in force: {"temperature", "ignore_zero", "llm_tools_cutoff"}."""
-        return self._ask("GET", "/settings", is_read=True)
+        """The settings in force: {"temperature", "ignore_zero", "llm_tools_cutoff"}."""
+        return self._send("GET", "/settings", is_read=True)
 
     def update_settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Change what is named; what is in force then."""
-        return self._ask("POST", "/settings", dict(settings))
+        """Change these settings and return all that are in force."""
+        return self._send("POST", "/settings", dict(settings))
 
     def get_status(self) -> dict[str, Any]:
-        return self._ask("GET", "/status", is_read=True)
+        return self._send("GET", "/status", is_read=True)
 
     def reload(self) -> dict[str, Any]:
-        """Have the document file read again."""
-        return self._ask("POST", "/reload")
+        """Make the service read the document file again."""
+        return self._send("POST", "/reload")
 
     def close(self) -> None:
         self._client.close()
@@ -78,13 +77,21 @@ class BM25SClient:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _ask(self, method: str, path: str, body: Any = None, *, is_read: bool = False) -> dict[str, Any]:
+    def _send(self, method: str, path: str, body: Any = None, *, is_read: bool = False) -> dict[str, Any]:
         waits = backoff(TRIES, FIRST_WAIT) if is_read else ()
         try:
             response = self._client.send(method, path, body, waits, busy=(), after_timeout=False)
         except (TypeError, ValueError) as error:  # from the JSON encoder
             raise InputError(f"The request to {path} cannot be sent as JSON: {error}.") from error
-        return _answer(response)
+        try:
+            data = response.json()
+        except ValueError:
+            data = None
+        if response.is_success and isinstance(data, dict):
+            return data
+        detail = data.get("detail") if isinstance(data, dict) else None
+        foreign = f"{response.url} answered {response.status_code}, but it is not a shortlist service."
+        raise ServiceError(str(detail or foreign), response.status_code)
 
     def _error(self, reason: str) -> ServiceError:
         return ServiceError(f"{self.base_url} {reason}. Start the service: shortlist serve.")
@@ -94,17 +101,5 @@ def _to_dict(document: Document | Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(document, Document):
         return document.to_dict()
     if not isinstance(document, Mapping):
-        raise InputError(f"A document is a Document or a mapping, not {type(document).__name__}.")
+        raise InputError(f"A document must be a Document or a mapping, not {type(document).__name__}.")
     return dict(document)
-
-
-def _answer(response: Any) -> dict[str, Any]:
-    try:
-        data = response.json()
-    except ValueError:
-        data = None
-    if response.is_success and isinstance(data, dict):
-        return data
-    said = data.get("detail") if isinstance(data, dict) else None
-    strange = f"{response.url} answered {response.status_code}, as no service of ours does."
-    raise ServiceError(str(said or strange), response.status_code)

@@ -1,50 +1,45 @@
-"""Failures as application/problem+json (RFC 9457): what is wrong, and what to do about it."""
+"""Failures as application/problem+json (RFC 9457): what is wrong, and how to fix it."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
-from typing import Any, TypeVar
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
-from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Match
+from starlette.types import Scope
 
 from shortlist._text import closest
 from shortlist.errors import CorpusNotFound, InputError, LLMError, ShortlistError, SourceError
 
-Model = TypeVar("Model", bound=BaseModel)
+Headers = Mapping[str, str]
+Errors = Sequence[Mapping[str, str]]
 
 MEDIA_TYPE = "application/problem+json"
-REQUEST_ID = "shortlist.request_id"  # where a scope holds it
+REQUEST_ID = "shortlist.request_id"  # its key in a scope
 
 # The status of each kind of error; any other is 503.
 STATUSES = {InputError: 422, CorpusNotFound: 404, SourceError: 409, LLMError: 502}
 
 
-class Unfit(InputError):
-    """A body that can be read and does not fit its purpose: the kind of problem, and what is wrong where."""
+class InvalidBody(InputError):
+    """A well-formed body with invalid content: the kind of problem, and each error with its place."""
 
-    def __init__(self, kind: str, detail: str, errors: Sequence[Mapping[str, str]]) -> None:
+    def __init__(self, kind: str, detail: str, errors: Errors) -> None:
         super().__init__(detail)
         self.kind, self.errors = kind, errors
 
 
-def problem(
-    scope: Mapping[str, Any],
-    status: int,
-    detail: str,
-    *,
-    kind: str = "",
-    headers: Mapping[str, str] | None = None,
-    errors: Sequence[Mapping[str, str]] = (),
+def make_problem(
+    scope: Scope, status: int, detail: str, *, kind: str = "", headers: Headers | None = None, errors: Errors = ()
 ) -> Response:
-    """The answer to a request that failed; its type is that of its status, unless it has a kind of its own."""
+    """The answer to a request that failed. Its type follows from the status unless it has a `kind`."""
     title = _title(status)
     content: dict[str, Any] = {
         "type": f"urn:shortlist:{kind or title.lower().replace(' ', '-')}",
@@ -53,19 +48,17 @@ def problem(
         "detail": detail,
         "instance": scope.get("path", ""),
         "request_id": scope.get(REQUEST_ID, ""),
-    }
-    if errors:
-        content["errors"] = list(errors)
+    } | ({"errors": list(errors)} if errors else {})
     body = json.dumps(content, ensure_ascii=False).encode("utf-8", "replace")
     return Response(body, status, headers, MEDIA_TYPE)
 
 
-def problem_of(scope: Mapping[str, Any], error: ShortlistError) -> Response:
-    kind, errors = (error.kind, error.errors) if isinstance(error, Unfit) else ("", ())
-    return problem(scope, status_of(error), str(error), kind=kind, errors=errors)
+def make_error_problem(scope: Scope, error: ShortlistError) -> Response:
+    details: Any = {"kind": error.kind, "errors": error.errors} if isinstance(error, InvalidBody) else {}
+    return make_problem(scope, get_status(error), str(error), **details)
 
 
-def status_of(error: ShortlistError) -> int:
+def get_status(error: ShortlistError) -> int:
     return next((status for kind, status in STATUSES.items() if isinstance(error, kind)), 503)
 
 
@@ -74,25 +67,14 @@ def _title(status: int) -> str:
     return {413: "Content Too Large", 422: "Unprocessable Content"}.get(status) or HTTPStatus(status).phrase
 
 
-def responses(*statuses: int, answer: str = "") -> dict[int | str, dict[str, Any]]:
+def describe_responses(*statuses: int, answer: str = "") -> dict[int | str, dict[str, Any]]:
     """The answer of an operation, by the name of its schema, and its failures, for the OpenAPI document."""
-    named = {200: ("Successful Response", "application/json", answer)} if answer else {}
-    named |= {status: (_title(status), MEDIA_TYPE, "Problem") for status in statuses}
+    described = {200: ("Successful Response", "application/json", answer)} if answer else {}
+    described |= {status: (_title(status), MEDIA_TYPE, "Problem") for status in statuses}
     return {
         status: {"description": title, "content": {media: {"schema": {"$ref": f"#/components/schemas/{schema}"}}}}
-        for status, (title, media, schema) in named.items()
+        for status, (title, media, schema) in described.items()
     }
-
-
-def parse_body(body: bytes, content_type: str, model: type[Model]) -> Model:
-    """A body as its model, or the error that FastAPI would raise."""
-    if "json" not in content_type:
-        raise RequestValidationError([{"type": "dict_type", "loc": ("body",), "msg": "", "input": None}])
-    try:
-        return model.model_validate_json(body)
-    except ValidationError as error:
-        details = error.errors(include_url=False, include_input=False)
-        raise RequestValidationError([{**item, "loc": ("body", *item["loc"])} for item in details]) from None
 
 
 def handle_errors(app: FastAPI) -> None:
@@ -100,7 +82,7 @@ def handle_errors(app: FastAPI) -> None:
 
     @app.exception_handler(ShortlistError)
     def answer_own(request: Request, error: ShortlistError) -> Response:
-        return problem_of(request.scope, error)
+        return make_error_problem(request.scope, error)
 
     @app.exception_handler(RequestValidationError)
     def answer_invalid(request: Request, error: RequestValidationError) -> Response:
@@ -108,20 +90,20 @@ def handle_errors(app: FastAPI) -> None:
             {"where": ".".join(map(str, one["loc"])), "message": _message(one, request)} for one in error.errors()
         ]
         first = "; ".join(f"{item['where']}: {item['message']}" for item in errors[:5])
-        return problem(request.scope, 422, f"The request does not fit. {first}.", errors=errors)
+        return make_problem(request.scope, 422, f"The request is not valid. {first}.", errors=errors)
 
     @app.exception_handler(HTTPException)
     def answer_http(request: Request, error: HTTPException) -> Response:
         path, method, status = request.url.path, request.method, error.status_code
-        sentences = {
-            400: "The body could not be read: it must be JSON that is not nested too deep and has no endless numbers.",
-            404: f"There is nothing at {method} {path}. GET /docs lists what there is.",
-            405: f"{path} does not take {method}. GET /docs lists what it takes.",
+        details = {
+            400: "The body cannot be parsed. It must be JSON that is not nested too deeply with finite numbers only.",
+            404: f"{method} {path} does not exist. GET /docs lists all routes.",
+            405: f"{path} does not accept {method}. GET /docs lists the methods of each route.",
         }
         headers = dict(error.headers or {})
         if status == 405:
             headers["Allow"] = ", ".join(_methods_at(request, headers.get("Allow", "")))
-        return problem(request.scope, status, sentences.get(status, str(error.detail)), headers=headers)
+        return make_problem(request.scope, status, details.get(status, str(error.detail)), headers=headers)
 
 
 def _methods_at(request: Request, of_route: str) -> list[str]:
@@ -134,15 +116,14 @@ def _methods_at(request: Request, of_route: str) -> list[str]:
 
 def _message(item: Mapping[str, Any], request: Request) -> str:
     if item["type"] == "json_invalid":
-        return f"this is not JSON ({item['ctx']['error']})"
+        return f"not valid JSON ({item['ctx']['error']})"
     if item["type"] in ("model_attributes_type", "dict_type") and item["loc"] == ("body",):
-        return "a JSON object is wanted, sent with Content-Type: application/json"
+        return "must be a JSON object, sent with Content-Type: application/json"
     if item["type"] == "extra_forbidden":
         *place, name = item["loc"][1:]
         known = sorted(_known_fields(request, place))
-        near = closest(str(name), known, most=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"the fields are {', '.join(known)}"
-        return f"unknown field ({hint})"
+        close = closest(str(name), known, most=1)
+        return f"unknown field ({f'did you mean {close[0]!r}?' if close else 'the fields are ' + ', '.join(known)})"
     return str(item["msg"])
 
 
@@ -154,7 +135,7 @@ def _known_fields(request: Request, place: Sequence[str | int]) -> set[str]:
         if "$ref" in schema:
             schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
         yield schema
-        for choice in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
+        for choice in schema.get("anyOf", ()):
             yield from resolve(choice)
 
     operation = document["paths"][request.scope["route"].path_format][request.method.lower()]

@@ -1,102 +1,127 @@
-"""Work that takes a while, answered as JSON or as server-sent events while it runs.
+"""Work outside of the event loop: in thread pools, or as long-running jobs that stream server-sent events.
 
-The stream is Starlette's: a package for events would need the same code around it, for the status of a failure before
-the first event, the time limit and the disconnect of a caller who waits for JSON.
+The stream is Starlette's: an SSE package would need the same code around it, for the status of a failure before the
+first event, the time limit, and the disconnect of a caller that waits for JSON.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
 import logging
 import threading
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
-from fastapi import Request
+from fastapi import FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope
 
 from shortlist.errors import ShortlistError
-from shortlist.server.access_control import EXTEND
-from shortlist.server.http_errors import problem, problem_of
-from shortlist.server.workers import JSON, as_json
+from shortlist.server.http_errors import describe_responses, make_error_problem, make_problem
+from shortlist.server.middleware import EXTEND
 
 log = logging.getLogger("shortlist.serve")
 
+# More threads than this compete for the interpreter more than they work.
+THREADS = {"retrieve": 2, "read": 4, "write": 1}
+JSON = "application/json"
 EVENTS = "text/event-stream"
 LAST = "answer"  # the last event
 HEADERS = {"Content-Type": EVENTS, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-QUIET_SECONDS = 10.0  # after which a comment is sent, so that no proxy takes the connection for dead
-PATIENCE = 1.0  # seconds that jobs get to end with the service; a model may take minutes for its next word
+QUIET_SECONDS = 10.0  # after which a comment is sent, so that no proxy closes the connection
+CLOSE_SECONDS = 1.0  # that jobs get to end with the service; a model may take minutes for its next word
 
+Func = TypeVar("Func", bound=Callable[..., Any])
 Event = tuple[str, bytes]
 Work = Callable[["Job"], dict[str, Any]]
 
 
-class Left(Exception):
-    """The caller does not wait for the answer any more."""
+class Endpoints:
+    """Adds routes to an application. Their functions return plain data, which is sent as JSON, or a response."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self.app = app
+        self._pools = {name: ThreadPoolExecutor(count, f"shortlist-{name}") for name, count in THREADS.items()}
+
+    def add(self, operation: str, answer: str, *failures: int, tag: str, pool: str = "") -> Callable[[Func], Func]:
+        """Decorator for the function of an operation, such as "GET /status".
+
+        `answer` is the schema of its answer, `failures` are the statuses of its errors. By default GET only reads.
+        """
+        method, path = operation.split()
+        threads = pool or ("read" if method == "GET" else "write")
+
+        def decorate(work: Func) -> Func:
+            @functools.wraps(work)
+            async def endpoint(**arguments: Any) -> Response:
+                return await self.run(threads, functools.partial(work, **arguments))
+
+            options: Any = {
+                "methods": [method],
+                "tags": [tag],
+                "responses": describe_responses(*failures, answer=answer),
+            }
+            self.app.add_api_route(path, endpoint, response_model=None, **options)
+            return work
+
+        return decorate
+
+    async def run(self, pool: str, work: Callable[[], Any]) -> Response:
+        """Run the work in a thread and send its result."""
+
+        def respond() -> Response:
+            result = work()
+            return result if isinstance(result, Response) else Response(to_json(result), media_type=JSON)
+
+        return await asyncio.get_running_loop().run_in_executor(self._pools[pool], respond)
+
+    def close(self) -> None:
+        """Wait for running work to end."""
+        for pool in self._pools.values():
+            pool.shutdown()
+
+
+def to_json(data: Any) -> bytes:
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace")
+
+
+class Disconnected(Exception):
+    """The caller no longer waits for the answer."""
 
 
 class Job:
-    """Work in a thread of its own, and the events that it sends to the event loop."""
+    """Work in its own thread, and the events that it sends to the event loop."""
 
-    def __init__(self, kind: JobKind, work: Work, receive: Receive) -> None:
+    def __init__(self) -> None:
+        self.events: asyncio.Queue[Event | Exception] = asyncio.Queue()
+        self.is_over = threading.Event()  # if set, the work ends at its next event, or does not start
         self._loop = asyncio.get_running_loop()
-        self._events: asyncio.Queue[Event | Exception] = asyncio.Queue()
-        self._is_over = threading.Event()
-        self._has_ended = asyncio.Event()
-        self._work = work
-        self._watch = asyncio.create_task(self._wait_for_disconnect(receive))
-        running = asyncio.create_task(self._run(kind.slots))
-        kind.running.add(running)
-        running.add_done_callback(kind.running.discard)
-
-    async def next_event(self) -> Event:
-        """The next event; the last is the answer. A failure of the work is raised."""
-        event = await self._events.get()
-        if isinstance(event, Exception):
-            raise event
-        return event
-
-    def end(self) -> None:
-        """Let the work end at its next event, or not begin."""
-        self._is_over.set()
-        self._watch.cancel()
-
-    async def _wait_for_disconnect(self, receive: Receive) -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
-        self._is_over.set()
-        self._events.put_nowait(Left())
-
-    async def _run(self, slots: asyncio.Semaphore) -> None:
-        async with slots:
-            if not self._is_over.is_set():
-                threading.Thread(target=self._run_in_thread, daemon=True).start()
-                await self._has_ended.wait()
 
     # In the thread
 
     def check(self) -> None:
-        if self._is_over.is_set():
-            raise Left
+        if self.is_over.is_set():
+            raise Disconnected
 
     def send(self, name: str, data: dict[str, Any]) -> None:
         self.check()
-        self._call(self._events.put_nowait, (name, as_json(data)))
+        self._call(self.events.put_nowait, (name, to_json(data)))
 
-    def _run_in_thread(self) -> None:
+    def run(self, work: Work, ended: asyncio.Event) -> None:
         try:
-            self.send(LAST, self._work(self))
-        except Left:
+            self.send(LAST, work(self))
+        except Disconnected:
             pass
         except Exception as error:
-            self._call(self._events.put_nowait, error)
+            self._call(self.events.put_nowait, error)
         finally:
-            self._call(self._has_ended.set)
+            self._call(ended.set)
 
     def _call(self, function: Callable[..., None], *arguments: Any) -> None:
         with contextlib.suppress(RuntimeError):  # the event loop has ended
@@ -104,86 +129,105 @@ class Job:
 
 
 class JobKind:
-    """Jobs of one kind, of which some run at a time; their time limit and the setting that it comes from."""
+    """Jobs of one kind, a limited number at a time; their time limit and the setting that it comes from."""
 
     def __init__(self, most: int, seconds: float, setting: str) -> None:
-        self.slots = asyncio.Semaphore(most)
-        self.running: set[asyncio.Task[None]] = set()
-        self.seconds = seconds
-        self._too_long = f"The answer took longer than {seconds:g} seconds ({setting})."
+        self._slots = asyncio.Semaphore(most)
+        self._running: set[asyncio.Task[None]] = set()
+        self._seconds = seconds
+        self._too_slow = f"The answer took longer than {seconds:g} seconds ({setting})."
 
     async def answer(self, request: Request, work: Work, *, stream: bool) -> Response:
-        """The answer of the work, or its events if they are asked for."""
-        limit = asyncio.get_running_loop().time() + self.seconds
-        request.scope[EXTEND](self.seconds)
-        job = Job(self, work, request.receive)
-        is_streaming = False
+        """The answer of the work, or a stream of its events if that is requested."""
+        request.scope[EXTEND](self._seconds)
+        events = self._run(work, request.receive)
+        is_streamed = stream or EVENTS in request.headers.get("accept", "")
         try:
-            async with asyncio.timeout_at(limit):
-                name, data = await job.next_event()
-                if stream or EVENTS in request.headers.get("accept", ""):
-                    is_streaming = True
-                    return StreamingResponse(self._stream(job, (name, data), limit, request.scope), headers=HEADERS)
-                while name != LAST:
-                    name, data = await job.next_event()
-                return Response(data, media_type=JSON)
-        except Left:
-            return Response(status_code=499)  # for the log
-        except TimeoutError:
-            raise HTTPException(503, self._too_long) from None
-        finally:
-            if not is_streaming:
-                job.end()
-
-    async def _stream(self, job: Job, event: Event, limit: float, scope: Scope) -> AsyncIterator[bytes]:
-        """Events until the answer, a failure, the end of the connection or of the time."""
-        now = asyncio.get_running_loop().time
-        failure: Response | None = None
-        try:
-            yield _as_event(*event)
-            while event[0] != LAST:
-                try:
-                    event = await asyncio.wait_for(job.next_event(), max(0, min(QUIET_SECONDS, limit - now())))
-                    yield _as_event(*event)
-                except TimeoutError:
-                    if now() >= limit:
-                        raise
-                    yield b": one moment\n\n"
-        except Left:
+            async for event in events:
+                if event and is_streamed:
+                    return StreamingResponse(_stream(event, events, request.scope), headers=HEADERS)
+                if event and event[0] == LAST:
+                    return Response(event[1], media_type=JSON)
+        except Disconnected:
             pass
-        except TimeoutError:
-            failure = problem(scope, 503, self._too_long)
-        except ShortlistError as error:
-            failure = problem_of(scope, error)
-        except Exception:
-            log.exception("A job failed.")
-            failure = problem(scope, 500, "Something unexpected went wrong. The log has the details.")
+        return Response(status_code=499)  # for the log
+
+    async def _run(self, work: Work, receive: Receive) -> AsyncIterator[Event | None]:
+        """The events of the work until its answer; None whenever there was no event for a while."""
+        job, now = Job(), asyncio.get_running_loop().time
+        limit, name = now() + self._seconds, ""
+        running = asyncio.create_task(self._run_in_thread(job, work))
+        self._running.add(running)
+        running.add_done_callback(self._running.discard)
+        watching = asyncio.create_task(_wait_for_disconnect(job, receive))
+        try:
+            while name != LAST:
+                if now() >= limit:
+                    raise HTTPException(503, self._too_slow)
+                try:
+                    event = await asyncio.wait_for(job.events.get(), min(QUIET_SECONDS, limit - now()))
+                except TimeoutError:
+                    yield None
+                    continue
+                if isinstance(event, Exception):
+                    raise event
+                name = event[0]
+                yield event
         finally:
-            job.end()
-        if failure:
-            yield _as_event("error", as_json(json.loads(bytes(failure.body))))
+            job.is_over.set()
+            watching.cancel()
+
+    async def _run_in_thread(self, job: Job, work: Work) -> None:
+        async with self._slots:
+            if not job.is_over.is_set():
+                ended = asyncio.Event()
+                threading.Thread(target=job.run, args=(work, ended), daemon=True).start()
+                await ended.wait()
 
     async def close(self) -> None:
-        """Give what is running a moment to end."""
-        if self.running:
-            await asyncio.wait(self.running, timeout=PATIENCE)
+        """Give running jobs a moment to end."""
+        if self._running:
+            await asyncio.wait(self._running, timeout=CLOSE_SECONDS)
 
 
-def _as_event(name: str, data: bytes) -> bytes:
+async def _wait_for_disconnect(job: Job, receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    job.is_over.set()
+    job.events.put_nowait(Disconnected())
+
+
+async def _stream(first: Event, events: AsyncIterator[Event | None], scope: Scope) -> AsyncIterator[bytes]:
+    """Events until the answer, a failure or the end of the connection."""
+    try:
+        yield _to_event(*first)
+        async for event in events:
+            yield _to_event(*event) if event else b": waiting\n\n"
+        return
+    except Disconnected:
+        return
+    except HTTPException as error:
+        failure = make_problem(scope, error.status_code, error.detail)
+    except ShortlistError as error:
+        failure = make_error_problem(scope, error)
+    except Exception:
+        log.exception("A job failed.")
+        failure = make_problem(scope, 500, "An unexpected error occurred. The log of the service has the details.")
+    yield _to_event("error", to_json(json.loads(bytes(failure.body))))
+
+
+def _to_event(name: str, data: bytes) -> bytes:
     return b"event: %s\ndata: %s\n\n" % (name.encode(), data)
 
 
 def describe_stream(answer: str, **events: str) -> dict[int | str, dict[str, Any]]:
     """The 200 response of an operation that can stream events, for the OpenAPI document: each event and its data."""
-
-    def refer(model: str) -> dict[str, str]:
-        return {"$ref": f"#/components/schemas/{model}"}
-
-    models = events | {LAST: answer, "error": "Problem"}
-    data = {name: {"type": "string", "contentMediaType": JSON, "contentSchema": refer(models[name])} for name in models}
-    schemas = [
-        {"type": "object", "properties": {"event": {"const": name}, "data": data[name]}, "required": ["event", "data"]}
-        for name in models
-    ]
-    content = {JSON: {"schema": refer(answer)}, EVENTS: {"itemSchema": {"oneOf": schemas}}}
-    return {200: {"description": f"The answer or, if asked for, its events: {', '.join(models)}.", "content": content}}
+    schemas = {name: {"$ref": f"#/components/schemas/{schema}"} for name, schema in events.items()}
+    schemas |= {LAST: {"$ref": f"#/components/schemas/{answer}"}, "error": {"$ref": "#/components/schemas/Problem"}}
+    items = []
+    for name, schema in schemas.items():
+        data = {"type": "string", "contentMediaType": JSON, "contentSchema": schema}
+        properties = {"event": {"const": name}, "data": data}
+        items.append({"type": "object", "properties": properties, "required": ["event", "data"]})
+    content = {JSON: {"schema": schemas[LAST]}, EVENTS: {"itemSchema": {"oneOf": items}}}
+    return {200: {"description": f"The answer or, on request, its events: {', '.join(schemas)}.", "content": content}}

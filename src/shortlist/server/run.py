@@ -1,16 +1,19 @@
-"""The service as a process: where it listens, how it ends, and when it restarts."""
+"""The service as a process: where it listens, what it logs, how it stops, and when it restarts."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import errno
+import json
+import logging
 import math
 import os
 import signal
 import socket
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,22 +22,21 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 import shortlist
 from shortlist._files import stamp_of
+from shortlist._settings import Settings
 from shortlist.errors import InputError
 from shortlist.server.application import create_app
 from shortlist.server.catalog_store import log
-from shortlist.server.request_log import log_to_stderr
-from shortlist.server.service_settings import Settings
+from shortlist.server.service_settings import load_settings
 
-LOOK_TICKS = 5  # of 0.1 seconds
+POLL_TICKS = 5  # of 0.1 seconds
 
 
 def serve(settings: Settings) -> None:
-    """Answer until SIGTERM or Ctrl-C; then finish what is under way."""
+    """Answer requests until SIGTERM or Ctrl-C; then finish those under way."""
     log_to_stderr(settings.server.log_level)
-    for sentence in settings.warnings:
-        log.warning("%s", sentence)
-    listener = _listen(settings.server.host, settings.server.port)
-    with contextlib.closing(listener):
+    for warning in settings.warnings:
+        log.warning("%s", warning)
+    with contextlib.closing(_listen(settings.server.host, settings.server.port)) as listener:
         config = uvicorn.Config(
             create_app(settings),
             http=_make_protocol(settings.limits.request_seconds),
@@ -46,77 +48,105 @@ def serve(settings: Settings) -> None:
             timeout_graceful_shutdown=math.ceil(settings.limits.request_seconds),
         )
         host, port = listener.getsockname()[:2]
-        log.info("Serving on http://%s:%s.", f"[{host}]" if ":" in host else host, port)
-        server = _Server(config, settings)
-        with _stop_on_signals(server):
-            server.run(sockets=[listener])
+        url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        log.info("Serving on %s.", url)
+        server = _Server(config, settings, url)
+        server.run(sockets=[listener])
     if server.must_restart:
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
+def log_to_stderr(level: str) -> None:
+    """Log the service and its libraries as lines of JSON or, on a terminal, only warnings and errors as plain text."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("shortlist: %(message)s") if sys.stderr.isatty() else JsonLines())
+    quiet = level if level in ("error", "critical") else "warning"
+    for name in ("shortlist", "uvicorn", "mcp"):
+        logger = logging.getLogger(name)
+        logger.handlers = [handler]
+        logger.setLevel((quiet if name == "mcp" or sys.stderr.isatty() else level).upper())
+        logger.propagate = False
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object per line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": f"{datetime.fromtimestamp(record.created, UTC):%Y-%m-%dT%H:%M:%S}.{int(record.msecs):03}Z",
+            "level": record.levelname.lower(),
+            "message": record.getMessage(),
+            **getattr(record, "fields", {}),
+        }
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str)
+
+
 class _Server(uvicorn.Server):
-    """A server that, with `server.reload`, stops to restart once the settings file or the code of this package changes.
+    """A server that shows its address on a terminal, and restarts if `server.reload` is set and a file changes.
 
     uvicorn's own reloader sees only Python files without watchfiles, keeps the old port, and stops serving while the
-    settings are invalid; this one goes on as it is then.
+    settings are invalid; this one goes on with the old settings.
     """
 
     must_restart = False
 
-    def __init__(self, config: uvicorn.Config, settings: Settings) -> None:
+    def __init__(self, config: uvicorn.Config, settings: Settings, url: str) -> None:
         super().__init__(config)
-        self._settings = settings
+        self._settings, self._url = settings, url
         self._last = self._stamps()
 
-    async def on_tick(self, counter: int) -> bool:
-        if self._settings.server.reload and counter % LOOK_TICKS == 0:
-            self._look()
-        return await super().on_tick(counter)
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started and sys.stderr.isatty():
+            print(f"shortlist is running at {self._url} (Ctrl-C to stop)", file=sys.stderr)
 
-    def _look(self) -> None:
-        now = self._stamps()
-        if now != self._last:
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop on signals without raising them again at the end, as uvicorn does, which would be an error exit."""
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    async def on_tick(self, counter: int) -> bool:
+        if self._settings.server.reload and counter % POLL_TICKS == 0 and (now := self._stamps()) != self._last:
+            self._last = now
             try:
-                self._settings.read_again()
+                load_settings(self._settings.file, self._settings.given)
                 self.must_restart = self.should_exit = True
             except InputError as error:
-                log.error("%s The service goes on with the settings that it has.", error)
-        self._last = now
+                log.error("%s The service continues with the old settings.", error)
+        return await super().on_tick(counter)
 
     def _stamps(self) -> tuple[int, ...]:
+        """What changes with the settings file or the code of this package."""
         code = sorted(Path(shortlist.__file__).parent.rglob("*.py"))
         return stamp_of(*([self._settings.file] if self._settings.file else []), *code)
 
 
 def _make_protocol(seconds: float) -> type[asyncio.Protocol]:
-    """uvicorn's protocol, which by itself waits without end for a request to begin and for the end of its headers."""
+    """uvicorn's protocol with a time limit for the headers of a request, for which it would wait forever."""
     base: Any = AutoHTTPProtocol
 
     class Protocol(base):  # type: ignore[misc]
-        _timer: asyncio.TimerHandle | None = None
-
-        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        def connection_made(self, transport: asyncio.Transport) -> None:
             super().connection_made(transport)
-            self._start_timer()
+            self._timer = self.loop.call_later(seconds, transport.close)
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
-            if self.cycle is not None and not self.cycle.response_complete:  # the headers are here
-                self._stop_timer()
-            elif self._timer is None:
-                self._start_timer()
+            if self.cycle is not None and not self.cycle.response_complete:  # the headers are complete
+                self._timer.cancel()
+            elif self._timer.cancelled():
+                self._timer = self.loop.call_later(seconds, self.transport.close)
 
         def connection_lost(self, error: Exception | None) -> None:
-            self._stop_timer()
+            self._timer.cancel()
             super().connection_lost(error)
-
-        def _start_timer(self) -> None:
-            self._timer = self.loop.call_later(seconds, self.transport.close)
-
-        def _stop_timer(self) -> None:
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
 
     return Protocol
 
@@ -127,25 +157,5 @@ def _listen(host: str, port: int) -> socket.socket:
         return socket.create_server(address[:2], family=family, backlog=2048)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            reason = f"Port {port} of {host} is taken by another program. Choose another one with --port."
-        else:
-            reason = f"The address {host}, port {port}, cannot be listened on: {error.strerror or error}."
-        raise InputError(reason) from None
-
-
-@contextlib.contextmanager
-def _stop_on_signals(server: uvicorn.Server) -> Iterator[None]:
-    """Stop the server by a signal that arrives before it handles signals itself.
-
-    It raises a signal again after it has handled it; that must not end the process in another way.
-    """
-
-    def stop(*_: object) -> None:
-        server.should_exit = True
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+            raise InputError(f"Port {port} of {host} is already in use. Choose another one with --port.") from None
+        raise InputError(f"Cannot listen on {host}, port {port}: {error.strerror or error}.") from None

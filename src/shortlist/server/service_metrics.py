@@ -1,4 +1,4 @@
-"""Counters for Prometheus, and percentiles of the last minute and the last ten minutes."""
+"""Metrics of requests: counters for Prometheus, and latency percentiles of the last minute and the last ten minutes."""
 
 from __future__ import annotations
 
@@ -16,29 +16,27 @@ from prometheus_client.registry import Collector
 
 BUCKET_SECONDS = 10
 BUCKETS = 60
-SAMPLES = 1_000  # of one bucket
-NOW = 6  # buckets
+SAMPLES = 1_000  # per bucket
+RECENT = 6  # buckets
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 PERCENTILES = (50, 95, 99)
 
 
 class Metrics(Collector):
-    """Requests by route, and facts that are looked up when they are asked for; each application has its own."""
+    """Requests by route, and gauges that are read when they are requested; each application has its own."""
 
-    def __init__(self, facts: Callable[[], dict[str, float]]) -> None:
+    def __init__(self, read_gauges: Callable[[], dict[str, float]]) -> None:
         self.latencies = Latencies()
         self.in_progress = 0
-        self._facts = facts
-        self._registry = CollectorRegistry()
+        self._read_gauges = read_gauges
+        self._registry = registry = CollectorRegistry()
         labels = ("route", "method", "status")
-        requests = Counter(
-            "shortlist_requests", "Requests by route, method and status.", labels, registry=self._registry
-        )
+        requests = Counter("shortlist_requests", "Requests by route, method and status.", labels, registry=registry)
         seconds = Histogram(
-            "shortlist_request_seconds", "How long requests took.", ("route",), buckets=BOUNDS, registry=self._registry
+            "shortlist_request_seconds", "Duration of requests.", ("route",), buckets=BOUNDS, registry=registry
         )
         self._requests, self._seconds = cache(requests.labels), cache(seconds.labels)
-        self._registry.register(self)
+        registry.register(self)
 
     def count(self, route: str, method: str, status: int, seconds: float) -> None:
         self._requests(route, method, str(status)).inc()
@@ -48,8 +46,8 @@ class Metrics(Collector):
         return generate_latest(self._registry)
 
     def collect(self) -> Iterator[Metric]:
-        for name, value in {**self._facts(), "requests_in_progress": self.in_progress}.items():
-            yield GaugeMetricFamily(f"shortlist_{name}", f"The {name.replace('_', ' ')} now.", value)
+        for name, value in {**self._read_gauges(), "requests_in_progress": self.in_progress}.items():
+            yield GaugeMetricFamily(f"shortlist_{name}", f"Current {name.replace('_', ' ')}.", value)
 
 
 class Latencies:
@@ -69,29 +67,27 @@ class Latencies:
             count[0] += 1
             if len(samples) < SAMPLES:
                 samples.append(seconds)
-            elif (at := random.randrange(count[0])) < SAMPLES:  # each of the bucket has the same chance
+            elif (at := random.randrange(count[0])) < SAMPLES:  # reservoir sampling: each has the same chance
                 samples[at] = seconds
 
     def summary(self) -> dict[str, Any]:
-        """Percentiles in milliseconds of the last minute, and a row for each bucket in which something happened."""
+        """Percentiles of the last minute in milliseconds, and a row for each bucket with requests."""
         current = int(self._clock() // BUCKET_SECONDS)
         with self._lock:
-            buckets = [(number, count[0], sorted(samples)) for number, count, samples in self._buckets]
-        recent = [bucket for bucket in buckets if bucket[0] > current - NOW]
-        now = sorted(sample for _, _, samples in recent for sample in samples)
+            buckets = [(number, count[0], [*samples]) for number, count, samples in self._buckets]
+        recent = [bucket for bucket in buckets if bucket[0] > current - RECENT]
         series = [
             {"time": number * BUCKET_SECONDS, "requests": count, **_percentiles(samples)}
             for number, count, samples in buckets
             if number > current - BUCKETS
         ]
+        now = _percentiles([sample for _, _, samples in recent for sample in samples])
         requests = sum(count for _, count, _ in recent)
-        return {"requests": requests, **_percentiles(now), "bucket_seconds": BUCKET_SECONDS, "series": series}
+        return {"requests": requests, **now, "bucket_seconds": BUCKET_SECONDS, "series": series}
 
 
-def _percentiles(ordered: list[float]) -> dict[str, float | None]:
+def _percentiles(samples: list[float]) -> dict[str, float | None]:
     """By nearest rank."""
-    last = len(ordered) - 1
-    return {
-        f"p{percent}_ms": round(1e3 * ordered[max(0, -(-percent * len(ordered) // 100) - 1)], 3) if last >= 0 else None
-        for percent in PERCENTILES
-    }
+    ordered = [round(1e3 * sample, 3) for sample in sorted(samples)]
+    ranks = {percent: max(0, -(-percent * len(ordered) // 100) - 1) for percent in PERCENTILES}
+    return {f"p{percent}_ms": ordered[rank] if ordered else None for percent, rank in ranks.items()}

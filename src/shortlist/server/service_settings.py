@@ -1,4 +1,4 @@
-"""The settings in force for the service, what was changed of them over HTTP, and those of the commands that answer."""
+"""The settings of the service, the changes made to them over HTTP, and the settings of the commands that answer."""
 
 from __future__ import annotations
 
@@ -6,88 +6,23 @@ import json
 import logging
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import SecretStr
-
 from shortlist._files import locked, replace_text
 from shortlist._http import is_loopback
 from shortlist._paths import data_dir
-from shortlist._settings import (
-    DEFAULT,
-    FIELDS,
-    LOOPBACK,
-    OPTIONS,
-    PROGRAM,
-    VARIABLES,
-    Answers,
-    Bm25s,
-    Documents,
-    Engine,
-    Limits,
-    Llm,
-    Mcp,
-    Server,
-    Values,
-    collect_values,
-    source_must_exist,
-)
+from shortlist._settings import DEFAULT, LOOPBACK, OPTIONS, VARIABLES, Answers, Settings, Values, collect_values
 from shortlist._text import did_you_mean
 from shortlist.errors import InputError, SourceError
 from shortlist.index.embedders.named import unconfirmed_address
 
 log = logging.getLogger("shortlist.serve")
 
-OPENAI = "https://api.openai.com/v1"  # used where there is a key and no address
+OPENAI = "https://api.openai.com/v1"  # the address if there is only a key
 FORMAT = 1
 STATE = "state.json"
-
-
-@dataclass(frozen=True)
-class Settings:
-    """The sections, the origin of each value that is not a default, and the file that was read."""
-
-    bm25s: Bm25s = field(default_factory=Bm25s)
-    documents: Documents = field(default_factory=Documents)
-    server: Server = field(default_factory=Server)
-    limits: Limits = field(default_factory=Limits)
-    llm: Llm = field(default_factory=Llm)
-    answers: Answers = field(default_factory=Answers)
-    mcp: Mcp = field(default_factory=Mcp)
-    engine: Engine = field(default_factory=Engine)
-    origins: Mapping[str, str] = field(default_factory=dict)
-    file: Path | None = None
-    warnings: tuple[str, ...] = ()
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Each key with its value and origin; secrets are hidden."""
-        rows = []
-        for key in FIELDS:
-            value = self._value(key)
-            shown = "***" if isinstance(value, SecretStr) else list(value) if isinstance(value, tuple) else value
-            rows.append({"key": key, "value": shown, "origin": self.origins.get(key, DEFAULT)})
-        return rows
-
-    @property
-    def folder(self) -> Path:
-        """Where catalogs may be switched to."""
-        return Path(self.documents.folder or Path(self.documents.source).parent)
-
-    @property
-    def source_must_exist(self) -> bool:
-        return source_must_exist(self.documents.source, self.origins, self.file)
-
-    def read_again(self) -> Settings:
-        """The settings that would be in force if the service started now."""
-        given = {key: self._value(key) for key, origin in self.origins.items() if origin == OPTIONS.get(key, PROGRAM)}
-        return load_settings(self.file, given)
-
-    def _value(self, key: str) -> Any:
-        section, _, name = key.partition(".")
-        return getattr(getattr(self, section), name)
 
 
 def load_settings(
@@ -96,25 +31,21 @@ def load_settings(
     environment: Mapping[str, str] | None = None,
 ) -> Settings:
     """The settings in force. `given` are those of the command line, by dotted key; a named file must exist."""
-    found = collect_values(file=file, given=given, environment=environment)
-    _protect_keys(found)
-    sections = found.validate()
-    sections["server"], warnings = _restrict_host(sections["server"], found.origins)
-    return Settings(**sections, origins=found.origins, file=found.file, warnings=warnings)
+    collected = collect_values(file=file, given=given, environment=environment)
+    _protect_keys(collected)
+    return _restrict_host(collected.validate())
 
 
-def answer_settings(given: Mapping[str, Any] | None = None) -> Answers:
-    """The section `answers` for a command in this folder; `given` are its options, by key, None for those not given."""
-    explicit = {f"answers.{key}": value for key, value in (given or {}).items() if value is not None}
-    answers: Answers = collect_values(("answers",), given=explicit).validate(("answers",))["answers"]
-    return answers
+def load_answer_settings(given: Mapping[str, Any] | None = None) -> Answers:
+    """The section `answers` for a command in this folder; `given` are its options by key, None if not given."""
+    options = {f"answers.{key}": value for key, value in (given or {}).items() if value is not None}
+    return collect_values(("answers",), given=options).validate().answers
 
 
-def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]:
-    """A sentence for each variable that looks like one of ours and is none."""
-    environment = os.environ if environment is None else environment
-    strange = sorted(name for name in environment if name.startswith("BM25S_") and name not in VARIABLES)
-    return [f"The variable {name} means nothing here.{did_you_mean(name, VARIABLES, most=1)}" for name in strange]
+def unknown_variables() -> list[str]:
+    """A warning for each variable that starts like one of ours and is not one."""
+    unknown = sorted(name for name in os.environ if name.startswith("BM25S_") and name not in VARIABLES)
+    return [f"The variable {name} has no effect.{did_you_mean(name, VARIABLES, most=1)}" for name in unknown]
 
 
 class Candidate(NamedTuple):
@@ -126,7 +57,7 @@ class Candidate(NamedTuple):
 
 
 def choose_key(url: Candidate | None, keys: Sequence[Candidate]) -> Any:
-    """The first key whose origin the address's is at least as trusted as. It is withheld from any other address."""
+    """The first key that may be sent to the address: the origin of the address is at least as trusted as the key's."""
     allowed = [key.value for key in keys if not url or url.value == OPENAI or key.trust <= url.trust]
     if url and keys and not allowed:
         log.warning(
@@ -137,9 +68,9 @@ def choose_key(url: Candidate | None, keys: Sequence[Candidate]) -> Any:
     return allowed[0] if allowed else None
 
 
-def _protect_keys(found: Values) -> None:
-    """Keep the keys of the environment from addresses that only the file names."""
-    values, origins, in_file, file = found.values, found.origins, found.in_file, str(found.file)
+def _protect_keys(collected: Values) -> None:
+    """Keep the keys of the environment from addresses that only the file sets."""
+    values, origins, in_file, file = collected.values, collected.origins, collected.in_file, str(collected.file)
 
     def candidate(key: str) -> Candidate:
         is_from_file = origins[key] == file
@@ -147,53 +78,54 @@ def _protect_keys(found: Values) -> None:
         return Candidate(values[key], origin, 0 if is_from_file else 2)
 
     if values.get("llm.key"):
-        keys = [candidate("llm.key"), Candidate(in_file.get("llm.key"), file, 0)]
-        url = candidate("llm.url") if values.get("llm.url") else None
-        key = choose_key(url, [key for key in keys if key.value])
+        stored = [Candidate(in_file["llm.key"], file, 0)] if in_file.get("llm.key") else []
+        key = choose_key(candidate("llm.url") if values.get("llm.url") else None, [candidate("llm.key"), *stored])
         if key != values["llm.key"]:
             values["llm.key"], origins["llm.key"] = key, file
     if address := unconfirmed_address(str(in_file.get("documents.embedder") or "")):
         raise InputError(
-            f"{file}: documents.embedder would send OPENAI_API_KEY of the environment to {address}, which you did "
-            f"not name. Set OPENAI_BASE_URL to that address to confirm it, or unset OPENAI_API_KEY."
+            f"{file}: documents.embedder would send OPENAI_API_KEY of the environment to {address}. "
+            f"Set OPENAI_BASE_URL to that address to confirm it, or unset OPENAI_API_KEY."
         )
 
 
-def _restrict_host(server: Server, origins: dict[str, str]) -> tuple[Server, tuple[str, ...]]:
-    """The server section with a host that is safe to listen on, and a warning if that is not the configured one.
+def _restrict_host(settings: Settings) -> Settings:
+    """The settings with a host that is safe to listen on, and a warning if that is not the configured one.
 
     Without a token, a host that other machines can reach is an error on the command line. From a file or a variable it
     is replaced by loopback, so that a shared settings file still starts.
     """
+    server = settings.server
     if is_loopback(server.host) or server.token is not None or server.allow_anonymous:
-        return server, ()
-    origin = origins["server.host"]
+        return settings
+    origin = settings.origins["server.host"]
     if origin == OPTIONS["server.host"]:
         raise InputError(
             f"The address {server.host!r} can be reached from other machines, and no token is set. Set SHORTLIST_TOKEN "
             f"(or server.token), listen on {LOOPBACK}, or allow unauthenticated access with --allow-anonymous."
         )
-    origins["server.host"] = f"{DEFAULT} ({origin} says {server.host}, which needs a token)"
+    origins = settings.origins | {"server.host": f"{DEFAULT} ({origin} sets {server.host}, which needs a token)"}
     warning = (
         f"{origin}: server.host is {server.host!r}, but no token is set, so the service listens on {LOOPBACK} only. "
         "To open it to other machines, set SHORTLIST_TOKEN or start it with --allow-anonymous."
     )
-    return server.model_copy(update={"host": LOOPBACK}), (warning,)
+    restricted = server.model_copy(update={"host": LOOPBACK})
+    return settings.model_copy(update={"server": restricted, "origins": origins, "warnings": (warning,)})
 
 
 class State:
-    """The settings in force: those configured, and those changed over HTTP since, which are on disk.
+    """The settings in force: the configured ones, and the changes made over HTTP, which are stored on disk.
 
-    A change stays in force until the configured value itself changes, which is newer then.
+    A change is in force until the configured value changes, which is newer then.
     """
 
     def __init__(self, configured: Settings) -> None:
         self._configured = configured
-        self._home = folder_of(Path(configured.documents.source))
+        self._folder = get_folder(Path(configured.documents.source))
         self._read()
 
     def _read(self) -> None:
-        state = read_json(self._home / STATE)
+        state = read_json(self._folder / STATE)
         self._changed: dict[str, dict[str, Any]] = state.get("settings", {})
         self._switched: str | None = state.get("document_file")
 
@@ -206,7 +138,7 @@ class State:
         return self._configured.bm25s.model_dump() | self._changes()
 
     def rows(self) -> list[dict[str, Any]]:
-        """As `Settings.rows`, with what was changed over HTTP."""
+        """As `Settings.rows`, with the changes made over HTTP."""
         changed = {f"bm25s.{key}": (value, "POST /settings") for key, value in self._changes().items()}
         if self._switched:
             changed["documents.source"] = self._switched, "POST /switch-document-file"
@@ -216,29 +148,29 @@ class State:
         return rows
 
     def save(self, settings: Mapping[str, Any] | None = None, document_file: Path | None = None) -> None:
-        """Record a change on disk."""
+        """Store a change on disk."""
         configured = self._configured.bm25s.model_dump()
-        with locked(self._home / "state.lock"):
+        with locked(self._folder / "state.lock"):
             self._read()
             for key, value in (settings or {}).items():
                 self._changed[key] = {"value": value, "instead_of": configured[key]}
             self._switched = str(document_file) if document_file else self._switched
             state = {"format": FORMAT, "settings": self._changed, "document_file": self._switched}
-            replace_text(self._home / STATE, json.dumps(state, indent=2) + "\n")
+            replace_text(self._folder / STATE, json.dumps(state, indent=2) + "\n")
 
     def _changes(self) -> dict[str, Any]:
         now = self._configured.bm25s.model_dump()
         return {key: item["value"] for key, item in self._changed.items() if now.get(key) == item["instead_of"]}
 
 
-def folder_of(file: Path) -> Path:
-    """Where everything that belongs to a document file is stored."""
-    place = str(file.expanduser().resolve()).encode(errors="replace")
-    return data_dir() / "served" / f"{file.stem[:40]}-{blake2b(place, digest_size=8).hexdigest()}"
+def get_folder(file: Path) -> Path:
+    """The folder of everything that belongs to a document file."""
+    path = str(file.expanduser().resolve()).encode(errors="replace")
+    return data_dir() / "served" / f"{file.stem[:40]}-{blake2b(path, digest_size=8).hexdigest()}"
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The content of a file of ours; nothing if it does not exist."""
+    """The content of one of our files; empty if it does not exist."""
     try:
         data = json.loads(path.read_bytes())
         if data["format"] != FORMAT:

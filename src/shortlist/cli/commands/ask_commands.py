@@ -23,8 +23,8 @@ from shortlist.errors import CorpusNotFound, InputError, ShortlistError
 from shortlist.index.corpus import Corpus
 from shortlist.index.location import kept_at
 from shortlist.library.ingest import Ingested
-from shortlist.server.llm_settings import connect, llm_settings, unnamed_model
-from shortlist.server.service_settings import answer_settings
+from shortlist.server.llm_settings import connect, find_ignored_variable, load_llm_settings
+from shortlist.server.service_settings import load_answer_settings
 from shortlist.sources.folder import count_files
 from shortlist.sources.projects import GLOBAL_INDEX, project_index, project_root
 
@@ -199,7 +199,7 @@ def _line_editing() -> Iterator[None]:
 def _load_settings(given: dict[str, Any]) -> Answers:
     """The settings of answers in force; options come first."""
     try:
-        return answer_settings(given)
+        return load_answer_settings(given)
     except InputError as error:
         raise (click.UsageError(str(error)) if str(error).startswith("--") else error) from None
 
@@ -220,13 +220,13 @@ def _connect(out: Output, agent: bool, extractive: bool) -> OpenAIChat | None:
         raise click.UsageError("--agent needs a language model, and --extractive asks none: leave one of them out.")
     if extractive:
         return None
-    settings = llm_settings()
+    settings = load_llm_settings()
     llm = connect(settings)
     if agent and llm is None:
         raise click.UsageError(
             "--agent needs a language model: set SHORTLIST_LLM_URL and SHORTLIST_LLM_MODEL (and _KEY), here or in .env."
         )
-    if llm is None and (variable := unnamed_model(settings)):
+    if llm is None and (variable := find_ignored_variable(settings)):
         out.note(f"No model is asked: {variable} is set, but SHORTLIST_LLM_MODEL (or OPENAI_MODEL) does not name one.")
     if llm is not None:
         llm.on_wait = lambda message: out.note(f"shortlist: {message}")

@@ -22,7 +22,7 @@ from shortlist.eval.reporting.study import study
 from shortlist.index.corpus import Corpus
 from shortlist.library.opening import is_known
 from shortlist.results import Mode
-from shortlist.server.llm_settings import connect, llm_settings
+from shortlist.server.llm_settings import connect, load_llm_settings
 
 qrels_option = click.option("--qrels", metavar="FILE", help="Relevance judgments of TREC topics.")
 case_options = options.combine(options.corpus_argument, click.argument("cases"), qrels_option)
@@ -234,7 +234,7 @@ def eval_gen(out: Output, corpus: str, file: str, dry_run: bool, **how: Any) -> 
         prompts = [request.prompt for request in generate.plan(opened, **how)]
         out.show({"prompts": prompts}, lambda screen: eval_output.show_prompts(screen, prompts), [str(len(prompts))])
         return OK
-    model = connect(llm_settings())
+    model = connect(load_llm_settings())
     if model is None:
         raise InputError(
             "eval-gen needs a language model: set SHORTLIST_LLM_URL and SHORTLIST_LLM_MODEL (any OpenAI-compatible "

@@ -22,7 +22,7 @@ from shortlist.mcp.collection import Collection, StoredCorpora
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.mcp.gateway.tool_catalog import Tool
-from shortlist.server.llm_settings import connect, llm_settings
+from shortlist.server.llm_settings import connect, load_llm_settings
 from shortlist.sources.mcp_servers import mcp_trust
 from shortlist.sources.mcp_servers.mcp_config import (
     OWN_FILE,
@@ -46,7 +46,7 @@ def run(out: Output, config: Sequence[str], corpus: Sequence[str]) -> None:
         raise MissingExtra("mcp", "mcp", "The MCP server") from error
     collection = Collection(Gateway(GatewayConfig(config)), StoredCorpora(options.split_names(corpus)))
     # The files of the current folder may come with a repository, so they do not choose the model.
-    model = functools.cache(lambda: connect(llm_settings(files=False)))
+    model = functools.cache(lambda: connect(load_llm_settings(files=False)))
     asyncio.run(serve_stdio(AgentActions(collection, model)))
 
 

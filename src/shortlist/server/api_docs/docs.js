@@ -1,4 +1,4 @@
-// The OpenAPI document as a page: every operation, what it takes, what it answers, and a form to try it.
+// The OpenAPI document as a page: every operation with its parameters, its answers and a form to try it.
 
 const make = (tag, attributes = {}, ...children) => {
   const element = document.createElement(tag);
@@ -34,13 +34,13 @@ function answers(responses) {
   const rows = Object.entries(responses).map(([status, response]) =>
     make("tr", {}, make("th", { scope: "row" }, status), make("td", {}, response.description)),
   );
-  return make("details", {}, make("summary", {}, "What it may answer"), make("div", { class: "inside" }, make("table", {}, ...rows)));
+  return make("details", {}, make("summary", {}, "Responses"), make("div", { class: "inside" }, make("table", {}, ...rows)));
 }
 
 function tryIt(method, path, operation) {
   const parameters = (operation.parameters ?? []).map((parameter) => {
     const input = make("input", { name: parameter.name });
-    const kind = parameter.in === "path" ? "needed" : resolve(parameter.schema).description ?? parameter.description ?? "optional";
+    const kind = parameter.in === "path" ? "required" : resolve(parameter.schema).description ?? parameter.description ?? "optional";
     return { ...parameter, input, label: make("label", {}, `${parameter.name} (${kind})`, input) };
   });
   const schema = operation.requestBody?.content["application/json"]?.schema;
@@ -78,7 +78,7 @@ function shown(method, path, operation) {
   const answer = operation.responses["200"]?.content?.["application/json"]?.schema;
   const summary = make("summary", {}, make("span", { class: `method ${method}` }, method.toUpperCase()), make("code", {}, path), " ", make("span", {}, operation.summary ?? ""));
   const inside = make("div", { class: "inside" }, make("p", {}, operation.description ?? ""), ...tryIt(method.toUpperCase(), path, operation));
-  if (answer) inside.append(make("details", {}, make("summary", {}, "What an answer looks like"), make("pre", {}, asText(example(answer)))));
+  if (answer) inside.append(make("details", {}, make("summary", {}, "Example answer"), make("pre", {}, asText(example(answer)))));
   inside.append(answers(operation.responses));
   return make("details", {}, summary, inside);
 }

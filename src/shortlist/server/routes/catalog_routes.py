@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import Body, FastAPI, Query, Request
+from fastapi import Query, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, ValidationError
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from shortlist.documents import Changes
-from shortlist.server.catalog_store import Served
-from shortlist.server.http_errors import parse_body, responses
+from shortlist.server.catalog_store import CatalogStore
+from shortlist.server.http_errors import describe_responses
+from shortlist.server.jobs import JSON, Endpoints
 from shortlist.server.routes import schemas
-from shortlist.server.routes.corpora_routes import Contained, Offset, describe_changes, list_documents
-from shortlist.server.workers import Workers
+from shortlist.server.routes.corpora_routes import Offset, SearchText, describe_changes, list_documents
 
-# A list of its own for a single one, so that a mistake is told once, of what was sent.
+# A single document becomes a list, so that an error in it is reported once.
 OneOrMore = Annotated[
     list[schemas.DocumentBody],
     BeforeValidator(
@@ -25,10 +26,11 @@ OneOrMore = Annotated[
         json_schema_input_type=schemas.DocumentBody | list[schemas.DocumentBody],
     ),
 ]
+Answer = dict[str, Any]
 
 
-class Direct(APIRoute):
-    """A route that hands over its request as it is: the way through FastAPI's models costs as much as a search."""
+class DirectRoute(APIRoute):
+    """A route that passes its request on as it is: FastAPI's own parsing takes as long as a search."""
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] not in (self.methods or ()):
@@ -38,83 +40,89 @@ class Direct(APIRoute):
         await response(scope, receive, send)
 
 
-def add_catalog(app: FastAPI, served: Served, workers: Workers) -> None:
-    def report(changes: Changes) -> dict[str, Any]:
+def add_catalog(endpoints: Endpoints, served: CatalogStore) -> None:
+    def report(changes: Changes) -> Answer:
         return describe_changes(changes, served.corpus)
 
     async def retrieve(request: Request) -> Response:
-        """The documents that the model should see: BM25 over all, a softmax of the scores, a cut by percentage.
+        """The documents that the model should see: BM25 over all, a softmax of the scores, a cutoff by percentage.
 
-        Where nothing can be retrieved (an empty catalog, a query without a searchable word), `success` is false.
+        If nothing can be retrieved (the catalog is empty, or the query has no searchable word), `success` is false.
         """
-        body = await request.body()
-        kind = request.headers.get("content-type", "")
+        body, content_type = await request.body(), request.headers.get("content-type", "")
 
-        def search() -> dict[str, Any]:
-            wanted = parse_body(body, kind, schemas.RetrieveBody)
-            return served.retriever.retrieve_documents(**wanted.model_dump())
+        def search() -> Answer:
+            return served.retriever.retrieve_documents(**_parse_query(body, content_type).model_dump())
 
-        return await workers.retrieve(search)
+        return await endpoints.run("retrieve", search)
 
-    schema = {"application/json": {"schema": schemas.RetrieveBody.model_json_schema()}}
-    app.router.add_api_route(
-        "/retrieve", retrieve, methods=["POST"], responses=responses(answer="Retrieval"),
-        tags=["catalog"], route_class_override=Direct,
-        openapi_extra={"requestBody": {"required": True, "content": schema}},
+    schema = {"$ref": "#/components/schemas/RetrieveBody"}
+    endpoints.app.router.add_api_route(
+        "/retrieve", retrieve, methods=["POST"], responses=describe_responses(answer="Retrieval"),
+        tags=["catalog"], route_class_override=DirectRoute,
+        openapi_extra={"requestBody": {"required": True, "content": {JSON: {"schema": schema}}}},
     )  # fmt: skip
 
-    @app.post("/index", responses=responses(409, answer="Changed"), tags=["catalog"])
-    async def index(body: schemas.IndexBody | None = None) -> Response:
-        """Replace all documents by those that are sent or, with `from_file`, by what the document file holds.
+    @endpoints.add("POST /index", "ChangeReport", 409, tag="catalog")
+    def index(body: schemas.IndexBody | None = None) -> Answer:
+        """Replace all documents with those that are sent or, with `from_file`, with those of the document file.
 
-        Without either, the present documents are indexed again.
+        Without either, the index of the present documents is rebuilt.
         """
-        documents = None if body is None or body.documents is None else [one.to_document() for one in body.documents]
-        from_file = body is not None and body.from_file
-        return await workers.write(lambda: report(served.index(documents, from_file=from_file)))
+        body = body or schemas.IndexBody()
+        documents = None if body.documents is None else [one.to_document() for one in body.documents]
+        return report(served.index(documents, from_file=body.from_file))
 
-    @app.get("/documents", responses=responses(answer="Listing"), tags=["catalog"])
-    async def get_documents(
-        offset: Offset = 0, limit: Annotated[int | None, Query(ge=0, le=2**31)] = None, q: Contained = ""
-    ) -> Response:
+    @endpoints.add("GET /documents", "DocumentList", tag="catalog")
+    def get_documents(
+        offset: Offset = 0, limit: Annotated[int | None, Query(ge=0, le=2**31)] = None, q: SearchText = ""
+    ) -> Answer:
         """The documents in the order in which they were first added; all of them unless a limit is given."""
-        return await workers.read(lambda: list_documents(served.corpus, q, offset, limit))
+        return list_documents(served.corpus, q, offset, limit)
 
-    @app.post("/documents", responses=responses(answer="Changed"), tags=["catalog"])
-    async def add_documents(
-        body: Annotated[OneOrMore, Body(examples=[schemas.TOOL, [schemas.TOOL]])],
-    ) -> Response:
+    @endpoints.add("POST /documents", "ChangeReport", tag="catalog")
+    def add_documents(body: OneOrMore) -> Answer:
         """Add a document, or a list of them; the same id replaces."""
-        documents = [one.to_document() for one in body]
-        return await workers.write(lambda: report(served.add(documents)))
+        return report(served.add([one.to_document() for one in body]))
 
-    @app.delete("/documents/{id:path}", responses=responses(404, answer="Changed"), tags=["catalog"])
-    async def delete_document(id: str) -> Response:
-        """Delete a document. It stays deleted, although the document file may still hold it."""
-        return await workers.write(lambda: report(served.delete(id)))
+    @endpoints.add("DELETE /documents/{id:path}", "ChangeReport", 404, tag="catalog")
+    def delete_document(id: str) -> Answer:
+        """Delete a document. It stays deleted even if the document file still contains it."""
+        return report(served.delete(id))
 
-    @app.post("/documents/reload", responses=responses(409, answer="Changed"), tags=["catalog"])
-    @app.post("/reload", responses=responses(409, answer="Changed"), tags=["catalog"])
-    async def reload() -> Response:
+    @endpoints.add("POST /documents/reload", "ChangeReport", 409, tag="catalog")
+    @endpoints.add("POST /reload", "ChangeReport", 409, tag="catalog")
+    def reload() -> Answer:
         """Read the document file again, and apply what has changed in it since it was last read."""
-        return await workers.write(lambda: report(served.reload()))
+        return report(served.reload())
 
-    @app.get("/settings", responses=responses(answer="Cut"), tags=["settings"])
-    async def get_settings() -> Response:
+    @endpoints.add("GET /settings", "BM25SSettings", tag="settings")
+    def get_settings() -> Answer:
         """The settings of /retrieve that are in force."""
-        return await workers.read(served.settings)
+        return served.settings()
 
-    @app.post("/settings", responses=responses(answer="Cut"), tags=["settings"])
-    async def update_settings(body: schemas.SettingsBody) -> Response:
-        """Change the settings that are named, for good; the others stay."""
-        return await workers.write(lambda: served.update_settings(body.model_dump(exclude_unset=True)))
+    @endpoints.add("POST /settings", "BM25SSettings", tag="settings")
+    def update_settings(body: schemas.SettingsBody) -> Answer:
+        """Change the given settings permanently; the others stay."""
+        return served.update_settings(body.model_dump(exclude_unset=True))
 
-    @app.get("/document-files", responses=responses(answer="CatalogFiles"), tags=["settings"])
-    async def document_files() -> Response:
+    @endpoints.add("GET /document-files", "CatalogFiles", tag="settings")
+    def document_files() -> Answer:
         """The catalogs in the configured folder."""
-        return await workers.read(served.document_files)
+        return served.document_files()
 
-    @app.post("/switch-document-file", responses=responses(404, 409, answer="Changed"), tags=["settings"])
-    async def switch_document_file(body: schemas.SwitchBody) -> Response:
+    @endpoints.add("POST /switch-document-file", "ChangeReport", 404, 409, tag="settings")
+    def switch_document_file(body: schemas.SwitchBody) -> Answer:
         """Serve another catalog of the configured folder from now on."""
-        return await workers.write(lambda: report(served.switch(body.file)))
+        return report(served.switch(body.file))
+
+
+def _parse_query(body: bytes, content_type: str) -> schemas.RetrieveBody:
+    """The body as its model, or the error that FastAPI would raise."""
+    if "json" not in content_type:
+        raise RequestValidationError([{"type": "dict_type", "loc": ("body",), "msg": "", "input": None}])
+    try:
+        return schemas.RetrieveBody.model_validate_json(body)
+    except ValidationError as error:
+        details = error.errors(include_url=False, include_input=False)
+        raise RequestValidationError([{**item, "loc": ("body", *item["loc"])} for item in details]) from None

@@ -1,7 +1,7 @@
-"""Agents over HTTP: POST /mcp, behind the same guard as everything else.
+"""Agents over HTTP: POST /mcp, behind the same access control as all other routes.
 
-Each request stands for itself and is answered with JSON: there is no session, and no stream to hold open. The SDK takes
-a second to load, so that happens at the first request.
+Requests are independent and answered with JSON: there are no sessions and no streams. The SDK takes a second to load,
+so it is loaded at the first request.
 """
 
 from __future__ import annotations
@@ -11,24 +11,21 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any
 
-from fastapi import FastAPI
-from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from shortlist._http import is_loopback
-from shortlist._settings import PROGRAM
+from shortlist._settings import PROGRAM, Settings
 from shortlist.errors import MissingExtra, ShortlistError
 from shortlist.index.corpus_paths import stored_corpora
 from shortlist.mcp.collection import SKILLS, Collection, is_served
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
-from shortlist.server.access_control import EXTEND
 from shortlist.server.catalog_store import NAME, log
-from shortlist.server.http_errors import problem, responses, status_of
-from shortlist.server.routes.corpora_routes import Shelf
-from shortlist.server.service_settings import Settings
-from shortlist.server.workers import Workers
+from shortlist.server.http_errors import get_status, make_problem
+from shortlist.server.jobs import Endpoints
+from shortlist.server.middleware import EXTEND
+from shortlist.server.routes.corpora_routes import ServedCorpora
 from shortlist.sources.mcp_servers.mcp_config import approve_command, review_command
 
 if TYPE_CHECKING:
@@ -37,19 +34,19 @@ if TYPE_CHECKING:
     from shortlist.protocols import LLM
 
 PATH = "/mcp"
-SECONDS = 400.0  # that a request may take: more than any action does
+SECONDS = 400.0  # time limit of a request: longer than any action takes
 
 
-class Shelved:
-    """The corpora that the service may show to agents."""
+class AgentCorpora:
+    """The corpora that the service shows to agents."""
 
-    def __init__(self, shelf: Shelf, *, all_stored: bool) -> None:
-        self.corpus = shelf.corpus
-        self._shelf = shelf
+    def __init__(self, corpora: ServedCorpora, *, all_stored: bool) -> None:
+        self.corpus = corpora.corpus
+        self._served = corpora
         self._all_stored = all_stored
 
     def names(self) -> list[str]:
-        names = self._shelf.names()
+        names = self._served.names()
         if not self._all_stored:
             return names
         stored = stored_corpora()
@@ -61,104 +58,88 @@ class Shelved:
         return {}
 
 
-class Life:
-    """The session manager of one run of the application, made when it is first asked for."""
-
-    def __init__(self, make: Callable[[], Manager]) -> None:
-        self._make = make
-        self._is_asked, self._is_over = asyncio.Event(), asyncio.Event()
-        self._manager: asyncio.Future[Manager | Exception] = asyncio.get_running_loop().create_future()
-
-    async def manager(self) -> Manager | Exception:
-        """The manager, or why there is none."""
-        self._is_asked.set()
-        return await asyncio.shield(self._manager)
-
-    def end(self) -> None:
-        self._is_over.set()
-        self._is_asked.set()
-
-    async def run(self) -> None:
-        """Hold what belongs to one task: the manager, and with it the servers upstream."""
-        await self._is_asked.wait()
-        failure: Exception = RuntimeError("The service is ending.")
-        try:
-            if not self._is_over.is_set():
-                manager = await asyncio.to_thread(self._make)
-                async with manager.run():
-                    self._manager.set_result(manager)
-                    await self._is_over.wait()
-        except Exception as error:  # told to whoever asks
-            log.warning("Agents cannot be served at %s: %s", PATH, error)
-            failure = error
-        finally:
-            if not self._manager.done():
-                self._manager.set_result(failure)
-
-
 class Agents:
-    """The ASGI application at /mcp."""
+    """The ASGI application at /mcp. Its session manager is made at the first request, once per run of the service."""
 
     def __init__(self, make: Callable[[], Manager]) -> None:
         self._make = make
-        self._lives: dict[asyncio.AbstractEventLoop, Life] = {}  # one application may run in several loops
 
     @contextlib.asynccontextmanager
-    async def live(self) -> AsyncIterator[None]:
-        loop = asyncio.get_running_loop()
-        life = self._lives[loop] = Life(self._make)
-        running = asyncio.create_task(life.run())
+    async def live(self) -> AsyncIterator[dict[str, Any]]:
+        """The state of one run of the service."""
+        is_over = asyncio.Event()
+        tasks: list[asyncio.Task[None]] = []
+        manager: asyncio.Future[Manager | Exception] = asyncio.get_running_loop().create_future()
+
+        async def run() -> None:
+            """Enter and leave the manager in one task, as it demands."""
+            try:
+                made = await asyncio.to_thread(self._make)
+                async with made.run():
+                    manager.set_result(made)
+                    await is_over.wait()
+            except Exception as error:
+                log.warning("Agents cannot be served at %s: %s", PATH, error)
+                if not manager.done():
+                    manager.set_result(error)
+
+        async def get_manager() -> Manager | Exception:
+            if not tasks:
+                tasks.append(asyncio.create_task(run()))
+            return await asyncio.shield(manager)
+
         try:
-            yield
+            yield {"get_manager": get_manager}
         finally:
-            life.end()
-            await running
-            del self._lives[loop]
+            is_over.set()
+            await asyncio.gather(*tasks)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] != "POST":
-            detail = "Agents POST to this address; there is no stream to listen to."
-            await problem(scope, 405, detail, headers={"Allow": "POST"})(scope, receive, send)
+            detail = "Agents send POST requests to this address; it has no stream."
+            await make_problem(scope, 405, detail, headers={"Allow": "POST"})(scope, receive, send)
             return
         scope[EXTEND](SECONDS)
-        manager = await self._lives[asyncio.get_running_loop()].manager()
+        manager = await scope["state"]["get_manager"]()
         if not isinstance(manager, Exception):
             await manager.handle_request(scope, receive, send)
             return
-        status, detail = 503, "The service is ending, or something unexpected went wrong: see its log."
+        status, detail = 503, "An unexpected error occurred. The log of the service has the details."
         if isinstance(manager, ShortlistError):
-            status, detail = 501 if isinstance(manager, MissingExtra) else status_of(manager), str(manager)
-        await problem(scope, status, detail)(scope, receive, send)
+            status, detail = 501 if isinstance(manager, MissingExtra) else get_status(manager), str(manager)
+        await make_problem(scope, status, detail)(scope, receive, send)
 
 
-def add_mcp(app: FastAPI, shelf: Shelf, workers: Workers, llm: LLM | None, settings: Settings) -> Agents:
-    """Add the routes; `Agents.live` belongs into the life of the application."""
+def add_mcp(endpoints: Endpoints, corpora: ServedCorpora, llm: LLM | None, settings: Settings) -> Agents:
+    """Add the routes; `Agents.live` must run while the application does."""
     only, server, answers = settings.server.corpora, settings.server, settings.answers
     is_gateway = settings.mcp.upstream and (is_loopback(server.host) or server.token is not None)
-    # A settings file comes with a folder, so the files that it names wait for approval like those of a project.
+    # A settings file may come with a cloned folder, so files that it names need approval like those of a project.
     named_by_file = settings.origins.get("mcp.config") not in (None, PROGRAM)
     configuration = GatewayConfig(settings.mcp.config, needs_trust=named_by_file, has_servers=is_gateway)
 
     def make() -> Manager:
         try:
-            from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415  # heavy
+            from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415  # slow
             from mcp.server.transport_security import TransportSecuritySettings  # noqa: PLC0415
 
             from shortlist.mcp.agent_server import AgentActions, make_server  # noqa: PLC0415
         except ImportError as error:
-            raise MissingExtra("mcp", "mcp", "What agents ask") from error
-        shelved = Shelved(shelf, all_stored=only is None)
-        collection = Collection(Gateway(configuration), shelved, with_skills=only is None or SKILLS in only)
+            raise MissingExtra("mcp", "mcp", "The agent server") from error
+        shown = AgentCorpora(corpora, all_stored=only is None)
+        collection = Collection(Gateway(configuration), shown, with_skills=only is None or SKILLS in only)
         return StreamableHTTPSessionManager(
             make_server(AgentActions(collection, lambda: llm, k=answers.top_k, threshold=answers.threshold)),
             json_response=True,
             stateless=True,
-            security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the guard's work
+            security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # Guard does that
             max_request_body_size=settings.limits.max_body_bytes,
         )
 
-    def read_servers() -> dict[str, Any]:
-        gateway = Gateway(configuration)  # which starts nothing
+    @endpoints.add("GET /v1/mcp", "McpServers", tag="care")
+    def mcp_servers() -> dict[str, Any]:
+        """The MCP servers behind /mcp, and what is pending approval, which only the command line can give."""
+        gateway = Gateway(configuration)  # it starts no server
         files = [
             {"file": one.id, "servers": one.servers, "command": review_command(one.id)} for one in gateway.pending_files
         ]
@@ -168,11 +149,6 @@ def add_mcp(app: FastAPI, shelf: Shelf, workers: Workers, llm: LLM | None, setti
         ]
         return {"servers": gateway.status(), "pending_files": files, "pending": tools}
 
-    @app.get("/v1/mcp", responses=responses(answer="McpServers"), tags=["care"])
-    async def mcp_servers() -> Response:
-        """The MCP servers behind /mcp, and what waits for the user's approval, which only the command line gives."""
-        return await workers.read(read_servers)
-
     agents = Agents(make)
-    app.router.routes.append(Route(PATH, endpoint=agents))
+    endpoints.app.router.routes.append(Route(PATH, endpoint=agents))
     return agents

@@ -1,4 +1,4 @@
-// Asks the service. Every failure becomes a ServiceError with a sentence that can be shown as it is.
+// Requests to the service. Every failure becomes a ServiceError with a message that can be shown as it is.
 
 import { h } from "./dom.js";
 
@@ -19,12 +19,12 @@ export const get = (path, options) => call("GET", path, options);
 export const post = (path, body, options) => call("POST", path, { ...options, body });
 export const remove = (path, options) => call("DELETE", path, options);
 
-/** A path with each part encoded: a document's id may hold anything. */
+/** A path with each part encoded: a document's id may contain any character. */
 export const path = (...parts) => `/${parts.map(encodeURIComponent).join("/")}`;
 
-/** Hears server-sent events, `heard(name, data)` for each, and gives back the data of the last one, the answer. */
-export async function events(where, body, heard, { signal }) {
-  const response = await reach("POST", where, { body, signal, accept: "text/event-stream" });
+/** Reads server-sent events, calls `onEvent(name, data)` for each, and returns the data of the last one, the answer. */
+export async function events(where, body, onEvent, { signal }) {
+  const response = await send("POST", where, { body, signal, accept: "text/event-stream" });
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   for (;;) {
@@ -32,24 +32,24 @@ export async function events(where, body, heard, { signal }) {
       if (error.name === "AbortError") throw error;
       return { done: true };
     });
-    if (done) throw new ServiceError("The answer broke off. Ask again.", { title: "No connection" });
+    if (done) throw new ServiceError("The answer was interrupted. Try again.", { title: "No connection" });
     const blocks = (text + value).split("\n\n");
     text = blocks.pop();
     for (const block of blocks) {
       const [, name, data] = block.match(/^event: (\w+)\ndata: (.*)$/) ?? [];
       if (!name) continue;
-      const told = JSON.parse(data);
-      if (name === "error") throw problem(told);
-      if (name === "answer") return told;
-      heard(name, told);
+      const parsed = JSON.parse(data);
+      if (name === "error") throw problem(parsed);
+      if (name === "answer") return parsed;
+      onEvent(name, parsed);
     }
   }
 }
 
-const call = async (method, where, options) => answered(await reach(method, where, options));
+const call = async (method, where, options) => parse(await send(method, where, options));
 
-/** The response to a request that the service was content with; it asks for the token until one fits. */
-async function reach(method, where, { body, signal, accept = "application/json" } = {}) {
+/** The response to a successful request. Asks for the token until it is accepted. */
+async function send(method, where, { body, signal, accept = "application/json" } = {}) {
   for (;;) {
     const sent = sessionStorage.getItem(TOKEN);
     const headers = { accept };
@@ -65,13 +65,13 @@ async function reach(method, where, { body, signal, accept = "application/json" 
       });
     } catch (error) {
       if (error.name === "AbortError") throw error;
-      linked(false);
+      showConnection(false);
       throw new ServiceError(
-        "The service does not answer. It may have been stopped; start it again with: shortlist serve.",
+        "The service does not answer. If it was stopped, start it again: shortlist serve.",
         { title: "No connection" },
       );
     }
-    linked(true);
+    showConnection(true);
     if (response.status === 401) {
       if (sent === sessionStorage.getItem(TOKEN))
         await (asking ??= askForToken(Boolean(sent)).finally(() => {
@@ -79,12 +79,12 @@ async function reach(method, where, { body, signal, accept = "application/json" 
         }));
       continue;
     }
-    if (!response.ok) throw problem({ status: response.status, ...(await answered(response)) });
+    if (!response.ok) throw problem({ status: response.status, ...(await parse(response)) });
     return response;
   }
 }
 
-async function answered(response) {
+async function parse(response) {
   const text = await response.text();
   try {
     return text ? JSON.parse(text) : null;
@@ -98,14 +98,14 @@ function problem({ status, type, title, detail, errors = [] }) {
   return new ServiceError(detail || `The service answered ${status}.`, { status, type, title, fields });
 }
 
-function linked(fine) {
+function showConnection(isFine) {
   const element = document.getElementById("link");
-  if (element.dataset.fine === String(fine)) return;
-  element.dataset.fine = String(fine);
-  element.textContent = fine ? "Connected" : "No connection";
+  if (element.dataset.fine === String(isFine)) return;
+  element.dataset.fine = String(isFine);
+  element.textContent = isFine ? "Connected" : "No connection";
 }
 
-/** Resolves once a token was given; it is kept for this browser tab only. */
+/** Resolves once a token was entered; it is stored for this browser tab only. */
 function askForToken(wasWrong) {
   return new Promise((resolve) => {
     const input = h("input", {
@@ -116,7 +116,7 @@ function askForToken(wasWrong) {
       required: true,
       spellcheck: "false",
     });
-    const give = (event) => {
+    const submit = (event) => {
       event.preventDefault();
       sessionStorage.setItem(TOKEN, input.value.trim());
       dialog.remove();
@@ -131,14 +131,14 @@ function askForToken(wasWrong) {
       },
       h(
         "form",
-        { onsubmit: give },
-        h("h2", { id: "token-title" }, "This service asks for a token"),
+        { onsubmit: submit },
+        h("h2", { id: "token-title" }, "This service requires a token"),
         h(
           "p",
           { class: "muted" },
           wasWrong
             ? "The token was not accepted. Try another one."
-            : "It is the token that the service was started with. It is kept until you close this browser tab.",
+            : "Enter the token that the service was started with. It is stored until you close this browser tab.",
         ),
         h("label", { for: "token" }, "Token"),
         input,

@@ -1,4 +1,4 @@
-// Ask the documents: the answer as it comes, and for every claim the passage that it was taken from.
+// The Ask tab: the answer as it arrives, and for every claim the passage that supports it.
 
 import { toggle } from "./controls.js";
 import { empty, failure, h, icon, loading } from "./dom.js";
@@ -9,32 +9,32 @@ import { remember } from "./route.js";
 import * as service from "./service.js";
 import { Turn } from "./turn.js";
 
-// As many turns as the service remembers.
+// The number of turns that the service uses.
 const REMEMBERED = 5;
 
-// What was said survives a look at another tab.
+// The conversation survives a switch of tabs.
 const conversation = { corpus: "", turns: [] };
 
 export function mount(root, params) {
   let known = [];
   let agent = false;
   let underWay = null;
-  let isSubmitted = false; // a question waits until the corpora are known
+  let isSubmitted = false; // a question waits until the corpora are loaded
   let opener = null;
   let follows = false;
   const current = () => known.find((one) => one.name === conversation.corpus);
 
-  const corpus = h("select", { "aria-label": "Corpus", onchange: () => chosen(corpus.value) });
-  const anew = h(
+  const corpus = h("select", { "aria-label": "Corpus", onchange: () => selectCorpus(corpus.value) });
+  const restart = h(
     "button",
-    { type: "button", disabled: true, onclick: () => forget({ focus: true }) },
+    { type: "button", disabled: true, onclick: () => clear({ focus: true }) },
     icon("reload"),
     "New conversation",
   );
   const field = h("textarea", {
     rows: 2,
     maxlength: 4000,
-    placeholder: "What do you want to know?",
+    placeholder: "Ask a question",
     "aria-label": "Question",
     "aria-describedby": "question-hint",
     enterkeyhint: "send",
@@ -44,7 +44,7 @@ export function mount(root, params) {
     onkeydown: (event) => {
       if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
         event.preventDefault();
-        if (!underWay) sent(); // only the button stops an answer
+        if (!underWay) submit(); // only the button stops an answer
       }
     },
   });
@@ -56,13 +56,13 @@ export function mount(root, params) {
     },
   });
   byAgent.element.hidden = true;
-  byAgent.element.title = "The model may look further with tools before it answers.";
+  byAgent.element.title = "The model may search with tools before it answers.";
   const talk = h("section", { class: "talk", "aria-label": "Conversation" }, loading());
   const live = h("p", { class: "unseen", role: "status", "aria-live": "polite" });
   const panel = new Panel({
     name: "Passage",
     draw: passage,
-    rest: ["Nothing is open", "Choose a number in an answer to read the passage that it was taken from."],
+    rest: ["No passage selected", "Select a number in an answer to read the cited passage."],
     closed: () => {
       opener?.removeAttribute("aria-current");
       opener?.focus();
@@ -70,7 +70,7 @@ export function mount(root, params) {
   });
 
   root.append(
-    h("div", { class: "head" }, h("h1", {}, "Ask"), h("div", { class: "head-tools" }, corpus, anew)),
+    h("div", { class: "head" }, h("h1", {}, "Ask"), h("div", { class: "head-tools" }, corpus, restart)),
     talk,
     h(
       "form",
@@ -78,14 +78,14 @@ export function mount(root, params) {
         class: "question",
         onsubmit: (event) => {
           event.preventDefault();
-          sent();
+          submit();
         },
       },
       field,
       h(
         "div",
         { class: "question-foot" },
-        h("p", { class: "hint", id: "question-hint" }, "Answered from the documents alone, or not at all."),
+        h("p", { class: "hint", id: "question-hint" }, "Answers come from the documents only."),
         byAgent.element,
         send,
       ),
@@ -94,16 +94,16 @@ export function mount(root, params) {
     panel.element,
   );
 
-  const letGo = () => {
+  const stopFollowing = () => {
     follows = false;
   };
   addEventListener("keydown", shortcuts);
-  for (const kind of ["wheel", "touchmove"]) addEventListener(kind, letGo, { passive: true });
+  for (const kind of ["wheel", "touchmove"]) addEventListener(kind, stopFollowing, { passive: true });
   if (!matchMedia("(pointer: coarse)").matches) field.focus();
   begin();
   return () => {
     removeEventListener("keydown", shortcuts);
-    for (const kind of ["wheel", "touchmove"]) removeEventListener(kind, letGo);
+    for (const kind of ["wheel", "touchmove"]) removeEventListener(kind, stopFollowing);
     underWay?.abort();
   };
 
@@ -123,31 +123,31 @@ export function mount(root, params) {
     byAgent.element.hidden = !model;
     talk.replaceChildren();
     for (const { question, answer } of conversation.turns) {
-      const turn = begun(question);
+      const turn = addTurn(question);
       turn.show(answer);
     }
-    rest();
-    return isSubmitted ? sent() : undefined;
+    showPlaceholder();
+    return isSubmitted ? submit() : undefined;
   }
 
-  function chosen(name) {
+  function selectCorpus(name) {
     conversation.corpus = name;
     remember("ask", { corpus: current().served ? "" : name });
-    forget();
+    clear();
   }
 
-  function forget({ focus = false } = {}) {
+  function clear({ focus = false } = {}) {
     underWay?.abort();
     conversation.turns = [];
     talk.replaceChildren();
     panel.reset();
-    rest();
+    showPlaceholder();
     if (focus) field.focus();
   }
 
-  /** What stands there while nothing was asked. */
-  function rest() {
-    anew.disabled = talk.children.length === 0;
+  /** Shows a placeholder while there is no question. */
+  function showPlaceholder() {
+    restart.disabled = talk.children.length === 0;
     if (talk.children.length) return;
     const one = current();
     talk.append(
@@ -156,21 +156,21 @@ export function mount(root, params) {
             "ask",
             `Ask ${counted(one.documents, "document")}`,
             "Every sentence of an answer is cited, and every citation is verified.",
-            "A question may refer to the one before.",
+            "A question may refer to the one before it.",
           )
-        : empty("documents", "This corpus is empty", "There is nothing to ask in it yet."),
+        : empty("documents", "This corpus is empty", "Add documents to ask about them."),
     );
   }
 
-  function begun(question) {
+  function addTurn(question) {
     if (!talk.querySelector(".turn")) talk.replaceChildren();
     const turn = new Turn(question, { open: read });
     talk.append(turn.element);
-    anew.disabled = false;
+    restart.disabled = false;
     return turn;
   }
 
-  function sent() {
+  function submit() {
     if (underWay) return underWay.abort();
     const question = field.value.trim();
     if (!question) return field.focus();
@@ -181,7 +181,7 @@ export function mount(root, params) {
   }
 
   async function ask(question) {
-    const turn = begun(question);
+    const turn = addTurn(question);
     const mine = (underWay = new AbortController());
     send.textContent = "Stop";
     follows = true;
@@ -189,18 +189,18 @@ export function mount(root, params) {
     const history = conversation.turns
       .slice(-REMEMBERED)
       .map((one) => ({ question: one.question, answer: one.answer.text }));
-    const heard = (name, data) => {
-      turn.hear(name, data);
+    const onEvent = (name, data) => {
+      turn.update(name, data);
       keepInView(turn);
     };
     try {
-      const answer = await service.ask(conversation.corpus, { question, agent, history }, heard, mine.signal);
+      const answer = await service.ask(conversation.corpus, { question, agent, history }, onEvent, mine.signal);
       conversation.turns.push({ question, answer });
       turn.show(answer);
       live.textContent = answer.text;
     } catch (error) {
       if (error.name === "AbortError") turn.stopped();
-      else turn.fail(error, () => again(turn, question));
+      else turn.fail(error, () => retry(turn, question));
     } finally {
       if (mine === underWay) {
         underWay = null;
@@ -210,14 +210,14 @@ export function mount(root, params) {
     }
   }
 
-  function again(turn, question) {
+  function retry(turn, question) {
     if (underWay) return;
     turn.element.remove();
     ask(question);
     field.focus();
   }
 
-  /** The turn is read from its beginning, unless the reader has gone elsewhere. */
+  /** Scrolls to the start of the turn, unless the user has scrolled. */
   function keepInView(turn) {
     if (follows) turn.element.scrollIntoView({ block: "start" });
   }

@@ -1,18 +1,18 @@
-// Where cases go in: pasted, read from a file, or dropped. What it holds survives a look at another tab.
+// The input of cases: pasted, read from a file, or dropped. Its content survives a switch of tabs.
 
 import { h, icon } from "./dom.js";
 import { counted } from "./outcome.js";
 
 const EXAMPLE = '{"query": "where is my parcel", "gold": ["track_shipment"]}\n{"query": "play some jazz", "gold": []}';
-const UNSEEN = "The cases of the file are not shown. Write here to replace them.";
+const UNSEEN = "The cases of the file are not shown. Type here to replace them.";
 
-// A longer file is not shown in the field, which would be slow.
+// A longer text is not shown in the field, which would be slow.
 const SHOWN = 50_000;
 
-const kept = { text: "", from: "" };
+const stored = { text: "", from: "" };
 
 export class CaseField {
-  /** `send()` is called when the reader asks for an evaluation by keys. */
+  /** `send()` is called when the user starts an evaluation with the keyboard. */
   constructor({ send }) {
     this.field = h("textarea", {
       id: "cases",
@@ -22,7 +22,7 @@ export class CaseField {
       spellcheck: "false",
       autocapitalize: "off",
       "aria-describedby": "cases-hint cases-wrong",
-      oninput: () => this.#take(this.field.value),
+      oninput: () => this.#set(this.field.value),
       ondragover: (event) => event.preventDefault(),
       ondrop: (event) => {
         if (!event.dataTransfer.files.length) return;
@@ -50,7 +50,7 @@ export class CaseField {
       h(
         "p",
         { class: "hint", id: "cases-hint" },
-        "JSON Lines: query, and gold, the ids that should be found; none if nothing applies.",
+        "JSON Lines: query, and gold, the ids of the expected documents; [] if no document applies.",
       ),
       this.field,
       h(
@@ -66,38 +66,38 @@ export class CaseField {
   }
 
   get text() {
-    return kept.text;
+    return stored.text;
   }
 
   focus() {
     this.field.focus();
   }
 
-  say(text) {
+  showError(text) {
     this.wrong.textContent = text;
     if (text) this.field.setAttribute("aria-invalid", "true");
     else this.field.removeAttribute("aria-invalid");
   }
 
   async #read(file) {
-    this.#take(await file.text(), file.name);
+    this.#set(await file.text(), file.name);
     this.#show();
   }
 
-  #take(text, from = "") {
-    Object.assign(kept, { text, from });
-    this.say("");
-    this.#tell();
+  #set(text, from = "") {
+    Object.assign(stored, { text, from });
+    this.showError("");
+    this.#describe();
   }
 
   #show() {
-    this.field.value = kept.text.length > SHOWN ? "" : kept.text;
-    this.#tell();
+    this.field.value = stored.text.length > SHOWN ? "" : stored.text;
+    this.#describe();
   }
 
-  #tell() {
-    const lines = kept.text.split("\n").filter((line) => line.trim()).length;
-    this.count.textContent = lines ? counted(lines, "case") + (kept.from && ` from ${kept.from}`) : "";
+  #describe() {
+    const lines = stored.text.split("\n").filter((line) => line.trim()).length;
+    this.count.textContent = lines ? counted(lines, "case") + (stored.from && ` from ${stored.from}`) : "";
     this.field.placeholder = lines && !this.field.value ? UNSEEN : EXAMPLE;
   }
 }

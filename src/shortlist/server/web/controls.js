@@ -1,8 +1,8 @@
-// Controls with a label, a value in plain sight and room for what is wrong. Each has `element` and `set(value)`.
+// Controls with a label, a visible value and space for an error. Each has `element` and `set(value)`.
 
 import { h } from "./dom.js";
 
-/** Stops for a temperature: finer where it matters more. */
+/** The stops of a temperature slider: finer where small differences matter. */
 export const TEMPERATURES = [
   0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10,
 ];
@@ -12,7 +12,7 @@ const unique = (name) => `${name}-${(made += 1)}`;
 const hinted = (id, hint) => (hint ? h("p", { class: "hint", id: `${id}-hint` }, hint) : null);
 const describes = (id, hint) => (hint ? `${id}-hint` : null);
 
-/** A range and a number field for one value. `stops` gives uneven steps; `change` hears every valid value. */
+/** A range and a number field for one value. `stops` gives uneven steps; `change` is called with every valid value. */
 export function slider({ label, hint = "", min, max, step, stops = null, unit = "", value, change }) {
   const id = unique("slider");
   const range = h("input", {
@@ -38,7 +38,7 @@ export function slider({ label, hint = "", min, max, step, stops = null, unit = 
     range.value = stops ? nearest(stops, given) : given;
     range.setAttribute("aria-valuetext", `${given}${unit && ` ${unit}`}`);
   };
-  const say = (text) => {
+  const showError = (text) => {
     wrong.textContent = text;
     if (text) field.setAttribute("aria-invalid", "true");
     else field.removeAttribute("aria-invalid");
@@ -46,18 +46,18 @@ export function slider({ label, hint = "", min, max, step, stops = null, unit = 
   const set = (given) => {
     point(given);
     if (field !== document.activeElement || field.valueAsNumber !== given) field.value = given;
-    say("");
+    showError("");
   };
-  const heard = (given) => {
+  const validate = (given) => {
     const low = Number(field.min),
       high = Number(field.max);
-    if (!(given >= low && given <= high)) return say(`A number from ${low} to ${high}.`);
-    if (step === 1 && !Number.isInteger(given)) return say("A whole number.");
-    say("");
+    if (!(given >= low && given <= high)) return showError(`Enter a number from ${low} to ${high}.`);
+    if (step === 1 && !Number.isInteger(given)) return showError("Enter a whole number.");
+    showError("");
     point(given);
     return change(given);
   };
-  const reach = (most, by) => {
+  const setRange = (most, by) => {
     range.max = field.max = most;
     range.step = by;
   };
@@ -66,7 +66,7 @@ export function slider({ label, hint = "", min, max, step, stops = null, unit = 
     set(given);
     change(given);
   });
-  field.addEventListener("input", () => heard(field.valueAsNumber));
+  field.addEventListener("input", () => validate(field.valueAsNumber));
   set(value);
   const element = h(
     "div",
@@ -77,7 +77,7 @@ export function slider({ label, hint = "", min, max, step, stops = null, unit = 
     hinted(id, hint),
     wrong,
   );
-  return { element, set, say, reach };
+  return { element, set, showError, setRange };
 }
 
 const nearest = (stops, value) =>
@@ -86,11 +86,11 @@ const nearest = (stops, value) =>
     0,
   );
 
-/** One of several options, each with a name and a sentence about it. */
+/** A select box whose options each have a name and a hint. */
 export function choice({ label, options, change }) {
   const id = unique("choice");
   const hint = h("p", { class: "hint", id: `${id}-hint` });
-  const tell = () => {
+  const showHint = () => {
     hint.textContent = options.find(([value]) => value === select.value)?.[2] ?? "";
   };
   const select = h(
@@ -99,7 +99,7 @@ export function choice({ label, options, change }) {
       id,
       "aria-describedby": `${id}-hint`,
       onchange: () => {
-        tell();
+        showHint();
         change(select.value);
       },
     },
@@ -109,7 +109,7 @@ export function choice({ label, options, change }) {
     element: h("div", { class: "control" }, h("label", { for: id }, label), select, hint),
     set: (value) => {
       select.value = value;
-      tell();
+      showHint();
     },
   };
 }
@@ -131,7 +131,7 @@ export function toggle({ label, hint = "", change }) {
   };
 }
 
-/** A few options of which one is taken, side by side. */
+/** A few options side by side, of which one is selected. */
 export function segments({ label, options, change }) {
   const name = unique("segments");
   const inputs = options.map(([value]) => h("input", { type: "radio", name, value, onchange: () => change(value) }));

@@ -1,4 +1,4 @@
-// Browse, filter, add, edit and delete. Only the served catalog can be changed here; the others are read.
+// The Documents tab: browse, filter, add, edit and delete. Only the served catalog can be changed here.
 
 import { debounced, empty, failure, h, icon, loading, note } from "./dom.js";
 import { edit } from "./editor.js";
@@ -30,7 +30,7 @@ export function mount(root, params) {
     spellcheck: "false",
     value: state.q,
     oninput: () => {
-      placed({ q: filter.value, page: 1 });
+      update({ q: filter.value, page: 1 });
       soon();
     },
   });
@@ -43,7 +43,7 @@ export function mount(root, params) {
   const fixed = h(
     "p",
     { class: "muted fixed", hidden: true },
-    "Read only: this corpus follows its source. Change it there, and build it again.",
+    "Read-only: this corpus follows its source. Change the source and build the corpus again.",
   );
   const range = h("p", { class: "muted", role: "status", "aria-live": "polite" });
   const list = h("ul", { class: "documents-list" });
@@ -83,18 +83,18 @@ export function mount(root, params) {
     return load();
   }
 
-  function placed(partial) {
+  function update(partial) {
     state = { ...state, ...partial };
     remember("documents", { ...state, page: state.page > 1 ? state.page : "" });
     panel.reset();
   }
 
   function change(partial) {
-    placed(partial);
+    update(partial);
     load();
   }
 
-  /** Shows the page of now; an answer for an older one is dropped. */
+  /** Shows the current page; the answer for an older one is dropped. */
   async function load() {
     if (!known.length) return;
     const mine = (newest += 1);
@@ -136,8 +136,8 @@ export function mount(root, params) {
       blank.replaceChildren(
         empty(
           "search",
-          "No document fits the filter",
-          "The filter looks for words in id, title, content and keywords.",
+          "No document matches the filter",
+          "The filter searches id, title, content and keywords.",
         ),
       );
     else if (!total)
@@ -147,7 +147,7 @@ export function mount(root, params) {
           "This corpus is empty",
           one.served
             ? h("button", { type: "button", onclick: () => add.click() }, icon("plus"), "Add the first document")
-            : "Build it with: shortlist build.",
+            : "Build it: shortlist build.",
         ),
       );
   }
@@ -220,8 +220,8 @@ export function mount(root, params) {
 
   async function restore(document) {
     try {
-      await service.keep(document);
-      note(`${document.title || document.id} is back.`);
+      await service.save(document);
+      note(`${document.title || document.id} was restored.`);
       await load();
     } catch (error) {
       note(error.message, null, { wrong: true });

@@ -1,4 +1,4 @@
-// Makes elements. What documents say goes in as text, never as HTML.
+// Creates elements. The content of documents is inserted as text, never as HTML.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -53,7 +53,7 @@ export function icon(name) {
   return svg("svg", { class: "icon", viewBox: "0 0 24 24", "aria-hidden": "true" }, svg("path", { d: ICONS[name] }));
 }
 
-/** Says something for a moment, with at most one thing to do about it. */
+/** Shows a message for a moment, with an optional action. */
 export function note(text, action = null, { wrong = false } = {}) {
   const close = () => element.remove();
   const element = h(
@@ -80,7 +80,7 @@ export function note(text, action = null, { wrong = false } = {}) {
   setTimeout(close, action ? 12_000 : 6_000);
 }
 
-/** A table: `head` names the columns, and each row starts with its own name. */
+/** A table: `head` has the names of the columns, and each row starts with its own name. */
 export function table(caption, head, rows, attributes = {}) {
   return h(
     "table",
@@ -110,7 +110,7 @@ export function table(caption, head, rows, attributes = {}) {
   );
 }
 
-/** A placeholder where something could be: an icon, a sentence, what else there is to say. */
+/** A placeholder for missing content: an icon, a title and more text. */
 export function empty(name, title, ...more) {
   return h(
     "div",
@@ -121,22 +121,22 @@ export function empty(name, title, ...more) {
   );
 }
 
-/** What stands where something will be in a moment. */
-export const loading = () => h("p", { class: "loading" }, "One moment…");
+/** A placeholder for content that is loading. */
+export const loading = () => h("p", { class: "loading" }, "Loading…");
 
-/** What went wrong, with a way to try again. */
+/** An error message, with a button to try again. */
 export function failure(error, again = null) {
   return h(
     "div",
     { class: "empty wrong", role: "alert" },
     icon("warn"),
-    h("p", { class: "empty-title" }, error.title || "That did not work."),
+    h("p", { class: "empty-title" }, error.title || "Something went wrong."),
     h("p", {}, error.message),
     again && h("button", { type: "button", onclick: again }, icon("reload"), "Try again"),
   );
 }
 
-/** Calls `act` once it has not been called for a moment. */
+/** A function that calls `act` once it was not called for a while. */
 export function debounced(act, milliseconds) {
   let timer;
   return (...given) => {

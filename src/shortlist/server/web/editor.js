@@ -1,10 +1,10 @@
-// One document as a form. What is wrong stands beside the field that it is about.
+// A form for one document. Errors are shown next to their fields.
 
 import { h } from "./dom.js";
 import * as service from "./service.js";
 
 const FIELDS = [
-  { name: "id", label: "Id", hint: "What programs call it. It cannot be changed later.", required: true },
+  { name: "id", label: "Id", hint: "The name that programs use. It cannot be changed later.", required: true },
   { name: "title", label: "Title", hint: "Searched. Often the name of the tool." },
   { name: "content", label: "Content", hint: "Searched. What it does and when to use it.", rows: 6 },
   { name: "keywords", label: "Keywords", hint: "Searched. Separated by commas." },
@@ -49,7 +49,7 @@ export function edit(document_, { corpus, saved }) {
     };
     inputs[name] = rows ? h("textarea", { ...common, rows }) : h("input", { ...common, type: "text" });
     if (wasThere) inputs[name].value = shown(name, document_[name]);
-    before[name] = inputs[name].value; // a field may not take every character
+    before[name] = inputs[name].value; // a field may drop some characters
     wrongs[name] = h("p", { class: "wrong-field", id: `${id}-wrong`, role: "alert" });
     return h(
       "div",
@@ -65,7 +65,7 @@ export function edit(document_, { corpus, saved }) {
     );
   }
 
-  function say(problems) {
+  function showErrors(problems) {
     for (const { name } of FIELDS) {
       wrongs[name].textContent = problems[name] ?? "";
       if (problems[name]) inputs[name].setAttribute("aria-invalid", "true");
@@ -81,28 +81,28 @@ export function edit(document_, { corpus, saved }) {
     save.disabled = true;
     try {
       if (!wasThere && !problems.id && (await service.has(corpus, given.id)))
-        problems.id = "There is already a document with this id. Edit that one, or choose another id.";
-      say(problems);
+        problems.id = "A document with this id already exists. Edit it, or choose another id.";
+      showErrors(problems);
       if (Object.keys(problems).length) return;
-      await service.keep(given);
+      await service.save(given);
       dialog.close();
       saved(given, wasThere);
     } catch (error) {
-      say(error.fields ?? {});
+      showErrors(error.fields ?? {});
       if (!FIELDS.some(({ name }) => error.fields?.[name])) general.textContent = error.message;
     } finally {
       save.disabled = false;
     }
   }
 
-  /** What stands in the fields, and what is wrong with it. */
+  /** The values of the fields, and their errors. */
   function read() {
     const text = Object.fromEntries(FIELDS.map(({ name }) => [name, inputs[name].value]));
     const problems = {};
-    if (!text.id.trim()) problems.id = "A document needs an id.";
-    if (/^\.{1,2}$/.test(text.id.trim())) problems.id = "An id of dots alone cannot stand in an address.";
+    if (!text.id.trim()) problems.id = "Enter an id.";
+    if (/^\.{1,2}$/.test(text.id.trim())) problems.id = "An id cannot consist of dots only.";
     if (!text.content.trim() && !text.title.trim())
-      problems.content = "A document needs a title or a content: there would be nothing to find.";
+      problems.content = "Enter a title or content, so that there is something to search.";
     const words = text.keywords.split(",").map((word) => word.trim());
     const given = {
       id: text.id.trim(),
@@ -113,16 +113,16 @@ export function edit(document_, { corpus, saved }) {
     try {
       given.metadata = text.metadata.trim() ? JSON.parse(text.metadata) : {};
       if (given.metadata === null || typeof given.metadata !== "object" || Array.isArray(given.metadata))
-        problems.metadata = 'Metadata is a JSON object, such as {"category": "billing"}.';
+        problems.metadata = 'Enter a JSON object, such as {"category": "billing"}.';
     } catch (error) {
-      problems.metadata = `This is not JSON: ${error.message}.`;
+      problems.metadata = `Not valid JSON: ${error.message}.`;
     }
     for (const { name } of FIELDS) if (wasThere && text[name] === before[name]) given[name] = document_[name];
     return { given, problems };
   }
 }
 
-/** A value as its field shows it. */
+/** A value as text for its field. */
 function shown(name, value) {
   if (name === "keywords") return value.join(", ");
   if (name === "metadata") return Object.keys(value).length ? JSON.stringify(value, null, 2) : "";

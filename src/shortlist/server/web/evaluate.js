@@ -1,4 +1,4 @@
-// Judge a corpus: by cases, how well the right things are found; by itself, what cannot be found or told apart.
+// The Eval tab: measure retrieval with cases, or check a corpus for documents that cannot be found or distinguished.
 
 import { CaseField } from "./casefield.js";
 import { choice, segments, slider, toggle } from "./controls.js";
@@ -10,16 +10,16 @@ import { remember } from "./route.js";
 import * as service from "./service.js";
 
 const MODES = [
-  ["auto", "auto", "What measures best."],
-  ["lexical", "lexical", "BM25: words."],
-  ["dense", "dense", "Cosine of vectors: meaning."],
-  ["hybrid", "hybrid", "Both rankings, by reciprocal rank."],
+  ["auto", "auto", "Keyword and semantic search, blended."],
+  ["lexical", "lexical", "Keyword search (BM25)."],
+  ["dense", "dense", "Semantic search (cosine of vectors)."],
+  ["hybrid", "hybrid", "Reciprocal rank fusion of both."],
 ];
 const UNKNOWN = "urn:shortlist:unknown-ids";
 const CASES = { title: "These cases cannot be evaluated" };
 
-// What came of it survives a look at another tab.
-const kept = { corpus: "", found: null, findings: null };
+// The results survive a switch of tabs.
+const stored = { corpus: "", found: null, findings: null };
 
 export function mount(root, params) {
   const asked = {
@@ -31,12 +31,12 @@ export function mount(root, params) {
   };
   let rows = [];
   let underWay = null;
-  let isSubmitted = false; // an evaluation waits until the corpora are known
+  let isSubmitted = false; // an evaluation waits until the corpora are loaded
 
-  const corpus = h("select", { "aria-label": "Corpus", onchange: () => chosen(corpus.value) });
+  const corpus = h("select", { "aria-label": "Corpus", onchange: () => selectCorpus(corpus.value) });
   const cases = new CaseField({ send: () => underWay || run() });
   const view = segments({
-    label: "What to judge by",
+    label: "Evaluate by",
     options: [
       ["cases", "Cases"],
       ["lint", "Lint"],
@@ -44,18 +44,18 @@ export function mount(root, params) {
     change: (value) => {
       asked.show = value;
       stop();
-      noted();
-      rest();
+      saveState();
+      showResults();
     },
   });
   const mode = choice({ label: "Mode", options: MODES, change: (value) => set("mode", value) });
   const against = choice({
     label: "Compare with",
-    options: [["", "nothing", "One mode alone."], ...MODES],
+    options: [["", "nothing", "Evaluate one mode."], ...MODES],
     change: (value) => set("against", value),
   });
   const k = slider({
-    label: "Hits looked at, k",
+    label: "Rank cutoff (k)",
     min: 1,
     max: 100,
     step: 1,
@@ -64,7 +64,7 @@ export function mount(root, params) {
   });
   const curve = toggle({
     label: "Distractor curve",
-    hint: "The same questions to ever larger catalogs. Takes longer.",
+    hint: "Repeat the search in catalogs of growing size. Takes longer.",
     change: (on) => set("curve", on),
   });
   const start = h("button", { class: "primary" }, "Evaluate");
@@ -79,8 +79,8 @@ export function mount(root, params) {
   const byItself = h(
     "p",
     { class: "hint" },
-    "Every document is asked for by its own description and by its name. What is not found, cannot be told from " +
-      "others, is empty or speaks to the model is listed with advice. No cases are needed.",
+    "Searches for every document by its description and by its name. Lists documents that are not found, are too " +
+      "similar to others, are empty, or contain instructions to the model, with advice. Needs no cases.",
   );
   const bar = h("progress", { max: 1, value: 0, "aria-label": "Progress" });
   const step = h("p", { class: "step" });
@@ -92,14 +92,14 @@ export function mount(root, params) {
   );
   const strip = h("div", { class: "strip" }, step, bar, download);
   const live = h("p", { class: "unseen", role: "status" });
-  const results = h("section", { class: "judged", "aria-label": "Results" }, loading());
+  const results = h("section", { class: "evaluated", "aria-label": "Results" }, loading());
 
   root.append(
     h("div", { class: "head" }, h("h1", {}, "Eval"), h("div", { class: "head-tools" }, corpus)),
     h(
       "form",
       {
-        class: "card judge",
+        class: "card evaluate",
         "aria-label": "Evaluation",
         onsubmit: (event) => {
           event.preventDefault();
@@ -111,7 +111,7 @@ export function mount(root, params) {
       byItself,
       start,
     ),
-    h("div", { class: "judgement" }, strip, live, results),
+    h("div", { class: "evaluation" }, strip, live, results),
   );
   view.set(asked.show);
   mode.set(asked.mode);
@@ -134,28 +134,28 @@ export function mount(root, params) {
     }
     if (!root.isConnected) return undefined;
     corpus.replaceChildren(...service.choices(rows));
-    const first = service.preferred(rows, params.corpus ?? kept.corpus).name;
-    if (first !== kept.corpus) Object.assign(kept, { corpus: first, found: null, findings: null });
+    const first = service.preferred(rows, params.corpus ?? stored.corpus).name;
+    if (first !== stored.corpus) Object.assign(stored, { corpus: first, found: null, findings: null });
     corpus.value = first;
-    rest();
+    showResults();
     return isSubmitted ? run() : undefined;
   }
 
-  function chosen(name) {
+  function selectCorpus(name) {
     stop();
-    Object.assign(kept, { corpus: name, found: null, findings: null });
-    noted();
-    rest();
+    Object.assign(stored, { corpus: name, found: null, findings: null });
+    saveState();
+    showResults();
   }
 
   function set(name, value) {
     asked[name] = value;
-    noted();
+    saveState();
   }
 
-  /** The address tells what is not as usual. */
-  function noted() {
-    const one = rows.find((row) => row.name === kept.corpus);
+  /** Writes all values that are not defaults to the address. */
+  function saveState() {
+    const one = rows.find((row) => row.name === stored.corpus);
     remember("eval", {
       corpus: one ? (one.served ? "" : one.name) : params.corpus,
       show: asked.show === "lint" ? "lint" : "",
@@ -170,34 +170,34 @@ export function mount(root, params) {
     const isLint = asked.show === "lint";
     byCases.hidden = isLint;
     byItself.hidden = !isLint;
-    start.textContent = isLint ? "Look at the corpus" : "Evaluate";
+    start.textContent = isLint ? "Check the corpus" : "Evaluate";
     bar.hidden = true;
   }
 
-  /** What stands there while nothing is under way. */
-  function rest() {
+  /** Shows the stored results, or a placeholder. */
+  function showResults() {
     const isLint = asked.show === "lint";
     form();
     results.removeAttribute("aria-busy");
-    download.hidden = isLint || !kept.found;
-    const found = isLint ? kept.findings : kept.found;
-    tell(found ? summary(found) : "");
+    download.hidden = isLint || !stored.found;
+    const found = isLint ? stored.findings : stored.found;
+    announce(found ? summary(found) : "");
     results.replaceChildren(...(found ? (isLint ? linted(found) : measured(found)) : [nothing(isLint)]));
   }
 
-  /** Says it to those who see, and to those who do not; how far it is changes too often for them. */
-  function tell(words) {
+  /** Shows a message, and announces it to screen readers; progress changes too often to be announced. */
+  function announce(words) {
     step.textContent = live.textContent = words;
   }
 
   function nothing(isLint) {
     return isLint
-      ? empty("search", "Nothing was looked at yet", "Look at the corpus, and what is to be mended stands here.")
+      ? empty("search", "Not checked yet", "Check the corpus to list what to fix.")
       : empty(
           "eval",
           "No evaluation yet",
-          "Paste cases or choose a file. Nothing of them is kept by the service.",
-          "A language model can write some: shortlist eval-gen.",
+          "Paste cases or choose a file. The service does not store them.",
+          "A language model can write cases: shortlist eval-gen.",
         );
   }
 
@@ -206,8 +206,8 @@ export function mount(root, params) {
       const wrong = `${counted(found.errors, "error")}, ${counted(found.warnings, "warning")}`;
       return `${found.corpus}, ${counted(found.documents, "document")}: ${wrong}`;
     }
-    const outside = found.out_of_scope ? `, ${number(found.out_of_scope)} to which nothing applies` : "";
-    return `${found.corpus}, ${found.mode}: ${counted(found.in_scope, "case")} with gold${outside}`;
+    const outside = found.out_of_scope ? `, ${number(found.out_of_scope)} without a match` : "";
+    return `${found.corpus}, ${found.mode}: ${counted(found.in_scope, "case")} with expected documents${outside}`;
   }
 
   function stop() {
@@ -219,55 +219,55 @@ export function mount(root, params) {
   function run({ unknown = "refuse" } = {}) {
     if (underWay) {
       stop();
-      rest();
-      tell("Stopped");
+      showResults();
+      announce("Stopped");
       return;
     }
     const isLint = asked.show === "lint";
     if (!isLint && !cases.text.trim()) {
-      cases.say("Paste cases, or choose a file of them.");
+      cases.showError("Paste cases or choose a file.");
       cases.focus();
       return;
     }
     isSubmitted = !rows.length;
     if (isSubmitted) return;
-    if (isLint) judge("findings", (heard, signal) => service.lint(kept.corpus, heard, signal));
+    if (isLint) evaluate("findings", (onEvent, signal) => service.lint(stored.corpus, onEvent, signal));
     else {
       const body = { cases: cases.text, mode: asked.mode, k: asked.k, curve: asked.curve, html: true, unknown };
       if (asked.against) body.against = asked.against;
-      judge("found", (heard, signal) => service.evaluate(kept.corpus, body, heard, signal));
+      evaluate("found", (onEvent, signal) => service.evaluate(stored.corpus, body, onEvent, signal));
     }
   }
 
-  async function judge(name, ask) {
+  async function evaluate(name, ask) {
     const mine = (underWay = new AbortController());
     start.textContent = "Cancel";
     bar.hidden = false;
     bar.value = 0;
     download.hidden = true;
-    tell("Waiting for a turn…");
+    announce("Waiting for another evaluation…");
     results.setAttribute("aria-busy", "true");
-    const heard = (_, { step: words, share }) => {
+    const onEvent = (_, { step: words, share }) => {
       if (mine !== underWay) return;
       bar.value = share;
       step.textContent = `${words}: ${number(share * 100, 0)} %`;
     };
     try {
-      const found = await ask(heard, mine.signal);
+      const found = await ask(onEvent, mine.signal);
       if (mine !== underWay) return;
       underWay = null;
-      kept[name] = found;
-      rest();
+      stored[name] = found;
+      showResults();
     } catch (error) {
       if (mine !== underWay) return;
       underWay = null;
-      rest();
+      showResults();
       fail(error);
     }
   }
 
   function fail(error) {
-    tell(asked.show === "lint" ? "Not looked at" : "Not evaluated");
+    announce(asked.show === "lint" ? "Not checked" : "Not evaluated");
     download.hidden = true;
     if (error.type === UNKNOWN) results.replaceChildren(unknown(Object.values(error.fields)));
     else if (error.status === 422) results.replaceChildren(failure({ ...CASES, message: error.message }));
@@ -278,7 +278,7 @@ export function mount(root, params) {
     return h(
       "section",
       { class: "card finding", role: "alert" },
-      h("h2", {}, icon("warn"), "The corpus does not have all that these cases want"),
+      h("h2", {}, icon("warn"), "The corpus does not contain all expected documents"),
       h(
         "ul",
         { class: "left-out" },
@@ -287,15 +287,15 @@ export function mount(root, params) {
       h(
         "div",
         { class: "actions" },
-        h("button", { type: "button", onclick: () => run({ unknown: "count" }) }, "Count it as not found"),
+        h("button", { type: "button", onclick: () => run({ unknown: "count" }) }, "Count them as not found"),
       ),
     );
   }
 
-  /** The page that `shortlist eval --html` writes, as a file. */
+  /** Downloads the report that `shortlist eval --html` writes. */
   function save() {
-    const place = URL.createObjectURL(new Blob([kept.found.html], { type: "text/html" }));
-    h("a", { href: place, download: `eval-${kept.corpus.replaceAll(/[^\w.-]+/g, "-")}.html` }).click();
+    const place = URL.createObjectURL(new Blob([stored.found.html], { type: "text/html" }));
+    h("a", { href: place, download: `eval-${stored.corpus.replaceAll(/[^\w.-]+/g, "-")}.html` }).click();
     setTimeout(() => URL.revokeObjectURL(place), 60_000);
   }
 

@@ -1,5 +1,5 @@
-// Plots that the service draws. Their text becomes elements one by one, so that nothing else can come of it: the page
-// may not have text parsed as markup (trusted types).
+// Plots that the service draws. Their SVG text is turned into elements one by one, since the page does not let the browser
+// parse text as markup (trusted types).
 
 import { h, svg } from "./dom.js";
 
@@ -35,7 +35,7 @@ function* attributes(given) {
     if (ATTRIBUTES.has(name)) yield [name, plain(value)];
 }
 
-/** A plot with its title and its legend; `words` stand below it. */
+/** A plot with its title, its legend and an optional text below it. */
 export function figure({ title, svg: text, names }, words = "") {
   return h(
     "figure",

@@ -1,4 +1,4 @@
-// What a look at the catalog itself brought: findings by rule, worst first, with what to do about them.
+// The findings of lint by rule, worst first, with advice.
 
 import { empty, h, icon } from "./dom.js";
 import { counted } from "./outcome.js";
@@ -6,9 +6,9 @@ import { counted } from "./outcome.js";
 const AT_ONCE = 100;
 
 export function linted({ documents, findings }) {
-  if (!documents) return [empty("documents", "This corpus is empty", "There is nothing to look at.")];
+  if (!documents) return [empty("documents", "This corpus is empty", "There is nothing to check.")];
   if (!findings.length)
-    return [empty("check", "Nothing to mend", `${counted(documents, "document")} can be found and told apart.`)];
+    return [empty("check", "Nothing to fix", `${counted(documents, "document")} can be found and distinguished.`)];
   const rules = [...new Set(findings.map((one) => one.rule))];
   return rules.map((rule) => group(findings.filter((one) => one.rule === rule)));
 }

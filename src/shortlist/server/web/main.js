@@ -1,4 +1,4 @@
-// The frame around the tabs: which one is shown, and in which theme.
+// The frame around the tabs: the current tab and the theme.
 
 import { h, icon } from "./dom.js";
 import { here } from "./route.js";
@@ -28,7 +28,7 @@ function show() {
   leave = tab.mount(root, params) ?? null;
 }
 
-/** A tab is found again as it was left. */
+/** The link of a tab leads back to its last state. */
 function keep() {
   links.get(here().tab)?.setAttribute("href", location.hash);
 }
@@ -41,7 +41,7 @@ addEventListener("hashchange", show);
 addEventListener("remembered", keep);
 
 const button = document.getElementById("theme");
-const THEMES = { auto: "the system's", light: "light", dark: "dark" };
+const THEMES = { auto: "system", light: "light", dark: "dark" };
 const order = Object.keys(THEMES);
 
 function paint() {

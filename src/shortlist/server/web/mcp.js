@@ -6,7 +6,7 @@ import { counted, number } from "./outcome.js";
 const COLUMNS = ["Name", "Tools", "Read-only", "Pending", "Denied", "Problem"];
 const TAGS = { "-": "del", "+": "ins" };
 
-/** The elements of the Status tab that are about MCP; `show` fills them, and changes only what is not as it was. */
+/** The elements of the Status tab that are about MCP; `show` fills them, and changes only what has changed. */
 export function mcpParts() {
   const notice = h("div", { role: "status" });
   const servers = h("section", { class: "card flush", "aria-label": "MCP servers" });
@@ -76,7 +76,7 @@ function cells({ name, tools, read_only, pending, denied, problem, refused = {} 
   return [h("span", {}, visible(name)), tools === null ? "–" : number(tools), ...counts, about];
 }
 
-/** A list whose items stay as they are, open or closed, while their rows do not change. */
+/** A list whose items stay open or closed while their rows do not change. */
 function listOf(make) {
   const element = h("ul");
   let items = new Map();
@@ -143,6 +143,6 @@ function commandLine(command) {
   return h("div", { class: "command" }, code, button);
 }
 
-/** A server's text with the code of each letter that cannot be seen, or that changes the direction of others. */
+/** A server's text with codes for characters that are invisible or change the text direction. */
 const visible = (text) => text.replace(/(?![\n\t])[\p{C}\p{Zl}\p{Zp}]/gu, (letter) => `[U+${code(letter)}]`);
 const code = (letter) => letter.codePointAt(0).toString(16).toUpperCase().padStart(4, "0");

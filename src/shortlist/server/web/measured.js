@@ -1,16 +1,21 @@
-// An evaluation as it is read: the few numbers that matter, all of them, the plots, and what went wrong.
+// The results of an evaluation: the main metrics, all metrics, plots and misses.
 
 import { h, icon, table } from "./dom.js";
 import { figure } from "./figure.js";
 import { missed, taxonomy } from "./misses.js";
 import { number } from "./outcome.js";
 
-// What stands below a plot, by its title; the rest speaks for itself.
-const WORDS = {
-  "Best scores, and the floor": ({ calibration }) => calibration.says,
-  "Precision and recall of the selection": ({ sweep: { best } }) =>
-    `Best F1, ${best.f1.toFixed(3)}, with max_k ${best.max_k} and rel ${number(best.rel)}.`,
-};
+// The text below a plot, by its title; most plots have none.
+const TEXTS = [
+  [/scores.*(floor|threshold)/i, ({ calibration }) => calibration?.says],
+  [
+    /precision and recall/i,
+    ({ sweep }) =>
+      sweep &&
+      `Best F1: ${sweep.best.f1.toFixed(3)}, with max_k ${sweep.best.max_k} and rel ${number(sweep.best.rel)}.`,
+  ],
+];
+const textFor = (title, found) => TEXTS.find(([pattern]) => pattern.test(title))?.[1](found);
 
 export function measured(found) {
   return [
@@ -22,7 +27,7 @@ export function measured(found) {
       h(
         "section",
         { class: "card", "aria-label": "Outcomes" },
-        h("h2", {}, "What became of the cases"),
+        h("h2", {}, "Outcomes of the cases"),
         taxonomy(found.taxonomy, found.cases),
       ),
       selected(found.selection),
@@ -32,7 +37,7 @@ export function measured(found) {
     h(
       "section",
       { class: "figures", "aria-label": "Plots" },
-      found.plots.map((plot) => figure(plot, WORDS[plot.title]?.(found))),
+      found.plots.map((plot) => figure(plot, textFor(plot.title, found))),
     ),
     found.misses.length > 0 && missed(found.misses),
   ].filter(Boolean);
@@ -42,7 +47,7 @@ function flaws(list) {
   return h(
     "details",
     { class: "notice flaws" },
-    h("summary", {}, icon("warn"), `${number(list.length)} of the cases have flaws: ${list[0].says}`),
+    h("summary", {}, icon("warn"), `${number(list.length)} of the cases have problems: ${list[0].says}`),
     h(
       "ul",
       {},
@@ -55,10 +60,10 @@ function tiles({ metrics, selection, k }) {
   const shown = [
     [`nDCG@${k}`, metrics[`ndcg@${k}`]],
     [`Recall@${k}`, metrics[`recall@${k}`]],
-    ["Right one first", metrics["hit@1"]],
+    ["Hit@1", metrics["hit@1"]],
     ["MRR", metrics.mrr],
     ["F1 of the selection", selection.f1],
-    ["Rightly nothing", selection.abstention_accuracy],
+    ["Correct abstention", selection.abstention_accuracy],
   ];
   return h(
     "dl",
@@ -69,7 +74,7 @@ function tiles({ metrics, selection, k }) {
         {},
         h("dt", {}, name),
         h("dd", {}, value ? value.value.toFixed(3) : "–"),
-        h("dd", { class: "interval" }, value ? between(value) : "no such cases"),
+        h("dd", { class: "interval" }, value ? between(value) : "no cases"),
       ),
     ),
   );
@@ -87,7 +92,7 @@ const measureTable = (caption, head, rows) =>
 
 const withInterval = (one) => one && [one.value.toFixed(3), " ", h("span", { class: "interval" }, between(one))];
 
-/** Every measure at every k, with its interval. */
+/** Every metric at every k, with its interval. */
 function byK({ metrics, confidence }) {
   const names = [...new Set(Object.keys(metrics).map((name) => name.split("@")[0]))];
   const ks = [...new Set(Object.keys(metrics).flatMap((name) => name.split("@")[1] ?? []))];
@@ -98,31 +103,31 @@ function byK({ metrics, confidence }) {
   ]);
   return h(
     "section",
-    { class: "card flush", "aria-label": "Measures" },
+    { class: "card flush", "aria-label": "Metrics" },
     h(
       "div",
       { class: "card-head" },
-      h("h2", {}, "Measures"),
+      h("h2", {}, "Metrics"),
       h("p", { class: "hint" }, `with ${number(confidence * 100)} % intervals (bootstrap over the cases)`),
     ),
-    measureTable("Measures with their intervals", ["Measure", ...ks.map((k) => `@${k}`), "all"], rows),
+    measureTable("Metrics with their intervals", ["Metric", ...ks.map((k) => `@${k}`), "all"], rows),
   );
 }
 
 const CHOICE = {
-  conditional_commit_rate: "of what was among the candidates, some was kept",
+  conditional_commit_rate: "commit rate, given retrieval",
   selection_precision: "precision of the selection, given retrieval",
   selection_recall: "recall of the selection, given retrieval",
   selection_f1: "F1 of the selection, given retrieval",
   precision: "precision overall",
   recall: "recall overall",
   f1: "F1 overall",
-  mean_size: "how many were selected",
-  abstention_accuracy: "nothing selected where nothing applies",
-  false_abstention_rate: "nothing selected where something applies",
+  mean_size: "mean number of selected documents",
+  abstention_accuracy: "correct abstentions",
+  false_abstention_rate: "false abstentions",
 };
 
-/** How well the few were chosen. */
+/** The quality of the selection. */
 function selected(selection) {
   const rows = Object.entries(CHOICE)
     .filter(([name]) => selection[name])
@@ -130,12 +135,12 @@ function selected(selection) {
   return h(
     "section",
     { class: "card flush", "aria-label": "Selection" },
-    h("div", { class: "card-head" }, h("h2", {}, "The choice"), h("p", { class: "hint" }, selection.strategy)),
-    measureTable("The choice", ["Measure", "Mean"], rows),
+    h("div", { class: "card-head" }, h("h2", {}, "Selection"), h("p", { class: "hint" }, selection.strategy)),
+    measureTable("Selection", ["Metric", "Mean"], rows),
   );
 }
 
-/** Two modes case by case; what is sure is marked. */
+/** Two modes, case by case; significant differences are colored. */
 function compared({ first, second, metrics, better, worse }, k) {
   const rows = Object.entries(metrics)
     .filter(([name]) => name === "hit@1" || !name.includes("@") || name.endsWith(`@${k}`))
@@ -145,7 +150,7 @@ function compared({ first, second, metrics, better, worse }, k) {
       pair.second.toFixed(3),
       h(
         "span",
-        { class: pair.p_value < 0.05 ? (pair.difference.value > 0 ? "surely-better" : "surely-worse") : "" },
+        { class: pair.p_value < 0.05 ? (pair.difference.value > 0 ? "is-better" : "is-worse") : "" },
         signed(pair.difference.value),
       ),
       h("span", { class: "interval" }, `${signed(pair.difference.low)} to ${signed(pair.difference.high)}`),
@@ -159,11 +164,11 @@ function compared({ first, second, metrics, better, worse }, k) {
       "div",
       { class: "card-head" },
       h("h2", {}, `${second.mode} against ${first.mode}`),
-      h("p", { class: "hint" }, "coloured where chance is unlikely (p < 0.05)"),
+      h("p", { class: "hint" }, "colored if significant (p < 0.05)"),
     ),
     measureTable(
       `${second.mode} against ${first.mode}`,
-      ["Measure", first.mode, second.mode, "Difference", "Interval", "p", "Better / worse / equal"],
+      ["Metric", first.mode, second.mode, "Difference", "Interval", "p", "Better / worse / equal"],
       rows,
     ),
     moved("better", better),

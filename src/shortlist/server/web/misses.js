@@ -1,30 +1,30 @@
-// What went wrong, and why: which words matched and which did not, and what stood above.
+// The misses of an evaluation and their causes: which words matched, and which documents ranked above.
 
 import { h, icon } from "./dom.js";
 import { counted } from "./outcome.js";
 
 const AT_ONCE = 50;
 
-/** What can become of a case, in the words of the page; the first two are as they should be. */
+/** The outcomes of a case: a label and its meaning. The first two are correct. */
 export const OUTCOMES = {
-  hit_rank_1: ["Found first", "Something that should be found stands first."],
-  abstention_ok: ["Rightly nothing", "Nothing applies, and nothing was returned."],
-  surfaced_low_rank: ["Found, not first", "It stands among the first k, but not first."],
-  retrieval_miss: ["Not found", "It does not stand among the first k."],
-  false_abstention: ["Wrongly nothing", "It stands among the first k, but nothing was returned."],
-  gold_missing: ["Not in the corpus", "The corpus does not have it."],
-  false_action: ["Wrongly something", "Nothing applies, and something was returned."],
+  hit_rank_1: ["Found first", "An expected document ranks first."],
+  abstention_ok: ["Correct abstention", "No document applies, and none was returned."],
+  surfaced_low_rank: ["Found, not first", "An expected document is in the top k, but not first."],
+  retrieval_miss: ["Not found", "No expected document is in the top k."],
+  false_abstention: ["False abstention", "An expected document is in the top k, but nothing was returned."],
+  gold_missing: ["Not in the corpus", "The corpus does not contain the expected document."],
+  false_action: ["False positive", "No document applies, but something was returned."],
 };
 export const GOOD = new Set(["hit_rank_1", "abstention_ok"]);
 
-/** The list, narrowed to one outcome at will. */
+/** The list of misses, optionally of one outcome. */
 export function missed(misses) {
   const list = h("ol", { class: "misses" });
   const more = h("button", { type: "button", onclick: () => add() });
   const kinds = Object.keys(OUTCOMES).filter((name) => misses.some((one) => one.outcome === name));
   const narrow = h(
     "select",
-    { "aria-label": "Which of them", onchange: () => show() },
+    { "aria-label": "Outcome", onchange: () => show() },
     h("option", { value: "" }, `All ${misses.length.toLocaleString("en")}`),
     kinds.map((name) =>
       h("option", { value: name }, `${OUTCOMES[name][0]} (${misses.filter((one) => one.outcome === name).length})`),
@@ -34,8 +34,8 @@ export function missed(misses) {
   show();
   return h(
     "section",
-    { class: "card flush", "aria-label": "What went wrong" },
-    h("div", { class: "card-head" }, h("h2", {}, "What went wrong, and why"), narrow),
+    { class: "card flush", "aria-label": "Misses" },
+    h("div", { class: "card-head" }, h("h2", {}, "Misses and their causes"), narrow),
     list,
     more,
   );
@@ -77,17 +77,17 @@ function miss(one) {
 
 const rank = ({ rank: at, gold }) => (at ? `rank ${at.toLocaleString("en")}` : gold.length ? "no rank" : "");
 
-function why({ gold, selected, why: told }) {
+function why({ gold, selected, why: cause }) {
   const words = [
-    ["matched", told.matched, told.wanted ? "in it" : "in what was returned"],
-    ["elsewhere", told.elsewhere, "only elsewhere"],
-    ["nowhere", told.unknown, "nowhere"],
+    ["matched", cause.matched, cause.wanted ? "in the document" : "in the returned document"],
+    ["elsewhere", cause.elsewhere, "only in other documents"],
+    ["nowhere", cause.unknown, "in no document"],
   ].filter(([, list]) => list.length);
   return h(
     "dl",
     { class: "facts why" },
-    fact("Wanted", gold.length ? gold.map((id) => h("code", {}, id)) : "nothing"),
-    !told.exists && fact("But", `The corpus has no document ${told.id}.`),
+    fact("Expected", gold.length ? gold.map((id) => h("code", {}, id)) : "nothing"),
+    !cause.exists && fact("Problem", `The corpus has no document ${cause.id}.`),
     selected.length > 0 &&
       fact(
         "Returned",
@@ -105,8 +105,8 @@ function why({ gold, selected, why: told }) {
           ),
         ),
       ),
-    told.above.length > 0 && fact("Above it", h("ol", { class: "above" }, told.above.map(rival))),
-    told.cut && fact("Cut", told.cut),
+    cause.above.length > 0 && fact("Ranked above", h("ol", { class: "above" }, cause.above.map(rival))),
+    cause.cut && fact("Cut", cause.cut),
   );
 }
 
@@ -118,10 +118,10 @@ const rival = ({ rank: at, id, score, matched }) =>
     {},
     h("span", { class: "muted" }, `${at}.`),
     h("code", {}, id),
-    h("span", { class: "muted" }, `${score.toFixed(3)}, ${matched.length ? `holds ${matched.join(", ")}` : "no word"}`),
+    h("span", { class: "muted" }, `${score.toFixed(3)}, ${matched.length ? `matches ${matched.join(", ")}` : "no matching word"}`),
   );
 
-/** How many cases came out how, as bars. */
+/** The number of cases by outcome, as bars. */
 export function taxonomy(counts, all) {
   return h(
     "ul",

@@ -1,13 +1,13 @@
-// What an answer means: rows to draw, the line that parts them, the verdict in words. Nothing here touches the page.
+// Answers as data for the page: rows, the line between selected and rejected ones, and the reason. No DOM access.
 
-// Shares sum to 1, so at most 100 / SHOWN_FROM documents hold SHOWN_FROM percent: that bounds what is asked for.
+// Shares sum to 1, so at most 100 / SHOWN_FROM documents have SHOWN_FROM percent; that bounds the size of an answer.
 const SHOWN_FROM = 0.5;
 const FEW = 200;
 
-/** The cutoff to ask the softmax retriever for: below the chosen one, so that what it rejects is seen too. */
+/** The cutoff to send to /retrieve: below the selected one, so that rejected documents are shown too. */
 export const askedCutoff = (cutoff, documents) => (documents <= FEW ? 0 : Math.min(cutoff, SHOWN_FROM));
 
-/** An answer of POST /retrieve, parted at the cutoff: what holds at least so many percent is kept. */
+/** An answer of POST /retrieve: documents at or above the cutoff are selected. */
 export function softmaxOutcome(answer, { cutoff, temperature }) {
   if (!answer.success) return nothing(answer.message);
   const rows = answer.documents.map((document) => ({
@@ -34,13 +34,13 @@ export function softmaxOutcome(answer, { cutoff, temperature }) {
 }
 
 function softmaxReason(kept, all, rule, best) {
-  if (!all) return "No document has a word of the query.";
-  if (kept) return `Kept ${number(kept)} of ${counted(all, "candidate")}: each holds at least ${rule}.`;
+  if (!all) return "No document contains a word of the query.";
+  if (kept) return `Selected ${number(kept)} of ${counted(all, "candidate")}: each has at least ${rule}.`;
   const most = best ? `; the best, ${best.title}, has ${best.label}` : "";
-  return `None of ${counted(all, "candidate")} holds ${rule}${most}.`;
+  return `None of ${counted(all, "candidate")} has ${rule}${most}.`;
 }
 
-/** An answer of discover: candidates, best first, some of them selected, and the score at which they part. */
+/** An answer of discover: candidates, best first, and the score that selected ones need. */
 export function discoverOutcome(found, asked) {
   const rows = found.candidates.map((hit) => ({
     id: hit.id,
@@ -53,10 +53,11 @@ export function discoverOutcome(found, asked) {
       .join("\n"),
     kept: hit.selected,
   }));
-  const floor = found.signals.min_score;
+  const threshold = found.signals.min_score;
   const lines = [];
-  if (found.line > 0 && found.line !== floor) lines.push({ at: found.line, name: LINES[asked.strategy](asked) });
-  if (typeof floor === "number") lines.push({ at: floor, name: `floor ${number(floor, 3)}`, floor: true });
+  if (found.line > 0 && found.line !== threshold) lines.push({ at: found.line, name: LINES[asked.strategy](asked) });
+  if (typeof threshold === "number")
+    lines.push({ at: threshold, name: `threshold ${number(threshold, 3)}`, isThreshold: true });
   return {
     rows,
     kept: rows.filter((row) => row.kept).length,
@@ -79,7 +80,7 @@ const LINES = {
 
 const nothing = (reason) => ({ rows: [], kept: 0, candidates: 0, scale: 1, tick: number, lines: [], reason });
 
-/** The next round number, so that the scale stays as it is while scores change a little. */
+/** The next round number, so that the scale stays the same while scores change a little. */
 export function ceiling(value, steps = [1, 1.5, 2, 3, 4, 5, 6, 8, 10]) {
   if (!(value > 0)) return 1;
   const power = 10 ** Math.floor(Math.log10(value));

@@ -1,12 +1,12 @@
-// Reads one document: its body, what is known about it, the files beside it.
+// The side panel for one document: its body, metadata and bundled files.
 
 import { empty, failure, h, icon } from "./dom.js";
 
-const REST = ["Nothing is open", "Choose a result to read it here: what an agent sees once it has decided."];
+const REST = ["No document selected", "Select a result to read it as an agent would."];
 
-/** A panel that stands beside the results where there is room, and over them where there is none. */
+/** A panel beside the results, or over them on a small screen. */
 export class Panel {
-  /** `closed` hears that the reader is done; `draw` makes elements of what is loaded; `rest` is said meanwhile. */
+  /** `closed` is called when the user closes it; `draw` creates its content; `rest` is shown while it is empty. */
   constructor({ closed, name = "Document", draw = parts, rest = REST }) {
     this.asked = null;
     this.closed = closed;
@@ -51,7 +51,7 @@ export class Panel {
     return this.element.classList.contains("open");
   }
 
-  /** Back to rest, without a word to anybody. */
+  /** Empties the panel without calling `closed`. */
   reset() {
     this.asked = null;
     this.element.classList.remove("open");
@@ -65,7 +65,7 @@ export class Panel {
     this.closed(was);
   }
 
-  /** Shows what `load()` gives; an answer that comes after another was asked for is dropped. */
+  /** Shows the result of `load()`, unless another document was opened in the meantime. */
   async open({ id, title }, load, { focus }) {
     const again = this.asked === id;
     this.asked = id;
@@ -86,7 +86,7 @@ export class Panel {
   }
 }
 
-/** A disclosed document as the panel shows it. */
+/** The content of the panel for a disclosed document. */
 function parts({ id, kind, source, locator, body, metadata, files, note, corpus }) {
   const place = [source, locator && locator !== "whole" ? locator : ""].filter(Boolean).join(" · ");
   return [
@@ -103,7 +103,7 @@ function parts({ id, kind, source, locator, body, metadata, files, note, corpus 
     h("pre", { class: "text", dir: "auto", tabindex: "0", role: "region", "aria-label": "Body" }, body || "(empty)"),
     Object.keys(metadata).length > 0 && [h("h3", {}, "Metadata"), tree(metadata)],
     files.length > 0 && [
-      h("h3", {}, `Files beside it (${files.length})`),
+      h("h3", {}, `Bundled files (${files.length})`),
       h(
         "ul",
         { class: "files" },
@@ -117,7 +117,7 @@ function parts({ id, kind, source, locator, body, metadata, files, note, corpus 
 
 export const fact = (name, value) => value && h("div", {}, h("dt", {}, name), h("dd", {}, value));
 
-/** Metadata, nested as it is. */
+/** Metadata as nested lists. */
 function tree(value) {
   if (value === null || typeof value !== "object") return h("span", {}, String(value));
   if (Array.isArray(value) && value.every((one) => one === null || typeof one !== "object"))

@@ -1,11 +1,11 @@
-// A passage that was shown for an answer: where it stands, and which words of it were taken.
+// A passage that an answer cites: its place in the document, and the cited words.
 
 import { fact } from "./panel.js";
 import { h } from "./dom.js";
 
 const PLACES = { page: "page", row: "row", offset: "from character", part: "part" };
 
-/** A locator such as page=3;offset=680 in words. */
+/** A locator such as page=3;offset=680 as text. */
 export function place(locator) {
   return locator
     .split(";")
@@ -16,20 +16,20 @@ export function place(locator) {
 
 export const placed = ({ label, locator }) => [label, place(locator)].filter(Boolean).join(" · ");
 
-/** The passage as the panel shows it, the cited words marked. */
+/** The content of the panel for a passage, with the cited words marked. */
 export function passage({ item, spans }) {
   return [
     h(
       "dl",
       { class: "facts" },
       fact("From", item.source),
-      fact("Place", place(item.locator) || (item.locator === "whole" ? "the whole text" : "from the beginning")),
+      fact("Place", place(item.locator) || (item.locator === "whole" ? "whole text" : "start")),
       item.name !== item.label && fact("Title", item.name),
       item.context !== item.name && fact("Section", item.context),
       fact("Corpus", item.corpus),
-      fact("Nearness", item.score.toFixed(3)),
+      fact("Similarity", item.score.toFixed(3)),
     ),
-    h("h3", {}, spans.length ? "Passage, the cited words marked" : "Passage"),
+    h("h3", {}, spans.length ? "Passage with cited words" : "Passage"),
     h(
       "pre",
       { class: "text", dir: "auto", tabindex: "0", role: "region", "aria-label": "Passage" },
@@ -38,7 +38,7 @@ export function passage({ item, spans }) {
   ].filter(Boolean);
 }
 
-/** The text in parts; spans count characters as Python does, which is not how JavaScript counts them. */
+/** The text in parts. Spans count code points, as Python does. */
 function marked(text, spans) {
   const letters = [...text];
   const parts = [];

@@ -1,4 +1,4 @@
-// Lines over time, drawn by hand: axes, a few ticks, a legend, and the same numbers as a table.
+// A plot of lines over time, its legend, and the same numbers as a table.
 
 import { h, svg } from "./dom.js";
 import { ceiling, number } from "./outcome.js";
@@ -14,7 +14,7 @@ const WIDTH = 720,
 export function plot(series, lines, { span, unit, label, gap }) {
   const last = series.at(-1).time;
   const now = Date.now() / 1000;
-  const until = now > last && now - last < span ? now : last; // another clock may differ
+  const until = now > last && now - last < span ? now : last; // the clock of the service may differ
   const highest = Math.max(0, ...series.flatMap((row) => lines.map(({ key }) => row[key] ?? 0)));
   const most = 4 * ceiling(highest / 4, [1, 2, 2.5, 5, 10]); // four steps, each a round number
   const x = (time) => LEFT + (1 - (until - time) / span) * (WIDTH - LEFT - RIGHT);
@@ -61,7 +61,7 @@ export function plot(series, lines, { span, unit, label, gap }) {
     ]),
   );
 
-  /** Neighbours are joined; where nothing happened for a while the line has a gap. */
+  /** Joins neighboring points; the line has a gap where there were no requests for a while. */
   function path(rows, key) {
     return rows
       .map(
@@ -80,7 +80,7 @@ export function legend(lines) {
   );
 }
 
-/** The same numbers for those who do not see the plot, or want to read them. */
+/** The numbers of the plot as a table. */
 export function asTable(series, lines, { unit, caption }) {
   return h(
     "table",

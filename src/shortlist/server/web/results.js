@@ -1,8 +1,8 @@
-// The ranked rows. Each has a fixed height and glides to its rank, so nothing else ever moves.
+// The ranked rows. Each has a fixed height and moves to its rank, so nothing else moves.
 
 import { h } from "./dom.js";
 
-// More rows than anybody reads; the rest is counted.
+// The most rows that are shown; the others are counted.
 const MOST = 200;
 
 const move = (list, element, before) =>
@@ -11,7 +11,7 @@ const move = (list, element, before) =>
     : list.insertBefore(element, before);
 
 export class Results {
-  /** `open(row, focus)` is called for the row that is to be read; with `focus` the reader wants to go there. */
+  /** `open(row, focus)` is called to show a row in the panel, and to move the focus there if `focus` is set. */
   constructor({ open, leave }) {
     this.open = open;
     this.rows = new Map();
@@ -38,12 +38,12 @@ export class Results {
     this.rows = new Map(rows.map((row) => [row.id, Object.assign(before.get(row.id) ?? this.#make(), { row })]));
     for (const [id, { element }] of before) if (!this.rows.has(id)) element.remove();
     const share = (line) => (line ? Math.min(line.at / scale, 1) : -1);
-    const main = share(lines.find((line) => !line.floor));
-    const floor = share(lines.find((line) => line.floor));
+    const main = share(lines.find((line) => !line.isThreshold));
+    const threshold = share(lines.find((line) => line.isThreshold));
     const border = rows.findIndex((row) => !row.kept);
     let at = 0;
     for (const entry of this.rows.values()) {
-      this.#fill(entry, at, { scale, main, floor, border });
+      this.#fill(entry, at, { scale, main, threshold, border });
       const wanted = this.list.children[at];
       if (wanted !== entry.element) move(this.list, entry.element, wanted ?? null);
       at += 1;
@@ -54,7 +54,7 @@ export class Results {
         : h(
             "li",
             { class: "divide", "--at": border, "--below": 0 },
-            border ? "Not selected" : "Near misses, none of them selected",
+            border ? "Not selected" : "Closest matches, none selected",
           );
     if (this.divider) this.list.insertBefore(this.divider, this.list.children[border]);
     const left = outcome.rows.length - rows.length;
@@ -62,7 +62,7 @@ export class Results {
       ? h(
           "li",
           { class: "divide", "--at": MOST, "--below": border < 0 ? 0 : 1 },
-          `${left.toLocaleString("en")} more are not drawn`,
+          `${left.toLocaleString("en")} more not shown`,
         )
       : null;
     if (this.rest) this.list.append(this.rest);
@@ -118,15 +118,15 @@ export class Results {
     return entry;
   }
 
-  #fill({ element, button, rank, title, snippet, value, detail, row }, at, { scale, main, floor, border }) {
+  #fill({ element, button, rank, title, snippet, value, detail, row }, at, { scale, main, threshold, border }) {
     const below = border >= 0 && at >= border;
-    element.className = `${row.kept ? "kept" : "rejected"}${main < 0 ? " no-line" : ""}${floor < 0 ? " no-floor" : ""}`;
+    element.className = `${row.kept ? "kept" : "rejected"}${main < 0 ? " no-line" : ""}${threshold < 0 ? " no-threshold" : ""}`;
     for (const [name, number] of Object.entries({
       at,
       below: below ? 1 : 0,
       share: Math.max(0, Math.min(row.score / scale, 1)),
       line: main,
-      floor,
+      threshold,
     }))
       element.style.setProperty(`--${name}`, number);
     rank.textContent = at + 1;
@@ -151,7 +151,7 @@ export class Results {
           h(
             "span",
             {
-              class: `axis-line${line.floor ? " floor" : ""}${isLeft(line) ? " left" : ""}`,
+              class: `axis-line${line.isThreshold ? " threshold" : ""}${isLeft(line) ? " left" : ""}`,
               "--line": Math.min(line.at / scale, 1),
             },
             line.name,
@@ -160,7 +160,7 @@ export class Results {
       ),
     );
 
-    /** One name stands where there is more room; of two, the lower line's to the left and the other's to the right. */
+    /** A single label is on the side with more space; of two, that of the lower line is on the left. */
     function isLeft(line) {
       return lines.length > 1 ? line.at === Math.min(...lines.map((one) => one.at)) : line.at / scale > 0.5;
     }

@@ -1,4 +1,4 @@
-// Where we are stands in the address: #/tab?name=value. Reload and back keep the place.
+// The state of the page in the address: #/tab?name=value. It survives a reload and the back button.
 
 export function here() {
   const [, tab = "", query = ""] = location.hash.match(/^#\/([a-z]*)(?:\?(.*))?$/) ?? [];
@@ -11,7 +11,7 @@ export function address(tab, params = {}) {
   return `#/${tab}${query ? `?${query}` : ""}`;
 }
 
-/** Writes the place down without a new step in the history: typing is not going somewhere. */
+/** Writes the state to the address without a new entry in the history. */
 export function remember(tab, params) {
   history.replaceState(null, "", address(tab, params));
   dispatchEvent(new CustomEvent("remembered"));

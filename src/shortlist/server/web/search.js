@@ -1,4 +1,4 @@
-// Type, and see at once what an agent would be given, and what not.
+// The Search tab: shows what an agent would get for a query, as you type.
 
 import { debounced, empty, h, icon } from "./dom.js";
 import { askedCutoff, counted, discoverOutcome, softmaxOutcome } from "./outcome.js";
@@ -16,8 +16,8 @@ export function mount(root, params) {
   let state = { corpus: "", q: "" };
   let answer = null;
   let underWay = null;
-  let shown = null; // the state whose answer is drawn
-  let opensFirst = false; // Enter was pressed before the answer came
+  let shown = null; // the state whose answer is shown
+  let opensFirst = false; // Enter was pressed before the answer arrived
   const current = () => known.find((one) => one.name === state.corpus);
   const soon = debounced(ask, PAUSE);
 
@@ -27,14 +27,14 @@ export function mount(root, params) {
     autocomplete: "off",
     spellcheck: "false",
     enterkeyhint: "search",
-    placeholder: "What should be found?",
+    placeholder: "Search",
     value: params.q,
     "aria-label": "Query",
     "aria-controls": "found",
     oninput: () => change({ q: field.value }),
     onkeydown: fromField,
   });
-  const corpus = h("select", { id: "corpus", "aria-label": "Corpus", onchange: () => chosen(corpus.value) });
+  const corpus = h("select", { id: "corpus", "aria-label": "Corpus", onchange: () => selectCorpus(corpus.value) });
   const verdict = h("div", { class: "verdict" });
   const live = h("p", { class: "unseen", role: "status", "aria-live": "polite" });
   const blank = h("div");
@@ -83,7 +83,7 @@ export function mount(root, params) {
   };
 
   async function begin() {
-    say("rest", "search", "One moment", "Looking for corpora…");
+    showVerdict("rest", "search", "Loading", "Loading corpora…");
     blank.replaceChildren();
     try {
       const [rows, inForce] = await Promise.all([service.corpora(), service.settings()]);
@@ -108,7 +108,7 @@ export function mount(root, params) {
     return ask();
   }
 
-  function chosen(name) {
+  function selectCorpus(name) {
     const one = known.find((other) => other.name === name);
     change({ corpus: name, look: one.served ? state.look : "discover" });
     panel.reset();
@@ -131,7 +131,7 @@ export function mount(root, params) {
     remember("search", { ...kept, ...Object.fromEntries(tuned) });
   }
 
-  /** Asks for the state of now; what is still under way for an older one is given up. */
+  /** Searches for the current state; a request for an older one is aborted. */
   async function ask() {
     underWay?.abort();
     const now = state;
@@ -169,13 +169,13 @@ export function mount(root, params) {
     const documents = current().documents;
     const first = await service.retrieve({ ...body, llm_tools_cutoff: askedCutoff(cutoff, documents) }, signal);
     if (first.documents.length || !first.total_retrieved) return first;
-    // So many share it that none has much; the best has at least the mean.
+    // With many candidates each share is small; the best is at least the mean.
     return service.retrieve({ ...body, llm_tools_cutoff: 99 / first.total_retrieved }, signal);
   }
 
   function discoverBody({ q, mode, k, strategy, rel, max_k, gap_ratio, temperature, cutoff, min_score }) {
-    const floor = min_score > 0 || strategy === "abs_threshold" ? { min_score } : {};
-    return { query: q, mode, k, strategy, rel, max_k, gap_ratio, temperature, cutoff, ...floor };
+    const threshold = min_score > 0 || strategy === "abs_threshold" ? { min_score } : {};
+    return { query: q, mode, k, strategy, rel, max_k, gap_ratio, temperature, cutoff, ...threshold };
   }
 
   function show() {
@@ -185,8 +185,8 @@ export function mount(root, params) {
     const took = `${answer.ms < 10 ? answer.ms.toFixed(1) : Math.round(answer.ms)} ms`;
     results.show(outcome);
     blank.replaceChildren();
-    if (kept) say("kept", "check", `${counted(kept, "document")} selected`, reason, took);
-    else say("none", "none", "Nothing fits", reason, took);
+    if (kept) showVerdict("kept", "check", `${counted(kept, "document")} selected`, reason, took);
+    else showVerdict("none", "none", "Nothing fits", reason, took);
     if (!rows.length) blank.replaceChildren(nothingFound());
     live.textContent = kept ? `${kept} of ${candidates} selected.` : `Nothing fits. ${reason}`;
     if (!rows.some((row) => row.id === panel.asked)) panel.reset();
@@ -199,12 +199,12 @@ export function mount(root, params) {
       return empty(
         "documents",
         "This corpus is empty",
-        one.served ? "Add a first document in the tab Documents." : "Build it with: shortlist build.",
+        one.served ? "Add a document in the Documents tab." : "Build it: shortlist build.",
       );
     return empty(
       "search",
       "No candidates",
-      "No document shares a word with the query. Try other words, or the look Discover, which also goes by meaning.",
+      "No document contains a word of the query. Try different terms, or Discover, which also searches semantically.",
     );
   }
 
@@ -213,16 +213,16 @@ export function mount(root, params) {
     panel.reset();
     live.textContent = "";
     const one = current();
-    say(
+    showVerdict(
       "rest",
       "search",
       counted(one.documents, "document"),
-      one.documents ? "Type a query: results appear as you type." : "There is nothing to find in this corpus yet.",
+      one.documents ? "Results appear as you type." : "This corpus has no documents yet.",
     );
     blank.replaceChildren(one.documents ? hints() : nothingFound());
   }
 
-  function say(tone, name, title, reason, took = "") {
+  function showVerdict(tone, name, title, reason, took = "") {
     verdict.className = `verdict ${tone}`;
     verdict.replaceChildren(
       icon(name),
@@ -233,7 +233,7 @@ export function mount(root, params) {
   }
 
   function fail(error, again) {
-    say("wrong", "warn", error.title || "That did not work", error.message);
+    showVerdict("wrong", "warn", error.title || "Something went wrong", error.message);
     live.textContent = error.message;
     const button = h("button", { type: "button", onclick: again }, icon("reload"), "Try again");
     blank.replaceChildren(h("div", { class: "again" }, button));
@@ -245,7 +245,7 @@ export function mount(root, params) {
     panel.open(row, () => service.disclose(state.corpus, row.id), { focus });
   }
 
-  /** Opens the best result, once it is there. */
+  /** Opens the best result once it is known. */
   function openFirst() {
     opensFirst = shown !== state;
     if (!opensFirst) results.openFirst();
@@ -280,17 +280,17 @@ export function mount(root, params) {
 }
 
 const KEYS = [
-  ["/", "to the query"],
-  ["↓ ↑", "through the results"],
-  ["Enter", "read one"],
-  ["Esc", "close it, and back to the query"],
+  ["/", "go to the query"],
+  ["↓ ↑", "move through the results"],
+  ["Enter", "open a result"],
+  ["Esc", "close it and go back to the query"],
 ];
 
 function hints() {
   return h(
     "div",
     { class: "hints" },
-    h("p", {}, "Ask as an agent would: say what is to be done, not how it is called."),
+    h("p", {}, "Search as an agent would: describe the task, not the name of the tool."),
     h(
       "dl",
       { class: "keys", "aria-label": "Keys" },

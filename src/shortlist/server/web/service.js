@@ -1,12 +1,12 @@
-// What the service offers, and the shape in which the page wants it.
+// The routes of the service, and their answers as the page needs them.
 
 import { events, get, path, post, remove } from "./api.js";
 import { h } from "./dom.js";
 
-// The corpus behind POST /retrieve: the one that can be changed over HTTP.
+// The corpus behind POST /retrieve, which can be changed over HTTP.
 const SERVED = "catalog";
 
-/** The corpora that are known; `served` marks the catalog, and `documents` is null where one was never built. */
+/** All corpora; `served` marks the catalog, and `documents` is null for a corpus that was never built. */
 export async function corpora() {
   const { corpora: rows } = await get("/v1/corpora");
   return rows.map((row) => ({ ...row, served: row.name === SERVED }));
@@ -17,27 +17,27 @@ export const discover = (corpus, body, signal) => post(path("v1", "corpora", cor
 export const disclose = async (corpus, id) =>
   (await post(path("v1", "corpora", corpus, "disclose"), { ids: [id], level: "bundled" })).documents[0];
 
-/** The answer; `heard(name, data)` is called with what becomes of it meanwhile. */
-export const ask = (corpus, body, heard, signal) =>
-  events(path("v1", "corpora", corpus, "ask"), body, heard, { signal });
-/** The name of the language model that answers, or nothing. */
+/** The answer; `onEvent(name, data)` is called while it is written. */
+export const ask = (corpus, body, onEvent, signal) =>
+  events(path("v1", "corpora", corpus, "ask"), body, onEvent, { signal });
+/** The name of the language model that answers; empty if there is none. */
 export const languageModel = async () => (await get("/status")).llm;
 
-/** What the cases say about a corpus; `heard("progress", {step, share})` is called meanwhile. */
-export const evaluate = (corpus, body, heard, signal) =>
-  events(path("v1", "corpora", corpus, "eval"), body, heard, { signal });
-export const lint = (corpus, heard, signal) => events(path("v1", "corpora", corpus, "lint"), {}, heard, { signal });
+/** The evaluation of a corpus; `onEvent("progress", {step, share})` is called while it runs. */
+export const evaluate = (corpus, body, onEvent, signal) =>
+  events(path("v1", "corpora", corpus, "eval"), body, onEvent, { signal });
+export const lint = (corpus, onEvent, signal) => events(path("v1", "corpora", corpus, "lint"), {}, onEvent, { signal });
 
 export const documents = (corpus, { offset, limit, q }) =>
   get(`${path("v1", "corpora", corpus, "documents")}?${new URLSearchParams({ offset, limit, q })}`);
 export const has = async (corpus, id) =>
   (await documents(corpus, { offset: 0, limit: 10_000, q: id })).documents.some((one) => one.id === id);
-export const keep = (document) => post("/documents", document);
+export const save = (document) => post("/documents", document);
 export const drop = (id) => remove(path("documents", id));
 
 export const settings = () => get("/settings");
 
-/** Each setting in force, and where it comes from. */
+/** Each setting in force, and its origin. */
 export async function settingsWithOrigins() {
   const { settings: inForce, configuration } = await get("/status");
   const rows = configuration.map(({ key, origin }) => [key.replace("bm25s.", ""), origin]);
@@ -61,7 +61,7 @@ export async function mcp({ configuration }) {
   }
 }
 
-/** The corpora to choose from: one that was never built is named, but cannot be taken. */
+/** The options of a corpus select box; a corpus that was never built is disabled. */
 export function choices(rows) {
   return rows.map((row) =>
     h(
@@ -72,6 +72,6 @@ export function choices(rows) {
   );
 }
 
-/** The one that was asked for, or else the catalog. */
+/** The corpus with this name, or else the catalog. */
 export const preferred = (rows, name) =>
   rows.find((row) => row.name === name && row.documents !== null) ?? rows.find((row) => row.served);

@@ -1,4 +1,4 @@
-// What is in force, from where, and how to change it.
+// The Settings tab: the settings in force, their origins, and how to change them.
 
 import { TEMPERATURES, slider, toggle } from "./controls.js";
 import { failure, h, icon, loading, note } from "./dom.js";
@@ -44,7 +44,7 @@ async function showRetrieval(card) {
   const controls = {
     temperature: slider({
       label: "Temperature",
-      hint: "Lower: the best takes all. Higher: shares even out. From 0.1 to 10.",
+      hint: "Lower favors the best document; higher evens out the shares. From 0.1 to 10.",
       min: 0.1,
       max: 10,
       stops: TEMPERATURES,
@@ -53,7 +53,7 @@ async function showRetrieval(card) {
     }),
     llm_tools_cutoff: slider({
       label: "Cutoff",
-      hint: "The least share of the softmax that is kept. From 0 to 100 %.",
+      hint: "The smallest share of the softmax that is selected. From 0 to 100 %.",
       min: 0,
       max: 100,
       step: 0.5,
@@ -70,7 +70,7 @@ async function showRetrieval(card) {
   controls.ignore_zero.set(wanted.ignore_zero);
   card.replaceChildren(
     h("h2", {}, "Retrieval"),
-    h("p", { class: "muted" }, "Holds for every POST /retrieve that does not say otherwise, from the next request on."),
+    h("p", { class: "muted" }, "Defaults of POST /retrieve, from the next request on."),
     h(
       "form",
       { class: "stack", novalidate: true, onsubmit: submit },
@@ -79,7 +79,7 @@ async function showRetrieval(card) {
       h("div", { class: "actions" }, undo, save),
     ),
   );
-  tell();
+  showOrigins();
   return undefined;
 
   function want(partial) {
@@ -87,7 +87,7 @@ async function showRetrieval(card) {
     save.disabled = undo.disabled = NAMES.every((name) => wanted[name] === inForce[name]);
   }
 
-  function tell() {
+  function showOrigins() {
     for (const name of NAMES) {
       origins[name].replaceChildren(
         "In force: ",
@@ -109,10 +109,10 @@ async function showRetrieval(card) {
       await service.change(changed);
       ({ inForce, origins: from } = await service.settingsWithOrigins());
       want({});
-      tell();
-      note("Saved. The next request uses it.");
+      showOrigins();
+      note("Saved. The next request uses the new settings.");
     } catch (error) {
-      for (const name of NAMES) if (error.fields?.[name]) controls[name].say?.(error.fields[name]);
+      for (const name of NAMES) if (error.fields?.[name]) controls[name].showError?.(error.fields[name]);
       general.textContent = error.message;
     }
   }
@@ -150,12 +150,12 @@ async function showFiles(card) {
     h(
       "p",
       { class: "muted" },
-      "The file that the catalog is read from. What was changed over HTTP stays when it is read again.",
+      "The catalog is read from this file. Changes made over HTTP survive a reload.",
     ),
     h(
       "dl",
       { class: "facts" },
-      h("div", {}, h("dt", {}, "Now"), h("dd", {}, h("code", {}, found.current))),
+      h("div", {}, h("dt", {}, "Current file"), h("dd", {}, h("code", {}, found.current))),
       h("div", {}, h("dt", {}, "Folder"), h("dd", {}, h("code", {}, found.folder))),
     ),
     h("div", {}, reload),
@@ -188,7 +188,7 @@ async function showFiles(card) {
             );
           }),
         )
-      : h("p", { class: "muted" }, "There is no YAML or JSON file in it."),
+      : h("p", { class: "muted" }, "The folder has no YAML or JSON files."),
   );
   return undefined;
 }
@@ -196,7 +196,7 @@ async function showFiles(card) {
 const changes = ({ message, count }) =>
   `${message} There ${count === 1 ? "is" : "are"} ${counted(count, "document")} now.`;
 
-/** What the service was started with. */
+/** The settings that the service was started with. */
 async function showOthers(card) {
   let rows;
   try {
@@ -207,7 +207,7 @@ async function showOthers(card) {
   const line = ({ key, value, origin }) =>
     h("tr", {}, h("th", { scope: "row" }, h("code", {}, key)), h("td", {}, plain(value)), h("td", {}, origin));
   card.replaceChildren(
-    h("div", { class: "card-head" }, h("h2", {}, "Other settings"), h("p", { class: "muted" }, "Given at the start")),
+    h("div", { class: "card-head" }, h("h2", {}, "Other settings"), h("p", { class: "muted" }, "Set when the service was started")),
     h(
       "div",
       { class: "wide" },
@@ -221,7 +221,7 @@ async function showOthers(card) {
           h(
             "tr",
             {},
-            ["Setting", "Value", "From"].map((name) => h("th", { scope: "col" }, name)),
+            ["Setting", "Value", "Origin"].map((name) => h("th", { scope: "col" }, name)),
           ),
         ),
         h("tbody", {}, rows.filter(({ key }) => !key.startsWith("bm25s.")).map(line)),

@@ -1,4 +1,4 @@
-// How the service does: what it serves, since when, and how fast.
+// The Status tab: what the service serves, its uptime and its latencies.
 
 import { empty, failure, h, icon, loading, table } from "./dom.js";
 import { mcpParts } from "./mcp.js";
@@ -53,7 +53,7 @@ export function mount(root) {
     const now = status.latency;
     const tiles = [
       ["Version", status.version],
-      ["Up for", duration(status.uptime_seconds)],
+      ["Uptime", duration(status.uptime_seconds)],
       ["Documents served", number(status.documents)],
       ["Requests, last minute", number(now.requests)],
       ["p50, last minute", ms(now.p50_ms)],
@@ -73,17 +73,17 @@ export function mount(root) {
             gap: now.bucket_seconds * 3,
             label: `Latency over ten minutes. Last minute: ${inWords}.`,
           })
-        : empty("status", "No requests yet", "Search for something, and its latency appears here."),
+        : empty("status", "No requests yet", "Latencies appear here after the first search."),
       latencies,
     );
     corpora.replaceChildren(
-      h("div", { class: "card-head" }, h("h2", {}, "Corpora"), h("p", { class: "muted" }, `${known.length} known`)),
+      h("div", { class: "card-head" }, h("h2", {}, "Corpora"), h("p", { class: "muted" }, `${known.length} in total`)),
       h(
         "div",
         { class: "wide" },
         table(
           "Corpora",
-          ["Name", "Documents", "Passages", "Size", "Model"],
+          ["Name", "Documents", "Passages", "Size", "Embedder"],
           known.map((one) => [
             [one.name, one.served && h("span", { class: "badge" }, "Served")],
             sized(one.documents),

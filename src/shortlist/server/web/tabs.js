@@ -1,4 +1,4 @@
-// The tabs, in order. A tab is a module with `mount(root, params)`, which may give back what to do when it is left.
+// The tabs, in order. A tab is a module with `mount(root, params)`, which may return a function to call when it is left.
 
 import * as ask from "./ask.js";
 import * as documents from "./documents.js";

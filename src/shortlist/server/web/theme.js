@@ -1,4 +1,4 @@
-// Runs before the first paint, so that a chosen theme never flashes the other one.
+// Runs before the first paint, so that the page never flashes in the wrong theme.
 {
   const chosen = localStorage.getItem("shortlist-theme");
   if (chosen) document.documentElement.dataset.theme = chosen;

@@ -1,4 +1,4 @@
-// How to search: the controls beside the results. Which ones there are depends on the look and the strategy.
+// The search controls. Which ones are shown depends on the view and the strategy.
 
 import { TEMPERATURES, choice, segments, slider, toggle } from "./controls.js";
 import { h } from "./dom.js";
@@ -17,22 +17,22 @@ export const DEFAULTS = {
   ignore_zero: true,
 };
 
-// Cosines and blends end at 1; BM25 has no end, but rarely comes here.
+// Cosines and blended scores end at 1; BM25 is unbounded, but rarely exceeds this.
 const MOST_LEXICAL = 50;
 
 const MODES = [
-  ["auto", "Auto", "Words and meaning, blended as measured best."],
-  ["lexical", "Lexical", "Words alone: BM25."],
-  ["dense", "Dense", "Meaning alone: the cosine of vectors."],
-  ["hybrid", "Hybrid", "Reciprocal ranks of words and meaning."],
+  ["auto", "Auto", "Keyword and semantic search, blended."],
+  ["lexical", "Lexical", "Keyword search (BM25)."],
+  ["dense", "Dense", "Semantic search (cosine of vectors)."],
+  ["hybrid", "Hybrid", "Reciprocal rank fusion of both."],
 ];
 const STRATEGIES = [
-  ["conservative", "Conservative", "The best and what comes near it, a few at most."],
-  ["top_k", "Top k", "The first few, whatever their scores."],
-  ["rel_threshold", "Relative threshold", "All that come near the best."],
-  ["abs_threshold", "Absolute threshold", "All from the floor on."],
-  ["score_gap", "Score gap", "All before the first large drop."],
-  ["softmax", "Softmax", "All that hold enough of the whole."],
+  ["conservative", "Conservative", "The best document and others close to it."],
+  ["top_k", "Top k", "The first documents, whatever their scores."],
+  ["rel_threshold", "Relative threshold", "All documents close to the best."],
+  ["abs_threshold", "Absolute threshold", "All documents at or above the threshold."],
+  ["score_gap", "Score gap", "All documents before the first large drop."],
+  ["softmax", "Softmax", "All documents with a sufficient share."],
 ];
 const USES = {
   conservative: ["rel", "max_k"],
@@ -44,37 +44,37 @@ const USES = {
 };
 
 const SLIDERS = {
-  k: { label: "Candidates (k)", min: 1, max: 100, step: 1, hint: "How many are looked at." },
+  k: { label: "Candidates (k)", min: 1, max: 100, step: 1, hint: "Number of candidates." },
   rel: {
     label: "Relative threshold",
     min: 0,
     max: 1,
     step: 0.01,
-    hint: "Kept from this share of the best score on.",
+    hint: "Smallest selected share of the best score.",
   },
-  max_k: { label: "At most", min: 1, max: 20, step: 1, hint: "The most that an agent is shown." },
+  max_k: { label: "Maximum (max_k)", min: 1, max: 20, step: 1, hint: "Maximum number of selected documents." },
   gap_ratio: {
     label: "Gap ratio",
     min: 0,
     max: 1,
     step: 0.01,
-    hint: "A drop below this share of the score before ends the list.",
+    hint: "A drop below this share of the previous score ends the list.",
   },
   min_score: {
-    label: "Floor (min_score)",
+    label: "Threshold (min_score)",
     min: 0,
     max: 1,
     step: 0.01,
-    hint: "Nothing fits if the best score is below it. 0: no floor.",
+    hint: "Abstain if the top score is below this. 0: never.",
   },
   temperature: {
     label: "Temperature",
     min: 0.1,
     max: 10,
     stops: TEMPERATURES,
-    hint: "Lower: the best takes all. Higher: shares even out.",
+    hint: "Lower favors the best document; higher evens out the shares.",
   },
-  cutoff: { label: "Cutoff", min: 0, max: 100, step: 0.5, unit: "%", hint: "The least share that is kept." },
+  cutoff: { label: "Cutoff", min: 0, max: 100, step: 0.5, unit: "%", hint: "Smallest selected share." },
 };
 
 const KNOWN = {
@@ -84,7 +84,7 @@ const KNOWN = {
   ignore_zero: ["true", "false"],
 };
 
-/** Of what stands in an address, the values that mean something. */
+/** The valid values in the parameters of an address. */
 export function read(params) {
   const values = {};
   for (const [name, text] of Object.entries(params)) {
@@ -96,11 +96,11 @@ export function read(params) {
   return values;
 }
 
-/** All controls, made once; `show(state, softmax)` brings out those that mean something now. */
+/** All controls; `show(state, softmax)` shows those that apply to the state. */
 export function tuning({ change, reset }) {
   const controls = {
     look: segments({
-      label: "Look",
+      label: "View",
       options: [
         ["softmax", "Softmax"],
         ["discover", "Discover"],
@@ -117,7 +117,7 @@ export function tuning({ change, reset }) {
     cutoff: ranged("cutoff"),
     ignore_zero: toggle({
       label: "Ignore zero scores",
-      hint: "Leave out what shares no word with the query.",
+      hint: "Leave out documents that share no word with the query.",
       change: (ignore_zero) => change({ ignore_zero }),
     }),
     min_score: ranged("min_score"),
@@ -133,7 +133,7 @@ export function tuning({ change, reset }) {
         ? ["temperature", "cutoff", "ignore_zero"]
         : ["mode", "k", "strategy", ...USES[state.strategy], "min_score"];
     element.hidden = false;
-    controls.min_score.reach(...(state.mode === "lexical" ? [MOST_LEXICAL, 0.5] : [1, 0.01]));
+    controls.min_score.setRange(...(state.mode === "lexical" ? [MOST_LEXICAL, 0.5] : [1, 0.01]));
     for (const [name, control] of Object.entries(controls)) {
       control.set(state[name]);
       control.element.hidden = name === "look" ? !softmax : !used.includes(name);

@@ -1,26 +1,26 @@
-// One question and its answer, drawn while it comes. The line about it stands above: nothing moves when it grows.
+// One question and its answer, shown while it arrives. Its status is above the text, so nothing moves as the text grows.
 
 import { failure, h, icon } from "./dom.js";
 import { counted } from "./outcome.js";
 import { place, placed } from "./passage.js";
 
 const BY = {
-  extract: "without a language model",
-  llm: "by the language model",
-  agent: "by the language model as an agent",
+  extract: "without an LLM",
+  llm: "by the LLM",
+  agent: "by the LLM as an agent",
   gate: "",
 };
 
-// More passages than these are folded away.
+// More passages than this are collapsed.
 const FEW = 6;
 
 export class Turn {
-  /** `open(button, evidence, spans)` is called for a passage that is to be read. */
+  /** `open(button, evidence, spans)` is called to show a passage. */
   constructor(question, { open }) {
     this.open = open;
     this.evidence = [];
     this.citations = [];
-    this.told = "";
+    this.received = "";
     this.state = h("p", { class: "turn-state", role: "status" });
     this.text = h("div", { class: "answer", dir: "auto" });
     this.more = h("div", { class: "turn-more" });
@@ -32,18 +32,18 @@ export class Turn {
       this.text,
       this.more,
     );
-    this.#say("search", "Looking for passages…");
+    this.#say("search", "Searching…");
   }
 
-  /** An event of the answer under way. */
-  hear(name, data) {
+  /** Applies an event of the answer. */
+  update(name, data) {
     if (name === "evidence") {
       this.evidence.push(data);
       this.#say("documents", `Reading ${counted(this.evidence.length, "passage")}…`);
     }
-    if (name === "step") this.#say("search", `Looking further: ${called(data)}`);
+    if (name === "step") this.#say("search", `Searching: ${called(data)}`);
     if (name === "text") {
-      this.told += data.text;
+      this.received += data.text;
       this.text.append(...this.#drawn(data.text));
     }
   }
@@ -52,12 +52,12 @@ export class Turn {
     this.evidence = answer.evidence;
     this.citations = answer.sentences.flatMap((sentence) => inOrder(sentence));
     if (answer.refused) this.text.replaceChildren(refusal(answer));
-    else if (this.told !== answer.text) this.text.replaceChildren(...this.#drawn(answer.text));
+    else if (this.received !== answer.text) this.text.replaceChildren(...this.#drawn(answer.text));
     const used = new Set(this.citations.map((one) => one.number)).size;
     const summary = answer.refused
       ? "Not answered"
       : `${counted(answer.sentences.length, "sentence")} from ${used} of ${counted(answer.evidence.length, "passage")}`;
-    const said = [summary, answer.broke_off && "the model broke off", BY[answer.by], spent(answer.usage)].filter(Boolean);
+    const said = [summary, answer.broke_off && "the reply was interrupted", BY[answer.by], spent(answer.usage)].filter(Boolean);
     this.#say(answer.refused ? "none" : "check", said.join(" · "));
     this.element.removeAttribute("aria-busy");
     this.more.replaceChildren(
@@ -65,7 +65,7 @@ export class Turn {
         answer.evidence.length > 0 && this.#shown(answer.evidence),
         answer.dropped.length > 0 &&
           folded(
-            `${counted(answer.dropped.length, "sentence")} left out`,
+            `${counted(answer.dropped.length, "sentence")} removed`,
             answer.dropped.map(({ text, reason }) => [
               h("q", { dir: "auto" }, text),
               h("span", { class: "muted" }, reason),
@@ -73,7 +73,7 @@ export class Turn {
           ),
         answer.steps.length > 0 &&
           folded(
-            counted(answer.steps.length, "look-up"),
+            counted(answer.steps.length, "tool call"),
             answer.steps.map((step) => [h("code", {}, called(step)), h("span", { class: "muted" }, step.error ?? "")]),
           ),
       ].filter(Boolean),
@@ -95,7 +95,7 @@ export class Turn {
     this.state.replaceChildren(icon(name), h("span", { title: text }, text));
   }
 
-  /** A text with a numbered button in place of each marker. */
+  /** A text in which each marker is replaced by a numbered button. */
   #drawn(text) {
     const parts = [];
     let rest = text;
@@ -124,7 +124,7 @@ export class Turn {
     return h(
       "details",
       { class: "fold", open: evidence.length <= FEW },
-      h("summary", {}, `${counted(evidence.length, "passage")} shown, with nearness`),
+      h("summary", {}, `${counted(evidence.length, "passage")} used, with similarity`),
       h(
         "ol",
         { class: "shown" },
@@ -144,7 +144,7 @@ export class Turn {
     );
   }
 
-  /** All that was taken from a passage, in order. */
+  /** All cited spans of a passage, merged and in order. */
   #taken({ number }) {
     const spans = this.citations.filter((one) => one.number === number).flatMap((one) => one.spans);
     const taken = [];
@@ -157,7 +157,7 @@ export class Turn {
   }
 }
 
-/** The first marker of some evidence in a text. */
+/** The first marker in a text, and its evidence. */
 function first(text, evidence) {
   let found = null;
   for (const one of evidence) {
@@ -200,7 +200,7 @@ const folded = (summary, rows) =>
     ),
   );
 
-/** A tool call as one would write it; a model may have written arguments that are none. */
+/** A tool call as text; the arguments of a model may be a plain string. */
 function called({ tool, arguments: given }) {
   const values = typeof given === "string" ? [given] : Object.values(given ?? {}).map((one) => JSON.stringify(one));
   return `${tool}(${values.join(", ")})`;

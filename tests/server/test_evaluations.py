@@ -1,4 +1,4 @@
-"""Evaluations over HTTP: what the library says, told on the way, bounded, one at a time, and kept nowhere."""
+"""Evaluations over HTTP equal those of the library, report progress, have limits, and are not stored."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import shortlist
 from shortlist import Document
 from shortlist._paths import data_dir
 from shortlist.eval import compare, evaluate_discovery, lint_corpus, parse_cases, study
-from shortlist.server.routes import eval_routes
+from shortlist.server.routes import job_routes
 from tests.server.conftest import TOOLS, Make, Start, until
-from tests.server.test_ask import told
+from tests.server.test_ask import read_events
 
 EVAL, LINT = "/v1/corpora/shop/eval", "/v1/corpora/shop/lint"
 ROWS: list[dict[str, Any]] = [
@@ -52,7 +52,7 @@ def without_times(data: Any) -> Any:
 
 
 @pytest.mark.parametrize("cases", [TEXT, "\ufeff" + TEXT.replace("\n", "\r\n\r\n"), ROWS])
-def test_an_evaluation_is_that_of_the_library_whether_lines_or_objects_are_sent(client: TestClient, cases: Any) -> None:
+def test_an_evaluation_equals_that_of_the_library_for_lines_and_objects(client: TestClient, cases: Any) -> None:
     answer = client.post(EVAL, json={"cases": cases, "k": 2, "html": True})
     found = by_the_library(k=2)
     expected = json.loads(json.dumps({**found.to_dict(), "flaws": [], "html": found.html()}))
@@ -69,7 +69,7 @@ def test_two_modes_are_compared_case_by_case(client: TestClient) -> None:
     assert (nothing["comparison"], nothing["metrics"], nothing["plots"]) == (None, {}, [])
 
 
-def test_the_floor_the_filter_and_the_curve_are_asked_for(client: TestClient) -> None:
+def test_the_threshold_the_filter_and_the_curve_are_options(client: TestClient) -> None:
     answer = client.post(EVAL, json={"cases": TEXT, "min_score": 1e9}).json()
     assert answer["taxonomy"] | {"false_abstention": 2, "abstention_ok": 2, "retrieval_miss": 1} == answer["taxonomy"]
     answer = client.post(EVAL, json={"cases": TEXT, "filter": {"access": "read"}}).json()
@@ -79,9 +79,9 @@ def test_the_floor_the_filter_and_the_curve_are_asked_for(client: TestClient) ->
 
 
 @pytest.mark.parametrize("path", [EVAL, LINT])
-def test_events_tell_how_far_it_is_and_end_with_the_whole_answer(client: TestClient, path: str) -> None:
+def test_events_report_progress_and_end_with_the_answer(client: TestClient, path: str) -> None:
     body = {"cases": TEXT} if path == EVAL else {}
-    events = told(client.post(path, json=body | {"stream": True}).text)
+    events = read_events(client.post(path, json=body | {"stream": True}).text)
     whole = client.post(path, json=body).json()
     assert [name for name, _ in events] == ["progress"] * (len(events) - 1) + ["answer"]
     assert without_times(events[-1][1]) == without_times(whole)
@@ -102,19 +102,19 @@ UNUSABLE: list[tuple[Any, str]] = [
     ('{"query": "q"}', 'Line 1: a case is {"query": "...", "gold": [ids]}, with [] if nothing applies.'),
     ([{"query": "q", "gold": []}, {"gold": []}], 'Case 2: a case is {"query": "...", "gold": [ids]}'),
     ('{"query": "q", "gold": [], "meta": {"x": 1e999}}', "Line 1 holds a number without end"),
-    ('{"query": "q", "gold": []}\n' * 5001, "At most 5,000 cases are evaluated at once, not 5,001."),
+    ('{"query": "q", "gold": []}\n' * 5001, "A request may have up to 5,000 cases, not 5,001."),
 ]
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_cases_that_cannot_be_evaluated_are_told_in_a_sentence(client: TestClient, stream: bool) -> None:
+def test_cases_that_cannot_be_evaluated_are_an_error(client: TestClient, stream: bool) -> None:
     for cases, says in UNUSABLE:
         answer = client.post(EVAL, json={"cases": cases, "stream": stream})
         assert (answer.status_code, answer.headers["content-type"]) == (422, "application/problem+json")
         assert answer.json()["detail"].startswith(says)
 
 
-def test_gold_that_the_corpus_does_not_have_is_refused_by_line_or_counted_as_not_found(client: TestClient) -> None:
+def test_unknown_expected_documents_are_an_error_or_counted_as_not_found(client: TestClient) -> None:
     cases = f'{TEXT}\n{{"query": "a bill", "gold": "invoices"}}\n{{"query": "x", "gold": "zz"}}'
     problem = client.post(EVAL, json={"cases": cases}).json()
     assert (problem["status"], problem["type"]) == (422, "urn:shortlist:unknown-ids")
@@ -130,22 +130,22 @@ def test_gold_that_the_corpus_does_not_have_is_refused_by_line_or_counted_as_not
     assert counted["misses"][-1]["why"]["exists"] is False
 
 
-def test_there_must_be_such_a_corpus(client: TestClient) -> None:
+def test_an_unknown_corpus_is_404(client: TestClient) -> None:
     for path in ("/v1/corpora/shopp/eval", "/v1/corpora/shopp/lint"):
         answer = client.post(path, json={"cases": TEXT} if "eval" in path else {})
         assert (answer.status_code, "Did you mean 'shop'?" in answer.json()["detail"]) == (404, True)
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_an_evaluation_has_a_limit_in_time(make: Make, stream: bool) -> None:
+def test_an_evaluation_has_a_time_limit(make: Make, stream: bool) -> None:
     client = make(limits__eval_seconds=0.1)
     answer = client.post(EVAL, json={"cases": MANY, "stream": stream})
-    problem = told(answer.text)[-1][1] if answer.status_code == 200 else answer.json()
+    problem = read_events(answer.text)[-1][1] if answer.status_code == 200 else answer.json()
     assert problem["status"] == 503
     assert "0.1 seconds (limits.eval_seconds)" in problem["detail"]
 
 
-def test_lint_is_that_of_the_library_and_needs_no_body(client: TestClient) -> None:
+def test_lint_equals_that_of_the_library_and_needs_no_body(client: TestClient) -> None:
     shortlist.build({"a": "", "b": "Send money back to a card."}, name="shop", embedder="none").close()
     with shortlist.open_corpus("shop") as corpus:
         expected = json.loads(json.dumps(lint_corpus(corpus).to_dict()))
@@ -153,7 +153,7 @@ def test_lint_is_that_of_the_library_and_needs_no_body(client: TestClient) -> No
     assert [finding["rule"] for finding in expected["findings"]] == ["empty"]
 
 
-def test_nothing_of_an_evaluation_is_kept(client: TestClient) -> None:
+def test_an_evaluation_stores_nothing(client: TestClient) -> None:
     client.get("/v1/corpora")
 
     def stored() -> dict[Path, bytes]:
@@ -167,23 +167,23 @@ def test_nothing_of_an_evaluation_is_kept(client: TestClient) -> None:
     assert stored() == before
 
 
-def test_of_a_corpus_one_judgement_is_made_at_a_time_and_of_two_both(monkeypatch: pytest.MonkeyPatch) -> None:
-    turns = eval_routes.Turns()
+def test_a_corpus_has_one_evaluation_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = job_routes.Turns()
     shortlist.build({"a": "one"}, name="other", embedder="none").close()
     with shortlist.open_corpus("shop") as corpus, shortlist.open_corpus("other") as other:
         with turns.take(corpus), turns.take(other):
-            monkeypatch.setattr(eval_routes, "PATIENCE", 0.01)
+            monkeypatch.setattr(job_routes, "TURN_SECONDS", 0.01)
             with pytest.raises(HTTPException, match="'shop'") as refused:
                 turns.take(corpus).__enter__()
             assert refused.value.status_code == 409
-            monkeypatch.setattr(eval_routes, "PATIENCE", 60)
+            monkeypatch.setattr(job_routes, "TURN_SECONDS", 60)
             waited = threading.Thread(target=lambda: turns.take(corpus).__enter__())
             waited.start()
         waited.join(60)
         assert not waited.is_alive()
 
 
-def test_who_goes_away_ends_the_evaluation_and_others_are_served_meanwhile(start: Start) -> None:
+def test_a_disconnect_ends_the_evaluation_and_other_requests_are_answered(start: Start) -> None:
     service = start()
     headers = {"Accept": "text/event-stream"}
 
@@ -197,6 +197,6 @@ def test_who_goes_away_ends_the_evaluation_and_others_are_served_meanwhile(start
     assert service.http.post("/v1/corpora/shop/search", json={"query": "refund"}).json()["hits"][0]["id"] == "refund"
     answer.__exit__(None, None, None)
     until(lambda: next((line for line in service.lines if line.get("path") == EVAL), None))
-    assert service.http.post(EVAL, json={"cases": TEXT}).json()["cases"] == 5  # its turn has come
+    assert service.http.post(EVAL, json={"cases": TEXT}).json()["cases"] == 5  # the lock is free again
     begun()
     assert service.end()[0] == 0

@@ -1,0 +1,164 @@
+"""Middleware: access control (host, origin, token), limits of size and time, and the log and metrics of requests."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import ipaddress
+import logging
+import re
+import secrets
+import time
+from collections.abc import Collection
+
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from shortlist._settings import Settings
+from shortlist.server.http_errors import REQUEST_ID, make_problem
+from shortlist.server.service_metrics import Metrics
+
+log = logging.getLogger("shortlist.serve")
+
+CHANGING = ("POST", "PUT", "PATCH", "DELETE")
+
+# These need no token: the page that asks for it, the description of the service, and its health.
+OPEN_PATHS = ("/", "/health", "/ready", "/docs", "/openapi.json")
+OPEN_PREFIXES = ("/page/", "/docs/")
+
+EXTEND = "shortlist.extend"  # the key in a scope of a function that gives the request more seconds
+REQUEST_ID_FORMAT = re.compile(r"[A-Za-z0-9._:/+=-]{1,100}")
+
+
+class Guard:
+    """Rejects requests, or limits their size and time."""
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self._app = app
+        server, limits = settings.server, settings.limits
+        self._token = server.token.get_secret_value().encode() if server.token else None
+        self._hosts = {"localhost", server.host.lower(), *(host.lower() for host in server.allowed_hosts)}
+        self._origins = {origin.lower().rstrip("/") for origin in server.allowed_origins}
+        self._max_bytes, self._max_seconds = limits.max_body_bytes, limits.request_seconds
+        self._too_large = f"The body is larger than {self._max_bytes} bytes (limits.max_body_bytes). Send it in parts."
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+        elif rejection := self._reject(scope):
+            status, detail = rejection
+            headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
+            await make_problem(scope, status, detail, headers=headers)(scope, receive, send)
+        else:
+            await self._run_within_limits(scope, receive, send)
+
+    def _reject(self, scope: Scope) -> tuple[int, str] | None:
+        headers, path = Headers(scope=scope), scope["path"]
+        host = headers.get("host", "").lower()
+        name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+        # IP addresses and our own names only: any other name may be made to point here (DNS rebinding).
+        if name not in self._hosts and "*" not in self._hosts and not _is_address(name):
+            return 421, f"Host {name!r} is not allowed. Add it to server.allowed_hosts."
+        origin, own = headers.get("origin"), (f"http://{host}", f"https://{host}")
+        if origin is not None and scope["method"] in CHANGING and origin.lower() not in {*own, *self._origins}:
+            return 403, f"Pages of {origin!r} may not make changes. Add it to server.allowed_origins."
+        if self._token is not None and path not in OPEN_PATHS and not path.startswith(OPEN_PREFIXES):
+            kind, _, given = headers.get("authorization", "").partition(" ")
+            if kind.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), self._token):
+                return 401, "The token is missing or wrong. Send it in the header: Authorization: Bearer TOKEN."
+        length = headers.get("content-length", "0")
+        return (413, self._too_large) if length.isdecimal() and int(length) > self._max_bytes else None
+
+    async def _run_within_limits(self, scope: Scope, receive: Receive, send: Send) -> None:
+        received, is_complete, is_waiting, has_started = 0, False, False, False
+
+        async def receive_limited() -> Message:
+            nonlocal received, is_complete, is_waiting
+            is_waiting = not is_complete
+            message = await receive()
+            is_waiting = False
+            if message["type"] == "http.request":
+                received += len(message.get("body", b""))
+                is_complete = not message.get("more_body", False)
+                if received > self._max_bytes:
+                    raise HTTPException(413, self._too_large, {"Connection": "close"})
+            return message
+
+        async def send_and_note(message: Message) -> None:
+            nonlocal has_started
+            has_started = True
+            await send(message)
+
+        try:
+            async with asyncio.timeout(self._max_seconds) as limit:
+                end = asyncio.get_running_loop().time() + self._max_seconds
+                scope[EXTEND] = lambda seconds: limit.reschedule(end + seconds)
+                await self._app(scope, receive_limited, send_and_note)
+        except TimeoutError:
+            if has_started:
+                raise ConnectionError("The time limit was reached after the response had started.") from None
+            seconds = f"{self._max_seconds:g} seconds (limits.request_seconds)"
+            late = 408, f"The body did not arrive within {seconds}."
+            slow = 503, f"The request took longer than {seconds}. A change may still be carried out."
+            await make_problem(scope, *(late if is_waiting else slow))(scope, receive, send)
+
+
+def _is_address(name: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return bool(ipaddress.ip_address(name))
+    return False
+
+
+class Watch:
+    """Gives every request an id, logs and counts it, and answers unexpected errors; outside of all other middleware."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics, timed: Collection[str]) -> None:
+        self._app = app
+        self._metrics = metrics
+        self._timed = timed  # the routes whose latencies are recorded
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = time.perf_counter()
+        given = Headers(scope=scope).get("x-request-id", "")
+        id = scope[REQUEST_ID] = given if REQUEST_ID_FORMAT.fullmatch(given) else secrets.token_hex(8)
+        status = 0
+
+        async def send_with_id(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message.get("headers", ()), (b"x-request-id", id.encode())]
+            await send(message)
+
+        self._metrics.in_progress += 1
+        try:
+            await self._app(scope, receive, send_with_id)
+        except Exception:
+            log.exception("A request failed.", extra={"fields": {"request_id": id}})
+            if not status:
+                detail = f"An unexpected error occurred. The log of the service has the details of the request {id}."
+                await make_problem(scope, 500, detail)(scope, receive, send_with_id)
+        finally:
+            self._metrics.in_progress -= 1
+            self._record(scope, status or 499, time.perf_counter() - started)  # 499: the caller disconnected
+
+    def _record(self, scope: Scope, status: int, seconds: float) -> None:
+        route = getattr(scope.get("route"), "path", "other")
+        self._metrics.count(route, scope["method"], status, seconds)
+        if route in self._timed:
+            self._metrics.latencies.add(seconds)
+        if log.isEnabledFor(logging.INFO):
+            fields = {
+                "request_id": scope[REQUEST_ID], "method": scope["method"], "path": scope["path"], "status": status,
+                "ms": round(1e3 * seconds, 3), "client": (scope.get("client") or ("",))[0],
+            }  # fmt: skip
+            log.handle(logging.makeLogRecord({**_REQUEST, "fields": fields}))
+
+
+# Made without the logger, which would look up the calling line; that takes longer than the rest.
+_REQUEST = {"name": log.name, "levelno": logging.INFO, "levelname": "INFO", "msg": "request"}
