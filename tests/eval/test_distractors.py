@@ -72,13 +72,13 @@ def test_a_curve_prints_as_a_table_and_tells_its_progress() -> None:
 
 
 def test_what_makes_no_sense_is_a_sentence() -> None:
-    with pytest.raises(InputError, match="needs questions with gold"):
+    with pytest.raises(InputError, match="needs cases with gold"):
         distractor_robustness_curve(RIGHT, [Case("zebra")])
-    with pytest.raises(InputError, match="The catalog has no document 'gone', which 'x' should find"):
+    with pytest.raises(InputError, match="The catalog has no document 'gone', which 'x' expects"):
         distractor_robustness_curve(RIGHT, [Case("x", ("gone",))])
-    with pytest.raises(InputError, match="A catalog of 2 is too small for the gold of any question"):
+    with pytest.raises(InputError, match="A catalog of 2 is too small for the gold of any case"):
         distractor_robustness_curve(RIGHT, [Case("x", ("right0", "right1", "right2"))], [2, 4], mode="lexical")
-    with pytest.raises(InputError, match="Sizes of catalogs are between 1 and 4"):
+    with pytest.raises(InputError, match="sizes must be from 1 to 4"):
         distractor_robustness_curve(RIGHT, PROBES, [4, 5])
 
 

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from shortlist._settings import Limits
 from shortlist.errors import InputError
 from shortlist.eval import lint
-from shortlist.eval.cases import Case, Flaw, case_of, parse_cases, validate_cases
+from shortlist.eval.cases import Case, Flaw, parse_case, parse_cases, validate_cases
 from shortlist.eval.reporting.study import study
 from shortlist.eval.retrieval import compare, evaluate_discovery
 from shortlist.index.corpus import Corpus
@@ -107,7 +107,7 @@ def _read_cases(given: str | list[dict[str, Any]]) -> list[Case]:
     if isinstance(given, str):
         cases = parse_cases(given.removeprefix("\ufeff"))
     else:
-        cases = [case_of(row, f"Case {number}") for number, row in enumerate(given, 1)]
+        cases = [parse_case(row, f"Case {number}") for number, row in enumerate(given, 1)]
     if not cases:
         raise InputError('There are no cases to evaluate. A case is {"query": "...", "gold": [ids]}, one a line.')
     if len(cases) > MOST_CASES:
