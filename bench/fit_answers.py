@@ -11,8 +11,8 @@ import shortlist
 from bench import logistic
 from bench.answers import Asked, questions
 from shortlist.answer.evidence import Shown, gather
-from shortlist.answer.extractive.extract import LEAST_COVERED, WEIGHTS, ranked
-from shortlist.answer.extractive.signals import coverage, read_question, signals
+from shortlist.answer.extractive.extract import LEAST_COVERED, WEIGHTS, rank_sentences
+from shortlist.answer.extractive.signals import coverage, measure_signals, read_question
 from shortlist.index.corpus import Corpus
 from shortlist.library.opening import open_states
 
@@ -41,10 +41,10 @@ def _row(corpus: Corpus, one: Asked) -> tuple[list[float], float, bool, bool] | 
         evidence = Shown().add_hits(gather(states, one.text).hits)
         lexical = states[0].state.lexical
         question = read_question(one.text, lexical.analyzer, lexical.frequency, lexical.live)
-        best = ranked(question, evidence, lexical.analyzer)[:2]
+        best = rank_sentences(question, evidence, lexical.analyzer)[:2]
         if not best:
             return None
-        found = signals(question, best[0].reading, lexical.analyzer)
+        found = measure_signals(question, best[0].reading, lexical.analyzer)
     is_found = any(candidate.evidence.id in one.gold for candidate in best)
     return [found[name] for name in WEIGHTS], coverage(question, best[0].reading.near), is_found, bool(one.gold)
 

@@ -211,7 +211,7 @@ def test_a_stream_that_does_not_begin_is_tried_again() -> None:
     ("script", "sentence"),
     [
         (streamed("Half", done=False), "broke off in the middle"),
-        (Scripted(body=[event("{not json")]), "no JSON object"),
+        (Scripted(body=[event("{not json")]), "not a JSON object"),
         (Scripted(body=[event({"error": {"message": "out of memory"}})]), "broke off: out of memory"),
     ],
 )

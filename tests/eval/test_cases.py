@@ -109,7 +109,7 @@ def test_a_line_that_is_no_case_is_named(tmp_path: Path, text: str, says: str) -
 
 
 def test_a_file_that_cannot_be_read_is_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="none.jsonl does not exist"):
+    with pytest.raises(InputError, match=r"none\.jsonl does not exist"):
         load_cases(tmp_path / "none.jsonl")
     (tmp_path / "cases.jsonl").write_bytes(b'{"query": "\xff"}')
     with pytest.raises(InputError, match="is not UTF-8 text"):
