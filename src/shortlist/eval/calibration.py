@@ -12,7 +12,7 @@ from shortlist._plain import Plain
 from shortlist._text import count_of
 from shortlist.errors import InputError
 from shortlist.eval.cases import Case, validate_cases
-from shortlist.eval.reader import open_reader
+from shortlist.eval.reader import open_one, open_reader
 from shortlist.eval.statistics import SEED, Table
 from shortlist.library.opening import Searchable
 from shortlist.protocols import Progress
@@ -113,11 +113,11 @@ def calibrate_min_score(
     scores: dict[bool, list[float]] = {True: [], False: []}
     not_retrieved = 0
     judgments: list[tuple[float, bool]] = []  # the relevance of the top hit, and whether it is correct
-    with open_reader(corpus, mode, filter) as reader:
-        only = reader.only_corpus("calibrate_min_score")
-        if wrong := [flaw.says for flaw in validate_cases(only, cases) if flaw.problem == "unknown_gold"]:
-            more = f" {len(wrong) - 1} more: see validate_cases." if len(wrong) > 1 else ""
-            raise InputError(f"{wrong[0]}{more}")
+    only = open_one(corpus, "calibrate_min_score", needs_vectors=mode != "lexical")
+    if wrong := [flaw.says for flaw in validate_cases(only, cases) if flaw.problem == "unknown_gold"]:
+        more = f" {len(wrong) - 1} more: see validate_cases." if len(wrong) > 1 else ""
+        raise InputError(f"{wrong[0]}{more}")
+    with open_reader(only, mode, filter) as reader:
         for case, found in reader.run(cases, k, progress):
             best = next(iter(found.rank_selectable(k)), None)
             if case.in_scope and not any(hit.id in case.gold for hit in found.rank(k)):
@@ -176,7 +176,8 @@ def fit_relevance(judgments: Sequence[tuple[float, bool]], before: Sequence[floa
 
 def _midpoints(inside: Floats, outside: Floats) -> Floats:
     levels = np.unique(np.concatenate([inside, outside]))
-    return (levels[:-1] + levels[1:]) / 2
+    midpoints: Floats = (levels[:-1] + levels[1:]) / 2
+    return midpoints
 
 
 def find_threshold(inside: Floats, outside: Floats, grid: Floats | None = None) -> float:

@@ -18,10 +18,11 @@ from shortlist._plain import Plain, to_plain
 from shortlist.documents import Document
 from shortlist.errors import InputError, ShortlistError
 from shortlist.eval.cases import Case
+from shortlist.eval.reader import open_one
 from shortlist.eval.statistics import SEED
 from shortlist.index.corpus import Corpus
 from shortlist.index.text.analyzers import STOP_WORDS, get_analyzer, name_words, subwords, words
-from shortlist.library.opening import Searchable, open_corpora
+from shortlist.library.opening import Searchable
 from shortlist.protocols import LLM, Progress, track
 from shortlist.search.retrieve import search
 from shortlist.search.select import as_prompt_function
@@ -36,6 +37,8 @@ SAME = 0.8  # queries that share this part of their terms are duplicates
 SHOWN_CHARACTERS = 1500
 _CANDIDATES = 5
 _SAMPLED = 30
+
+Model = LLM | Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,7 @@ class Request:
 
 def generate_cases(
     corpus: Searchable,
-    llm: LLM | Callable[[str], str],
+    llm: Model,
     n: int = 50,
     *,
     per_document: int = 1,
@@ -94,46 +97,33 @@ def generate_cases(
     With `mask_names=False` the name is neither hidden nor looked for. With `verify` the model also checks that nothing
     serves the queries to which nothing should apply.
     """
-    only = _open_one(corpus)
+    only = open_one(corpus, "Case generation", needs_vectors=False)
     requests = plan(only, n, per_document=per_document, out_of_scope=out_of_scope, mask_names=mask_names, seed=seed)
     return _generate(only, llm, requests, mask_names, verify, workers, progress)
 
 
 def generate_abstention_cases(
-    corpus: Searchable,
-    llm: LLM | Callable[[str], str],
-    n: int = 10,
-    *,
-    verify: bool = True,
-    workers: int = WORKERS,
-    seed: int = SEED,
-    progress: Progress | None = None,
+    corpus: Searchable, llm: Model, n: int = 10, *, seed: int = SEED, **options: Any
 ) -> Generated:
-    """About `n` cases to which nothing in the corpus applies, written by a model; options as in `generate_cases`."""
+    """About `n` cases to which nothing in the corpus applies; `verify`, `workers` etc. are as in `generate_cases`."""
     if n < 1:
         raise InputError(f"n must be 1 or more, not {n!r}.")
-    only = _open_one(corpus)
+    only = open_one(corpus, "Case generation", needs_vectors=False)
     requests = list(_plan_out_of_scope(_described_documents(only), n, random.Random(seed)))
-    return _generate(only, llm, requests, True, verify, workers, progress)
+    return _generate(only, llm, requests, **options)
 
 
 def build_eval_set(
-    corpus: Searchable,
-    llm: LLM | Callable[[str], str],
-    k: int = 5,
-    *,
-    abstention_frac: float = ABSTENTION_FRAC,
-    **options: Any,
+    corpus: Searchable, llm: Model, k: int = 5, *, abstention_frac: float = ABSTENTION_FRAC, **options: Any
 ) -> list[Case]:
     """Cases about the whole corpus, ready to save: `k` for every document, and some to which nothing applies.
 
     `abstention_frac` is the share of the latter in the set; further options are those of `generate_cases`.
     """
     if k < 1 or not 0 <= abstention_frac < 1:
-        raise InputError(
-            f"k must be 1 or more and abstention_frac from 0 to below 1, not {k!r} and {abstention_frac!r}."
-        )
-    only = _open_one(corpus)
+        given = f"{k!r} and {abstention_frac!r}"
+        raise InputError(f"k must be 1 or more and abstention_frac from 0 to below 1, not {given}.")
+    only = open_one(corpus, "Case generation", needs_vectors=False)
     share = abstention_frac / (1 - abstention_frac)
     n = k * len(_described_documents(only))
     return list(generate_cases(only, llm, n, per_document=k, out_of_scope=share, **options).cases)
@@ -152,36 +142,26 @@ def plan(
     if n < 1 or per_document < 1 or not 0 <= out_of_scope <= 10:
         given = f"{n!r}, {per_document!r} and {out_of_scope!r}"
         raise InputError(f"n and per_document must be 1 or more, and out_of_scope from 0 to 10, not {given}.")
-    documents = _described_documents(_open_one(corpus))
+    documents = _described_documents(open_one(corpus, "Case generation", needs_vectors=False))
     drawn = random.Random(seed)
+    hidden = f"; its name is hidden as {MASK}" if mask_names else ""
     requests = []
     for document in drawn.sample(documents, min(len(documents), -(-n // per_document))):
-        prompt = PROMPTS["in_scope"].format(
-            hidden=f"; its name is hidden as {MASK}" if mask_names else "",
-            description=mask_name(document) if mask_names else _describe(document),
-            number=_count_requests(per_document),
-        )
-        requests.append(Request(prompt, per_document, document))
+        description = mask_name(document) if mask_names else _describe(document)
+        requests.append(_make_request("in_scope", per_document, document, hidden=hidden, description=description))
     return [*requests, *_plan_out_of_scope(documents, round(n * out_of_scope), drawn)]
+
+
+def _make_request(kind: str, number: int, document: Document | None = None, **texts: str) -> Request:
+    wanted = "one request" if number == 1 else f"{number} different requests"
+    return Request(PROMPTS[kind].format(number=wanted, **texts), number, document)
 
 
 def _plan_out_of_scope(documents: Sequence[Document], n: int, drawn: random.Random) -> Iterator[Request]:
     for start in range(0, n, 5):
-        number = min(5, n - start)
         sample = drawn.sample(documents, min(len(documents), _SAMPLED))
         things = "\n".join(f"- {one.name}: {' '.join(one.content.split())[:200]}" for one in sample)
-        yield Request(PROMPTS["out_of_scope"].format(things=things, number=_count_requests(number)), number)
-
-
-def _count_requests(number: int) -> str:
-    return "one request" if number == 1 else f"{number} different requests"
-
-
-def _open_one(corpus: Searchable) -> Corpus:
-    corpora = open_corpora(corpus, needs_vectors=False)
-    if len(corpora) != 1:
-        raise InputError(f"Cases are generated for one corpus at a time, not for {len(corpora)}.")
-    return corpora[0]
+        yield _make_request("out_of_scope", min(5, n - start), things=things)
 
 
 def _described_documents(corpus: Corpus) -> list[Document]:
@@ -216,12 +196,12 @@ def _is_one_letter(parts: Sequence[str]) -> bool:
 
 def _generate(
     corpus: Corpus,
-    llm: LLM | Callable[[str], str],
+    llm: Model,
     requests: Sequence[Request],
-    mask_names: bool,
-    verify: bool,
-    workers: int,
-    progress: Progress | None,
+    mask_names: bool = True,
+    verify: bool = True,
+    workers: int = WORKERS,
+    progress: Progress | None = None,
 ) -> Generated:
     ask = as_prompt_function(llm)
     with ThreadPoolExecutor(max(1, workers)) as pool:

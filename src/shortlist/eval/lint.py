@@ -9,7 +9,7 @@ from typing import Any
 from shortlist._plain import Plain
 from shortlist._text import count_of
 from shortlist.documents import Document
-from shortlist.eval.reader import Reader, open_reader
+from shortlist.eval.reader import Reader, open_one, open_reader
 from shortlist.index.text.analyzers import get_analyzer, name_words
 from shortlist.library.opening import Searchable
 from shortlist.protocols import Progress, track
@@ -90,12 +90,12 @@ def lint_corpus(corpus: Searchable, *, k: int = K, progress: Progress | None = N
     if the description of each finds the other with nearly its own score, by keywords and, if the corpus has vectors, by
     meaning.
     """
-    with open_reader(corpus, "auto") as reader:
-        catalog = reader.only_corpus("lint_corpus")
-        documents = list(catalog)
-        findings = [finding for document in documents for finding in _check_text(document)]
-        findings += _check_names(documents)
-        twins: set[tuple[str, str]] = set()
+    catalog = open_one(corpus, "lint_corpus", needs_vectors=True)
+    documents = list(catalog)
+    findings = [finding for document in documents for finding in _check_text(document)]
+    findings += _check_names(documents)
+    twins: set[tuple[str, str]] = set()
+    with open_reader(catalog, "auto") as reader:
         for document in track(documents, progress):
             findings += _check_retrieval(reader, document, k, twins)
     findings += _group_twins(twins)

@@ -80,11 +80,13 @@ class Reader:
         """Whether any of the terms occurs in a corpus."""
         return any(state.lexical.knows(terms) for state, _ in self._states)
 
-    def only_corpus(self, task: str) -> Corpus:
-        """The corpus, for a task that is defined for one corpus."""
-        if len(self.corpora) != 1:
-            raise InputError(f"{task} takes one corpus at a time, not {len(self.corpora)}. Call it for each.")
-        return self.corpora[0]
+
+def open_one(corpus: Searchable, task: str, *, needs_vectors: bool) -> Corpus:
+    """The corpus, for a task that is defined for one corpus."""
+    corpora = open_corpora(corpus, needs_vectors=needs_vectors)
+    if len(corpora) != 1:
+        raise InputError(f"{task} takes one corpus at a time, not {len(corpora)}. Call it for each.")
+    return corpora[0]
 
 
 @contextmanager

@@ -8,7 +8,6 @@ from itertools import product
 from typing import Any
 
 from shortlist._plain import Plain, to_plain
-from shortlist._text import count_of
 from shortlist.errors import InputError
 from shortlist.eval.cases import Case
 from shortlist.eval.reader import open_reader
@@ -63,18 +62,10 @@ def _values(name: str, choices: Sequence[Choice]) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class SelectionReport:
-    """How well results were selected. A measure that covers no case is None.
+    """How well results were selected; a measure that covers no case is None.
 
-    Given retrieval, over the cases with an expected result among the candidates, so that only selection is measured:
-    conditional_commit_rate  the share with an expected result selected
-    selection_precision      the share of the selected results that are expected; cases without a selection are left out
-    selection_recall, _f1    against the expected results that were retrieved; an empty selection counts 0
-    Overall, over the cases with expected results, so that retrieval misses count as well:
-    precision, recall, f1    of the selected results; an empty selection counts 0
-    In general:
-    mean_size                the number of selected results, where there are any
-    abstention_accuracy      the share of the cases without expected results where nothing was selected
-    false_abstention_rate    the share of the cases with expected results where nothing was selected
+    docs/eval.md defines the measures. Those named selection_* and the conditional_commit_rate are over the cases with
+    an expected result among the candidates, so that only selection is measured.
     """
 
     strategy: str
@@ -98,11 +89,7 @@ class SelectionReport:
 
     def to_dict(self) -> dict[str, Any]:
         counts = {"strategy": self.strategy, "cases": self.cases, "retrieved": self.retrieved}
-        return counts | to_plain(self.measures)
-
-    def __str__(self) -> str:
-        lines = [f"{name:24}{value!r}" for name, value in self.measures.items() if value is not None]
-        return "\n".join([f"{self.strategy}, {count_of(self.cases, 'case')}", *lines])
+        return {**counts, **to_plain(self.measures)}
 
 
 def evaluate_selection(
