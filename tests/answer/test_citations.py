@@ -219,15 +219,15 @@ def test_every_citation_in_an_answer_was_shown_and_a_refusal_is_the_refusal(repl
 
 
 @given(REPLIES, st.integers(1, 9))
-def test_what_is_told_while_a_model_speaks_is_the_answer(reply: str, size: int) -> None:
-    told: list[str] = []
-    stream = Stream(EVIDENCE, told.append)
+def test_what_is_streamed_is_the_answer(reply: str, size: int) -> None:
+    streamed: list[str] = []
+    stream = Stream(EVIDENCE, streamed.append)
     for at in range(0, len(reply), size):
         stream.add(reply[at : at + size])
     text = verify(reply, EVIDENCE).text
     stream.finish(text)
-    assert "".join(told).endswith(text)
-    for part in told:
+    assert "".join(streamed).endswith(text)
+    for part in streamed:
         assert_only_shown_is_cited(part)
 
 

@@ -141,7 +141,7 @@ def test_a_connection_that_is_lost_is_made_again() -> None:
     assert len(waits) == 1
 
 
-def test_nobody_there_is_a_sentence_that_says_where() -> None:
+def test_an_unreachable_server_is_an_error_with_its_address() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     waits = Waits()

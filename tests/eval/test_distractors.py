@@ -62,12 +62,12 @@ def test_the_scope_of_a_source_a_corpus_a_mapping_and_pairs_will_do() -> None:
         assert distractor_robustness_curve(corpus, pairs).points[0].accuracy == 1.0
 
 
-def test_a_curve_prints_as_a_table_and_tells_its_progress() -> None:
-    told: list[tuple[int, int | None]] = []
+def test_a_curve_prints_as_a_table_and_reports_its_progress() -> None:
+    reported: list[tuple[int, int | None]] = []
     curve = distractor_robustness_curve(
-        RIGHT, PROBES, mode="lexical", repeats=2, progress=lambda done, total: told.append((done, total))
+        RIGHT, PROBES, mode="lexical", repeats=2, progress=lambda done, total: reported.append((done, total))
     )
-    assert told == [(1, 2), (2, 2)]
+    assert reported == [(1, 2), (2, 2)]
     assert str(curve.table()).splitlines()[1].split() == ["4", "8", "1", "1", "1", "1", "-"]
 
 

@@ -144,17 +144,17 @@ def test_documents_are_drawn_by_the_seed(shop: Corpus) -> None:
     assert len({tuple(drawn(seed)) for seed in range(8)}) > 1
 
 
-def test_a_plain_function_will_do_and_progress_is_told(shop: Corpus) -> None:
-    told: list[tuple[int, int | None]] = []
+def test_a_plain_function_will_do_and_progress_is_reported(shop: Corpus) -> None:
+    reported: list[tuple[int, int | None]] = []
     found = generate_cases(
         shop,
         lambda prompt: '["where did it go"]' if PARCEL in prompt else "[]",
         5,
         out_of_scope=0.0,
-        progress=lambda done, total: told.append((done, total)),
+        progress=lambda done, total: reported.append((done, total)),
     )
     assert [case.query for case in found.cases] == ["where did it go"]
-    assert told == [(done, 5) for done in range(1, 6)]
+    assert reported == [(done, 5) for done in range(1, 6)]
     assert shortlist.eval_gen.generate_cases is generate_cases
 
 

@@ -141,5 +141,5 @@ def test_nothing_to_draw_is_drawn_as_nothing() -> None:
 
 
 def test_one_value_alone_can_be_drawn() -> None:
-    svg(plots.lines("t", "x", "y", [plots.Series("a", [(3, 0.5)])], y_range=None))
+    svg(plots.lines("t", "x", "y", [plots.Series("a", [(3, 0.5)])]))
     svg(plots.histogram("t", "x", [("a", [2.0])]))

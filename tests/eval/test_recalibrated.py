@@ -40,7 +40,7 @@ def test_what_was_calibrated_before_is_not_calibrated_twice() -> None:
 def test_a_corpus_keeps_it_and_hits_show_it() -> None:
     corpus = build(DRINKS, in_memory=True)
     inside = [Case(f"a cup of {drink.id}", (drink.id,)) for drink in DRINKS]
-    outside = [Case(query, ()) for query in ("mend the roof", "a flight to rome", "who wrote hamlet")]
+    outside = [Case(query, ()) for query in ("repair the roof", "a flight to rome", "who wrote hamlet")]
     before = search(corpus, "a cup of oolong")[0].relevance
     calibrate_min_score(corpus, [*inside * 5, *outside * 5], persist=True)
     after = search(corpus, "a cup of oolong")[0].relevance

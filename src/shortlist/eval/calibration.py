@@ -21,6 +21,8 @@ from shortlist.search.filters import Filter
 from shortlist.search.relevance import UNCHANGED, calibration_of, probability
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from shortlist.results import Floats
 
 FOLDS = 5
@@ -37,12 +39,6 @@ class Calibration(Plain):
     """A threshold, and how well it separates cases with expected results ("in scope") from those without.
 
     Cases whose expected results were not retrieved say nothing about a threshold; `not_retrieved` counts them.
-
-    sensitivity  the share of the other cases in scope whose top score reaches the threshold
-    specificity  the share of cases out of scope whose top score is below it
-    youden_j     sensitivity + specificity - 1: 0 is chance, 1 is perfect
-    auroc        how often a case in scope scores higher than one out of scope, whatever the threshold
-    held_out     the first three by five-fold cross-validation
     """
 
     _shown = (
@@ -53,11 +49,11 @@ class Calibration(Plain):
     corpus: str
     mode: str
     floor: float
-    sensitivity: float
-    specificity: float
-    youden_j: float
-    auroc: float
-    held_out: dict[str, float] | None
+    sensitivity: float  # the share of cases in scope whose top score reaches the threshold
+    specificity: float  # the share of cases out of scope whose top score is below it
+    youden_j: float  # sensitivity + specificity - 1: 0 is chance, 1 is perfect
+    auroc: float  # how often a case in scope scores higher than one out of scope, whatever the threshold
+    held_out: dict[str, float] | None  # the first three by five-fold cross-validation
     persisted: bool
     in_scope: Sequence[float] = field(repr=False)  # top scores; 0 where the search itself abstains
     out_of_scope: Sequence[float] = field(repr=False)
@@ -84,7 +80,7 @@ class Calibration(Plain):
     def table(self) -> Table:
         """One row for each threshold that was tried."""
         inside, outside = np.array(self.in_scope), np.array(self.out_of_scope)
-        return Table({"min_score": floor, **_measure(inside, outside, floor)} for floor in self.floors)
+        return Table({"min_score": floor, **_measure(inside >= floor, outside < floor)} for floor in self.floors)
 
     def to_dict(self) -> dict[str, Any]:
         return Plain.to_dict(self) | {"in_scope": len(self.in_scope), "out_of_scope": len(self.out_of_scope)}
@@ -132,7 +128,7 @@ def calibrate_min_score(
         lacking = "with an empty gold" if len(inside) else retrieved
         raise InputError(f"There are no cases {lacking}. Calibration needs both cases with gold and cases without.")
     floor = find_threshold(inside, outside, grid)
-    measures = _measure(inside, outside, floor)
+    measures = _measure(inside >= floor, outside < floor)
     calibration = Calibration(
         only.name,
         mode,
@@ -200,11 +196,8 @@ def find_threshold(inside: Floats, outside: Floats, grid: Floats | None = None) 
     return float(tried[best[np.argmax(np.diff(levels)[best])]])
 
 
-def _measure(inside: Floats, outside: Floats, floor: float) -> dict[str, float]:
-    return _rates(float((inside >= floor).mean()), float((outside < floor).mean()))
-
-
-def _rates(sensitivity: float, specificity: float) -> dict[str, float]:
+def _measure(reached: NDArray[np.bool_], below: NDArray[np.bool_]) -> dict[str, float]:
+    sensitivity, specificity = float(reached.mean()), float(below.mean())
     return {"sensitivity": sensitivity, "specificity": specificity, "youden_j": sensitivity + specificity - 1}
 
 
@@ -221,11 +214,10 @@ def _cross_validate(inside: Floats, outside: Floats, seed: int, grid: Floats | N
     if min(len(inside), len(outside)) < 2 * FOLDS:
         return None
     random = np.random.default_rng(seed)
-    inside_folds, outside_folds = (random.permutation(len(values)) % FOLDS for values in (inside, outside))
-    above, below = 0, 0
+    folds, outside_folds = (random.permutation(len(values)) % FOLDS for values in (inside, outside))
+    reached, below = np.empty(len(inside), np.bool_), np.empty(len(outside), np.bool_)
     for fold in range(FOLDS):
-        own_inside, own_outside = inside_folds == fold, outside_folds == fold
-        floor = find_threshold(inside[~own_inside], outside[~own_outside], grid)
-        above += int((inside[own_inside] >= floor).sum())
-        below += int((outside[own_outside] < floor).sum())
-    return _rates(above / len(inside), below / len(outside))
+        own, own_outside = folds == fold, outside_folds == fold
+        floor = find_threshold(inside[~own], outside[~own_outside], grid)
+        reached[own], below[own_outside] = inside[own] >= floor, outside[own_outside] < floor
+    return _measure(reached, below)

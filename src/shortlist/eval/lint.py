@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from shortlist._plain import Plain
@@ -27,19 +29,7 @@ SAME_MEANING = 0.95
 QUERY_WORDS = 60  # words of a description that are searched for
 K = 10
 
-# The severity of each rule, and how to fix a finding.
-RULES = {
-    "empty": ("error", "Describe what it does in one sentence, in the words that people use for it."),
-    "short": ("warning", "Describe what it does, on what, and when to use it rather than a similar one."),
-    "long": ("warning", f"Keep the description under {MOST_CHARACTERS} characters; move the rest to the body."),
-    "hostile": ("error", "Do not serve it before a person has read it: a description only says what a tool does."),
-    "invisible": ("error", "Remove the invisible characters; the model reads them all the same."),
-    "same_name": ("error", "Give each a name with other words, not just another spelling."),
-    "mixed_scripts": ("error", "Write the name in one script; similar letters can imitate another name."),
-    "twins": ("warning", "Merge them, or describe in each what the other does not do."),
-    "not_found_by_description": ("error", "Describe what distinguishes it from the results above it."),
-    "not_found_by_name": ("error", "Put the words of its name into its title, or give it a more specific name."),
-}
+RULES: dict[str, list[str]] = tomllib.loads(Path(__file__).with_name("lint_rules.toml").read_text("utf-8"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,7 @@ class DiscoveryReport(Plain):
     documents: int
     metrics: Mapping[str, Estimate]
     taxonomy: Mapping[str, int]
-    outcomes: Sequence[Outcome]
+    outcomes: Sequence[Outcome] = field(repr=False)
     seconds: float
     confidence: float = CONFIDENCE
 
@@ -111,12 +111,6 @@ class DiscoveryReport(Plain):
         counts = {"cases": len(self.outcomes), "in_scope": len(self.in_scope), "out_of_scope": len(self.out_of_scope)}
         data = Plain.to_dict(self) | counts | {"seconds": round(self.seconds, 3)}
         return data | ({"outcomes": [one.to_dict() for one in self.outcomes]} if cases else {})
-
-    def __str__(self) -> str:
-        lines = [f"{self.corpus}, {self.mode}: {len(self.in_scope)} cases, {len(self.out_of_scope)} out of scope"]
-        lines += [f"  {name:14}{value!r}" for name, value in self.metrics.items()]
-        lines += [f"  {name:18}{count}" for name, count in self.taxonomy.items() if count]
-        return "\n".join(lines)
 
 
 def evaluate_discovery(

@@ -7,17 +7,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from shortlist.answer.extractive import signals
 from shortlist.answer.extractive.sentences import split_sentences
-from shortlist.answer.extractive.signals import (
-    Frequency,
-    Question,
-    Reading,
-    count_fitting,
-    coverage,
-    find_other_forms,
-    measure_signals,
-    read_question,
-)
+from shortlist.answer.extractive.signals import Frequency, Question, Reading, coverage
 from shortlist.index.text.analyzers import Analyzer
 from shortlist.results import Evidence
 
@@ -92,14 +84,14 @@ def extract(
 
     `frequency` counts those of all `passages` that contain each term.
     """
-    question = read_question(text, analyzer, frequency, passages)
+    question = signals.read_question(text, analyzer, frequency, passages)
     candidates = rank_sentences(question, evidence, analyzer)
     if not question.weights:
         return Extract([], "The question contains no word to search for.")
     if not candidates:
         return Extract([], "No passage contains a sentence.")
     best = candidates[0].reading
-    probability = answer_probability(measure_signals(question, best, analyzer))
+    probability = answer_probability(signals.measure_signals(question, best, analyzer))
     covered = coverage(question, best.near)
     if covered < LEAST_COVERED:
         return Extract([], f"The best sentence covers {covered:.0%} of the question.")
@@ -110,9 +102,9 @@ def extract(
     return Extract(_choose(candidates), "These sentences contain what is asked for.")
 
 
-def answer_probability(signals: Mapping[str, float]) -> float:
-    """The probability that a sentence with these signals answers."""
-    return 1 / (1 + math.exp(-BIAS - sum(weight * signals[name] for name, weight in WEIGHTS.items())))
+def answer_probability(values: Mapping[str, float]) -> float:
+    """The probability that a sentence with these values of the signals answers."""
+    return 1 / (1 + math.exp(-BIAS - sum(weight * values[name] for name, weight in WEIGHTS.items())))
 
 
 def rank_sentences(question: Question, evidence: Sequence[Evidence], analyzer: Analyzer) -> list[Candidate]:
@@ -129,7 +121,7 @@ def _find_candidates(question: Question, item: Evidence, analyzer: Analyzer) -> 
     spans = split_sentences(item.text)
     texts = [item.text[start:end] for start, end in spans]
     groups = [frozenset(analyzer.terms(text)) for text in (*texts, f"{item.name} {item.context}")]
-    if forms := find_other_forms(question, frozenset().union(*groups)):
+    if forms := signals.find_other_forms(question, frozenset().union(*groups)):
         groups = [frozenset(forms.get(term, term) for term in terms) for terms in groups]
     *terms, title = groups
     around = title.union(*terms)
@@ -140,7 +132,7 @@ def _find_candidates(question: Question, item: Evidence, analyzer: Analyzer) -> 
         near = title.union(*terms[max(0, at - 1) : at + 2])
         refers_back = at > 0 and (texts[at - 1].endswith("?") or _REFERS_BACK.match(text))
         own = terms[at] | terms[at - 1] if refers_back else terms[at]
-        fits = not question.kind or count_fitting(question, text, analyzer) > 0
+        fits = not question.kind or signals.count_fitting(question, text, analyzer) > 0
         worth = coverage(question, own) + 0.5 * coverage(question, near) + 0.35 * covered_around
         worth += 0.15 * fits + 0.3 * item.score
         has_question_term = not terms[at].isdisjoint(question.weights)

@@ -72,22 +72,13 @@ class _Scale:
         return [round(step * number, 10) for number in range(first, math.floor(self.high / step + 1e-9) + 1)]
 
 
-def lines(
-    title: str,
-    across: str,
-    up: str,
-    series: Sequence[Series],
-    *,
-    logarithmic: bool = False,
-    y_range: tuple[float, float] | None = (0.0, 1.0),
-) -> Figure | None:
-    """Lines with dots, whose values show on hover; None without any point."""
+def lines(title: str, across: str, up: str, series: Sequence[Series], *, logarithmic: bool = False) -> Figure | None:
+    """Lines with dots, whose values show on hover, from 0 to 1; None without any point."""
     xs = [x for one in series for x, _ in one.points]
-    ys = [y for one in series for _, y in one.points]
     if not xs:
         return None
     x = _Scale(min(xs), max(xs), LEFT, RIGHT, logarithmic and min(xs) > 0)
-    y = _Scale(*(y_range or (min(ys), max(ys))), BOTTOM, TOP)
+    y = _Scale(0.0, 1.0, BOTTOM, TOP)
 
     def place(points: Sequence[tuple[float, float]]) -> str:
         return " ".join(f"{x(a)},{y(b)}" for a, b in points)
