@@ -1,4 +1,4 @@
-"""`python -m bench.fit_answers FOLDER`: the numbers of `answer/extract.py`, fitted to half the titles of a set."""
+"""`python -m bench.fit_answers FOLDER`: the numbers of `answer/extractive/`, fitted to half the titles of a set."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def main(folder: Path) -> None:
 
     least = max(np.arange(0.3, 0.7, 0.01), key=right)
     for name, weight in zip(WEIGHTS, weights, strict=True):
-        print(f'    "{name}": {weight:.2f},')
+        print(f"{name} = {weight:.2f}")
     print(f"BIAS = {bias:.2f}\nANSWER_FROM = {least:.2f}  # right: {right(least):.4f} of {len(rows)}")
 
 

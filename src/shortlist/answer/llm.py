@@ -215,7 +215,7 @@ def add_usage(total: Mapping[str, int], reply: Reply) -> dict[str, int]:
 
 
 class ScriptedLLM:
-    """A model that gives scripted replies in order, for tests and examples. `heard` are the messages of each call.
+    """A model that gives scripted replies one by one, for tests and examples. `heard` are the messages of each call.
 
     A reply is a text, a Reply, a list of (tool, arguments) to call, an exception to raise, or a function of the
     messages that returns one of these.

@@ -1,4 +1,4 @@
-"""English word lists and patterns, from english.toml."""
+"""English word lists and patterns, and the weights of signals, from english.toml."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ KINDS = {kind: _compile(pattern) for kind, pattern in _DATA["kinds"].items()}
 DATES = _compile(_DATA["patterns"]["dates"])
 CAUSES = _compile(_DATA["patterns"]["causes"], re.IGNORECASE)
 NEGATION = _compile(_DATA["patterns"]["negation"], re.IGNORECASE)
+WEIGHTS: dict[str, float] = _DATA["weights"]
 
 
 @cache

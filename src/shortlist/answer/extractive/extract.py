@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from shortlist.answer.extractive import signals
+from shortlist.answer.extractive import english, signals
 from shortlist.answer.extractive.sentences import split_sentences
 from shortlist.answer.extractive.signals import Frequency, Question, Reading, coverage
 from shortlist.index.text.analyzers import Analyzer
@@ -21,22 +21,8 @@ NEARLY_AS_GOOD = 0.85  # the share of the best worth that a further sentence mus
 # questions that belong to other sets.
 LEAST_COVERED = 0.45
 
-# The weights of the signals in a logistic regression, fitted to one half of squad2 by `python -m bench.fit_answers`.
-WEIGHTS = {
-    "covered": 1.35,
-    "elsewhere": -2.36,
-    "heaviest_missing": -0.96,
-    "names_missing": -1.43,
-    "numbers_missing": -1.46,
-    "negated": -1.44,
-    "negated_alone": -2.32,
-    "denied": -0.35,
-    "opposite": -0.71,
-    "opposite_around": -1.27,
-    "fitting": 0.03,
-    "nothing_fitting": -0.52,
-    "words": 1.48,
-}
+# A logistic regression over the signals, fitted to one half of squad2 by `python -m bench.fit_answers`.
+WEIGHTS = english.WEIGHTS
 BIAS = -0.44
 
 # From 0.42 to 0.50 errors are about the fewest on squad2, where half of the questions have no answer.
