@@ -29,22 +29,15 @@ Probes = Sequence[Case | tuple[str, str | Sequence[str]]] | Mapping[str, str | S
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint(Plain):
-    """The measures of a catalog of one size, as shares of the queries.
-
-    accuracy      the first hit is an expected one
-    surfaced      an expected result is in the top k
-    committed     an expected result was selected
-    mean_size     the number of results that were selected
-    false_action  something was selected though nothing is expected; None without such queries
-    """
+    """The measures of a catalog of one size, as means over the queries."""
 
     size: int
     questions: int
-    accuracy: Estimate
-    surfaced: Estimate
-    committed: Estimate
-    mean_size: Estimate
-    false_action: Estimate | None
+    accuracy: Estimate  # the first hit is an expected one
+    surfaced: Estimate  # an expected result is in the top k
+    committed: Estimate  # an expected result was selected
+    mean_size: Estimate  # the number of selected results
+    false_action: Estimate | None  # something was selected though nothing is expected; None without such queries
 
 
 @dataclass(frozen=True, slots=True)
