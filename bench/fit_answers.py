@@ -1,4 +1,4 @@
-"""`python -m bench.fit_answers FOLDER`: the numbers of `answer/extract.py`, fitted to half the titles of a set."""
+"""`python -m bench.fit_answers FOLDER`: the numbers of `answer/extractive/`, fitted to half the titles of a set."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import shortlist
 from bench import logistic
 from bench.answers import Asked, questions
 from shortlist.answer.evidence import Shown, gather
-from shortlist.answer.extractive.extract import LEAST_COVERED, WEIGHTS, ranked
-from shortlist.answer.extractive.signals import coverage, read_question, signals
+from shortlist.answer.extractive.extract import LEAST_COVERED, WEIGHTS, rank_sentences
+from shortlist.answer.extractive.signals import coverage, measure_signals, read_question
 from shortlist.index.corpus import Corpus
 from shortlist.library.opening import open_states
 
@@ -31,7 +31,7 @@ def main(folder: Path) -> None:
 
     least = max(np.arange(0.3, 0.7, 0.01), key=right)
     for name, weight in zip(WEIGHTS, weights, strict=True):
-        print(f'    "{name}": {weight:.2f},')
+        print(f"{name} = {weight:.2f}")
     print(f"BIAS = {bias:.2f}\nANSWER_FROM = {least:.2f}  # right: {right(least):.4f} of {len(rows)}")
 
 
@@ -41,10 +41,10 @@ def _row(corpus: Corpus, one: Asked) -> tuple[list[float], float, bool, bool] | 
         evidence = Shown().add_hits(gather(states, one.text).hits)
         lexical = states[0].state.lexical
         question = read_question(one.text, lexical.analyzer, lexical.frequency, lexical.live)
-        best = ranked(question, evidence, lexical.analyzer)[:2]
+        best = rank_sentences(question, evidence, lexical.analyzer)[:2]
         if not best:
             return None
-        found = signals(question, best[0].reading, lexical.analyzer)
+        found = measure_signals(question, best[0].reading, lexical.analyzer)
     is_found = any(candidate.evidence.id in one.gold for candidate in best)
     return [found[name] for name in WEIGHTS], coverage(question, best[0].reading.near), is_found, bool(one.gold)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from html import escape
 from pathlib import Path
 
 from bench.report import RESULTS
-from shortlist.eval.reporting import plots
 
 DOCS = Path(__file__).parent.parent / "docs"
 OURS = ("shortlist", "shortlist-disk", "shortlist auto")
@@ -69,7 +70,7 @@ def run(folders: list[Path]) -> None:
         for title, rows in result["figures"].items():
             plot = f"{name}-{title.replace(' ', '-')}.svg"
             medians = sorted(((engine, row["p50 ms"]) for engine, row in rows.items()), key=lambda pair: pair[1])
-            (DOCS / "images" / plot).write_text(plots.bars(f"Milliseconds a query (median), {title}", medians, OURS))
+            (DOCS / "images" / plot).write_text(draw_bars(f"Milliseconds a query (median), {title}", medians, OURS))
             measured = result.get("measured", {}).get(title, f"{result['date']}, {result['commit']}")
             picture = f"![Milliseconds a query, {title}](../images/{plot})"
             parts.append(f"### {title}\n\nMeasured {measured}.\n\n{_table(rows)}\n\n{picture}\n")
@@ -100,3 +101,23 @@ def _ratio(rows: dict[str, dict[str, float]], ours: str, column: str) -> str:
     less = COLUMNS[column]
     ratio = min(rivals) / rows[ours][column] if less else rows[ours][column] / max(rivals)
     return f"**{ratio:.2f}**"
+
+
+def draw_bars(title: str, values: Sequence[tuple[str, float]], ours: Sequence[str] = ()) -> str:
+    """A standalone SVG image of horizontal bars, each with its name and value; `ours` are highlighted."""
+    longest = max((value for _, value in values), default=1.0)
+    parts = []
+    for number, (name, value) in enumerate(values):
+        top, width = 34 + 26 * number, max(2.0, 420 * value / longest)
+        color = "#0b7285" if name in ours else "#adb5bd"
+        parts.append(
+            f'<text x="150" y="{top + 14}" text-anchor="end">{escape(name)}</text>'
+            f'<rect x="158" y="{top}" width="{width:.1f}" height="18" fill="{color}"/>'
+            f'<text x="{164 + width:.1f}" y="{top + 14}">{value:g}</text>'
+        )
+    height = 44 + 26 * len(values)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 660 {height}" font-family="sans-serif" font-size="13">'
+        f'<rect width="660" height="{height}" fill="white"/>'
+        f'<text x="12" y="20" font-weight="bold">{escape(title)}</text>{"".join(parts)}</svg>\n'
+    )

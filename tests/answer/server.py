@@ -40,7 +40,7 @@ def event(data: Any) -> bytes:
 
 
 def streamed(*texts: str, cut: int = 0, done: bool = True) -> Scripted:
-    """Texts as events; cut into pieces of so many bytes, wherever these end."""
+    """Texts as events; cut into pieces of `cut` bytes, wherever these end."""
     whole = b": a comment\n\n" + b"".join(event({"choices": [{"delta": {"content": text}}]}) for text in texts)
     if done:
         whole += event({"choices": [{"delta": {}, "finish_reason": "stop"}]})

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shortlist import REFUSAL, Evidence
-from shortlist.answer.citations import LONGEST_REPLY, Stream, verify
+from shortlist.answer.citations import Catalog
 from shortlist.answer.evidence import Shown
-from shortlist.answer.markers import Catalog
+from shortlist.answer.verification import LONGEST_REPLY, Stream, verify
 
 PASSAGES = [
     ("/home/ann/docs/moons.txt", "whole", "Mars has two moons. They were discovered in 1877 by “Asaph” Hall."),
@@ -170,7 +170,7 @@ def test_what_comes_after_more_than_can_be_looked_at_is_dropped() -> None:
     reply = "Two [moons.txt:whole].\n" + "x" * LONGEST_REPLY + " Two [moons.txt:whole]."
     checked = verify(reply, EVIDENCE)
     assert checked.text == "Two [moons.txt:whole]."
-    assert "more than can be looked at" in checked.dropped[-1].reason
+    assert f"{LONGEST_REPLY:,} characters" in checked.dropped[-1].reason
 
 
 PIECES = st.one_of(
@@ -219,15 +219,15 @@ def test_every_citation_in_an_answer_was_shown_and_a_refusal_is_the_refusal(repl
 
 
 @given(REPLIES, st.integers(1, 9))
-def test_what_is_told_while_a_model_speaks_is_the_answer(reply: str, size: int) -> None:
-    told: list[str] = []
-    stream = Stream(EVIDENCE, told.append)
+def test_what_is_streamed_is_the_answer(reply: str, size: int) -> None:
+    streamed: list[str] = []
+    stream = Stream(EVIDENCE, streamed.append)
     for at in range(0, len(reply), size):
-        stream.hear(reply[at : at + size])
+        stream.add(reply[at : at + size])
     text = verify(reply, EVIDENCE).text
     stream.finish(text)
-    assert "".join(told).endswith(text)
-    for part in told:
+    assert "".join(streamed).endswith(text)
+    for part in streamed:
         assert_only_shown_is_cited(part)
 
 

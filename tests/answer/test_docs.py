@@ -15,6 +15,7 @@ from shortlist.answer.agent import MAX_STEPS, TOOLS
 from shortlist.answer.evidence import THRESHOLD, K
 from shortlist.answer.extractive.extract import WEIGHTS
 from shortlist.answer.memory import WINDOW_TURNS
+from shortlist.search.agent_actions import MOST_NEIGHBORS
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = (ROOT / "docs" / "guides" / "answers.md").read_text("utf-8")
@@ -46,5 +47,7 @@ def test_the_numbers_in_the_text_are_those_of_the_code() -> None:
     assert f"`max_steps` ({MAX_STEPS})" in DOCUMENT
     assert f"`window_turns` ({WINDOW_TURNS})" in DOCUMENT
     assert f"regression of {len(WEIGHTS)} numbers" in DOCUMENT
+    before = TOOLS[3]["function"]["parameters"]["properties"]["before"]
+    assert before["maximum"] == MOST_NEIGHBORS
     for tool in TOOLS:
         assert f"`{tool['function']['name']}(" in DOCUMENT

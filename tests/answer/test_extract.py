@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shortlist import REFUSAL, Document, ask, build
-from shortlist.answer.extractive.extract import BIAS, WEIGHTS, likelihood
-from shortlist.answer.extractive.sentences import LONGEST, spans
+from shortlist.answer.extractive.extract import BIAS, WEIGHTS, answer_probability
+from shortlist.answer.extractive.sentences import LONGEST, split_sentences
 
 HANDBOOK = {
     "founding.md": "# Founding\n\nInes Halloran and Tobias Okafor founded the company in 2014 in Otley. "
@@ -85,8 +85,10 @@ def test_a_probability_that_is_asked_for_decides() -> None:
 
 
 def test_the_likelihood_is_the_logistic_of_the_weighed_signs() -> None:
-    assert likelihood(dict.fromkeys(WEIGHTS, 0.0)) == pytest.approx(1 / (1 + 2.718281828 ** (-BIAS)))
-    assert likelihood(dict.fromkeys(WEIGHTS, 0.0) | {"covered": 1.0}) > likelihood(dict.fromkeys(WEIGHTS, 0.0))
+    assert answer_probability(dict.fromkeys(WEIGHTS, 0.0)) == pytest.approx(1 / (1 + 2.718281828 ** (-BIAS)))
+    assert answer_probability(dict.fromkeys(WEIGHTS, 0.0) | {"covered": 1.0}) > answer_probability(
+        dict.fromkeys(WEIGHTS, 0.0)
+    )
 
 
 @pytest.mark.parametrize(
@@ -102,13 +104,13 @@ def test_the_likelihood_is_the_logistic_of_the_weighed_signs() -> None:
     ],
 )  # fmt: skip
 def test_a_text_falls_into_sentences(text: str, sentences: list[str]) -> None:
-    assert [text[start:end] for start, end in spans(text)] == sentences
+    assert [text[start:end] for start, end in split_sentences(text)] == sentences
 
 
 @given(st.text(alphabet=st.sampled_from(list("ab A.!?\n#-| 1。é")), max_size=2 * LONGEST))
 def test_sentences_cover_all_that_is_no_space_and_do_not_overlap(text: str) -> None:
     last = 0
-    for start, end in spans(text):
+    for start, end in split_sentences(text):
         assert start >= last
         assert 0 < end - start <= LONGEST
         assert not text[last:start].strip()

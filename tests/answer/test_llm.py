@@ -141,7 +141,7 @@ def test_a_connection_that_is_lost_is_made_again() -> None:
     assert len(waits) == 1
 
 
-def test_nobody_there_is_a_sentence_that_says_where() -> None:
+def test_an_unreachable_server_is_an_error_with_its_address() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     waits = Waits()
@@ -211,7 +211,7 @@ def test_a_stream_that_does_not_begin_is_tried_again() -> None:
     ("script", "sentence"),
     [
         (streamed("Half", done=False), "broke off in the middle"),
-        (Scripted(body=[event("{not json")]), "no JSON object"),
+        (Scripted(body=[event("{not json")]), "not a JSON object"),
         (Scripted(body=[event({"error": {"message": "out of memory"}})]), "broke off: out of memory"),
     ],
 )

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import shortlist
 from shortlist import Corpus, InputError
 from shortlist.eval import Case, calibrate_min_score
-from shortlist.eval.calibration import auroc, best_floor
+from shortlist.eval.calibration import auroc, find_threshold
 from tests.eval.conftest import SHOP
 
 scores = st.lists(st.integers(0, 8).map(float), min_size=1, max_size=12)
@@ -28,7 +28,7 @@ def j(inside: list[float], outside: list[float], floor: float) -> float:
 
 @given(scores, scores)
 def test_no_floor_has_a_higher_j_than_the_best_one(inside: list[float], outside: list[float]) -> None:
-    best = best_floor(np.array(inside), np.array(outside))
+    best = find_threshold(np.array(inside), np.array(outside))
     tried = [floor / 2 - 0.25 for floor in range(20)]
     assert j(inside, outside, best) >= max(max(j(inside, outside, floor) for floor in tried), 0.0) - 1e-12
 
@@ -41,8 +41,8 @@ def test_auroc_is_the_share_of_pairs_in_the_right_order(inside: list[float], out
 
 def test_of_equally_good_floors_the_one_in_the_widest_gap_is_taken() -> None:
     # between 1 and 2, and between 2 and 10, nothing changes but the gap
-    assert best_floor(np.array([10.0, 11.0]), np.array([1.0])) == (1.0 + 10.0) / 2
-    assert best_floor(np.array([2.0, 10.0, 11.0]), np.array([1.0, 2.0, 2.0])) == (2.0 + 10.0) / 2
+    assert find_threshold(np.array([10.0, 11.0]), np.array([1.0])) == (1.0 + 10.0) / 2
+    assert find_threshold(np.array([2.0, 10.0, 11.0]), np.array([1.0, 2.0, 2.0])) == (2.0 + 10.0) / 2
 
 
 def test_a_calibration_parts_the_best_scores_of_cases_with_and_without_gold(shop: Corpus) -> None:
@@ -97,24 +97,22 @@ def test_floors_are_judged_by_cases_that_did_not_choose_them() -> None:
     assert found.held_out is not None
     assert found.held_out["youden_j"] <= found.youden_j < 0.5
     assert found.to_dict() == again.to_dict()
-    assert "hardly tell the two apart" in found.says
+    assert "hardly separate the two" in found.says
 
 
 def test_a_good_floor_says_what_it_costs(shop: Corpus) -> None:
     says = calibrate_min_score(shop, IN_SCOPE + OUT_OF_SCOPE, mode="lexical").says
-    assert says.endswith(
-        "0% of the questions that something fits are lost, 0% of those that nothing fits are answered."
-    )
+    assert says.endswith("0% of the queries with an expected result get none, 0% of those without one get some.")
 
 
 def test_both_kinds_of_cases_and_one_corpus_are_needed(shop: Corpus) -> None:
-    with pytest.raises(InputError, match=r"there are none to which nothing applies \(an empty gold\)"):
+    with pytest.raises(InputError, match=r"no cases with an empty gold"):
         calibrate_min_score(shop, IN_SCOPE, mode="lexical")
-    with pytest.raises(InputError, match="there are none with gold"):
+    with pytest.raises(InputError, match="no cases with gold"):
         calibrate_min_score(shop, OUT_OF_SCOPE, mode="lexical")
     with (
         shortlist.build({"a": "b"}, "other", in_memory=True, embedder="none") as other,
-        pytest.raises(InputError, match="one by one"),
+        pytest.raises(InputError, match="one corpus at a time, not 2"),
     ):
         calibrate_min_score([shop, other], IN_SCOPE, mode="lexical")
 
@@ -142,8 +140,8 @@ def test_e7_expected_documents_that_were_not_retrieved_are_counted_apart(shop: C
     without = calibrate_min_score(shop, IN_SCOPE + OUT_OF_SCOPE, mode="lexical")
     assert (with_misses.not_retrieved, without.not_retrieved) == (2, 0)
     assert (with_misses.floor, with_misses.sensitivity) == (without.floor, without.sensitivity)
-    assert "2 cases were left out" in with_misses.says
-    with pytest.raises(InputError, match="there are none with gold that was retrieved"):
+    assert "Left out: 2 cases" in with_misses.says
+    with pytest.raises(InputError, match="no cases with gold that was retrieved"):
         calibrate_min_score(shop, [*missed, *OUT_OF_SCOPE], mode="lexical")
 
 
@@ -160,5 +158,5 @@ def test_e7_the_threshold_may_be_chosen_from_a_grid(shop: Corpus) -> None:
     ]
     assert max(row["youden_j"] for row in exact.table()) == exact.youden_j
     for grid in ([], [float("nan")]):
-        with pytest.raises(InputError, match="floor_grid must hold"):
+        with pytest.raises(InputError, match="floor_grid must be"):
             calibrate_min_score(shop, cases, mode="lexical", floor_grid=grid)

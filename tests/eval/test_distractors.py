@@ -62,23 +62,23 @@ def test_the_scope_of_a_source_a_corpus_a_mapping_and_pairs_will_do() -> None:
         assert distractor_robustness_curve(corpus, pairs).points[0].accuracy == 1.0
 
 
-def test_a_curve_prints_as_a_table_and_tells_its_progress() -> None:
-    told: list[tuple[int, int | None]] = []
+def test_a_curve_prints_as_a_table_and_reports_its_progress() -> None:
+    reported: list[tuple[int, int | None]] = []
     curve = distractor_robustness_curve(
-        RIGHT, PROBES, mode="lexical", repeats=2, progress=lambda done, total: told.append((done, total))
+        RIGHT, PROBES, mode="lexical", repeats=2, progress=lambda done, total: reported.append((done, total))
     )
-    assert told == [(1, 2), (2, 2)]
+    assert reported == [(1, 2), (2, 2)]
     assert str(curve.table()).splitlines()[1].split() == ["4", "8", "1", "1", "1", "1", "-"]
 
 
 def test_what_makes_no_sense_is_a_sentence() -> None:
-    with pytest.raises(InputError, match="needs questions with gold"):
+    with pytest.raises(InputError, match="needs cases with gold"):
         distractor_robustness_curve(RIGHT, [Case("zebra")])
-    with pytest.raises(InputError, match="The catalog has no document 'gone', which 'x' should find"):
+    with pytest.raises(InputError, match="The catalog has no document 'gone', which 'x' expects"):
         distractor_robustness_curve(RIGHT, [Case("x", ("gone",))])
-    with pytest.raises(InputError, match="A catalog of 2 is too small for the gold of any question"):
+    with pytest.raises(InputError, match="A catalog of 2 is too small for the gold of any case"):
         distractor_robustness_curve(RIGHT, [Case("x", ("right0", "right1", "right2"))], [2, 4], mode="lexical")
-    with pytest.raises(InputError, match="Sizes of catalogs are between 1 and 4"):
+    with pytest.raises(InputError, match="sizes must be from 1 to 4"):
         distractor_robustness_curve(RIGHT, PROBES, [4, 5])
 
 

@@ -11,7 +11,7 @@ import pytest
 import shortlist
 from shortlist import Corpus, Document, InputError, ShortlistError
 from shortlist.eval import build_eval_set, generate_abstention_cases, generate_cases
-from shortlist.eval.generate import CHECK_PROMPT, MASK, copied_run, leaked_name, masked, plan
+from shortlist.eval.generate import MASK, PROMPTS, find_copied_run, find_leaked_name, mask_name, plan
 from shortlist.protocols import Reply
 from tests.test_import import modules_after
 
@@ -72,7 +72,7 @@ def test_the_model_is_never_shown_the_name_of_what_it_writes_about(shop: Corpus)
     ],
 )
 def test_a_name_is_hidden_however_it_is_spelled(content: str, shown: str) -> None:
-    assert masked(Document("refundPayment", "refund_payment", content)) == shown
+    assert mask_name(Document("refundPayment", "refund_payment", content)) == shown
 
 
 def test_a_question_that_holds_the_name_is_dropped(shop: Corpus) -> None:
@@ -83,15 +83,18 @@ def test_a_question_that_holds_the_name_is_dropped(shop: Corpus) -> None:
 
 
 def test_a_name_of_one_common_word_is_no_leak() -> None:
-    assert leaked_name("translate this letter", Document("translate", "translate", "Translate a text.")) == ""
-    assert leaked_name("ask deepl for it", Document("deepl", "deepl", "Turn a text into another language.")) == "deepl"
+    assert find_leaked_name("translate this letter", Document("translate", "translate", "Translate a text.")) == ""
+    assert (
+        find_leaked_name("ask deepl for it", Document("deepl", "deepl", "Turn a text into another language."))
+        == "deepl"
+    )
 
 
 def test_a_question_that_copies_the_description_is_dropped(shop: Corpus) -> None:
     query = "please give the money of a payment back soon"
     found = made(shop, {MONEY: [query]})
     assert dropped(found) == [("copied", "refund", query)]
-    assert copied_run("one two three four five", "one two three four five") == ""  # five are not yet copied
+    assert find_copied_run("one two three four five", "one two three four five") == ""  # five are not yet copied
 
 
 def test_a_question_that_says_what_another_says_is_dropped(shop: Corpus) -> None:
@@ -102,7 +105,7 @@ def test_a_question_that_says_what_another_says_is_dropped(shop: Corpus) -> None
 
 def test_questions_that_nothing_serves_are_checked_by_the_model(shop: Corpus) -> None:
     served, unserved = "look for the lost parcel", "book a parcel ride to the moon"
-    check = CHECK_PROMPT.split("{query}")[0]
+    check = PROMPTS["check"].split("{query}")[0]
     replies = {f"{check}{served}": "Yes.", f"{check}{unserved}": "no", NOTHING: [served, unserved]}
     found = made(shop, replies, out_of_scope=0.4)
     assert [(case.query, case.gold) for case in found.cases] == [(unserved, ())]
@@ -141,22 +144,22 @@ def test_documents_are_drawn_by_the_seed(shop: Corpus) -> None:
     assert len({tuple(drawn(seed)) for seed in range(8)}) > 1
 
 
-def test_a_plain_function_will_do_and_progress_is_told(shop: Corpus) -> None:
-    told: list[tuple[int, int | None]] = []
+def test_a_plain_function_will_do_and_progress_is_reported(shop: Corpus) -> None:
+    reported: list[tuple[int, int | None]] = []
     found = generate_cases(
         shop,
         lambda prompt: '["where did it go"]' if PARCEL in prompt else "[]",
         5,
         out_of_scope=0.0,
-        progress=lambda done, total: told.append((done, total)),
+        progress=lambda done, total: reported.append((done, total)),
     )
     assert [case.query for case in found.cases] == ["where did it go"]
-    assert told == [(done, 5) for done in range(1, 6)]
+    assert reported == [(done, 5) for done in range(1, 6)]
     assert shortlist.eval_gen.generate_cases is generate_cases
 
 
 def test_what_makes_no_sense_is_a_sentence(shop: Corpus) -> None:
-    with pytest.raises(InputError, match="n and per_document are at least 1"):
+    with pytest.raises(InputError, match="n and per_document must be 1 or more, and out_of_scope from 0 to 10, not 0"):
         plan(shop, 0)
     with pytest.raises(InputError, match="has no document with a description"):
         plan([Document("a", "name", "")], 1)
@@ -175,14 +178,14 @@ def test_what_makes_no_sense_is_a_sentence(shop: Corpus) -> None:
     ],
 )
 def test_e7_a_name_is_a_leak_in_any_order_and_form_but_a_letter_is_none(name: str, query: str, leaks: bool) -> None:
-    assert bool(leaked_name(query, Document(name, name, "Copy what changed."))) is leaks
+    assert bool(find_leaked_name(query, Document(name, name, "Copy what changed."))) is leaks
 
 
 @pytest.mark.parametrize("name", ["x", "R"])
 def test_e7_a_name_of_one_letter_is_not_masked_everywhere(name: str) -> None:
     text = "Turn the x axis of an R plot, as in plan x or R."
-    assert masked(Document(name, name, text)) == text
-    assert masked(Document("x", "xor", "xor is not x")) == f"{MASK} is not x"
+    assert mask_name(Document(name, name, text)) == text
+    assert mask_name(Document("x", "xor", "xor is not x")) == f"{MASK} is not x"
 
 
 def test_e7_names_need_not_be_masked(shop: Corpus) -> None:
@@ -200,7 +203,7 @@ def test_e7_abstention_cases_are_those_to_which_nothing_applies(shop: Corpus) ->
     found = generate_abstention_cases(shop, model, 5, verify=False)
     assert [(case.query, case.gold) for case in found.cases] == [(query, ()) for query in queries]
     assert len(model.asked) == 1
-    with pytest.raises(InputError, match="n is the number of cases"):
+    with pytest.raises(InputError, match="n must be 1 or more, not 0"):
         generate_abstention_cases(shop, model, 0)
 
 

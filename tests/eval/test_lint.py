@@ -159,7 +159,7 @@ def test_what_its_own_words_do_not_bring_is_found() -> None:
     assert named["not_found_by_description"] == ("w10",)
     assert named["not_found_by_name"] == ("w10",)
     says = next(one.says for one in found if one.rule == "not_found_by_description")
-    assert says == ("weather is not among the first 10 for its own description. There stand weather, weather, weather.")
+    assert says == ("weather is not in the top 10 for its own description. The top hits are weather, weather, weather.")
 
 
 def test_findings_come_worst_first_and_can_be_counted() -> None:
@@ -181,6 +181,6 @@ def test_several_catalogs_are_looked_at_one_by_one() -> None:
     with (
         shortlist.build({"a": "tea"}, "one", in_memory=True, embedder="none") as one,
         shortlist.build({"b": "tea"}, "two", in_memory=True, embedder="none") as two,
-        pytest.raises(InputError, match="one catalog at a time, not at 2"),
+        pytest.raises(InputError, match="one corpus at a time, not 2"),
     ):
         lint_corpus([one, two])

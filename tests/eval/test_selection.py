@@ -85,7 +85,7 @@ def test_the_best_of_a_sweep_has_most_and_of_equals_selects_fewer() -> None:
     assert sweep.best().max_k == 3
     assert sweep.best("precision").max_k == 1
     assert sweep.best("mean_size").max_k == 3
-    with pytest.raises(InputError, match="cannot be judged by 'beauty'; the measures are conditional_commit_rate"):
+    with pytest.raises(InputError, match="'beauty' is not a measure"):
         sweep.best("beauty")
 
 

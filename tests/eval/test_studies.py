@@ -65,7 +65,7 @@ def test_a_study_tells_how_far_it_is(shop: Corpus) -> None:
     steps: list[Step] = []
     study(shop, evaluate_discovery(shop, CASES, "lexical"), tell=steps.append)
     names = list(dict.fromkeys(step.name for step in steps))
-    assert names == ["choosing", "trying settings", "looking for the floor", "adding distractors"]
+    assert names == ["evaluating selection", "sweeping settings", "calibrating the threshold", "adding distractors"]
     shares = [step.share for step in steps]
     assert shares == sorted(shares)
     assert (shares[0], shares[-1]) == (1 / len(CASES) / 4, 1.0)

@@ -86,7 +86,7 @@ def test_events_report_progress_and_end_with_the_answer(client: TestClient, path
     assert [name for name, _ in events] == ["progress"] * (len(events) - 1) + ["answer"]
     assert without_times(events[-1][1]) == without_times(whole)
     steps = list(dict.fromkeys(data["step"] for _, data in events[:-1]))
-    asked = ["Asking, mode auto", "Choosing", "Trying settings", "Looking for the floor"]
+    asked = ["Asking, mode auto", "Evaluating selection", "Sweeping settings", "Calibrating the threshold"]
     assert steps == (asked if path == EVAL else ["Reading"])
     shares = [data["share"] for _, data in events[:-1]]
     assert shares == sorted(shares)
@@ -98,11 +98,11 @@ UNUSABLE: list[tuple[Any, str]] = [
     ("\n \n", "There are no cases to evaluate."),
     ([], "There are no cases to evaluate."),
     (f'{TEXT}\n{{"query": ', "Line 6 is not valid JSON: Expecting value (character 11)."),
-    (f"{TEXT}\n\n[]", "Line 7: every line is a JSON object, not '[]'."),
-    ('{"query": "q"}', 'Line 1: a case is {"query": "...", "gold": [ids]}, with [] if nothing applies.'),
-    ([{"query": "q", "gold": []}, {"gold": []}], 'Case 2: a case is {"query": "...", "gold": [ids]}'),
-    ('{"query": "q", "gold": [], "meta": {"x": 1e999}}', "Line 1 holds a number without end"),
-    ('{"query": "q", "gold": []}\n' * 5001, "A request may have up to 5,000 cases, not 5,001."),
+    (f"{TEXT}\n\n[]", "Line 7 is not a JSON object: '[]'."),
+    ('{"query": "q"}', "Line 1 is not a case."),
+    ([{"query": "q", "gold": []}, {"gold": []}], "Case 2 is not a case."),
+    ('{"query": "q", "gold": [], "meta": {"x": 1e999}}', "Line 1 contains a number that is not finite"),
+    ('{"query": "q", "gold": []}\n' * 5001, "At most 5,000 cases are evaluated at once, not 5,001."),
 ]
 
 

@@ -1,4 +1,4 @@
-"""A conversation over a corpus that is opened once."""
+"""A conversation over corpora that are opened once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shortlist.results import Answer
 
 
 class Chat:
-    """Questions that may refer to those before; options are those of `ask` or, with `agent`, of `agent_ask`."""
+    """Questions that may refer to earlier ones; options are those of `ask` or, with `agent`, of `agent_ask`."""
 
     def __init__(
         self,
@@ -34,13 +34,12 @@ class Chat:
         self._options = options
 
     def ask(self, question: str, on_text: OnText | None = None) -> Answer:
-        """The answer to one more question, which is remembered."""
-        answer: Answer = self._ask(
-            self.corpora, question, self.llm, memory=self.memory, on_text=on_text, **self._options
-        )
+        """Answer a question and remember both."""
+        options = {"memory": self.memory, "on_text": on_text, **self._options}
+        answer: Answer = self._ask(self.corpora, question, self.llm, **options)
         self.memory.add(question, answer.text)
         return answer
 
     def reset(self) -> None:
-        """Forget what was said."""
+        """Forget the conversation."""
         self.memory.clear()

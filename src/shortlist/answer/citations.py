@@ -1,300 +1,147 @@
-"""Verification of a reply: only claims that their citations support stay in the answer.
+"""Citations in a text, `[source:locator]` in any spelling, matched with the passages that were shown.
 
-The policy, sentence by sentence. A sentence stays if it cites at least one passage that was shown, its quotations are
-in what it cites, word for word (space and the shape of quotation marks aside), and so is every number in it that the
-question does not hold. Citations of what was never shown are taken out of it. Every other sentence is dropped, with
-the reason. If none is left, the answer is the refusal. Square brackets are for citations alone: others that could be
-taken for one become round.
+A source may be given by its label, its full path or any end of it; a locator in full or without its offset; several
+citations may share a bracket. Names are looked up among the shown ones, not split at punctuation, so paths may contain
+colons, brackets and spaces.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from difflib import SequenceMatcher
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from shortlist.answer.extractive.sentences import is_abbreviated
-from shortlist.answer.markers import Catalog, Marker
-from shortlist.answer.prompts import REFUSAL
-from shortlist.results import Citation, Claim, Dropped, Evidence
+from shortlist.results import Evidence
 
-LONGEST_REPLY = 50_000  # characters that are looked at
-SHARED_WORDS = 4  # in a row, which count as taken from a passage
+LONGEST_MARKER = 500  # characters
+MOST_ENDS = 6  # closing brackets that are tried for an opening one, since names may contain some
 
-_THOUGHTS = re.compile(r"\A\s*<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
-_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029\ue000-\uf8ff]")
-_MUCH_SPACE = re.compile(r"\s{20,}")
-_PLACE = re.compile("\ue000(\\d+)\ue001")
-_AFTER_SENTENCE = re.compile(
-    "(?:(?<=[.!?…])[\"'”’)*_]*(?:\\s*\ue000\\d+\ue001)*\\s+(?=[^\\sa-z\ue000])"
-    "|(?<=[。！？])(?:\\s*\ue000\\d+\ue001)*\\s*(?=[^\\s\ue000])"
-    "|\\s*\\n\\s*(?!\\s*\ue000))"
-)
-_OPENER = re.compile(
-    r"(?:based (?:up)?on|according to|as (?:stated|described|mentioned) in|from)(?: (?:the|these|this|your|all|"
-    r"provided|given|available|above|retrieved))*(?: (?:documents?|passages?|contexts?|sources?|texts?|information|"
-    r"files?))(?: (?:provided|given|above|shown))?,\s*",
-    re.IGNORECASE,
-)
-_REPLY_END = re.compile(r"[.!?。！？][\"'”’)]*\s*\Z")
-_QUOTES = re.compile(r"“([^“”]+)”|„([^„“”]+)[“”]|«([^«»]+)»|\"([^\"]+)\"")
-_ELLIPSIS = re.compile(r"\s*(?:\[?\(?(?:\.\.\.|…)\)?\]?)\s*")
-_NUMBER = re.compile(r"\d+(?:[.,\u00a0\u202f]\d+)*")
-_LIST_NUMBER = re.compile(r"\s*(?:[-*•]\s+)?\d{1,3}[.)]\s")
-_WORD = re.compile(r"\w+")
-_ROUND = str.maketrans("[]", "()")
-_BRACKETED = re.compile(r"\[([^\[\]]*)\]")
-_KNOWN_FORMS = str.maketrans({"’": "'", "‘": "'", "`": "'", "“": '"', "”": '"', "\u00a0": " "})
-_SAYS_REFUSAL = " ".join(REFUSAL.casefold().rstrip(".").split())
+_FOLDED = str.maketrans({"[": "(", "]": ")", "<": "‹", ">": "›", "\\": "/", "’": "'", "‘": "'", "“": '"', "”": '"'})
+_WORD = re.compile(r"\w")
+_BETWEEN = re.compile(r"(?:[\s;,|&]|and\b)+")
+_NEXT = re.compile(r"[;,|&]")
+_AFTER_NAME = re.compile(r"\s*[:,#]?\s*")
+_SLICE = re.compile(r"[-\w]*:[-\w]*(?::[-\w]*)?")
+_CITATION = re.compile(r".*[:=].*|[\s\d,;#^–-]*\d[\s\d,;–-]*")  # looks like one, also if it names nothing shown
 
 
-@dataclass(frozen=True, slots=True)
-class Verified:
-    """What is left of a reply, what was dropped of it, and why there is no answer if there is none."""
+class Marker(NamedTuple):
+    """A bracket in a text that looks like a citation, and the passages that it cites; none if they were not shown."""
 
+    start: int
+    end: int
     text: str
-    claims: list[Claim]
-    dropped: list[Dropped]
-    reason: str
+    cited: tuple[Evidence, ...]
 
 
-def verify(reply: str, evidence: Sequence[Evidence], question: str = "") -> Verified:
-    """The claims of a reply that hold, joined to the answer; the refusal, byte for byte, if none does."""
-    text = _UNSEEN.sub(" ", _THOUGHTS.sub("", reply[:LONGEST_REPLY].replace("\r\n", "\n")))
-    text = _MUCH_SPACE.sub(lambda run: "\n\n" if "\n" in run.group() else " ", text)
-    claims: list[Claim] = []
-    dropped: list[Dropped] = []
-    parts: list[str] = []
-    refused = False
-    for gap, sentence, markers in _sentences(text, Catalog(evidence)):
-        if _says_refusal(sentence):
-            refused = True
-            continue
-        checked = _checked(sentence, markers, question)
-        if isinstance(checked, Claim):
-            parts += [gap if parts else "", checked.text]
-            claims.append(checked)
-        elif _WORD.search(_PLACE.sub("", sentence)):
-            dropped.append(Dropped(_restored(sentence, markers), checked))
-    if len(reply) > LONGEST_REPLY:
-        dropped.append(Dropped(reply[LONGEST_REPLY : LONGEST_REPLY + 200], "It came after more than can be looked at."))
-    if claims:
-        return Verified("".join(parts), claims, dropped, "Every sentence cites what was shown.")
-    if refused:
-        reason = "The model found no answer in what it was shown."
-    elif dropped:
-        reason = f"None of {len(dropped)} sentences could be verified: {dropped[0].reason}"
-    else:
-        reason = "The model said nothing."
-    return Verified(REFUSAL, [], dropped, reason)
+class Catalog:
+    """The passages that were shown, by every name that may be used to cite them."""
+
+    def __init__(self, evidence: Sequence[Evidence]) -> None:
+        by_name: dict[str, list[Evidence]] = {}
+        for item in evidence:
+            parts = _fold(item.source).split("/")
+            ends = {"/".join(parts[at:]) for at in range(len(parts))}
+            for name in filter(None, {*ends, _fold(item.label)}):
+                by_name.setdefault(name, []).append(item)
+        self._by_name: dict[str, list[Evidence]] = {}
+        full_names = {_fold(name) for item in evidence for name in (item.label, item.source)}
+        for name, items in by_name.items():
+            if len({item.source for item in items}) == 1:
+                self._by_name[name] = items
+            elif name in full_names:  # the end of several paths means nothing unless it is the label of one
+                self._by_name[name] = [item for item in items if _fold(item.label) == name]
+        exact = {f"{name}:{item.locator}": item for item in evidence for name in (item.source, item.label)}
+        self._exact = {_fold(text): item for text, item in exact.items()} | exact
+        self._names = sorted(self._by_name, key=len, reverse=True)
+
+    def find(self, text: str) -> list[Marker]:
+        """The citations in a text, in order, also those of passages that were not shown."""
+        markers = []
+        at = text.find("[")
+        while at >= 0:
+            marker = self._find_at(text, at)
+            if marker:
+                markers.append(marker)
+            at = text.find("[", marker.end if marker else at + 1)
+        return markers
+
+    def _find_at(self, text: str, start: int) -> Marker | None:
+        line_end = text.find("\n", start, start + LONGEST_MARKER)
+        last = line_end if line_end >= 0 else min(len(text), start + LONGEST_MARKER)
+        ends: list[int] = []
+        end = text.find("]", start, last)
+        while end >= 0 and len(ends) < MOST_ENDS:
+            ends.append(end)
+            end = text.find("]", end + 1, last)
+        for end in ends:
+            inside = text[start + 1 : end]
+            cited = self.resolve(inside) or self.resolve(inside.lstrip("["))
+            if cited:
+                while inside.count("[") > inside.count("]") and text.startswith("]", end + 1):
+                    end += 1
+                    inside += "]"
+                return Marker(start, end + 1, text[start : end + 1], cited)
+        for end in ends:
+            inside = text[start + 1 : end]
+            if inside.count("[") == inside.count("]"):
+                is_code = start > 0 and text[start - 1].isalnum() and _SLICE.fullmatch(inside)
+                is_citation = _CITATION.fullmatch(inside) and not is_code
+                return Marker(start, end + 1, f"[{inside}]", ()) if is_citation else None
+        return None
+
+    def resolve(self, inside: str) -> tuple[Evidence, ...]:
+        """The shown passages that the text inside a bracket names; other names are skipped."""
+        text = _fold(inside)
+        exact = self._exact.get(inside.strip()) or self._exact.get(text)
+        if exact or not _WORD.search(text):
+            return (exact,) if exact else ()
+        found: dict[Evidence, None] = {}
+        items: list[Evidence] = []
+        at = 0
+        while at < len(text):
+            between = _BETWEEN.match(text, at)
+            at = between.end() if between else at
+            name = next((name for name in self._names if text.startswith(name, at)), "")
+            after = _AFTER_NAME.match(text, at + len(name)) if name else None
+            if after:
+                items, at = self._by_name[name], after.end()
+            located, length = _match_locator(text, at, items)
+            if not located and name and len(items) == 1 and (at == len(text) or _BETWEEN.match(text, at)):
+                located = items  # a source of which only one passage was shown
+            found |= dict.fromkeys(located)
+            at += length
+            if not located:
+                items = []
+                following = _NEXT.search(text, at)
+                at = following.end() if following else len(text)
+        return tuple(found)
 
 
-def _sentences(text: str, catalog: Catalog) -> Iterator[tuple[str, str, list[Marker]]]:
-    """Each sentence with a placeholder for each citation, what separates it from the one before, and the citations."""
-    markers = catalog.find(text)
-    held: list[str] = []
-    last = 0
-    for at, marker in enumerate(markers):
-        held += [text[last : marker.start], f"\ue000{at}\ue001"]
-        last = marker.end
-    whole = "".join([*held, text[last:]]).strip()
-    start, gap = 0, ""
-    for match in _AFTER_SENTENCE.finditer(whole):
-        if match.start() <= start or (not match.group().strip(" ") and is_abbreviated(whole, start, match.start())):
-            continue
-        end = match.start() + len(match.group().rstrip())
-        yield gap, whole[start:end], markers
-        breaks = match.group().count("\n")
-        start, gap = match.end(), "\n\n" if breaks > 1 else "\n" if breaks else " "
-    if start < len(whole):
-        yield gap, whole[start:], markers
+def _match_locator(text: str, at: int, items: Sequence[Evidence]) -> tuple[list[Evidence], int]:
+    """The items with the longest locator at that place, and its length; without an offset it means all of its parts."""
+    best: list[Evidence] = []
+    length = 0
+    for item in items:
+        for locator in _spell_locator(item):
+            end = at + len(locator)
+            if text.startswith(locator, at) and (end == len(text) or not text[end].isalnum()):
+                if len(locator) > length:
+                    best, length = [item], len(locator)
+                elif len(locator) == length and item not in best:
+                    best.append(item)
+    return best, length
 
 
-def _says_refusal(sentence: str) -> bool:
-    bare = " ".join(_PLACE.sub("", sentence).translate(_KNOWN_FORMS).casefold().split())
-    return _SAYS_REFUSAL in bare
+def _spell_locator(item: Evidence) -> Iterator[str]:
+    """A locator in full, without its offset, and as people write it: page 3, p. 3, p.3, row 5."""
+    full = _fold(item.locator)
+    base = full.partition(";offset=")[0]
+    yield from (full, base)
+    kind, _, number = base.partition("=")
+    for word in {"page": ("page", "p.", "p"), "row": ("row",)}.get(kind, ()) if "=" in base else ():
+        yield from (f"{word}{sign}{number}" for sign in (" ", ":", ""))
 
 
-def _checked(sentence: str, markers: Sequence[Marker], question: str) -> Claim | str:
-    """The sentence as a claim, or why it is none."""
-    own = [markers[int(place)] for place in _PLACE.findall(sentence)]
-    cited = list(dict.fromkeys(item for marker in own for item in marker.cited))
-    bare = _PLACE.sub("", sentence)
-    if not own:
-        return "It cites nothing."
-    if not cited:
-        return f"It cites {own[0].text[:80]}, which was not shown."
-    if not _WORD.search(bare):
-        return "It says nothing."
-    spans: dict[int, list[tuple[int, int]]] = {item.number: [] for item in cited}
-    for quote in _quotes(bare):
-        found = [(item.number, place) for item in cited for place in _places(quote, item.text)]
-        if not found:
-            return f'It quotes "{quote[:80]}", which is not in what it cites.'
-        for number, place in found:
-            spans[number].append(place)
-    strange = _strange_number(bare, cited, question)
-    if strange:
-        return f"The number {strange} is not in what it cites."
-    for item in cited:
-        spans[item.number] += _shared(bare, item.text)
-    citations = tuple(
-        Citation(item.number, item.marker, item.source, item.locator, _merged(spans[item.number])) for item in cited
-    )
-    return Claim(_written(sentence, markers), citations)
-
-
-def _quotes(text: str) -> list[str]:
-    found = ["".join(groups).strip().rstrip(".,;:!?") for groups in _QUOTES.findall(text)]
-    return [quote for quote in found if _WORD.search(quote)]
-
-
-def _places(quote: str, text: str) -> list[tuple[int, int]]:
-    """Where each part of a quotation stands in a text, in order; nothing if one of them does not."""
-    places = []
-    at = 0
-    for part in filter(None, _ELLIPSIS.split(quote)):
-        match = re.compile(_verbatim(part)).search(text, at)
-        if not match:
-            return []
-        places.append(match.span())
-        at = match.end()
-    return places
-
-
-def _verbatim(part: str) -> str:
-    """A pattern of the very words, with any space between them and quotation marks of any shape."""
-    words = part.split()
-    escaped = [re.sub(r"\\?[\"“”„«»]", '["“”„«»]', re.sub(r"['’‘`]", "['’‘`]", re.escape(word))) for word in words]
-    first = words[0][0]
-    if first.isalpha():
-        escaped[0] = f"[{first.lower()}{first.upper()}]{escaped[0][len(re.escape(first)) :]}"
-    return r"\s+".join(escaped)
-
-
-def _strange_number(text: str, cited: Sequence[Evidence], question: str) -> str:
-    """A number of a claim that neither its passages nor the question hold."""
-    known = set(_numbers(question))
-    for item in cited:
-        known.update(_numbers(f"{item.text} {item.name} {item.context} {item.locator} {item.label}"))
-    return next((number for number in _numbers(_LIST_NUMBER.sub("", text, count=1)) if number not in known), "")
-
-
-def _numbers(text: str) -> list[str]:
-    """The numbers in a text, without signs between thousands, with a point before decimals."""
-    found = []
-    for number in _NUMBER.findall(text):
-        bare = re.sub(r"[.,\u00a0\u202f](?=\d{3}(?:\D|$))", "", number)
-        found.append(re.sub(r"[,\u00a0\u202f]", ".", bare))
-    return found
-
-
-def _shared(claim: str, text: str) -> list[tuple[int, int]]:
-    """Where a passage has some words in a row that the claim has, too."""
-    own = [word.casefold() for word in _WORD.findall(claim)]
-    words = list(_WORD.finditer(text))
-    blocks = SequenceMatcher(
-        None, own, [word.group().casefold() for word in words], autojunk=False
-    ).get_matching_blocks()
-    return [
-        (words[block.b].start(), words[block.b + block.size - 1].end())
-        for block in blocks
-        if block.size >= SHARED_WORDS
-    ]
-
-
-def _merged(spans: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    merged: list[tuple[int, int]] = []
-    for start, end in sorted(spans):
-        if merged and start <= merged[-1][1]:
-            merged[-1] = merged[-1][0], max(end, merged[-1][1])
-        else:
-            merged.append((start, end))
-    return tuple(merged)
-
-
-def _written(sentence: str, markers: Sequence[Marker]) -> str:
-    """The sentence as it is shown: citations in their one form, and nothing else that could be taken for one."""
-    text = _opened(in_round_brackets(sentence))
-
-    def written(place: re.Match[str]) -> str:
-        return "".join(item.marker for item in markers[int(place.group(1))].cited)
-
-    text = re.sub(r"[ \t]+(?=[.,;:!?](?:\s|$))", "", _PLACE.sub(written, text))
-    return re.sub(r"(?<=\S)[ \t]{2,}", " ", text).strip()
-
-
-def _opened(sentence: str) -> str:
-    """The sentence without an opener that only says that there are documents."""
-    opener = _OPENER.match(sentence)
-    if not opener or not _WORD.match(sentence, opener.end()):
-        return sentence
-    return sentence[opener.end()].upper() + sentence[opener.end() + 1 :]
-
-
-def in_round_brackets(text: str) -> str:
-    """The text, square brackets in it made round if they could be taken for a citation."""
-    if "[" not in text and "]" not in text:
-        return text
-    outside = text
-    for match in _BRACKETED.finditer(text):
-        if any(sign in match.group(1) for sign in (":", "=", "\ue000")) or match.group(1).strip().isdecimal():
-            return text.translate(_ROUND)
-        outside = outside.replace(match.group(), "", 1)
-    return text.translate(_ROUND) if "[" in outside or "]" in outside else text
-
-
-def _restored(sentence: str, markers: Sequence[Marker]) -> str:
-    return _PLACE.sub(lambda place: markers[int(place.group(1))].text, sentence)
-
-
-@dataclass(slots=True)
-class Stream:
-    """Tells an answer while it is written: each sentence once it is complete and verified."""
-
-    evidence: Sequence[Evidence]
-    on_text: Callable[[str], None] | None
-    question: str = ""
-    _heard: list[str] = field(default_factory=list)
-    _told: str = ""
-    _looked_at: int = 0
-
-    def hear(self, piece: str) -> None:
-        """A further piece of the reply."""
-        self._heard.append(piece)
-        lately = "".join(self._heard[-3:])  # where a sentence ends is seen by what follows
-        if self.on_text and any(sign in lately for sign in ".!?\n]。！？"):
-            reply = "".join(self._heard)
-            last = max((match.end() for match in re.finditer(r"[.!?\]\n。！？]\s+(?=[^\s\[])", reply)), default=0)
-            if last <= self._looked_at:
-                return
-            self._looked_at = last
-            checked = verify(reply[:last], self.evidence, self.question)
-            if checked.claims:
-                self._tell(checked.text)
-
-    def complete_sentences(self) -> str:
-        """What was heard up to the end of its last complete sentence, or nothing if none of it can be verified."""
-        reply = "".join(self._heard)
-        end = _REPLY_END.search(reply)
-        text = reply if end else reply[: self._looked_at]
-        return text if verify(text, self.evidence, self.question).claims else ""
-
-    def forget(self) -> None:
-        """What was said so far was no answer yet."""
-        self._heard.clear()
-        self._looked_at = 0
-
-    def finish(self, text: str) -> None:
-        """The answer as it is; what was told of it is not told again."""
-        if self.on_text and not self._tell(text):
-            self.on_text(f"\n{text}")
-
-    def _tell(self, text: str) -> bool:
-        if not text.startswith(self._told):
-            return False
-        if self.on_text and len(text) > len(self._told):
-            self.on_text(text[len(self._told) :])
-            self._told = text
-        return True
+def _fold(text: str) -> str:
+    return re.sub(r"\s+", " ", text.translate(_FOLDED)).strip().casefold()

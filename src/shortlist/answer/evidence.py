@@ -1,20 +1,19 @@
-"""The passages that an answer may be made of: those close enough to the question, numbered and labeled for citation.
+"""The passages that an answer may use: those close enough to the question, numbered and labeled for citation.
 
-Nearness is on one scale, on which 0.30 is the default threshold. For a model whose cosines mean something it is the
-cosine. A static table misses what only words tell, so there it is the cosine or 0.75
-times the share of the question's words, rare ones weighing more, that the passage holds, whichever is more; without
-vectors it is the latter alone. A floor that was calibrated for the corpus takes the threshold's place: it is compared
-with the score that hits are ranked by.
+Closeness is on one scale, with 0.30 as the default threshold. For an embedding model it is the cosine. A static table
+of vectors misses exact words, so its cosine competes with 0.75 times the share of the question's words (weighted by
+rarity) that the passage contains; the higher one counts. Without vectors the share of words decides alone. A threshold
+that was calibrated for the corpus replaces all this: it is compared with the score that hits are ranked by.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from shortlist.answer.extractive.signals import coverage, other_forms, read_question
+from shortlist.answer.extractive.signals import coverage, find_other_forms, read_question
 from shortlist.index.text.analyzers import fold, words
 from shortlist.index.text.chunking import windows
 from shortlist.library.opening import CorpusState
@@ -25,14 +24,10 @@ from shortlist.search.retrieve import Found, merge, retrieve
 
 K = 4
 THRESHOLD = 0.30
-
-# Two fifths of the question's words are as near as a cosine of 0.30.
-WORDS_SCALE = 0.75
-
-LONGEST_PASSAGE, OVERLAP = 4_000, 400  # characters that are shown of one, and that its windows share
-
+WORDS_SCALE = 0.75  # two fifths of the question's words are as close as a cosine of 0.30
+LONGEST_PASSAGE, OVERLAP = 4_000, 400  # characters shown of a passage, and shared by its windows
 LONGEST_NAME = 200
-MOST_PASSAGES = 1_000  # of one document whose nearness is looked at
+MOST_PASSAGES = 1_000  # of one document whose closeness is computed
 
 _BRACKETS = str.maketrans("[]<>", "()‹›")
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f\u2028\u2029\ue000-\uf8ff]+")
@@ -40,10 +35,16 @@ _UNSEEN = re.compile(r"[\x00-\x1f\x7f\u2028\u2029\ue000-\uf8ff]+")
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """Hits that cleared the gate, each with its nearness, or why none did."""
+    """Hits that reach the threshold, each with its closeness, or the reason why none does."""
 
     hits: list[tuple[Hit, float]]
     reason: str
+
+
+class _Rated(NamedTuple):
+    hit: Hit
+    closeness: float
+    is_close: bool
 
 
 def gather(
@@ -54,79 +55,59 @@ def gather(
     filter: Filter | None = None,
     hint: str = "",
 ) -> Gathered:
-    """The k best passages, less those that are not near enough; `hint` helps to find them, and is not asked for."""
+    """The k best passages that are close enough; `hint` helps to find them but need not match."""
     query = f"{question} {hint}".strip()
     found = retrieve(states, query, "auto", k, filter, whole=False)
-    judged = [each for one in found for each in _judged(one, {question, query}, threshold)]
-    best = {id(hit.passage): (hit, near, clears) for hit, near, clears in judged}
-    kept = [best[id(hit.passage)] for hit in merge(found, query, "auto", k)]
-    near = [(_in_view(hit, query), nearness) for hit, nearness, clears in kept if clears]
-    if near:
-        return Gathered(near, "")
-    if not kept:
-        return Gathered([], "Nothing was found.")
-    hit, nearness, _ = max(kept, key=lambda one: one[1])
-    return Gathered([], f"Nothing is near enough: the nearest is {name_of(hit)} with {nearness:.3f}.")
+    rated = {id(each.hit.passage): each for one in found for each in _rate(one, {question, query}, threshold)}
+    best = [rated[id(hit.passage)] for hit in merge(found, query, "auto", k)]
+    if close := [(_cut_window(each.hit, query), each.closeness) for each in best if each.is_close]:
+        return Gathered(close, "")
+    if not best:
+        return Gathered([], "No passage was found.")
+    closest = max(best, key=lambda each: each.closeness)
+    name = name_of(closest.hit)
+    return Gathered([], f"No passage is close enough: the closest is {name} with {closest.closeness:.3f}.")
 
 
-def nearness_in(states: Sequence[CorpusState], question: str, id: str) -> dict[str, float]:
-    """How near the passages of one document are to the question, by locator."""
+def rate_document(states: Sequence[CorpusState], question: str, id: str) -> dict[str, float]:
+    """The closeness of the passages of one document to the question, by locator."""
     found = retrieve(states, question, "auto", MOST_PASSAGES, {"id": id}, whole=False)
-    return {hit.locator: nearness for one in found for hit, nearness, _ in _judged(one, {question}, None)}
+    return {each.hit.locator: each.closeness for one in found for each in _rate(one, {question}, None)}
 
 
-def _judged(found: Found, asked: Set[str], threshold: float | None) -> Iterable[tuple[Hit, float, bool]]:
-    """Each hit, how near it is, and whether that is near enough; `asked` is the question, alone and with the hint."""
+def _rate(found: Found, queries: Set[str], threshold: float | None) -> Iterator[_Rated]:
+    """Rate each hit by the question, alone and with the hint."""
     floor = found.state.config.floors.get("auto") if threshold is None else None
     least = THRESHOLD if threshold is None else threshold
-    embedder = found.embedder
-    by_words = embedder is None or getattr(embedder, "static", False)
-    shared = _shared_words(found, asked) if by_words else [0.0] * len(found.hits)
-    for hit, words_shared in zip(found.hits, shared, strict=True):
-        nearness = max(hit.signals.get("dense", 0.0), words_shared)
-        yield hit, nearness, (nearness >= least if floor is None else hit.score >= floor)
-
-
-def _shared_words(found: Found, asked: Set[str]) -> list[float]:
-    """How near each hit is by the words of what is asked that it holds."""
-    lexical = found.state.lexical
-    questions = [read_question(text, lexical.analyzer, lexical.frequency, lexical.live) for text in asked]
-    shared = []
+    lexical, questions = found.state.lexical, []
+    if found.embedder is None or getattr(found.embedder, "static", False):
+        questions = [read_question(text, lexical.analyzer, lexical.frequency, lexical.live) for text in queries]
     for hit in found.hits:
-        terms = frozenset(lexical.analyzer.terms(f"{hit.name} {hit.context} {hit.text}"))
-        covered = [coverage(one, terms.union(other_forms(one, terms).values())) for one in questions]
-        shared.append(WORDS_SCALE * max(covered))
-    return shared
+        closeness = max(hit.signals.get("dense", 0.0), 0.0)
+        if questions:
+            terms = frozenset(lexical.analyzer.terms(f"{hit.name} {hit.context} {hit.text}"))
+            shares = [coverage(one, terms.union(find_other_forms(one, terms).values())) for one in questions]
+            closeness = max(closeness, WORDS_SCALE * max(shares))
+        yield _Rated(hit, closeness, closeness >= least if floor is None else hit.score >= floor)
 
 
 class Shown:
-    """All that was shown, in the order in which it was; the same passage has one number however often it comes."""
+    """All passages that were shown, in order; a passage keeps its number however often it is added."""
 
     def __init__(self, on_evidence: Callable[[Evidence], None] | None = None) -> None:
         self._on_evidence = on_evidence
         self.items: list[Evidence] = []
-        self._known: dict[tuple[str, str, str, str], Evidence] = {}
+        self._known: dict[tuple[str, ...], Evidence] = {}
         self._labels: dict[str, str] = {}
 
-    def add(
-        self,
-        source: str,
-        locator: str,
-        text: str,
-        score: float,
-        *,
-        id: str = "",
-        name: str = "",
-        context: str = "",
-        corpus: str = "",
-    ) -> Evidence:
-        key = (corpus, source, id, locator)
+    def add(self, source: str, locator: str, text: str, score: float, **about: str) -> Evidence:
+        """Add a passage; `about` is its id, name, context and corpus."""
+        key = (about.get("corpus", ""), source, about.get("id", ""), locator)
         if key not in self._known:
-            number, place = len(self.items) + 1, plain(locator)
+            number, place = len(self.items) + 1, _clean_name(locator)
             if any((item.source, item.locator) == (source, place) for item in self.items):
                 place = f"{place};part={number}"  # two documents of one source share a locator
-            text = text[:LONGEST_PASSAGE]
-            item = Evidence(number, self._label(source), source, place, text, score, id, name, context, corpus)
+            item = Evidence(number, self._label(source), source, place, text[:LONGEST_PASSAGE], score, **about)
             self.items.append(item)
             self._known[key] = item
             if self._on_evidence:
@@ -134,45 +115,36 @@ class Shown:
         return self._known[key]
 
     def add_hits(self, hits: Iterable[tuple[Hit, float]]) -> list[Evidence]:
-        return [self.add(**as_shown(hit, score)) for hit, score in hits]
+        return [self.add(**describe_hit(hit, score)) for hit, score in hits]
 
     def _label(self, source: str) -> str:
-        """The end of a path, as long as no other source has it."""
+        """The shortest end of a path that no other source has."""
         if source not in self._labels:
             parts = re.split(r"[/\\]+", source) if not source.endswith(("/", "\\")) else [source]
             ends = ["/".join(parts[-count:]) for count in range(1, len(parts) + 1)]
             taken = set(self._labels.values())
-            options = [plain(end) for end in ends] + [f"{plain(source)}~{len(taken) + 1}"]
+            options = [*map(_clean_name, ends), f"{_clean_name(source)}~{len(taken) + 1}"]
             self._labels[source] = next(option for option in options if option and option not in taken)
         return self._labels[source]
 
 
-def as_shown(hit: Hit, score: float) -> dict[str, Any]:
-    """What is shown of a hit: of a long text the part around the words that were asked for, with its place."""
-    return {
-        "source": name_of(hit),
-        "locator": hit.locator,
-        "text": hit.text,
-        "score": score,
-        "id": hit.id,
-        "name": hit.name,
-        "context": hit.context,
-        "corpus": hit.corpus,
-    }
+def describe_hit(hit: Hit, score: float) -> dict[str, Any]:
+    """The arguments of `Shown.add` for a hit."""
+    fields = ("locator", "text", "id", "name", "context", "corpus")
+    return {"source": name_of(hit), "score": score, **{name: getattr(hit, name) for name in fields}}
 
 
-def _in_view(hit: Hit, query: str) -> Hit:
-    """The hit or, of one with a long text, the window that holds the most words of the query."""
+def _cut_window(hit: Hit, query: str) -> Hit:
+    """The hit or, if its text is long, its window with the most words of the query."""
     text = hit.text
     if len(text) <= LONGEST_PASSAGE:
         return hit
-    asked = set(words(fold(query)))
+    wanted = set(words(fold(query)))
     spans = windows(text, LONGEST_PASSAGE, OVERLAP)
-    start, end = max(spans, key=lambda span: len(asked.intersection(words(fold(text[span[0] : span[1]])))))
-    passage = replace(hit.passage, text=text[start:end], locator=f"{hit.locator};offset={start}")
-    return replace(hit, passage=passage)
+    start, end = max(spans, key=lambda span: len(wanted.intersection(words(fold(text[span[0] : span[1]])))))
+    return replace(hit, passage=replace(hit.passage, text=text[start:end], locator=f"{hit.locator};offset={start}"))
 
 
-def plain(name: str) -> str:
-    """A name with nothing in it that could end a citation, a line or a delimiter."""
+def _clean_name(name: str) -> str:
+    """A name without characters that could end a citation, a line or a delimiter."""
     return _UNSEEN.sub(" ", name.translate(_BRACKETS)).strip()[:LONGEST_NAME]

@@ -1,11 +1,11 @@
-"""Language models behind a chat completions endpoint: Ollama, llama.cpp, vLLM, hosted ones; and a scripted one."""
+"""Language models behind a chat completions endpoint (Ollama, llama.cpp, vLLM, hosted ones), and a scripted one."""
 
 from __future__ import annotations
 
 import json
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import count
 from typing import Any
@@ -28,24 +28,25 @@ from shortlist.protocols import Messages, Reply
 TEMPERATURE = 0.0
 CONNECT_SECONDS, READ_SECONDS = 10.0, 120.0
 TRIES = 4
-REPORTED_WAIT = 1.0  # seconds from which a wait is worth a line
-_PATH = "/chat/completions"
+REPORTED_WAIT = 1.0  # seconds from which a wait is reported
 COUNTED = ("prompt_tokens", "completion_tokens", "total_tokens")
+_PATH = "/chat/completions"
 
 log = logging.getLogger("shortlist.answer")
+OnText = Callable[[str], None]
 
 
 class _ModelFailed(LLMError):
-    """Another model may answer."""
+    """A failure after which the fallback may succeed."""
 
 
 class OpenAIChat:
     """A model behind an OpenAI-compatible /chat/completions endpoint.
 
-    `url` is what stands before /chat/completions, such as http://localhost:11434/v1. A request that meets 429, 502, 503
-    or no connection is made again, `tries` times in all, each time after a longer wait of at most 20 seconds; then
-    `fallback` is asked. It is asked at once after any other 5xx status, after a timeout, or if the server demands a
-    longer wait. `on_wait` is called with a message before a wait of a second or more; by default it is logged.
+    `url` is the part before /chat/completions, such as http://localhost:11434/v1. After 429, 502, 503 or a lost
+    connection a request is retried, `tries` times in all, with growing waits of at most 20 seconds; then `fallback` is
+    called. It is called at once after any other 5xx status, after a timeout, or if the server demands a longer wait.
+    `on_wait` is called with a message before a wait of a second or more; by default it is logged.
     """
 
     def __init__(
@@ -59,29 +60,30 @@ class OpenAIChat:
         read_seconds: float = READ_SECONDS,
         tries: int = TRIES,
         pause: Callable[[float], None] = time.sleep,
-        on_wait: Callable[[str], None] = log.warning,
+        on_wait: OnText = log.warning,
     ) -> None:
         if not model.strip():
-            raise InputError("Name the model to use (SHORTLIST_LLM_MODEL on the command line).")
+            raise InputError("model is empty. Pass the name of a model (SHORTLIST_LLM_MODEL on the command line).")
         self.url, self.model, self.fallback = url.rstrip("/"), model, fallback
         self._tries, self._pause, self.on_wait = max(1, tries), pause, on_wait
         self._client = JsonClient(url, self._unreachable, key=key, timeout=read_seconds, connect=connect_seconds)
 
     def complete(self, messages: Messages, tools: Messages = ()) -> Reply:
-        """The reply to some messages; what went wrong is a sentence."""
-        return self._ask(messages, tools, None)
+        """The reply to some messages."""
+        return self._request(messages, tools, None)
 
-    def stream(self, messages: Messages, on_text: Callable[[str], None], tools: Messages = ()) -> Reply:
-        """As `complete`; `on_text` is called with each further piece of the text."""
-        return self._ask(messages, tools, on_text)
+    def stream(self, messages: Messages, on_text: OnText, tools: Messages = ()) -> Reply:
+        """As `complete`; `on_text` is called with each piece of the text."""
+        return self._request(messages, tools, on_text)
 
     def close(self) -> None:
         self._client.close()
 
-    def _ask(self, messages: Messages, tools: Messages, on_text: Callable[[str], None] | None) -> Reply:
+    def _request(self, messages: Messages, tools: Messages, on_text: OnText | None) -> Reply:
+        body = {"messages": list(messages), "temperature": TEMPERATURE} | ({"tools": list(tools)} if tools else {})
         models = list(dict.fromkeys([self.model, self.fallback or self.model]))
         for model in models:
-            attempt = partial(self._attempt, model, _body(model, messages, tools), on_text)
+            attempt = partial(self._attempt, {"model": model, **body}, on_text)
             report = partial(self._before_wait, count(2), is_last=model == models[-1])
             try:
                 return retry(attempt, backoff(self._tries), pause=self._pause, before_wait=report)
@@ -97,34 +99,50 @@ class OpenAIChat:
             seconds = min(wait, LONGEST_WAIT)
             self.on_wait(f"{failure} Trying again in {seconds:.0f} s (try {number} of {self._tries}).")
 
-    def _attempt(self, model: str, body: dict[str, Any], on_text: Callable[[str], None] | None) -> Reply:
+    def _attempt(self, body: dict[str, Any], on_text: OnText | None) -> Reply:
         if on_text is not None:
-            return self._stream(model, body, on_text)
+            return self._attempt_stream(body, on_text)
         response = self._client.request("POST", _PATH, body)
-        self._check(response, model)
+        self._check_status(response, body["model"])
         try:
             data = json.loads(response.text)
-            return _reply(data["choices"][0]["message"], data, model)
+            message = data["choices"][0]["message"]
+            calls = [dict(call) for call in message.get("tool_calls") or ()]
+            usage = _read_usage(data.get("usage"))
+            return Reply(_read_text(message.get("content")), calls, usage, str(data.get("model") or body["model"]))
         except (ValueError, KeyError, IndexError, TypeError, AttributeError):
-            raise self._error(f"answered with no chat completion but {response.text[:200]!r}", model) from None
+            reason = f"answered with no chat completion but {response.text[:200]!r}"
+            raise self._error(reason, body["model"]) from None
 
-    def _stream(self, model: str, body: dict[str, Any], on_text: Callable[[str], None]) -> Reply:
-        body = body | {"stream": True, "stream_options": {"include_usage": True}}
-        pieces = _Pieces(on_text)
+    def _attempt_stream(self, body: dict[str, Any], on_text: OnText) -> Reply:
+        texts: list[str] = []
+        calls: dict[int, dict[str, Any]] = {}
+        usage: dict[str, int] = {}
+        model, is_complete = body["model"], False
+        stream_options = {"stream": True, "stream_options": {"include_usage": True}}
         try:
-            with self._client.unavailable(), self._client.stream(_PATH, body) as response:
+            with self._client.unavailable(), self._client.stream(_PATH, body | stream_options) as response:
                 if response.status_code != 200:
                     response.read()
-                    self._check(response, model)
-                for event in self._parse_events(response.iter_bytes(), model):
-                    pieces.take(event)
+                    self._check_status(response, body["model"])
+                for event in self._parse_events(response.iter_bytes(), body["model"]):
+                    usage = _read_usage(event.get("usage")) or usage
+                    model = str(event.get("model") or model)
+                    for choice in event.get("choices") or ():
+                        delta = choice.get("delta") or {}
+                        if text := _read_text(delta.get("content")):
+                            texts.append(text)
+                            on_text(text)
+                        for piece in delta.get("tool_calls") or ():
+                            _add_call_piece(calls, piece)
+                        is_complete = is_complete or bool(choice.get("finish_reason"))
         except Unavailable as failure:
-            if pieces.text:  # what was shown cannot be taken back
+            if texts:  # a retry would repeat text that the caller already has
                 raise LLMError(str(failure)) from failure
             raise
-        if not pieces.ended:
-            raise self._error("broke off in the middle of its reply", model)
-        return pieces.reply(model)
+        if not is_complete:
+            raise self._error("broke off in the middle of its reply", body["model"])
+        return Reply("".join(texts), [calls[at] for at in sorted(calls)], usage, model)
 
     def _parse_events(self, chunks: Iterable[bytes], model: str) -> Iterator[dict[str, Any]]:
         for data in read_events(chunks):
@@ -132,15 +150,15 @@ class OpenAIChat:
                 return
             try:
                 event = json.loads(data)
-                if not isinstance(event, dict):
-                    raise ValueError("no object")
             except ValueError:
-                raise self._error(f"sent an event that is no JSON object: {data[:200]!r}", model) from None
+                event = None
+            if not isinstance(event, dict):
+                raise self._error(f"sent an event that is not a JSON object: {data[:200]!r}", model)
             if event.get("error"):
                 raise self._error(f"broke off: {message_in(json.dumps(event))}", model)
             yield event
 
-    def _check(self, response: Any, model: str) -> None:
+    def _check_status(self, response: Any, model: str) -> None:
         status = response.status_code
         if status == 200:
             return
@@ -151,11 +169,8 @@ class OpenAIChat:
         if status in (401, 403):
             raise self._error(f"refuses the key ({status}: {said}). Set SHORTLIST_LLM_KEY or OPENAI_API_KEY", model)
         if status == 404:
-            raise self._error(
-                f"does not know the model or the address ({said}). Look at SHORTLIST_LLM_MODEL and at the address, "
-                f"which usually ends in /v1",
-                model,
-            )
+            advice = "Check SHORTLIST_LLM_MODEL and the address, which usually ends in /v1"
+            raise self._error(f"does not know the model or the address ({said}). {advice}", model)
         raise self._error(describe(response), model)
 
     def _error(self, reason: str, model: str) -> LLMError:
@@ -167,76 +182,40 @@ class OpenAIChat:
         )
 
 
-def _body(model: str, messages: Messages, tools: Messages) -> dict[str, Any]:
-    body = {"model": model, "messages": list(messages), "temperature": TEMPERATURE}
-    return body | {"tools": list(tools)} if tools else body
-
-
-def _reply(message: Mapping[str, Any], data: Mapping[str, Any], model: str) -> Reply:
-    calls = [dict(call) for call in message.get("tool_calls") or ()]
-    return Reply(_text(message.get("content")), calls, _usage(data.get("usage")), str(data.get("model") or model))
-
-
-def _text(content: Any) -> str:
+def _read_text(content: Any) -> str:
     """Content is a text, a list of parts, or nothing."""
     if isinstance(content, list):
         return "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
     return str(content or "")
 
 
-def _usage(given: Any) -> dict[str, int]:
+def _read_usage(given: Any) -> dict[str, int]:
     usage = given if isinstance(given, dict) else {}
     return {name: int(usage[name]) for name in COUNTED if isinstance(usage.get(name), int)}
 
 
-class _Pieces:
-    """A reply that comes in pieces."""
-
-    def __init__(self, on_text: Callable[[str], None]) -> None:
-        self._on_text = on_text
-        self._texts: list[str] = []
-        self._calls: dict[int, dict[str, Any]] = {}
-        self._usage: dict[str, int] = {}
-        self._model = ""
-        self.ended = False
-
-    @property
-    def text(self) -> str:
-        return "".join(self._texts)
-
-    def take(self, event: Mapping[str, Any]) -> None:
-        self._usage = _usage(event.get("usage")) or self._usage
-        self._model = str(event.get("model") or self._model)
-        for choice in event.get("choices") or ():
-            delta = choice.get("delta") or {}
-            if text := _text(delta.get("content")):
-                self._texts.append(text)
-                self._on_text(text)
-            for call in delta.get("tool_calls") or ():
-                self._take_call(call)
-            self.ended = self.ended or bool(choice.get("finish_reason"))
-
-    def _take_call(self, piece: Mapping[str, Any]) -> None:
-        """The arguments of a call come in pieces as well."""
-        index = int(piece.get("index") or 0)
-        call = self._calls.setdefault(index, {"id": "", "type": "function", "function": {"name": "", "arguments": ""}})
-        call["id"] = piece.get("id") or call["id"]
-        function = piece.get("function") or {}
-        call["function"]["name"] += function.get("name") or ""
-        call["function"]["arguments"] += function.get("arguments") or ""
-
-    def reply(self, model: str) -> Reply:
-        return Reply(self.text, [self._calls[at] for at in sorted(self._calls)], self._usage, self._model or model)
+def _add_call_piece(calls: dict[int, dict[str, Any]], piece: Mapping[str, Any]) -> None:
+    """Add a piece of a streamed tool call, whose arguments come in pieces as well."""
+    function = piece.get("function") or {}
+    call = calls.setdefault(
+        int(piece.get("index") or 0), {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
+    )
+    call["id"] = piece.get("id") or call["id"]
+    for name in call["function"]:
+        call["function"][name] += function.get(name) or ""
 
 
-def add_usage(total: dict[str, int], reply: Reply) -> dict[str, int]:
-    """What was spent so far and by this reply."""
-    counts = {name: total.get(name, 0) + reply.usage.get(name, 0) for name in {*total, *reply.usage} - {"calls"}}
-    return {"calls": total.get("calls", 0) + 1, **{name: counts[name] for name in sorted(counts)}}
+def add_usage(total: Mapping[str, int], reply: Reply) -> dict[str, int]:
+    """The usage so far plus that of a reply."""
+    names = sorted({*total, *reply.usage} - {"calls"})
+    return {
+        "calls": total.get("calls", 0) + 1,
+        **{name: total.get(name, 0) + reply.usage.get(name, 0) for name in names},
+    }
 
 
 class ScriptedLLM:
-    """A model that says what it was told to, in order; for tests and examples. `heard` holds what it was asked.
+    """A model that gives scripted replies one by one, for tests and examples. `heard` are the messages of each call.
 
     A reply is a text, a Reply, a list of (tool, arguments) to call, an exception to raise, or a function of the
     messages that returns one of these.
@@ -251,7 +230,7 @@ class ScriptedLLM:
         self.heard.append([dict(message) for message in messages])
         self.offered.append([dict(tool) for tool in tools])
         if not self._replies:
-            raise LLMError("The script of this ScriptedLLM has ended: give it one more reply.")
+            raise LLMError("The script of this ScriptedLLM has ended. Pass one more reply.")
         reply = self._replies.pop(0)
         reply = reply(messages) if callable(reply) else reply
         if isinstance(reply, Exception):
@@ -260,19 +239,15 @@ class ScriptedLLM:
             return reply
         if isinstance(reply, str):
             return Reply(reply, usage={"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2})
-        return Reply("", [_scripted_call(at, *call) for at, call in enumerate(reply)])
+        calls = []
+        for at, (name, arguments) in enumerate(reply):
+            written = arguments if isinstance(arguments, str) else json.dumps(dict(arguments))
+            function = {"name": name, "arguments": written}
+            calls.append({"id": f"call_{at}", "type": "function", "function": function})
+        return Reply("", calls)
 
-    def stream(self, messages: Messages, on_text: Callable[[str], None], tools: Messages = ()) -> Reply:
+    def stream(self, messages: Messages, on_text: OnText, tools: Messages = ()) -> Reply:
         reply = self.complete(messages, tools)
-        for word in _pieces(reply.text):
-            on_text(word)
+        for at in range(0, len(reply.text), 7):
+            on_text(reply.text[at : at + 7])
         return reply
-
-
-def _scripted_call(at: int, name: str, arguments: Mapping[str, Any] | str) -> dict[str, Any]:
-    written = arguments if isinstance(arguments, str) else json.dumps(dict(arguments))
-    return {"id": f"call_{at}", "type": "function", "function": {"name": name, "arguments": written}}
-
-
-def _pieces(text: str) -> Sequence[str]:
-    return [text[at : at + 7] for at in range(0, len(text), 7)]

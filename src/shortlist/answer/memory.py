@@ -8,7 +8,7 @@ from shortlist.answer.prompts import REFUSAL
 from shortlist.errors import InputError
 
 WINDOW_TURNS = 5
-SNIPPET = 200  # characters of the last answer that help to find what a follow-up is about
+SNIPPET = 200  # characters of the last answer that are part of the hint
 LONGEST_TURN = 4_000  # characters of one message
 
 
@@ -17,7 +17,7 @@ class Memory:
 
     def __init__(self, window_turns: int = WINDOW_TURNS) -> None:
         if isinstance(window_turns, bool) or not isinstance(window_turns, int) or window_turns < 0:
-            raise InputError(f"window_turns is how many turns are remembered, 0 or more, not {window_turns!r}.")
+            raise InputError(f"window_turns must be 0 or more, not {window_turns!r}.")
         self._turns: deque[tuple[str, str]] = deque(maxlen=window_turns)
 
     def add(self, question: str, answer: str) -> None:
@@ -34,7 +34,7 @@ class Memory:
         return self._turns[-1][0] if self._turns else ""
 
     def history_messages(self) -> list[dict[str, str]]:
-        """The turns as messages, oldest first, to stand between the system message and the user's."""
+        """The turns as messages, oldest first, for between the system message and that of the user."""
         return [
             {"role": role, "content": text}
             for turn in self._turns
@@ -42,7 +42,7 @@ class Memory:
         ]
 
     def retrieval_hint(self) -> str:
-        """The last question and the beginning of its answer, unless that was the refusal; empty at first."""
+        """The last question and the beginning of its answer unless it is the refusal; empty without turns."""
         if not self._turns:
             return ""
         question, answer = self._turns[-1]

@@ -14,8 +14,7 @@ from shortlist.eval.calibration import Calibration
 from shortlist.eval.lint import LintReport
 from shortlist.eval.retrieval import OUTCOMES, Comparison, DiscoveryReport
 from shortlist.eval.selection import Point, SelectionReport, Sweep
-from shortlist.eval.statistics import Estimate
-from shortlist.eval.text_table import Table as Rows
+from shortlist.eval.statistics import Estimate, Table
 
 GOOD = ("hit_rank_1", "abstention_ok")
 SHOWN_PROMPTS = 2
@@ -94,7 +93,7 @@ def show_sweep(screen: Screen, sweep: Sweep, best: Point) -> None:
         }
         for point in sweep.frontier()
     ]
-    show_rows(screen, Rows(rows))
+    show_rows(screen, Table(rows))
     threshold = f", min_score {best.min_score:g}" if best.min_score is not None else ""
     screen.say(f"Best: max_k {best.max_k}, rel {best.rel:g}{threshold}.", "bold green")
 
@@ -113,7 +112,7 @@ def show_calibration(screen: Screen, made: Calibration) -> None:
         screen.say("It is not kept; --persist keeps it for --min-score auto.", "dim")
 
 
-def show_rows(screen: Screen, rows: Rows) -> None:
+def show_rows(screen: Screen, rows: Table) -> None:
     titles = [name.replace("_", " ") for name in rows[0]] if rows else []
     _draw_table(screen, titles, [[_format(value, "-") for value in row.values()] for row in rows])
 

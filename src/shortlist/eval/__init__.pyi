@@ -12,7 +12,7 @@ from .generate import generate_abstention_cases as generate_abstention_cases
 from .generate import generate_cases as generate_cases
 from .lint import lint_corpus as lint_corpus
 from .metrics import metric as metric
-from .reporting.html_report import html_page as html_page
+from .reporting.study import html_page as html_page
 from .reporting.study import study as study
 from .retrieval import compare as compare
 from .retrieval import evaluate_discovery as evaluate_discovery

@@ -1,4 +1,4 @@
-"""Calibration of the score threshold that best separates queries with an expected result from those without."""
+"""Calibration of the score threshold ("floor") that best separates queries with expected results from those without."""
 
 from __future__ import annotations
 
@@ -9,42 +9,36 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shortlist._plain import Plain
+from shortlist._text import count_of
 from shortlist.errors import InputError
 from shortlist.eval.cases import Case, validate_cases
-from shortlist.eval.reader import reading
-from shortlist.eval.statistics import SEED
-from shortlist.eval.text_table import Table
-from shortlist.library.opening import Searchable, open_corpora
-from shortlist.protocols import Progress, track
+from shortlist.eval.reader import open_one, open_reader
+from shortlist.eval.statistics import SEED, Table
+from shortlist.library.opening import Searchable
+from shortlist.protocols import Progress
 from shortlist.results import Mode
-from shortlist.search.discover import refuse_unknown
 from shortlist.search.filters import Filter
 from shortlist.search.relevance import UNCHANGED, calibration_of, probability
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from shortlist.results import Floats
 
 FOLDS = 5
 
-# What is shipped weighs as much as so many cases, and a greater relevance never becomes a smaller one.
+# The built-in relevance weighs as much as this number of cases, and calibration never reverses its order.
 PRIOR_CASES = 5.0
 LEAST_SLOPE = 0.1
 
-# A floor that reaches less beyond chance does more harm than good.
-WEAK = 0.2
+WEAK = 0.2  # Youden's J below which a threshold does more harm than good
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration(Plain):
-    """A floor, and how well it parts the cases that have gold from those to which nothing applies.
+    """A threshold, and how well it separates cases with expected results ("in scope") from those without.
 
-    Cases whose gold was not retrieved say nothing about a floor: they are counted in `not_retrieved` and left out.
-
-    sensitivity  the share of cases with retrieved gold whose best score reaches the floor
-    specificity  the share of the others whose best score is below it
-    youden_j     sensitivity + specificity - 1: 0 is chance, 1 is perfect
-    auroc        how often a case with gold scores higher than one without, whatever the floor
-    held_out     the three of floors that were chosen without the cases they are judged by, in five parts
+    Cases whose expected results were not retrieved say nothing about a threshold; `not_retrieved` counts them.
     """
 
     _shown = (
@@ -55,42 +49,38 @@ class Calibration(Plain):
     corpus: str
     mode: str
     floor: float
-    sensitivity: float
-    specificity: float
-    youden_j: float
-    auroc: float
-    held_out: dict[str, float] | None
+    sensitivity: float  # the share of cases in scope whose top score reaches the threshold
+    specificity: float  # the share of cases out of scope whose top score is below it
+    youden_j: float  # sensitivity + specificity - 1: 0 is chance, 1 is perfect
+    auroc: float  # how often a case in scope scores higher than one out of scope, whatever the threshold
+    held_out: dict[str, float] | None  # the first three by five-fold cross-validation
     persisted: bool
-    in_scope: Sequence[float] = field(repr=False)  # best scores; 0 where the search itself refuses
+    in_scope: Sequence[float] = field(repr=False)  # top scores; 0 where the search itself abstains
     out_of_scope: Sequence[float] = field(repr=False)
     not_retrieved: int = 0
-    floors: Sequence[float] = field(default=(), repr=False)  # all that were tried
+    floors: Sequence[float] = field(default=(), repr=False)  # all thresholds that were tried
 
     @property
     def says(self) -> str:
-        """What to make of it, in words."""
-        judged = self.held_out or {"youden_j": self.youden_j}
-        lost = f"{1 - self.sensitivity:.0%} of the questions that something fits are lost"
-        passed = f"{1 - self.specificity:.0%} of those that nothing fits are answered"
-        said = f"Below {self.floor:.4g} nothing fits: {lost}, {passed}."
+        """The result in sentences."""
+        lost, passed = 1 - self.sensitivity, 1 - self.specificity
+        parts = [
+            f"Below {self.floor:.4g} nothing fits: {lost:.0%} of the queries with an expected result get none, "
+            f"{passed:.0%} of those without one get some."
+        ]
         if self.not_retrieved:
-            left_out = "1 case was" if self.not_retrieved == 1 else f"{self.not_retrieved} cases were"
-            said += f" {left_out} left out: what should be found was not retrieved."
-        if judged["youden_j"] < WEAK:
-            said += (
-                " Scores of this mode hardly tell the two apart here: try another mode, add words that people use to "
+            parts.append(f"Left out: {count_of(self.not_retrieved, 'case')} whose expected results were not retrieved.")
+        if (self.held_out or {"youden_j": self.youden_j})["youden_j"] < WEAK:
+            parts.append(
+                "Scores of this mode hardly separate the two here: try another mode, add words that people use to "
                 "the descriptions, or add cases."
             )
-        return said
+        return " ".join(parts)
 
     def table(self) -> Table:
-        """A row for every floor that was tried; printed, it is a table."""
+        """One row for each threshold that was tried."""
         inside, outside = np.array(self.in_scope), np.array(self.out_of_scope)
-        rows = ((floor, *_shares(inside, outside, floor)) for floor in self.floors)
-        return Table(
-            {"min_score": floor, "sensitivity": reached, "specificity": below, "youden_j": reached + below - 1}
-            for floor, reached, below in rows
-        )
+        return Table({"min_score": floor, **_measure(inside >= floor, outside < floor)} for floor in self.floors)
 
     def to_dict(self) -> dict[str, Any]:
         return Plain.to_dict(self) | {"in_scope": len(self.in_scope), "out_of_scope": len(self.out_of_scope)}
@@ -108,146 +98,126 @@ def calibrate_min_score(
     seed: int = SEED,
     progress: Progress | None = None,
 ) -> Calibration:
-    """The floor that maximises Youden's J over the cases; with `persist` the corpus keeps it for min_score="auto".
+    """The threshold that maximizes Youden's J over the cases; `persist` saves it for min_score="auto".
 
-    A floor belongs to a corpus with its embedder and to a mode. It lies in the middle between two scores, of equally
-    good places in the widest gap; or it is one of `floor_grid`, of equally good ones the lowest. Gold that the corpus
-    does not have is an error.
+    A threshold belongs to a corpus with its embedder and to a mode. It is midway between two scores, of ties in the
+    widest gap; or the lowest of the best in `floor_grid`. Expected ids that the corpus does not have are an error.
     """
-    grid = _checked(floor_grid)
-    corpora = open_corpora(corpus, needs_vectors=mode != "lexical")
-    if len(corpora) != 1:
-        raise InputError(f"A floor belongs to one corpus: calibrate the {len(corpora)} corpora one by one.")
-    (only,) = corpora
+    grid = None if floor_grid is None else np.unique(np.array(list(floor_grid), dtype=np.float64))
+    if grid is not None and (not len(grid) or not np.isfinite(grid).all()):
+        raise InputError(f"floor_grid must be one or more finite numbers, not {floor_grid!r}.")
+    scores: dict[bool, list[float]] = {True: [], False: []}
+    not_retrieved = 0
+    judgments: list[tuple[float, bool]] = []  # the relevance of the top hit, and whether it is correct
+    only = open_one(corpus, "calibrate_min_score", needs_vectors=mode != "lexical")
     if wrong := [flaw.says for flaw in validate_cases(only, cases) if flaw.problem == "unknown_gold"]:
         more = f" {len(wrong) - 1} more: see validate_cases." if len(wrong) > 1 else ""
         raise InputError(f"{wrong[0]}{more}")
-    scores: dict[bool, list[float]] = {True: [], False: []}
-    not_retrieved = 0
-    judged: list[tuple[float, bool]] = []  # the relevance of the best hit, and whether it is right
-    with reading(corpora, mode, filter) as reader:
-        for case in track(cases, progress):
-            (found,) = reader.look(case.query, k)
-            refused = not found.hits or refuse_unknown(found)
-            if case.in_scope and not any(hit.id in case.gold for hit in found.hits):
+    with open_reader(only, mode, filter) as reader:
+        for case, found in reader.run(cases, k, progress):
+            best = next(iter(found.rank_selectable(k)), None)
+            if case.in_scope and not any(hit.id in case.gold for hit in found.rank(k)):
                 not_retrieved += 1
             else:
-                scores[case.in_scope].append(0.0 if refused else max(found.hits[0].score, 0.0))
-            if not refused and (said := found.hits[0].relevance) is not None:
-                judged.append((said, found.hits[0].id in case.gold))
+                scores[case.in_scope].append(max(best.score, 0.0) if best else 0.0)
+            if best and best.relevance is not None:
+                judgments.append((best.relevance, best.id in case.gold))
     inside, outside = np.array(scores[True]), np.array(scores[False])
     if not len(inside) or not len(outside):
         retrieved = "with gold that was retrieved" if not_retrieved else "with gold"
-        lacking = "to which nothing applies (an empty gold)" if len(inside) else retrieved
-        raise InputError(f"A floor parts cases with gold from cases without any; there are none {lacking}.")
-    floor = best_floor(inside, outside, grid)
-    sensitivity, specificity = _shares(inside, outside, floor)
+        lacking = "with an empty gold" if len(inside) else retrieved
+        raise InputError(f"There are no cases {lacking}. Calibration needs both cases with gold and cases without.")
+    floor = find_threshold(inside, outside, grid)
+    measures = _measure(inside >= floor, outside < floor)
     calibration = Calibration(
         only.name,
         mode,
         floor,
-        sensitivity,
-        specificity,
-        sensitivity + specificity - 1,
-        auroc(inside, outside),
-        _held_out(inside, outside, seed, grid),
-        persist,
-        inside.tolist(),
-        outside.tolist(),
-        not_retrieved,
-        (_between(inside, outside) if grid is None else grid).tolist(),
+        **measures,
+        auroc=auroc(inside, outside),
+        held_out=_cross_validate(inside, outside, seed, grid),
+        persisted=persist,
+        in_scope=inside.tolist(),
+        out_of_scope=outside.tolist(),
+        not_retrieved=not_retrieved,
+        floors=(_midpoints(inside, outside) if grid is None else grid).tolist(),
     )
     if persist:
-        facts = calibration.to_dict()
-        kept = {name: facts[name] for name in ("youden_j", "in_scope", "out_of_scope")}
-        relevance = recalibrated(judged, calibration_of(only.config, mode))
-        only.set_floor(mode, floor, **kept, relevance=relevance)
+        counts = {"in_scope": len(inside), "out_of_scope": len(outside)}
+        relevance = fit_relevance(judgments, calibration_of(only.config, mode))
+        only.set_floor(mode, floor, youden_j=measures["youden_j"], **counts, relevance=relevance)
     return calibration
 
 
-def recalibrated(judged: Sequence[tuple[float, bool]], before: Sequence[float] = UNCHANGED) -> list[float]:
-    """By what the log odds of a relevance are multiplied, and what is added, so that it says how often it is right.
+def fit_relevance(judgments: Sequence[tuple[float, bool]], before: Sequence[float] = UNCHANGED) -> list[float]:
+    """The slope and shift of the log odds that turn relevances into how often hits are correct.
 
-    Few cases change little: as much as if five more had confirmed what is shipped.
+    A logistic regression by Newton's method; the prior is `PRIOR_CASES` cases that confirm the built-in relevance.
     """
-    if not judged:
+    if not judgments:
         return list(UNCHANGED)
-    relevance = np.clip([value for value, _ in judged], 1e-9, 1 - 1e-9)
+    relevance = np.clip([value for value, _ in judgments], 1e-9, 1 - 1e-9)
     odds = (np.log(relevance / (1 - relevance)) - before[1]) / before[0]
-    right = np.array([is_right for _, is_right in judged], dtype=np.float64)
+    correct = np.array([is_correct for _, is_correct in judgments], dtype=np.float64)
     table = np.stack([odds, np.ones(len(odds))], axis=1)
     start = np.array(UNCHANGED)
     weights = start.copy()
     for _ in range(30):
         chance = probability(table @ weights)
-        slope = table.T @ (chance - right) + PRIOR_CASES * (weights - start)
-        bend = (table * (chance * (1 - chance))[:, None]).T @ table + PRIOR_CASES * np.eye(2)
-        weights -= np.linalg.solve(bend, slope)
+        gradient = table.T @ (chance - correct) + PRIOR_CASES * (weights - start)
+        hessian = (table * (chance * (1 - chance))[:, None]).T @ table + PRIOR_CASES * np.eye(2)
+        weights -= np.linalg.solve(hessian, gradient)
     return [max(float(weights[0]), LEAST_SLOPE), float(weights[1])]
 
 
-def _checked(grid: Sequence[float] | None) -> Floats | None:
-    if grid is None:
-        return None
-    found = np.unique(np.array(list(grid), dtype=np.float64))
-    if not len(found) or not np.isfinite(found).all():
-        raise InputError(f"floor_grid must hold one or more finite numbers, not {grid!r}.")
-    return found
+def _midpoints(inside: Floats, outside: Floats) -> Floats:
+    levels = np.unique(np.concatenate([inside, outside]))
+    midpoints: Floats = (levels[:-1] + levels[1:]) / 2
+    return midpoints
 
 
-def _levels(inside: Floats, outside: Floats) -> Floats:
-    return np.unique(np.concatenate([inside, outside]))
-
-
-def _between(inside: Floats, outside: Floats) -> Floats:
-    """The middle between each two neighbours among the scores."""
-    levels = _levels(inside, outside)
-    return (levels[:-1] + levels[1:]) / 2
-
-
-def best_floor(inside: Floats, outside: Floats, grid: Floats | None = None) -> float:
-    """The score between two neighbours that maximises sensitivity + specificity; of equals in the widest gap.
+def find_threshold(inside: Floats, outside: Floats, grid: Floats | None = None) -> float:
+    """The midpoint of two neighboring scores that maximizes sensitivity + specificity; of ties in the widest gap.
 
     With a grid: the lowest of its best.
     """
-    tried = _between(inside, outside) if grid is None else grid
-    levels = _levels(inside, outside)
+    levels = np.unique(np.concatenate([inside, outside]))
+    tried = _midpoints(inside, outside) if grid is None else grid
     if not len(tried):
         return float(levels[0])
-    reached = 1 - np.searchsorted(np.sort(inside), tried) / len(inside)
-    kept_out = np.searchsorted(np.sort(outside), tried) / len(outside)
-    j = reached + kept_out
-    best = np.flatnonzero(j >= j.max() - 1e-12)
+    sensitivity = 1 - np.searchsorted(np.sort(inside), tried) / len(inside)
+    specificity = np.searchsorted(np.sort(outside), tried) / len(outside)
+    total = sensitivity + specificity
+    best = np.flatnonzero(total >= total.max() - 1e-12)
     if grid is not None:
         return float(grid[best[0]])
-    if j.max() <= 1:  # no floor is better than none
+    if total.max() <= 1:  # no threshold is better than none
         return float(levels[0])
     return float(tried[best[np.argmax(np.diff(levels)[best])]])
 
 
-def _shares(inside: Floats, outside: Floats, floor: float) -> tuple[float, float]:
-    return float((inside >= floor).mean()), float((outside < floor).mean())
+def _measure(reached: NDArray[np.bool_], below: NDArray[np.bool_]) -> dict[str, float]:
+    sensitivity, specificity = float(reached.mean()), float(below.mean())
+    return {"sensitivity": sensitivity, "specificity": specificity, "youden_j": sensitivity + specificity - 1}
 
 
 def auroc(inside: Floats, outside: Floats) -> float:
-    """The share of pairs in which the case with gold scores higher; equal scores count half."""
+    """The share of pairs in which the case with an expected result scores higher; equal scores count half."""
     ordered = np.sort(outside)
     below = np.searchsorted(ordered, inside, side="left")
     equal = np.searchsorted(ordered, inside, side="right") - below
     return float((below + equal / 2).sum() / (len(inside) * len(outside)))
 
 
-def _held_out(inside: Floats, outside: Floats, seed: int, grid: Floats | None) -> dict[str, float] | None:
-    """What floors reach on the fifth of the cases that did not choose them; None with fewer than ten of a kind."""
+def _cross_validate(inside: Floats, outside: Floats, seed: int, grid: Floats | None) -> dict[str, float] | None:
+    """The measures of thresholds on the fold that did not choose them; None with fewer than ten cases of a kind."""
     if min(len(inside), len(outside)) < 2 * FOLDS:
         return None
     random = np.random.default_rng(seed)
-    parts = [random.permutation(len(values)) % FOLDS for values in (inside, outside)]
-    reached, kept_out = 0, 0
+    folds, outside_folds = (random.permutation(len(values)) % FOLDS for values in (inside, outside))
+    reached, below = np.empty(len(inside), np.bool_), np.empty(len(outside), np.bool_)
     for fold in range(FOLDS):
-        mine, theirs = parts[0] == fold, parts[1] == fold
-        floor = best_floor(inside[~mine], outside[~theirs], grid)
-        reached += int((inside[mine] >= floor).sum())
-        kept_out += int((outside[theirs] < floor).sum())
-    sensitivity, specificity = reached / len(inside), kept_out / len(outside)
-    return {"sensitivity": sensitivity, "specificity": specificity, "youden_j": sensitivity + specificity - 1}
+        own, own_outside = folds == fold, outside_folds == fold
+        floor = find_threshold(inside[~own], outside[~own_outside], grid)
+        reached[own], below[own_outside] = inside[own] >= floor, outside[own_outside] < floor
+    return _measure(reached, below)

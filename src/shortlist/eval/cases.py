@@ -23,9 +23,9 @@ GOLD = ("gold", "gold_id", "gold_ids", "artifact_id", "artifact_ids")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A question and the ids of what should be found for it; none of them says that nothing applies.
+    """A query and the ids of the expected results; without any, nothing in the corpus applies.
 
-    `grades` says how relevant an id is where that differs; one without a grade counts 1.
+    `grades` are the relevance of ids where it differs; an id without a grade has 1.
     """
 
     query: str
@@ -33,13 +33,12 @@ class Case:
     grades: Mapping[str, float] = field(default_factory=dict)
     meta: Mapping[str, Any] = field(default_factory=dict)
     id: str = ""
-    line: int = field(default=0, compare=False, repr=False)
-    """Where it stood in its file, from 1."""
+    line: int = field(default=0, compare=False, repr=False)  # in its file, from 1
 
     def __post_init__(self) -> None:
         gold = (self.gold,) if isinstance(self.gold, str) else tuple(self.gold or ())
-        wanted = dict.fromkeys((*gold, *self.grades))
-        object.__setattr__(self, "gold", tuple(id for id in wanted if self.grades.get(id, 1.0) > 0))
+        ids = dict.fromkeys((*gold, *self.grades))
+        object.__setattr__(self, "gold", tuple(id for id in ids if self.grades.get(id, 1.0) > 0))
 
     @property
     def in_scope(self) -> bool:
@@ -47,7 +46,7 @@ class Case:
 
     @property
     def relevance(self) -> dict[str, float]:
-        """The grade of every id that should be found."""
+        """The grade of every expected id."""
         return {id: float(self.grades.get(id, 1.0)) for id in self.gold}
 
     def to_dict(self) -> dict[str, Any]:
@@ -59,27 +58,51 @@ class Case:
 def load_cases(path: str | Path, qrels: str | Path | None = None, *, split: str = "test") -> list[Case]:
     """The cases of a JSONL file, of a BEIR folder, or of TREC topics with their qrels.
 
-    A line of JSONL is {"query", "gold"}: an id, a list of ids or grades by id; empty if nothing applies. Optional are
-    "grades", "meta" and "id". A first line {"__meta__": ...} describes the file and is no case.
+    A line of JSONL is {"query", "gold"}: an id, a list of ids or grades by id; empty if nothing applies. Optional keys
+    are "grades", "meta" and "id". A first line {"__meta__": ...} describes the file and is not a case.
     """
     place = Path(path).expanduser()
     if qrels is not None:
         return load_trec(place, qrels)
     if place.is_dir():
         return load_beir(place, split=split)[1]
-    return parse_cases(_text(place), str(place))
+    return parse_cases(_read_text(place), str(place))
 
 
 def parse_cases(text: str, name: str = "") -> list[Case]:
-    """The cases of a JSONL text; `name` is what errors call it."""
-    rows = list(_rows(text, name))
+    """The cases of a JSONL text; `name` is the file name for error messages."""
+    rows = list(_parse_rows(text, name))
     if rows and META in rows[0][1]:
         del rows[0]
-    return [case_of(row, _line(name, number), number) for number, row in rows]
+    return [parse_case(row, _line(name, number), number) for number, row in rows]
+
+
+def parse_case(row: Mapping[str, Any], where: str, line: int = 0) -> Case:
+    """A case from its JSON object; `where` is its place for error messages."""
+    key = next((name for name in GOLD if name in row), None)
+    if not isinstance(row.get("query"), str) or (key is None and "grades" not in row):
+        raise InputError(f'{where} is not a case. Write {{"query": "...", "gold": [ids]}}, with [] if nothing applies.')
+    gold = (row[key] if key else None) or ()
+    grades = gold if isinstance(gold, Mapping) else row.get("grades") or {}
+    ids = () if isinstance(gold, Mapping) else [gold] if isinstance(gold, str | int) else gold
+    if not isinstance(ids, Sequence) or not all(isinstance(id, str | int) for id in ids):
+        raise InputError(f'{where}: "gold" must be an id, a list of ids or grades by id, not {gold!r}.')
+    if not isinstance(grades, Mapping) or not all(isinstance(grade, int | float) for grade in grades.values()):
+        raise InputError(f"{where}: grades must be numbers by id, not {grades!r}.")
+    more = row.get("meta") or {}
+    if not isinstance(more, Mapping):
+        raise InputError(f'{where}: "meta" must be an object, not {more!r}.')
+    try:
+        json.dumps(row, allow_nan=False)
+    except (ValueError, RecursionError):
+        raise InputError(f"{where} contains a number that is not finite, or is nested too deeply.") from None
+    known = {"query", "grades", "meta", "id", key}
+    meta = {name: value for name, value in row.items() if name not in known} | dict(more)
+    return Case(row["query"], tuple(map(str, ids)), dict(grades), meta, str(row.get("id") or ""), line)
 
 
 def save_cases(cases: Iterable[Case], path: str | Path, *, meta: Mapping[str, Any] | None = None) -> None:
-    """Write cases as JSONL: the whole file is replaced, or nothing happens. `meta` describes them, in a first line."""
+    """Write cases as JSONL, atomically. `meta` describes them, in a first line."""
     place = Path(path).expanduser()
     place.parent.mkdir(parents=True, exist_ok=True)
     rows = [*([] if meta is None else [{META: dict(meta)}]), *(case.to_dict() for case in cases)]
@@ -89,53 +112,59 @@ def save_cases(cases: Iterable[Case], path: str | Path, *, meta: Mapping[str, An
 def load_beir(folder: str | Path, *, split: str = "test") -> tuple[list[Document], list[Case]]:
     """The documents and the cases of a folder in BEIR layout: corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv.
 
-    Cases are the judged queries, and those whose metadata says "answerable": false, to which nothing applies.
+    Cases are the queries with judgments, and those whose metadata has "answerable": false, to which nothing applies.
     """
-    place = Path(folder).expanduser()
+
+    def read(name: str, *required: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+        path = Path(folder).expanduser() / name
+        for _, row in _parse_rows(_read_text(path), str(path), *required):
+            meta = row.get("metadata")
+            yield row, meta if isinstance(meta, dict) else {}
+
     documents = [
-        Document(str(row["_id"]), str(row.get("title") or ""), str(row.get("text") or ""), metadata=_meta(row))
-        for _, row in _rows_of(place / "corpus.jsonl", "_id")
+        Document(str(row["_id"]), str(row.get("title") or ""), str(row.get("text") or ""), metadata=meta)
+        for row, meta in read("corpus.jsonl", "_id")
     ]
-    judged = load_qrels(place / "qrels" / f"{split}.tsv")
+    judgments = load_qrels(Path(folder) / "qrels" / f"{split}.tsv")
     cases = []
-    for _, row in _rows_of(place / "queries.jsonl", "_id", "text"):
-        id, meta = str(row["_id"]), _meta(row)
-        if id in judged or (meta.get("answerable") is False and meta.get("split", split) == split):
-            cases.append(Case(str(row["text"]), grades=judged.get(id, {}), meta=meta, id=id))
+    for row, meta in read("queries.jsonl", "_id", "text"):
+        id = str(row["_id"])
+        if id in judgments or (meta.get("answerable") is False and meta.get("split", split) == split):
+            cases.append(Case(str(row["text"]), grades=judgments.get(id, {}), meta=meta, id=id))
     return documents, cases
 
 
 def load_trec(topics: str | Path, qrels: str | Path) -> list[Case]:
-    """The judged topics of a TREC file (<top>, <topic>, or lines of id, tab and query)."""
-    judged = load_qrels(qrels)
-    found = dict(_topics(Path(topics).expanduser()))
-    if missing := [id for id in judged if id not in found]:
-        raise InputError(f"{qrels} judges the topic {missing[0]!r}, which {topics} does not have.")
-    return [Case(query, grades=judged[id], id=id) for id, query in found.items() if id in judged]
+    """The topics with judgments of a TREC file (<top>, <topic>, or lines of id, tab and query)."""
+    judgments = load_qrels(qrels)
+    queries = dict(_read_topics(Path(topics).expanduser()))
+    if missing := [id for id in judgments if id not in queries]:
+        raise InputError(f"{qrels} has judgments of topic {missing[0]!r}, which {topics} does not have.")
+    return [Case(query, grades=judgments[id], id=id) for id, query in queries.items() if id in judgments]
 
 
 def load_qrels(path: str | Path) -> dict[str, dict[str, float]]:
     """Grades above zero by query and document: TREC's four columns, or BEIR's three with a header."""
-    judged: dict[str, dict[str, float]] = {}
+    judgments: dict[str, dict[str, float]] = {}
     place = Path(path).expanduser()
-    for number, line in enumerate(_text(place).splitlines(), 1):
+    for number, line in enumerate(_read_text(place).splitlines(), 1):
         columns = line.split("\t") if "\t" in line else line.split()
         if not line.strip() or (number == 1 and columns[0] in ("query-id", "query_id", "qid")):
             continue
         try:
-            query, document = columns[0], columns[-2]
-            grade = float(columns[-1])
+            query, *_, document, last = columns
+            grade = float(last)
             if len(columns) not in (3, 4):
                 raise ValueError
-        except (ValueError, IndexError):
+        except ValueError:
             raise InputError(
-                f"{place}, line {number}: a judgement is query, document and grade (or TREC's query, 0, document, "
-                f"grade), not {line!r}."
+                f"{place}, line {number} is not a judgment: {line!r}. Write query, document and grade (or TREC's "
+                f"query, 0, document, grade)."
             ) from None
-        of_query = judged.setdefault(query.strip(), {})
+        grades = judgments.setdefault(query.strip(), {})
         if grade > 0:
-            of_query[document.strip()] = grade
-    return judged
+            grades[document.strip()] = grade
+    return judgments
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,81 +178,46 @@ class Flaw(Plain):
 
 
 def validate_cases(corpus: Searchable, cases: Sequence[Case]) -> list[Flaw]:
-    """What is wrong with cases: gold that does not exist, the same question twice, with other gold, or no question."""
+    """The flaws of cases: unknown ids, repeated queries, also with other gold, and empty queries."""
     known = {id for one in open_corpora(corpus, needs_vectors=False) for id in one.ids()}
     flaws: list[Flaw] = []
-    first: dict[str, tuple[int, Case]] = {}
+    first: dict[str, tuple[int, str, Case]] = {}  # by the normalized query
     for number, case in enumerate(cases, 1):
+        place = f"Line {case.line}" if case.line else f"Case {number}"
         words = " ".join(case.query.casefold().split())
         if not words:
-            flaws.append(Flaw(number, case.line, "empty_query", f"{_place(number, case)} has no query."))
+            flaws.append(Flaw(number, case.line, "empty_query", f"{place} has no query."))
             continue
         if missing := [id for id in case.gold if id not in known]:
-            says = f"{_place(number, case)}: the corpus has no document {', '.join(map(repr, missing))}."
+            says = f"{place}: the corpus has no document {', '.join(map(repr, missing))}."
             flaws.append(Flaw(number, case.line, "unknown_gold", says + did_you_mean(missing[0], known, most=1)))
-        earlier, same = first.setdefault(words, (number, case))
+        earlier, its_place, same = first.setdefault(words, (number, place, case))
         if earlier == number:
             continue
-        places = f"{_place(number, case)} asks the same as {_place(earlier, same).lower()}, {case.query!r}"
+        says = f"{place} asks the same as {its_place.lower()}, {case.query!r}"
         if set(same.gold) == set(case.gold):
-            flaws.append(Flaw(number, case.line, "duplicate", f"{places}."))
+            flaws.append(Flaw(number, case.line, "duplicate", f"{says}."))
         else:
-            says = f"{places}, but wants {_ids(case)} instead of {_ids(same)}."
+            ids, other_ids = (", ".join(one.gold) or "nothing" for one in (case, same))
+            says += f", but wants {ids} instead of {other_ids}."
             flaws.append(Flaw(number, case.line, "contradiction", says))
     return flaws
 
 
-def _place(number: int, case: Case) -> str:
-    return f"Line {case.line}" if case.line else f"Case {number}"
-
-
-def _ids(case: Case) -> str:
-    return ", ".join(case.gold) or "nothing"
-
-
-def case_of(row: Mapping[str, Any], where: str, line: int = 0) -> Case:
-    """A case that was written down as a JSON object; `where` is where that was."""
-    key = next((name for name in GOLD if name in row), None)
-    if not isinstance(row.get("query"), str) or (key is None and "grades" not in row):
-        raise InputError(f'{where}: a case is {{"query": "...", "gold": [ids]}}, with [] if nothing applies.')
-    gold = (row[key] if key else None) or ()
-    grades = gold if isinstance(gold, Mapping) else row.get("grades") or {}
-    ids = () if isinstance(gold, Mapping) else [gold] if isinstance(gold, str | int) else gold
-    if not isinstance(ids, Sequence) or not all(isinstance(id, str | int) for id in ids):
-        raise InputError(f'{where}: "gold" is an id, a list of ids or grades by id, not {gold!r}.')
-    if not isinstance(grades, Mapping) or not all(isinstance(grade, int | float) for grade in grades.values()):
-        raise InputError(f"{where}: grades are numbers by id, not {grades!r}.")
-    more = row.get("meta") or {}
-    if not isinstance(more, Mapping):
-        raise InputError(f'{where}: "meta" is an object, not {more!r}.')
-    try:
-        json.dumps(row, allow_nan=False)
-    except (ValueError, RecursionError):
-        raise InputError(f"{where} holds a number without end, or is nested too deep.") from None
-    known = {"query", "grades", "meta", "id", key}
-    meta = {name: value for name, value in row.items() if name not in known} | dict(more)
-    return Case(row["query"], tuple(map(str, ids)), dict(grades), meta, str(row.get("id") or ""), line)
-
-
-def _rows_of(path: Path, *required: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    return _rows(_text(path), str(path), *required)
-
-
-def _rows(text: str, name: str, *required: str) -> Iterator[tuple[int, dict[str, Any]]]:
+def _parse_rows(text: str, name: str, *required: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """The objects of a JSONL text with their line numbers."""
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
             row = json.loads(line)
-        except json.JSONDecodeError as error:
-            says = f"{error.msg} (character {error.pos + 1})"
+        except (ValueError, RecursionError) as error:  # also for a number with too many digits
+            at_place = f" (character {error.pos + 1})" if isinstance(error, json.JSONDecodeError) else ""
+            says = f"{getattr(error, 'msg', error)}{at_place}"
             raise InputError(f"{_line(name, number)} is not valid JSON: {says}.") from None
-        except (ValueError, RecursionError) as error:  # a number with too many digits, too many brackets
-            raise InputError(f"{_line(name, number)} is not valid JSON: {error}.") from None
         if not isinstance(row, dict) or any(key not in row for key in required):
             needs = f" with {', '.join(required)}" if required else ""
-            raise InputError(f"{_line(name, number)}: every line is a JSON object{needs}, not {line[:60]!r}.")
+            raise InputError(f"{_line(name, number)} is not a JSON object{needs}: {line[:60]!r}.")
         yield number, row
 
 
@@ -231,51 +225,42 @@ def _line(name: str, number: int) -> str:
     return f"{name}, line {number}" if name else f"Line {number}"
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         return path.read_text("utf-8-sig")
     except FileNotFoundError:
-        raise InputError(f"There is no file {path}.") from None
+        raise InputError(f"{path} does not exist.") from None
     except IsADirectoryError:
         raise InputError(f"{path} is a folder, not a file.") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 text (byte {error.start}).") from None
 
 
-def _meta(row: Mapping[str, Any]) -> dict[str, Any]:
-    meta = row.get("metadata")
-    return dict(meta) if isinstance(meta, Mapping) else {}
+_FLAGS = re.DOTALL | re.IGNORECASE
+_TOPIC = re.compile(r"<top>(.*?)</top>|<topic\s[^>]*number=\"([^\"]+)\"[^>]*>(.*?)</topic>", _FLAGS)
+_NUM = re.compile(r"<num>\s*(?:Number:)?\s*(\S+?)\s*(?=<|\n)", _FLAGS)
+_TITLE = re.compile(r"<title>\s*(?:Topic:)?\s*(.*?)\s*(?=<)", _FLAGS)
+_QUERY = re.compile(r"<(?:query|title)>\s*(.*?)\s*</", _FLAGS)
 
 
-_TOP = re.compile(r"<top>(.*?)</top>", re.DOTALL | re.IGNORECASE)
-_NUM = re.compile(r"<num>\s*(?:Number:)?\s*(\S+?)\s*(?=<|\n)", re.IGNORECASE)
-_TITLE = re.compile(r"<title>\s*(?:Topic:)?\s*(.*?)\s*(?=<)", re.DOTALL | re.IGNORECASE)
-_TOPIC = re.compile(r"<topic\s[^>]*number=\"([^\"]+)\"[^>]*>(.*?)</topic>", re.DOTALL | re.IGNORECASE)
-_QUERY = re.compile(r"<(?:query|title)>\s*(.*?)\s*</", re.DOTALL | re.IGNORECASE)
-
-
-def _topics(path: Path) -> Iterator[tuple[str, str]]:
-    text = _text(path)
-    found = [(_NUM.search(top), _TITLE.search(top + "<")) for top in _TOP.findall(text)]
-    if found:
-        for at, (number, title) in enumerate(found, 1):
-            if not number or not title:
+def _read_topics(path: Path) -> Iterator[tuple[str, str]]:
+    text = _read_text(path)
+    topics = _TOPIC.findall(text)
+    for at, (top, id, body) in enumerate(topics, 1):
+        if top:
+            num, title = _NUM.search(top), _TITLE.search(f"{top}<")
+            if not num or not title:
                 raise InputError(f"{path}: topic {at} has no <num> or no <title>.")
-            yield number.group(1), _plain(title.group(1))
-        return
-    if of_xml := _TOPIC.findall(text):
-        for id, body in of_xml:
-            query = _QUERY.search(body)
-            yield id.strip(), _plain(query.group(1) if query else body)
-        return
-    for number_of_line, line in enumerate(text.splitlines(), 1):
-        id, tab, query_text = line.partition("\t")
-        if not line.strip():
-            continue
-        if not tab:
-            raise InputError(f"{path}, line {number_of_line}: a topic is an id, a tab and a query, not {line[:60]!r}.")
-        yield id.strip(), query_text.strip()
-
-
-def _plain(text: str) -> str:
-    return " ".join(unescape(text, {"&quot;": '"', "&apos;": "'"}).split())
+            id, query = num.group(1), title.group(1)
+        else:
+            match = _QUERY.search(body)
+            query = match.group(1) if match else body
+        yield id.strip(), " ".join(unescape(query, {"&quot;": '"', "&apos;": "'"}).split())
+    for number, line in enumerate(text.splitlines() if not topics else (), 1):
+        if line.strip():
+            id, tab, query = line.partition("\t")
+            if not tab:
+                raise InputError(
+                    f"{path}, line {number} is not a topic: {line[:60]!r}. Write an id, a tab and a query."
+                )
+            yield id.strip(), query.strip()

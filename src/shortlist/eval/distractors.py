@@ -1,4 +1,4 @@
-"""Accuracy as a catalog grows: the same queries asked of ever larger catalogs."""
+"""Accuracy as a catalog grows: the same queries on catalogs with more and more distractors."""
 
 from __future__ import annotations
 
@@ -11,58 +11,46 @@ from shortlist._plain import Plain
 from shortlist.documents import Document
 from shortlist.errors import InputError
 from shortlist.eval.cases import Case
-from shortlist.eval.reader import reading
-from shortlist.eval.statistics import SEED, Estimate, estimates
-from shortlist.eval.text_table import Table
-from shortlist.index.corpus import Corpus, create_corpus
+from shortlist.eval.reader import Retrieved, open_reader
+from shortlist.eval.statistics import SEED, Estimate, Table, estimate_mean
+from shortlist.index.corpus import create_corpus
 from shortlist.index.embedders.embedder_binding import EmbedderSpec
 from shortlist.library.opening import Searchable, open_corpora
 from shortlist.protocols import Progress
 from shortlist.results import Mode, Selector
-from shortlist.search.discover import choose
-from shortlist.search.retrieve import merge
 from shortlist.sources import CorpusSource, documents_of
 
 SMALLEST = 10
 REPEATS = 5
+MEASURES = ("accuracy", "surfaced", "committed", "mean_size", "false_action")
 
 Probes = Sequence[Case | tuple[str, str | Sequence[str]]] | Mapping[str, str | Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint(Plain):
-    """What is reached with a catalog of one size; shares of the questions that were asked of it.
-
-    accuracy      the first hit is right
-    surfaced      something right is among the first k
-    committed     something right is among what was selected
-    false_action  something was selected where nothing applies; None without such questions
-    """
+    """The measures of a catalog of one size, as means over the queries."""
 
     size: int
     questions: int
-    accuracy: Estimate
-    surfaced: Estimate
-    committed: Estimate
-    mean_size: Estimate
-    false_action: Estimate | None
+    accuracy: Estimate  # the first hit is an expected one
+    surfaced: Estimate  # an expected result is in the top k
+    committed: Estimate  # an expected result was selected
+    mean_size: Estimate  # the number of selected results
+    false_action: Estimate | None  # something was selected though nothing is expected; None without such queries
 
 
 @dataclass(frozen=True, slots=True)
 class Curve(Plain):
-    """What is reached at every size, from the smallest to the largest."""
+    """The measures at every size, from the smallest to the largest."""
 
     mode: str
     k: int
     points: Sequence[CurvePoint]
 
     def table(self) -> Table:
-        """A row for every size; printed, it is a table."""
-        names = ("accuracy", "surfaced", "committed", "mean_size", "false_action")
-        return Table(
-            {"size": point.size, "questions": point.questions, **{name: getattr(point, name) for name in names}}
-            for point in self.points
-        )
+        """One row for each size."""
+        return Table({name: getattr(one, name) for name in ("size", "questions", *MEASURES)} for one in self.points)
 
 
 def distractor_robustness_curve(
@@ -80,108 +68,93 @@ def distractor_robustness_curve(
     progress: Progress | None = None,
     **selection: Any,
 ) -> Curve:
-    """Ask the same questions of catalogs that hold what should be found and ever more of everything else.
+    """Run the same queries on catalogs that contain the expected results and more and more other documents.
 
-    `scope` is a corpus or documents, `probes` are cases or (query, gold) pairs; `sizes` double from 10 (or the
-    fewest ids that a case has) to all. Each
-    repeat draws the gold that fits into the smallest catalog, asks all questions about it, and draws the order in which
-    the others join; catalogs of one repeat are nested. All draws come from `seed`.
+    `scope` is a corpus or documents, `probes` are cases or (query, gold) pairs. `sizes` double from 10 (or the fewest
+    expected results of a case) to all. Each repeat draws expected results that fit into the smallest catalog, takes all
+    queries about them, and draws the order in which other documents are added. All draws come from `seed`.
     """
-    documents, own = _documents(scope)
-    by_id = {document.id: document for document in documents}
-    cases = _cases(probes)
-    answerable = [case for case in cases if case.in_scope]
-    if not answerable:
-        raise InputError("A curve needs questions with gold.")
-    for case in answerable:
-        if missing := [id for id in case.gold if id not in by_id]:
-            raise InputError(f"The catalog has no document {missing[0]!r}, which {case.query!r} should find.")
-    steps = _sizes(sizes, len(by_id), min(len(case.gold) for case in answerable))
-    chosen_embedder = embedder if embedder is not None else own if own is not None else "default"
-    rows: dict[int, dict[str, list[float]]] = {size: {name: [] for name in _MEASURES} for size in steps}
+    documents, own_embedder = _read_documents(scope)
+    cases = _read_cases(probes, documents)
+    in_scope = [case for case in cases if case.in_scope]
+    out_of_scope = [case for case in cases if not case.in_scope]
+    steps = _choose_sizes(sizes, len(documents), min(len(case.gold) for case in in_scope))
+    embedder = next(each for each in (embedder, own_embedder, "default") if each is not None)
+    rows: dict[int, dict[str, list[float]]] = {size: {name: [] for name in MEASURES} for size in steps}
     for repeat in range(repeats):
         drawn = random.Random(f"{seed} {repeat}")
-        gold, questions = _draw(answerable, steps[0], drawn)
-        nothing = [case for case in cases if not case.in_scope]
-        nothing = drawn.sample(nothing, min(len(nothing), len(questions)))
-        others = sorted(by_id.keys() - gold)
+        gold, queries = _draw(in_scope, steps[0], drawn)
+        queries += drawn.sample(out_of_scope, min(len(out_of_scope), len(queries)))
+        others = sorted(documents.keys() - gold)
         drawn.shuffle(others)
-        with create_corpus(in_memory=True, embedder="none" if mode == "lexical" else chosen_embedder) as corpus:
-            corpus.add(by_id[id] for id in sorted(gold))
-            for step, size in enumerate(steps):
-                here = others[len(corpus) - len(gold) : size - len(gold)]
-                corpus.add(by_id[id] for id in here)
-                _ask(corpus, [*questions, *nothing], mode, k, strategy, min_score, selection, rows[size])
+        with create_corpus(in_memory=True, embedder="none" if mode == "lexical" else embedder) as corpus:
+            corpus.add(documents[id] for id in sorted(gold))
+            for step, size in enumerate(steps, 1):
+                corpus.add(documents[id] for id in others[len(corpus) - len(gold) : size - len(gold)])
+                with open_reader(corpus, mode) as reader:
+                    for case, found in reader.run(queries, k):
+                        selected = [hit.id for hit in found.choose(k, strategy, min_score, **selection).selected]
+                        for name, value in _measure(case, found, k, selected).items():
+                            rows[size][name].append(float(value))
                 if progress:
-                    progress(repeat * len(steps) + step + 1, repeats * len(steps))
-    return Curve(mode, k, [_point(size, rows[size], seed) for size in steps])
+                    progress(repeat * len(steps) + step, repeats * len(steps))
+    points = []
+    for size, columns in rows.items():
+        means: dict[str, Any] = {name: estimate_mean(values, seed=seed) for name, values in columns.items()}
+        points.append(CurvePoint(size, len(columns["accuracy"]), **means))
+    return Curve(mode, k, points)
 
 
-_MEASURES = ("accuracy", "surfaced", "committed", "mean_size", "false_action")
+def _measure(case: Case, found: Retrieved, k: int, selected: Sequence[str]) -> dict[str, float]:
+    if not case.in_scope:
+        return {"false_action": bool(selected)}
+    ids = [hit.id for hit in found.rank(k)]
+    return {
+        "accuracy": bool(ids) and ids[0] in case.gold,
+        "surfaced": not set(case.gold).isdisjoint(ids),
+        "committed": not set(case.gold).isdisjoint(selected),
+        "mean_size": len(selected),
+    }
 
 
-def _ask(
-    corpus: Corpus,
-    cases: Sequence[Case],
-    mode: Mode,
-    k: int,
-    strategy: str | Selector,
-    min_score: float | None,
-    selection: Mapping[str, Any],
-    rows: Mapping[str, list[float]],
-) -> None:
-    with reading([corpus], mode) as reader:
-        for case in cases:
-            found = reader.look(case.query, k)
-            ids = [hit.id for hit in merge(found, case.query, mode, k)]
-            chosen = choose(found, case.query, mode, k, strategy, min_score, **selection).selected
-            if case.in_scope:
-                gold = set(case.gold)
-                rows["accuracy"].append(float(bool(ids) and ids[0] in gold))
-                rows["surfaced"].append(float(not gold.isdisjoint(ids)))
-                rows["committed"].append(float(any(hit.id in gold for hit in chosen)))
-                rows["mean_size"].append(float(len(chosen)))
-            else:
-                rows["false_action"].append(float(bool(chosen)))
-
-
-def _point(size: int, rows: Mapping[str, list[float]], seed: int) -> CurvePoint:
-    found = {name: estimates({name: values}, seed=seed).get(name) for name, values in rows.items()}
-    return CurvePoint(size, len(rows["accuracy"]), **found)  # type: ignore[arg-type]  # there is gold, so there are values
-
-
-def _draw(cases: Sequence[Case], most: int, drawn: random.Random) -> tuple[set[str], list[Case]]:
-    """Gold that fits into the smallest catalog, and all questions that are about nothing else."""
+def _draw(cases: Sequence[Case], size: int, drawn: random.Random) -> tuple[set[str], list[Case]]:
+    """Expected results that fit into a catalog, and all cases that expect nothing else."""
     gold: set[str] = set()
     for case in drawn.sample(cases, len(cases)):
-        if len(gold | set(case.gold)) <= most:
+        if len(gold | set(case.gold)) <= size:
             gold |= set(case.gold)
     if not gold:
-        raise InputError(f"A catalog of {most} is too small for the gold of any question.")
+        raise InputError(f"A catalog of {size} is too small for the gold of any case. Use larger sizes.")
     return gold, [case for case in cases if gold.issuperset(case.gold)]
 
 
-def _sizes(given: Sequence[int] | None, total: int, least: int) -> list[int]:
-    if given is None:
-        sizes = [min(max(SMALLEST, least), total)]
-        while sizes[-1] < total:
-            sizes.append(min(2 * sizes[-1], total))
-        return sizes
-    sizes = sorted(set(given))
-    if not sizes or sizes[0] < 1 or sizes[-1] > total:
-        raise InputError(f"Sizes of catalogs are between 1 and {total}, the number of documents, not {given!r}.")
+def _choose_sizes(given: Sequence[int] | None, total: int, least: int) -> list[int]:
+    sizes = sorted(set(given)) if given is not None else [min(max(SMALLEST, least), total)]
+    if given is not None and (not sizes or sizes[0] < 1 or sizes[-1] > total):
+        raise InputError(f"Catalog sizes must be from 1 to {total}, the number of documents, not {given!r}.")
+    while given is None and sizes[-1] < total:
+        sizes.append(min(2 * sizes[-1], total))
     return sizes
 
 
-def _documents(scope: Any) -> tuple[list[Document], EmbedderSpec]:
-    """The documents, and the embedder that they were indexed with if they were."""
+def _read_documents(scope: Any) -> tuple[dict[str, Document], EmbedderSpec]:
+    """The documents by id, and the embedder of the corpus if it is one."""
+    embedder: EmbedderSpec = None
     if isinstance(scope, str) or hasattr(scope, "snapshot"):
         (corpus,) = open_corpora(scope, needs_vectors=False)
-        return list(corpus), corpus.embedder or "none"
-    items = scope if isinstance(scope, Mapping) else [item for item in scope if not hasattr(item, "reason")]
-    return [item for item in documents_of(items) if isinstance(item, Document)], None
+        items, embedder = list(corpus), corpus.embedder or "none"
+    else:
+        given = scope if isinstance(scope, Mapping) else [item for item in scope if not hasattr(item, "reason")]
+        items = [item for item in documents_of(given) if isinstance(item, Document)]
+    return {document.id: document for document in items}, embedder
 
 
-def _cases(probes: Probes) -> list[Case]:
+def _read_cases(probes: Probes, documents: Mapping[str, Document]) -> list[Case]:
     pairs: Iterable[Any] = probes.items() if isinstance(probes, Mapping) else probes
-    return [probe if isinstance(probe, Case) else Case(probe[0], probe[1]) for probe in pairs]
+    cases = [probe if isinstance(probe, Case) else Case(probe[0], probe[1]) for probe in pairs]
+    if not any(case.in_scope for case in cases):
+        raise InputError("No case has gold. A curve needs cases with gold.")
+    for case in cases:
+        if missing := [id for id in case.gold if id not in documents]:
+            raise InputError(f"The catalog has no document {missing[0]!r}, which {case.query!r} expects.")
+    return cases

@@ -1,6 +1,6 @@
-"""Reads many queries from one snapshot per corpus and remembers the passages that were read.
+"""Retrieval for many queries as `discover` does it, from one snapshot per corpus, with a cache of passages.
 
-One thread: a second one took as long on corpora of 150 to 75,000 documents.
+Single-threaded: a second thread was no faster on corpora of 150 to 75,000 documents.
 """
 
 from __future__ import annotations
@@ -8,78 +8,111 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shortlist.documents import Passage
+from shortlist.errors import InputError
+from shortlist.eval.cases import Case
 from shortlist.index.corpus import Corpus
 from shortlist.index.engine import Allowed, State
-from shortlist.library.opening import open_states
-from shortlist.results import Mode
+from shortlist.library.opening import Searchable, open_corpora, open_states
+from shortlist.protocols import Progress, track
+from shortlist.results import Hits, Mode, Selection, Selector
+from shortlist.search.discover import MinScore, choose, refuse_unknown
 from shortlist.search.filters import Filter, allowed
-from shortlist.search.retrieve import Found, check_comparable, check_mode, look
+from shortlist.search.retrieve import Found, check_comparable, check_mode, look, merge
 
 if TYPE_CHECKING:
     from shortlist.results import Positions
 
-# Passages that are kept at most.
-REMEMBERED = 50_000
+    Read = Callable[[Positions], list[Passage]]
 
-Seen = tuple[Corpus, State, Allowed | None]
-Read = Callable[["Positions"], list[Passage]]
+MOST_CACHED = 50_000  # passages per corpus
+
+
+class Retrieved(NamedTuple):
+    """What the corpora have for one query."""
+
+    query: str
+    mode: Mode
+    found: list[Found]
+
+    def rank(self, k: int) -> Hits:
+        return merge(self.found, self.query, self.mode, k)
+
+    def rank_selectable(self, k: int) -> Hits:
+        """The hits of the corpora that do not refuse the query, whatever the threshold."""
+        return merge([one for one in self.found if not refuse_unknown(one)], self.query, self.mode, k)
+
+    def choose(self, k: int, strategy: str | Selector, min_score: MinScore, **selection: Any) -> Selection:
+        """What `discover` would return."""
+        return choose(self.found, self.query, self.mode, k, strategy, min_score, **selection)
 
 
 class Reader:
-    """Corpora, each in one state, with the passages that were read already."""
+    """Corpora, each in one state, with the passages that were read so far."""
 
-    def __init__(self, states: Sequence[Seen], mode: Mode) -> None:
+    def __init__(self, corpora: Sequence[Corpus], states: Sequence[tuple[State, Allowed | None]], mode: Mode) -> None:
+        self.corpora = corpora
         self._states = states
         self._mode = mode
-        self._whole = [_remembering(snapshot.passages) for _, snapshot, _ in states]
-        self._bare = [_remembering(partial(_read_ids, snapshot)) for _, snapshot, _ in states]
+        self._passages = [_cache_passages(state.passages) for state, _ in states]
+        self._ids = [_cache_passages(partial(_read_ids, state)) for state, _ in states]
 
-    def look(self, query: str, k: int) -> list[Found]:
-        """What `retrieve` finds."""
-        return self._look(query, k, self._whole)
-
-    def look_deep(self, query: str, k: int) -> list[Found]:
-        """The same with hits of which only the id is known."""
-        return self._look(query, k, self._bare)
-
-    def knows(self, terms: Sequence[str]) -> bool:
-        """Whether any of these terms occurs at all."""
-        return any(snapshot.lexical.knows(terms) for _, snapshot, _ in self._states)
-
-    def _look(self, query: str, k: int, readers: Sequence[Read]) -> list[Found]:
-        several = len(self._states) > 1
-        return [
-            look(corpus, snapshot, query, self._mode, k, mask, beside_others=several, read=read)
-            for (corpus, snapshot, mask), read in zip(self._states, readers, strict=True)
+    def retrieve(self, query: str, k: int, *, ids_only: bool = False) -> Retrieved:
+        """What `discover` retrieves; with `ids_only`, the hits have no text."""
+        several = len(self.corpora) > 1
+        reads = self._ids if ids_only else self._passages
+        found = [
+            look(corpus, state, query, self._mode, k, mask, beside_others=several, read=read)
+            for corpus, (state, mask), read in zip(self.corpora, self._states, reads, strict=True)
         ]
+        return Retrieved(query, self._mode, found)
+
+    def run(self, cases: Sequence[Case], k: int, progress: Progress | None = None) -> Iterator[tuple[Case, Retrieved]]:
+        """Each case with what is retrieved for it."""
+        if not cases:
+            raise InputError("There are no cases to evaluate.")
+        for case in track(cases, progress):
+            yield case, self.retrieve(case.query, k)
+
+    def has_term(self, terms: Sequence[str]) -> bool:
+        """Whether any of the terms occurs in a corpus."""
+        return any(state.lexical.knows(terms) for state, _ in self._states)
+
+
+def open_one(corpus: Searchable, task: str, *, needs_vectors: bool) -> Corpus:
+    """The corpus, for a task that is defined for one corpus."""
+    corpora = open_corpora(corpus, needs_vectors=needs_vectors)
+    if len(corpora) != 1:
+        raise InputError(f"{task} takes one corpus at a time, not {len(corpora)}. Call it for each.")
+    return corpora[0]
 
 
 @contextmanager
-def reading(corpora: Sequence[Corpus], mode: Mode, filter: Filter | None = None) -> Iterator[Reader]:
-    """A reader of what the corpora hold now."""
+def open_reader(corpus: Searchable, mode: Mode, filter: Filter | None = None) -> Iterator[Reader]:
+    """A reader of what the corpora contain now."""
     check_mode(mode)
+    corpora = open_corpora(corpus, needs_vectors=mode != "lexical")
     with open_states(corpora) as states:
         check_comparable(states, mode)
-        yield Reader([(*one, allowed(one.state, filter)) for one in states], mode)
+        yield Reader(corpora, [(state, allowed(state, filter)) for _, state in states], mode)
 
 
-def _read_ids(snapshot: State, positions: Positions) -> list[Passage]:
-    return [Passage(id, id, "") for id in snapshot.ids(positions)]
+def _read_ids(state: State, positions: Positions) -> list[Passage]:
+    return [Passage(id, id, "") for id in state.ids(positions)]
 
 
-def _remembering(read: Read) -> Read:
-    known: dict[int, Passage] = {}
+def _cache_passages(read: Read) -> Read:
+    cache: dict[int, Passage] = {}
 
-    def read_once(positions: Positions) -> list[Passage]:
-        if len(known) > REMEMBERED:
-            known.clear()
+    def read_cached(positions: Positions) -> list[Passage]:
+        if len(cache) > MOST_CACHED:
+            cache.clear()
         places = positions.tolist()
-        missing = positions[[place not in known for place in places]]
+        missing = positions[[place not in cache for place in places]]
         if len(missing):
-            known.update(zip(missing.tolist(), read(missing), strict=True))
-        return [known[place] for place in places]
+            cache.update(zip(missing.tolist(), read(missing), strict=True))
+        return [cache[place] for place in places]
 
-    return read_once
+    return read_cached

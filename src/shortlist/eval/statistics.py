@@ -1,11 +1,11 @@
-"""Bootstrap intervals of means, and paired randomization tests; a seed makes them repeatable."""
+"""Bootstrap intervals of means, paired randomization tests, and text tables; a seed makes results repeatable."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,23 +19,20 @@ CONFIDENCE = 0.95
 RESAMPLES = 2000
 PERMUTATIONS = 10_000
 SEED = 0
-
-# Up to so many differences every way to exchange them is tried.
-EXACTLY_UP_TO = 12
-
-_AT_ONCE = 500
+MOST_EXACT = 12  # differences up to which all sign changes are tried
+_BATCH = 500  # permutations drawn at a time
 
 
 class Estimate(float):
-    """A mean that is a number, and knows the interval that it would fall into with other cases like these."""
+    """A mean and its confidence interval."""
 
     low: float
     high: float
 
     def __new__(cls, value: float, low: float, high: float) -> Estimate:
-        made = super().__new__(cls, value)
-        made.low, made.high = low, high
-        return made
+        estimate = super().__new__(cls, value)
+        estimate.low, estimate.high = low, high
+        return estimate
 
     def __getnewargs__(self) -> tuple[float, float, float]:  # type: ignore[override]
         return float(self), self.low, self.high
@@ -47,19 +44,38 @@ class Estimate(float):
         return {"value": float(self), "low": self.low, "high": self.high}
 
 
-def estimates(
+class Table(list[dict[str, Any]]):
+    """Rows with the same keys; `str` aligns them as a text table."""
+
+    def __str__(self) -> str:
+        if not self:
+            return ""
+        rows = [list(self[0]), *([_format_cell(value) for value in row.values()] for row in self)]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return "\n".join(
+            "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+        )
+
+
+def _format_cell(value: Any) -> str:
+    return "-" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def estimate_means(
     columns: Mapping[str, Sequence[float] | Floats],
     *,
     confidence: float = CONFIDENCE,
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> dict[str, Estimate]:
-    """The mean of each column with its percentile bootstrap interval: cases are drawn anew, with replacement.
+    """The mean of each column with its percentile bootstrap interval: cases are resampled with replacement.
 
-    Columns are of one length and drawn together; with no values at all there is no estimate.
+    The columns have one length and are resampled together. Columns without values have no estimate.
     """
     if not 0 < confidence < 1 or resamples < 1:
-        raise InputError(f"confidence is between 0 and 1 and resamples at least 1, not {confidence!r}, {resamples!r}.")
+        raise InputError(
+            f"confidence must be between 0 and 1, and resamples at least 1, not {confidence!r} and {resamples!r}."
+        )
     values = np.array([list(column) for column in columns.values()], dtype=np.float64).T
     if not values.size:
         return {}
@@ -69,19 +85,24 @@ def estimates(
     for at in range(resamples):
         means[at] = np.bincount(random.integers(0, size, size), minlength=size) @ values / size
     low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
-    found = zip(columns, values.mean(axis=0).tolist(), low.tolist(), high.tolist(), strict=True)
-    return {name: Estimate(mean, below, above) for name, mean, below, above in found}
+    rows = zip(values.mean(axis=0).tolist(), low.tolist(), high.tolist(), strict=True)
+    return {name: Estimate(*row) for name, row in zip(columns, rows, strict=True)}
+
+
+def estimate_mean(values: Sequence[float] | Floats, **options: Any) -> Estimate | None:
+    """The mean of some values with its interval, or None without values; options are those of `estimate_means`."""
+    return estimate_means({"": values}, **options).get("")
 
 
 @dataclass(frozen=True, slots=True)
 class Paired(Plain):
-    """One measure of two set-ups on the same cases; a positive difference speaks for the second."""
+    """One metric of two configurations on the same cases; a positive difference favors the second."""
 
     first: float
     second: float
     difference: Estimate
     p_value: float
-    wins: int  # cases that the second does better
+    wins: int  # cases where the second is better
     losses: int
     ties: int
 
@@ -95,39 +116,39 @@ def paired(
     permutations: int = PERMUTATIONS,
     seed: int = SEED,
 ) -> Paired:
-    """The difference of means with its paired bootstrap interval, and how often chance alone would make one as large.
+    """The difference of means with its paired bootstrap interval and the p-value of a two-sided randomization test.
 
-    The p-value is that of the two-sided randomisation test: the two values of each case are exchanged at random. Up to
-    12 differing cases all exchanges are tried; beyond, `permutations`, and the one that was seen counts among them.
+    The test exchanges the two values of each case at random. Up to 12 differing cases, all exchanges are tried; above,
+    `permutations` of them, and the observed one counts as one more.
     """
-    ours, theirs = np.asarray(second, dtype=np.float64), np.asarray(first, dtype=np.float64)
-    if len(ours) != len(theirs) or not len(ours):
-        raise InputError(f"Two set-ups are compared on the same cases, not on {len(theirs)} and {len(ours)}.")
-    differences = ours - theirs
-    found = estimates({"difference": differences}, confidence=confidence, resamples=resamples, seed=seed)["difference"]
+    before, after = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if len(before) != len(after) or not len(after):
+        raise InputError(f"Configurations must be compared on the same cases, not on {len(before)} and {len(after)}.")
+    differences = after - before
+    interval = estimate_means({"": differences}, confidence=confidence, resamples=resamples, seed=seed)[""]
     return Paired(
-        float(theirs.mean()),
-        float(ours.mean()),
-        found,
-        randomisation_p(differences, permutations, seed),
+        float(before.mean()),
+        float(after.mean()),
+        interval,
+        randomization_p_value(differences, permutations, seed),
         int((differences > 0).sum()),
         int((differences < 0).sum()),
         int((differences == 0).sum()),
     )
 
 
-def randomisation_p(differences: Floats, permutations: int = PERMUTATIONS, seed: int = SEED) -> float:
-    """The share of sign changes whose sum is as far from zero as the one that was seen."""
+def randomization_p_value(differences: Floats, permutations: int = PERMUTATIONS, seed: int = SEED) -> float:
+    """The share of sign changes whose sum is at least as far from zero as the observed one."""
     moved = differences[differences != 0]
     if not len(moved):
         return 1.0
-    seen = abs(moved.sum()) * (1 - 1e-12)
-    if len(moved) <= EXACTLY_UP_TO:
+    observed = abs(moved.sum()) * (1 - 1e-12)
+    if len(moved) <= MOST_EXACT:
         sums = np.array(list(product((-1.0, 1.0), repeat=len(moved)))) @ moved
-        return float(np.mean(np.abs(sums) >= seen))
+        return float(np.mean(np.abs(sums) >= observed))
     random = np.random.default_rng(seed)
-    as_far = 0
-    for start in range(0, permutations, _AT_ONCE):
-        signs = random.integers(0, 2, (min(_AT_ONCE, permutations - start), len(moved)), dtype=np.int8)
-        as_far += int((np.abs((2.0 * signs - 1.0) @ moved) >= seen).sum())
-    return (as_far + 1) / (permutations + 1)
+    extreme = 0
+    for start in range(0, permutations, _BATCH):
+        signs = random.integers(0, 2, (min(_BATCH, permutations - start), len(moved)), dtype=np.int8)
+        extreme += int((np.abs((2.0 * signs - 1.0) @ moved) >= observed).sum())
+    return (extreme + 1) / (permutations + 1)

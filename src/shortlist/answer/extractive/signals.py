@@ -1,69 +1,48 @@
 """Signals that a sentence answers a question, each a number between 0 and 1.
 
-An answer holds the question's words and something more, of the kind that was asked for. What is on the topic and no
-answer lacks a rare word, a name or a number of the question, says its opposite, or says nothing new.
+An answer contains the words of the question and something new, of the kind that was asked for. A sentence that is only
+on the topic lacks a rare word, a name or a number of the question, says the opposite, or says nothing new.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from functools import lru_cache
 
-from shortlist.answer.extractive.english import (
-    ASKING,
-    CAUSES,
-    DATES,
-    FUNCTION_WORDS,
-    KINDS,
-    NEGATING_PREFIXES,
-    NEGATION,
-    NUMBER_WORDS,
-    ORDINALS,
-    irregular,
-    opposites,
-)
+from shortlist.answer.extractive import english
 from shortlist.index.text.analyzers import Analyzer
 
 Frequency = Callable[[list[str]], Mapping[str, int]]
 
-# As if so many further passages had been counted, of which so many hold any given word: in a handful of passages a
-# word's frequency says nothing yet.
-FURTHER, FURTHER_WITH = 500, 2
+# Added to the number of passages, and to those with any given word: in a few passages frequency means nothing yet.
+MORE_PASSAGES, MORE_WITH_WORD = 500, 2
 
-# A question of more words, found again, is surer to be answered; beyond these it makes no difference.
-COUNTED_WORDS = (4, 9)
-
-# "What colour" asks for red or green: the word that says what kind of thing is wanted need not be in the answer.
-KIND_WEIGHT = 0.5
-
-_WORD = re.compile(r"\w+(?:['’]\w+)*")
+COUNTED_WORDS = (4, 9)  # a question of more words that all match is more likely answered, within these limits
+KIND_WEIGHT = 0.5  # of the "color" in "what color": an answer such as "red" need not contain it
 SAME_BEGINNING = 5  # letters that two forms of a word share at least
 
+_WORD = re.compile(r"\w+(?:['’]\w+)*")
 _DIGIT = re.compile(r"\d")
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked for, in terms: each with its weight, and which of them are names or numbers."""
+    """A question as terms: the weight of each, and which of them are names or numbers."""
 
     text: str
-    kind: str
+    kind: str  # number, date, who, where, why or empty
     weights: Mapping[str, float]
     names: tuple[str, ...]
     numbers: tuple[str, ...]
     is_negated: bool
 
-    @property
-    def heaviest(self) -> float:
-        return max(self.weights.values(), default=1.0)
-
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A sentence in its surroundings, as terms: its own, those of its neighbours too, those of its passage too."""
+    """A sentence and its terms: its own, with those of its neighbors, and with those of its passage."""
 
     text: str
     own: frozenset[str]
@@ -72,96 +51,94 @@ class Reading:
 
 
 def read_question(text: str, analyzer: Analyzer, frequency: Frequency, passages: int) -> Question:
-    """The question taken apart; `frequency` tells how many of the passages hold each term."""
+    """Analyze a question; `frequency` counts the passages that contain each term."""
     terms: dict[str, None] = {}
     names: list[str] = []
     numbers: list[str] = []
-    kinds: list[str] = []
+    kind_terms: list[str] = []
     before = ""
     for at, word in enumerate(_WORD.findall(text)):
-        own = _terms(analyzer, word)
-        folded = word.lower()
+        own = _find_terms(analyzer, word)
+        lowered = word.lower()
         if before in ("what", "which"):
-            kinds += own
-        before = folded
-        if not own or folded in ASKING:
+            kind_terms += own
+        before = lowered
+        if not own or lowered in english.ASKING:
             continue
         terms |= dict.fromkeys(own)
-        if _DIGIT.search(word) or folded in ORDINALS or folded in NUMBER_WORDS:
+        if _DIGIT.search(word) or lowered in english.ORDINALS or lowered in english.NUMBER_WORDS:
             numbers.append(own[0])
         elif at and word[0].isupper():
             names.append(own[0])
     wanted = list(terms) or list(dict.fromkeys(analyzer.terms(text)))
-    held = frequency(wanted)
-    weights = {term: _weight(held.get(term, 0), passages) * (KIND_WEIGHT if term in kinds else 1) for term in wanted}
-    return Question(text, _kind(text), weights, tuple(names), tuple(numbers), bool(NEGATION.search(text)))
-
-
-def _weight(held: int, passages: int) -> float:
-    return math.log(1 + (passages + FURTHER - held) / (held + FURTHER_WITH))
-
-
-def _kind(text: str) -> str:
-    folded = text.lower()
-    return next((kind for kind, pattern in KINDS.items() if pattern.search(folded)), "")
+    counts = frequency(wanted)
+    weights = {}
+    for term in wanted:
+        count = counts.get(term, 0)
+        rarity = math.log(1 + (passages + MORE_PASSAGES - count) / (count + MORE_WITH_WORD))
+        weights[term] = rarity * (KIND_WEIGHT if term in kind_terms else 1)
+    kind = next((kind for kind, pattern in english.KINDS.items() if pattern.search(text.lower())), "")
+    return Question(text, kind, weights, tuple(names), tuple(numbers), bool(english.NEGATION.search(text)))
 
 
 @lru_cache(maxsize=1 << 16)
-def _terms(analyzer: Analyzer, word: str) -> tuple[str, ...]:
+def _find_terms(analyzer: Analyzer, word: str) -> tuple[str, ...]:
     return tuple(analyzer.terms(word)) if analyzer.says_something(word) else ()
 
 
-def coverage(question: Question, terms: frozenset[str]) -> float:
-    """The share of the question's weight that these terms hold."""
+def coverage(question: Question, terms: Set[str]) -> float:
+    """The share of the question's weight that these terms have."""
     total = sum(question.weights.values())
     return sum(weight for term, weight in question.weights.items() if term in terms) / total if total else 0.0
 
 
-def signals(question: Question, reading: Reading, analyzer: Analyzer) -> dict[str, float]:
-    """What speaks for and against this sentence as the answer."""
-    wanted = question.weights
-    missing = [term for term in wanted if term not in reading.around]
-    missing_here = [term for term in wanted if term not in reading.own]
+def measure_signals(question: Question, reading: Reading, analyzer: Analyzer) -> dict[str, float]:
+    """The signals for and against this sentence as the answer."""
+    weights = question.weights
+    missing = [term for term in weights if term not in reading.around]
+    missing_here = [term for term in weights if term not in reading.own]
     fitting = count_fitting(question, reading.text, analyzer) if question.kind else 0.0
+    names_missing = sum(term not in reading.around for term in question.names)
     least, most = COUNTED_WORDS
     return {
         "covered": coverage(question, reading.own),
         "elsewhere": coverage(question, reading.around) - coverage(question, reading.near),
-        "heaviest_missing": max((wanted[term] for term in missing_here), default=0.0) / question.heaviest,
-        "names_missing": _share(question.names, reading.around),
+        "heaviest_missing": max((weights[term] for term in missing_here), default=0.0)
+        / max(weights.values(), default=1.0),
+        "names_missing": names_missing / max(len(question.names), 1),
         "numbers_missing": float(any(term not in reading.own for term in question.numbers)),
         "negated": float(question.is_negated),
-        "negated_alone": float(question.is_negated and not NEGATION.search(reading.text)),
+        "negated_alone": float(question.is_negated and not english.NEGATION.search(reading.text)),
         "denied": float(not question.is_negated and _denies(question, reading.text, analyzer)),
-        "opposite": float(_says_opposite(missing_here, reading.own)),
-        "opposite_around": float(_says_opposite(missing, reading.around)),
+        "opposite": float(_contains_opposite(missing_here, reading.own)),
+        "opposite_around": float(_contains_opposite(missing, reading.around)),
         "fitting": min(fitting, 4.0) / 4,
         "nothing_fitting": float(bool(question.kind) and not fitting),
-        "words": (min(max(len(wanted), least), most) - least) / (most - least),
+        "words": (min(max(len(weights), least), most) - least) / (most - least),
     }
 
 
 def _denies(question: Question, sentence: str, analyzer: Analyzer) -> bool:
     """Whether a word of the question follows a negation."""
     return any(
-        not question.weights.keys().isdisjoint(_terms(analyzer, word))
-        for match in NEGATION.finditer(sentence)
+        not question.weights.keys().isdisjoint(_find_terms(analyzer, word))
+        for match in english.NEGATION.finditer(sentence)
         for word in _WORD.findall(sentence[match.end() : match.end() + 40])[:3]
     )
 
 
-def other_forms(question: Question, terms: frozenset[str]) -> dict[str, str]:
-    """Terms that are another form of a term of the question: began for begin, Aristotelian for Aristotle."""
-    known = irregular()
+def find_other_forms(question: Question, terms: Set[str]) -> dict[str, str]:
+    """The terms that are another form of a term of the question: began for begin, Aristotelian for Aristotle."""
+    base_forms = english.load_base_forms()
     absent = [wanted for wanted in question.weights if wanted not in terms]
-    roots = {known[wanted]: wanted for wanted in absent if wanted in known}
-    begins = {wanted[:SAME_BEGINNING]: wanted for wanted in absent if len(wanted) >= SAME_BEGINNING}
-    found = {}
+    by_base = {base_forms[wanted]: wanted for wanted in absent if wanted in base_forms}
+    by_beginning = {wanted[:SAME_BEGINNING]: wanted for wanted in absent if len(wanted) >= SAME_BEGINNING}
+    forms = {}
     for term in terms:
-        wanted = roots.get(known.get(term, "")) or begins.get(term[:SAME_BEGINNING])
-        if wanted and (term in known or _is_same_word(term, wanted)):
-            found[term] = wanted
-    return found
+        wanted = by_base.get(base_forms.get(term, "")) or by_beginning.get(term[:SAME_BEGINNING])
+        if wanted and (term in base_forms or _is_same_word(term, wanted)):
+            forms[term] = wanted
+    return forms
 
 
 def _is_same_word(one: str, other: str) -> bool:
@@ -169,42 +146,33 @@ def _is_same_word(one: str, other: str) -> bool:
     return one[:least] == other[:least] and abs(len(one) - len(other)) <= SAME_BEGINNING
 
 
-def _share(terms: Iterable[str], among: frozenset[str]) -> float:
-    wanted = list(terms)
-    return sum(term not in among for term in wanted) / len(wanted) if wanted else 0.0
-
-
 def count_fitting(question: Question, sentence: str, analyzer: Analyzer) -> float:
-    """How many things of the kind that is asked for stand in a sentence and not in the question."""
+    """The number of things of the kind that is asked for that are in a sentence but not in the question."""
     asked = question.weights.keys()
     if question.kind == "date":
-        return sum(asked.isdisjoint(analyzer.terms(match.group())) for match in DATES.finditer(sentence))
+        return sum(asked.isdisjoint(analyzer.terms(match.group())) for match in english.DATES.finditer(sentence))
     if question.kind == "why":
-        return len(CAUSES.findall(sentence))
-    found = 0.0
+        return len(english.CAUSES.findall(sentence))
+    count = 0.0
     for at, word in enumerate(_WORD.findall(sentence)):
         if question.kind == "number":
-            fits = bool(_DIGIT.search(word)) or word.lower() in NUMBER_WORDS
+            fits = bool(_DIGIT.search(word)) or word.lower() in english.NUMBER_WORDS
         else:
-            fits = len(word) > 1 and word[0].isupper() and word.lower() not in FUNCTION_WORDS
-        if fits and asked.isdisjoint(_terms(analyzer, word)):
-            found += 1 if at else 0.5
-    return found
+            fits = len(word) > 1 and word[0].isupper() and word.lower() not in english.FUNCTION_WORDS
+        if fits and asked.isdisjoint(_find_terms(analyzer, word)):
+            count += 1 if at else 0.5  # the first word is upper case anyway
+    return count
 
 
-def _says_opposite(missing: Iterable[str], present: frozenset[str]) -> bool:
-    known = opposites()
-    return any(not known.get(term, _NONE).isdisjoint(present) or _negated_form(term, present) for term in missing)
+def _contains_opposite(missing: Iterable[str], present: Set[str]) -> bool:
+    """Whether a missing word has its opposite in the sentence: another word, or itself with or without a prefix."""
+    opposites = english.load_opposites()
+    return any(not opposites.get(term, set()).isdisjoint(present) or _is_negated(term, present) for term in missing)
 
 
-_NONE: frozenset[str] = frozenset()
-
-
-def _negated_form(term: str, present: frozenset[str]) -> bool:
-    """Whether the sentence has the word with a negating prefix, or without the one that the question has."""
-    for prefix in NEGATING_PREFIXES:
-        if len(term) > 3 and prefix + term in present:
-            return True
-        if term.startswith(prefix) and len(term) - len(prefix) > 3 and term[len(prefix) :] in present:
+def _is_negated(term: str, present: Set[str]) -> bool:
+    for prefix in english.NEGATING_PREFIXES:
+        rest = term.removeprefix(prefix)
+        if (len(term) > 3 and prefix + term in present) or (rest != term and len(rest) > 3 and rest in present):
             return True
     return False

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 from shortlist._plain import Plain
 
 WIDTH, HEIGHT = 560, 300
-_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 16, 14, 44
+LEFT, RIGHT, TOP, BOTTOM = 52, WIDTH - 16, 14, HEIGHT - 44  # the edges of the area of the data
 BARS = 30
+MOST_DOTS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +24,12 @@ class Series:
     points: Sequence[tuple[float, float]]
     band: Sequence[tuple[float, float]] = ()
     joined: bool = True
-    labels: Sequence[str] = field(default=())
+    labels: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Figure(Plain):
-    """A plot as SVG; the n-th of `names` is drawn in the classes sn, which whoever shows it gives a colour."""
+    """A plot as SVG; the n-th of `names` is drawn with the class sn, which the page gives a color."""
 
     title: str
     svg: str
@@ -43,7 +45,7 @@ class Figure(Plain):
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """From values to places along one side."""
+    """Maps values to coordinates along one axis."""
 
     low: float
     high: float
@@ -57,68 +59,61 @@ class _Scale:
         return round(self.start + share * (self.end - self.start), 1)
 
     def ticks(self) -> list[float]:
+        """Four to eight round values, or those of a logarithmic axis."""
         if self.logarithmic:
             powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
-            found = [step * 10.0**power for power in powers for step in (1, 2, 5)]
-            return [tick for tick in found if self.low <= tick <= self.high]
-        step = _step(self.high - self.low)
+            values = [factor * 10.0**power for power in powers for factor in (1, 2, 5)]
+            return [value for value in values if self.low <= value <= self.high]
+        span, step = self.high - self.low, 1.0
+        if span > 0:
+            power = 10.0 ** math.floor(math.log10(span / 4))
+            step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if span / (power * factor) <= 8)
         first = math.ceil(self.low / step - 1e-9)
         return [round(step * number, 10) for number in range(first, math.floor(self.high / step + 1e-9) + 1)]
 
 
-def _step(span: float) -> float:
-    """A round distance that makes four to eight ticks."""
-    if span <= 0:
-        return 1.0
-    power = 10.0 ** math.floor(math.log10(span / 4))
-    return next(power * factor for factor in (1, 2, 2.5, 5, 10) if span / (power * factor) <= 8)
-
-
-def lines(
-    title: str,
-    across: str,
-    up: str,
-    series: Sequence[Series],
-    *,
-    logarithmic: bool = False,
-    y_range: tuple[float, float] | None = (0.0, 1.0),
-) -> Figure | None:
-    """Lines with dots; a dot tells its values when it is pointed at. Without any point there is nothing to draw."""
+def lines(title: str, across: str, up: str, series: Sequence[Series], *, logarithmic: bool = False) -> Figure | None:
+    """Lines with dots, whose values show on hover, from 0 to 1; None without any point."""
     xs = [x for one in series for x, _ in one.points]
-    ys = [y for one in series for _, y in one.points]
     if not xs:
         return None
-    x = _Scale(min(xs), max(xs), _LEFT, WIDTH - _RIGHT, logarithmic and min(xs) > 0)
-    low, high = y_range or (min(ys), max(ys))
-    y = _Scale(low, high, HEIGHT - _BOTTOM, _TOP)
-    parts = [_axes(x, y, across, up)]
+    x = _Scale(min(xs), max(xs), LEFT, RIGHT, logarithmic and min(xs) > 0)
+    y = _Scale(0.0, 1.0, BOTTOM, TOP)
+
+    def place(points: Sequence[tuple[float, float]]) -> str:
+        return " ".join(f"{x(a)},{y(b)}" for a, b in points)
+
+    parts = list(_draw_axes(x, y, across, up))
+    summary = []
     for number, one in enumerate(series, 1):
         if one.band:
-            there = [f"{x(at)},{y(above)}" for (at, _), (_, above) in zip(one.points, one.band, strict=True)]
-            back = [f"{x(at)},{y(below)}" for (at, _), (below, _) in zip(one.points, one.band, strict=True)]
-            parts.append(f'<polygon class="band s{number}" points="{" ".join([*there, *reversed(back)])}"/>')
+            upper = [(at, high) for (at, _), (_, high) in zip(one.points, one.band, strict=True)]
+            lower = [(at, low) for (at, _), (low, _) in zip(one.points, one.band, strict=True)]
+            parts.append(_draw("polygon", class_=f"band s{number}", points=place([*upper, *lower[::-1]])))
         if one.joined:
-            places = " ".join(f"{x(a)},{y(b)}" for a, b in one.points)
-            parts.append(f'<polyline class="line s{number}" points="{places}"/>')
+            parts.append(_draw("polyline", class_=f"line s{number}", points=place(one.points)))
         labels = one.labels or [f"{one.name}: {across} {_number(a)}, {up} {_number(b)}" for a, b in one.points]
-        if len(one.points) <= 60:
+        if len(one.points) <= MOST_DOTS:
             parts += [
-                f'<circle class="dot s{number}" cx="{x(a)}" cy="{y(b)}" r="3"><title>{escape(label)}</title></circle>'
+                _draw("circle", title=label, class_=f"dot s{number}", cx=x(a), cy=y(b), r=3)
                 for (a, b), label in zip(one.points, labels, strict=True)
             ]
-    told = [f"{one.name}: {_course(one, across, up)}" for one in series if one.points]
-    return _figure(title, parts, [one.name for one in series], told)
+        if one.points:
+            (start, first), (end, last) = one.points[0], one.points[-1]
+            until = f", {_number(last)} at {_number(end)}" if len(one.points) > 1 else ""
+            summary.append(f"{one.name}: {up} {_number(first)} at {across} {_number(start)}{until}")
+    return _make_figure(title, parts, [one.name for one in series], summary)
 
 
 def histogram(
     title: str, across: str, groups: Sequence[tuple[str, Sequence[float]]], mark: tuple[str, float] | None = None
 ) -> Figure | None:
-    """How the values of each group are spread, as shares of the group, with a line where something is marked."""
+    """The distribution of the values of each group, as shares of the group, with a line at `mark`."""
     values = [value for _, group in groups for value in group]
     if not values:
         return None
-    low = min([*values, *([mark[1]] if mark else [])])
-    high = max([*values, *([mark[1]] if mark else [])])
+    marks = [mark[1]] if mark else []
+    low, high = min(values + marks), max(values + marks)
     width = (high - low) / BARS or 1.0
     shares = []
     for _, group in groups:
@@ -126,76 +121,47 @@ def histogram(
         for value in group:
             counts[min(BARS - 1, int((value - low) / width))] += 1
         shares.append([count / max(len(group), 1) for count in counts])
-    x = _Scale(low, low + BARS * width, _LEFT, WIDTH - _RIGHT)
-    y = _Scale(0.0, max(max(group) for group in shares), HEIGHT - _BOTTOM, _TOP)
-    parts = [_axes(x, y, across, "share")]
+    x = _Scale(low, low + BARS * width, LEFT, RIGHT)
+    y = _Scale(0.0, max(max(group) for group in shares), BOTTOM, TOP)
+    parts = list(_draw_axes(x, y, across, "share"))
     for number, ((name, _), heights) in enumerate(zip(groups, shares, strict=True), 1):
         for at, share in enumerate(heights):
+            start, end = low + at * width, low + (at + 1) * width
+            size = {"width": f"{max(x(end) - x(start) - 1, 0.5):.1f}", "height": f"{y(0.0) - y(share):.1f}"}
+            label = f"{name}: {share:.1%} from {_number(start)} to {_number(end)}"
             if share:
-                left, right = x(low + at * width), x(low + (at + 1) * width)
-                wide = max(right - left - 1, 0.5)
-                label = f"{name}: {share:.1%} from {_number(low + at * width)} to {_number(low + (at + 1) * width)}"
-                parts.append(
-                    f'<rect class="column s{number}" x="{left}" y="{y(share)}" width="{wide:.1f}" '
-                    f'height="{y(0.0) - y(share):.1f}"><title>{escape(label)}</title></rect>'
-                )
+                parts.append(_draw("rect", title=label, class_=f"column s{number}", x=x(start), y=y(share), **size))
+    summary = [f"{name}: {across} {_number(min(group))} to {_number(max(group))}" for name, group in groups if group]
     if mark:
-        place = x(mark[1])
-        parts.append(f'<line class="mark" x1="{place}" x2="{place}" y1="{_TOP}" y2="{HEIGHT - _BOTTOM}"/>')
-        anchor, side = ("end", -5) if place > WIDTH / 2 else ("start", 5)
-        label = escape(f"{mark[0]} {_number(mark[1])}")
-        parts.append(f'<text x="{place + side}" y="{_TOP + 10}" text-anchor="{anchor}">{label}</text>')
-    told = [f"{name}: {across} {_number(min(group))} to {_number(max(group))}" for name, group in groups if group]
-    return _figure(
-        title, parts, [name for name, _ in groups], [*told, *([f"{mark[0]} {_number(mark[1])}"] if mark else [])]
-    )
+        place, label = x(mark[1]), f"{mark[0]} {_number(mark[1])}"
+        anchor, offset = ("end", -5) if place > WIDTH / 2 else ("start", 5)
+        parts.append(_draw("line", class_="mark", x1=place, x2=place, y1=TOP, y2=BOTTOM))
+        parts.append(_draw("text", label, x=place + offset, y=TOP + 10, text_anchor=anchor))
+        summary.append(label)
+    return _make_figure(title, parts, [name for name, _ in groups], summary)
 
 
-def bars(title: str, values: Sequence[tuple[str, float]], ours: Sequence[str] = ()) -> str:
-    """Lying bars, each with its name and value; `ours` stand out. It stands alone: white, and without styles."""
-    longest = max((value for _, value in values), default=1.0)
-    parts = []
-    for number, (name, value) in enumerate(values):
-        top, width = 34 + 26 * number, max(2.0, 420 * value / longest)
-        colour = "#0b7285" if name in ours else "#adb5bd"
-        parts.append(
-            f'<text x="150" y="{top + 14}" text-anchor="end">{escape(name)}</text>'
-            f'<rect x="158" y="{top}" width="{width:.1f}" height="18" fill="{colour}"/>'
-            f'<text x="{164 + width:.1f}" y="{top + 14}">{value:g}</text>'
-        )
-    height = 44 + 26 * len(values)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 660 {height}" font-family="sans-serif" font-size="13">'
-        f'<rect width="660" height="{height}" fill="white"/>'
-        f'<text x="12" y="20" font-weight="bold">{escape(title)}</text>{"".join(parts)}</svg>\n'
-    )
+def _draw(tag: str, text: str = "", *, title: str = "", **attributes: Any) -> str:
+    """An SVG element with a text or with a title, which shows on hover."""
+    written = "".join(f' {name.rstrip("_").replace("_", "-")}="{value}"' for name, value in attributes.items())
+    content = f"<title>{escape(title)}</title>" if title else escape(text)
+    return f"<{tag}{written}>{content}</{tag}>" if content else f"<{tag}{written}/>"
 
 
-def _axes(x: _Scale, y: _Scale, across: str, up: str) -> str:
-    bottom, right = HEIGHT - _BOTTOM, WIDTH - _RIGHT
-    parts = []
+def _draw_axes(x: _Scale, y: _Scale, across: str, up: str) -> Iterator[str]:
     for tick in y.ticks():
-        parts.append(f'<line class="grid" x1="{_LEFT}" x2="{right}" y1="{y(tick)}" y2="{y(tick)}"/>')
-        parts.append(f'<text x="{_LEFT - 7}" y="{y(tick) + 4}" text-anchor="end">{_number(tick)}</text>')
+        yield _draw("line", class_="grid", x1=LEFT, x2=RIGHT, y1=y(tick), y2=y(tick))
+        yield _draw("text", _number(tick), x=LEFT - 7, y=y(tick) + 4, text_anchor="end")
     for tick in x.ticks():
-        parts.append(f'<text x="{x(tick)}" y="{bottom + 17}" text-anchor="middle">{_number(tick)}</text>')
-    parts.append(f'<line class="base" x1="{_LEFT}" x2="{right}" y1="{bottom}" y2="{bottom}"/>')
-    parts.append(f'<text x="{(_LEFT + right) / 2:.0f}" y="{HEIGHT - 8}" text-anchor="middle">{escape(across)}</text>')
-    middle = (bottom + _TOP) / 2
-    parts.append(f'<text transform="translate(13 {middle:.0f}) rotate(-90)" text-anchor="middle">{escape(up)}</text>')
-    return "".join(parts)
+        yield _draw("text", _number(tick), x=x(tick), y=BOTTOM + 17, text_anchor="middle")
+    yield _draw("line", class_="base", x1=LEFT, x2=RIGHT, y1=BOTTOM, y2=BOTTOM)
+    yield _draw("text", across, x=f"{(LEFT + RIGHT) / 2:.0f}", y=HEIGHT - 8, text_anchor="middle")
+    turn = f"translate(13 {(TOP + BOTTOM) / 2:.0f}) rotate(-90)"
+    yield _draw("text", up, transform=turn, text_anchor="middle")
 
 
-def _course(series: Series, across: str, up: str) -> str:
-    """A line in words, for those who do not see it."""
-    (start, first), (end, last) = series.points[0], series.points[-1]
-    if len(series.points) == 1:
-        return f"{up} {_number(first)} at {across} {_number(start)}"
-    return f"{up} {_number(first)} at {across} {_number(start)}, {_number(last)} at {_number(end)}"
-
-
-def _figure(title: str, parts: Sequence[str], names: Sequence[str], told: Sequence[str]) -> Figure:
-    label = escape(". ".join([title, *told]))
+def _make_figure(title: str, parts: Sequence[str], names: Sequence[str], summary: Sequence[str]) -> Figure:
+    label = escape(". ".join([title, *summary]))  # for screen readers
     svg = f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">{"".join(parts)}</svg>'
     return Figure(title, svg, tuple(names))
 

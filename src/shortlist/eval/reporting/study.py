@@ -1,82 +1,110 @@
-"""Everything worth plotting about an evaluation, measured on the same cases."""
+"""All measurements of an evaluation that are worth a plot; as data, and as one HTML page without scripts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import Any
 
+from shortlist._plain import to_plain
 from shortlist.eval.calibration import Calibration, calibrate_min_score
 from shortlist.eval.cases import Case
 from shortlist.eval.distractors import Curve, distractor_robustness_curve
-from shortlist.eval.reporting.html_report import figures, html_page
-from shortlist.eval.reporting.plots import Figure
-from shortlist.eval.retrieval import Comparison, DiscoveryReport
-from shortlist.eval.selection import SelectionReport, Sweep, evaluate_selection, sweep_selector
-from shortlist.eval.statistics import SEED
+from shortlist.eval.reporting.plots import Figure, Series, histogram, lines
+from shortlist.eval.retrieval import OUTCOMES, Comparison, DiscoveryReport, Outcome
+from shortlist.eval.selection import Point, SelectionReport, Sweep, evaluate_selection, sweep_selector
+from shortlist.eval.statistics import SEED, Estimate
 from shortlist.index.corpus import Corpus
-from shortlist.protocols import Progress
 from shortlist.results import Selector
+from shortlist.search.discover import MinScore
 from shortlist.search.filters import Filter
 
-# With more documents there is no curve of distractors: it would index them all again.
-CURVE_UP_TO = 20_000
+MOST_DOCUMENTS = 20_000  # for a curve of distractors, which indexes them all again
+MOST_MISSES = 200  # more make a page that browsers are slow with
+TEMPLATE = Path(__file__).with_name("study.html")
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """An evaluation and further measurements on its cases; those that were not made are None."""
+
+    report: DiscoveryReport
+    comparison: Comparison | None = None
+    selection: SelectionReport | None = None
+    sweep: Sweep | None = None
+    calibration: Calibration | None = None
+    curve: Curve | None = None
+
+    def figures(self) -> list[Figure]:
+        """A plot for every measurement."""
+        plots = [
+            _plot_recall(self.report, self.comparison),
+            _plot_sweep(self.sweep) if self.sweep else None,
+            _plot_scores(self.calibration) if self.calibration else None,
+            _plot_curve(self.curve) if self.curve else None,
+        ]
+        return [plot for plot in plots if plot]
+
+    def html(self) -> str:
+        report, best = self.report, self.sweep.best() if self.sweep else None
+        about = (
+            f"{report.documents:,} documents, mode {report.mode}, {len(report.in_scope):,} cases with gold, "
+            f"{len(report.out_of_scope):,} to which nothing applies; intervals are {report.confidence:.0%} bootstrap."
+        )
+        counts = [(name, count) for name, count in report.taxonomy.items() if count]
+        outcomes = [{"outcome": name, "cases": count, "meaning": OUTCOMES[name]} for name, count in counts]
+        compared = self.comparison.metrics if self.comparison else {}
+        measures = self.selection.measures if self.selection else {}
+        selection = [{"measure": name, "value": value} for name, value in measures.items() if value is not None]
+        return Template(TEMPLATE.read_text("utf-8")).substitute(
+            corpus=escape(report.corpus),
+            about=escape(about),
+            metrics=_render_table("Metrics", _tabulate_metrics(report)),
+            outcomes=_render_table("Outcomes", outcomes),
+            comparison=_render_table("Comparison", [{"metric": name, **asdict(one)} for name, one in compared.items()]),
+            plots="".join(figure.html() for figure in self.figures()),
+            selection=_render_table("Selection", selection),
+            best=f"Best F1: {best.measures['f1']:.3f}, with max_k {best.max_k} and rel {best.rel:g}." if best else "",
+            threshold=escape(self.calibration.says) if self.calibration else "",
+            misses=_render_misses(report.misses),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report with its misses instead of all cases, and the other measurements."""
+        calibration = to_plain(self.calibration)
+        if self.calibration:
+            scores = {"in_scope": self.calibration.in_scope, "out_of_scope": self.calibration.out_of_scope}
+            calibration |= {"scores": to_plain(scores)}
+        return {
+            **self.report.to_dict(cases=False),
+            "recall_at": [{"k": k, "recall": recall} for k, recall in self.report.recall_curve()],
+            "misses": to_plain(self.report.misses),
+            "comparison": to_plain(self.comparison),
+            "selection": to_plain(self.selection),
+            "sweep": to_plain(self.sweep),
+            "calibration": calibration,
+            "curve": to_plain(self.curve),
+            "plots": to_plain(self.figures()),
+        }
+
+
+def html_page(report: DiscoveryReport, **measurements: Any) -> str:
+    """A page about an evaluation and the other `measurements` of a `Study`, by name, with a plot for each."""
+    return Study(report, **measurements).html()
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """How far a study is: what is being done, and how much of it."""
+    """The progress of a study: the current step, and how much of it is done."""
 
     name: str
     done: int
     total: int
     share: float  # of the whole study
-
-
-Tell = Callable[[Step], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Study:
-    """An evaluation and what its cases say beside; what they say nothing about is None."""
-
-    report: DiscoveryReport
-    comparison: Comparison | None
-    selection: SelectionReport
-    sweep: Sweep | None
-    calibration: Calibration | None
-    curve: Curve | None
-
-    def figures(self) -> list[Figure]:
-        return figures(
-            self.report, sweep=self.sweep, calibration=self.calibration, curve=self.curve, comparison=self.comparison
-        )
-
-    def html(self) -> str:
-        return html_page(
-            self.report,
-            selection=self.selection,
-            sweep=self.sweep,
-            calibration=self.calibration,
-            curve=self.curve,
-            comparison=self.comparison,
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """The report without the cases that went well, and everything else."""
-        floor = self.calibration
-        scores = floor and {"scores": {"in_scope": list(floor.in_scope), "out_of_scope": list(floor.out_of_scope)}}
-        return {
-            **self.report.to_dict(cases=False),
-            "recall_at": [{"k": k, "recall": recall} for k, recall in self.report.recall_curve()],
-            "misses": [one.to_dict() for one in self.report.misses],
-            "comparison": self.comparison.to_dict() if self.comparison else None,
-            "selection": self.selection.to_dict(),
-            "sweep": self.sweep.to_dict() if self.sweep else None,
-            "calibration": floor.to_dict() | scores if floor and scores else None,
-            "curve": self.curve.to_dict() if self.curve else None,
-            "plots": [figure.to_dict() for figure in self.figures()],
-        }
 
 
 def study(
@@ -86,50 +114,124 @@ def study(
     *,
     filter: Filter | None = None,
     strategy: str | Selector = "conservative",
-    min_score: float | Literal["auto"] | None = None,
+    min_score: MinScore = None,
     curve: bool = True,
     seed: int = SEED,
-    tell: Tell | None = None,
+    tell: Callable[[Step], None] | None = None,
 ) -> Study:
-    """Ask the cases of a report again, in the same way, for the choice, the floor and the cost of growth."""
+    """Run the cases of a report again to measure selection, its settings, the threshold and the cost of growth.
+
+    `tell` is called with each step.
+    """
     cases = [one.case for one in report.outcomes]
-    mode, k = report.mode, report.k
-    known = _without_missing(cases, set(corpus.ids()))
-    nothing = [case for case in cases if not case.in_scope]
-    some_retrieved = any(one.rank is not None and one.rank <= k for one in report.outcomes)
-    with_sweep, with_floor = bool(report.in_scope), bool(some_retrieved and nothing)
-    with_curve = bool(curve and known and len(corpus) <= CURVE_UP_TO)
-    steps = 1 + with_sweep + with_floor + with_curve
-    begun = 0
+    out_of_scope = [case for case in cases if not case.in_scope]
+    ids = set(corpus.ids())
+    known = [Case(case.query, tuple(id for id in case.gold if id in ids)) for case in cases]
+    known = [case for case in known if case.in_scope]
+    has_retrieved = any(one.rank is not None and one.rank <= report.k for one in report.outcomes)
+    has_step = {
+        "evaluating selection": True,
+        "sweeping settings": bool(report.in_scope),
+        "calibrating the threshold": has_retrieved and bool(out_of_scope),
+        "adding distractors": curve and bool(known) and len(corpus) <= MOST_DOCUMENTS,
+    }
+    steps = [name for name, is_wanted in has_step.items() if is_wanted]
 
-    def step(name: str) -> Progress:
-        nonlocal begun
-        at, begun = begun, begun + 1
+    def progress(done: int, total: int | None, name: str) -> None:
+        if tell:
+            tell(Step(name, done, total or 1, (steps.index(name) + done / (total or 1)) / len(steps)))
 
-        def progress(done: int, total: int | None) -> None:
-            if tell:
-                tell(Step(name, done, total or 1, (at + done / (total or 1)) / steps))
-
-        return progress
-
-    chosen = evaluate_selection(
-        corpus, cases, strategy, mode, k, filter, min_score=min_score, seed=seed, progress=step("choosing")
+    selecting, sweeping, calibrating, growing = (partial(progress, name=name) for name in has_step)
+    how: dict[str, Any] = {"mode": report.mode, "k": report.k}
+    selection = evaluate_selection(
+        corpus, cases, strategy, filter=filter, min_score=min_score, seed=seed, progress=selecting, **how
     )
-    sweep = floor = growth = None
-    if with_sweep:
-        sweep = sweep_selector(corpus, cases, mode, k, filter, progress=step("trying settings"))
-    if with_floor:
-        floor = calibrate_min_score(
-            corpus, [*known, *nothing], mode, k, filter, seed=seed, progress=step("looking for the floor")
-        )
-    if with_curve:
-        growth = distractor_robustness_curve(
-            corpus, known, mode=mode, k=k, seed=seed, progress=step("adding distractors")
-        )
-    return Study(report, comparison, chosen, sweep, floor, growth)
+    sweep = calibration = growth = None
+    if has_step["sweeping settings"]:
+        sweep = sweep_selector(corpus, cases, filter=filter, progress=sweeping, **how)
+    if has_step["calibrating the threshold"]:
+        both = [*known, *out_of_scope]
+        calibration = calibrate_min_score(corpus, both, filter=filter, seed=seed, progress=calibrating, **how)
+    if has_step["adding distractors"]:
+        growth = distractor_robustness_curve(corpus, known, seed=seed, progress=growing, **how)
+    return Study(report, comparison, selection, sweep, calibration, growth)
 
 
-def _without_missing(cases: Sequence[Case], ids: Set[str]) -> list[Case]:
-    """The cases with the gold that there is, of which a catalog can be made; without those that have none."""
-    found = [Case(case.query, tuple(id for id in case.gold if id in ids)) for case in cases]
-    return [case for case in found if case.in_scope]
+def _plot_recall(report: DiscoveryReport, comparison: Comparison | None) -> Figure | None:
+    reports = [comparison.first, comparison.second] if comparison else [report]
+    has_one_corpus = len({one.corpus for one in reports}) == 1
+    series = [Series(one.mode if has_one_corpus else one.corpus, one.recall_curve()) for one in reports]
+    return lines("Recall against k", "k", "recall", series, logarithmic=True)
+
+
+def _plot_sweep(sweep: Sweep) -> Figure | None:
+    frontier = sweep.frontier()
+
+    def make_series(name: str, points: Sequence[Point], *, joined: bool) -> Series:
+        places = [point.recall_and_precision for point in points]
+        labels = [
+            f"max_k {point.max_k}, rel {point.rel:g}: recall {recall:.3f}, precision {precision:.3f}"
+            for point, (recall, precision) in zip(points, places, strict=True)
+        ]
+        return Series(name, places, joined=joined, labels=labels)
+
+    others = [point for point in sweep.points if point not in frontier]
+    series = [make_series("frontier", frontier, joined=True), make_series("other settings", others, joined=False)]
+    return lines("Precision and recall of the selection", "recall", "precision", series)
+
+
+def _plot_scores(calibration: Calibration) -> Figure | None:
+    groups = [("something applies", calibration.in_scope), ("nothing applies", calibration.out_of_scope)]
+    return histogram("Best scores, and the floor", "best score", groups, ("floor", calibration.floor))
+
+
+def _plot_curve(curve: Curve) -> Figure | None:
+    names = {"accuracy": "right one first", "surfaced": f"among the first {curve.k}", "committed": "selected"}
+    series = []
+    for name, label in names.items():
+        values = [getattr(point, name) for point in curve.points]
+        points = [(point.size, float(value)) for point, value in zip(curve.points, values, strict=True)]
+        series.append(Series(label, points, [(value.low, value.high) for value in values]))
+    title = "The same questions, more distractors"
+    return lines(title, "size of the catalog", "share of questions", series, logarithmic=True)
+
+
+def _tabulate_metrics(report: DiscoveryReport) -> Iterator[dict[str, Any]]:
+    """A row for each metric, with a column for each k."""
+    ks = sorted({int(name.partition("@")[2]) for name in report.metrics if "@" in name})
+    for metric in dict.fromkeys(name.partition("@")[0] for name in report.metrics):
+        at_k = {f"@{k}": report.metrics.get(f"{metric}@{k}") for k in ks}
+        yield {"metric": metric, **at_k, "all": report.metrics.get(metric)}
+
+
+def _render_misses(misses: Sequence[Outcome]) -> str:
+    more = f", the first {MOST_MISSES}" if len(misses) > MOST_MISSES else ""
+    parts = [f"<h2>Misses ({len(misses):,}{more})</h2>"]
+    for one in misses[:MOST_MISSES]:
+        why = one.why.says if one.why else ""
+        expected, first = (escape(", ".join(ids) or "nothing") for ids in (one.case.gold, one.ranked[:5]))
+        parts.append(
+            f"<details><summary><b>{escape(one.outcome.replace('_', ' '))}</b>{escape(one.case.query)}</summary>"
+            f'<p><span class="soft">expected</span> {expected}<br><span class="soft">top hits</span> {first}</p>'
+            f"<p>{escape(why)}</p></details>"
+        )
+    return "".join(parts) if misses else ""
+
+
+def _render_table(title: str, rows: Iterable[Mapping[str, Any]]) -> str:
+    """Rows with the same keys below a heading, or nothing without rows."""
+    rows = list(rows)
+    head = "".join(f"<th>{escape(name.replace('_', ' '))}</th>" for name in rows[0]) if rows else ""
+    body = "".join(f"<tr>{''.join(map(_render_cell, row.values()))}</tr>" for row in rows)
+    table = f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    return f"<h2>{title}</h2>\n{table}" if rows else ""
+
+
+def _render_cell(value: Any) -> str:
+    if isinstance(value, int):
+        return f'<td class="n">{value:,}</td>'
+    if isinstance(value, Estimate):
+        value = f"{value:.3f} ({value.low:.3f} to {value.high:.3f})"
+    elif isinstance(value, float):
+        value = f"{value:.4f}"
+    return f"<td>{'' if value is None else escape(str(value))}</td>"

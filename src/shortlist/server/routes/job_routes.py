@@ -18,7 +18,7 @@ from shortlist.answer.ask import ask
 from shortlist.answer.memory import Memory
 from shortlist.errors import InputError
 from shortlist.eval import lint
-from shortlist.eval.cases import Case, case_of, parse_cases, validate_cases
+from shortlist.eval.cases import Case, parse_case, parse_cases, validate_cases
 from shortlist.eval.reporting.study import study
 from shortlist.eval.retrieval import compare, evaluate_discovery
 from shortlist.index.corpus import Corpus
@@ -162,7 +162,7 @@ def _read_cases(given: str | list[dict[str, Any]]) -> list[Case]:
     if isinstance(given, str):
         cases = parse_cases(given.removeprefix("\ufeff"))
     else:
-        cases = [case_of(row, f"Case {number}") for number, row in enumerate(given, 1)]
+        cases = [parse_case(row, f"Case {number}") for number, row in enumerate(given, 1)]
     if not cases:
         raise InputError('There are no cases to evaluate. Send lines such as {"query": "...", "gold": [ids]}.')
     if len(cases) > MOST_CASES:

@@ -16,7 +16,7 @@ import yaml
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, create_model
 
 from shortlist._settings import BM25SSettings
-from shortlist.answer.citations import LONGEST_REPLY
+from shortlist.answer.verification import LONGEST_REPLY
 from shortlist.documents import Document
 from shortlist.eval.cases import Flaw
 from shortlist.eval.explain import Rival, Why

@@ -1,0 +1,210 @@
+"""Verification of a reply: only sentences that their citations support stay in the answer.
+
+A sentence stays if it cites a passage that was shown and passes all of `claim_checks.CHECKS`; citations of anything
+else are removed from it. Every other sentence is dropped, with the reason. If none is left, the answer is the refusal.
+Square brackets are for citations alone: others that could be taken for one become round.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from shortlist.answer.citations import Catalog, Marker
+from shortlist.answer.claim_checks import CHECKS, WORD, Statement, find_spans
+from shortlist.answer.extractive.sentences import is_abbreviation
+from shortlist.answer.prompts import REFUSAL
+from shortlist.results import Citation, Claim, Dropped, Evidence
+
+LONGEST_REPLY = 50_000  # characters that are read
+
+_THOUGHTS = re.compile(r"\A\s*<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
+_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029\ue000-\uf8ff]")
+_LONG_SPACE = re.compile(r"\s{20,}")
+_PLACEHOLDER = re.compile("\ue000(\\d+)\ue001")  # stands for a citation, by its number in the reply
+_AFTER_SENTENCE = re.compile(
+    "(?:(?<=[.!?…])[\"'”’)*_]*(?:\\s*\ue000\\d+\ue001)*\\s+(?=[^\\sa-z\ue000])"
+    "|(?<=[。！？])(?:\\s*\ue000\\d+\ue001)*\\s*(?=[^\\s\ue000])"
+    "|\\s*\\n\\s*(?!\\s*\ue000))"
+)
+_OPENER = re.compile(
+    r"(?:based (?:up)?on|according to|as (?:stated|described|mentioned) in|from)(?: (?:the|these|this|your|all|"
+    r"provided|given|available|above|retrieved))*(?: (?:documents?|passages?|contexts?|sources?|texts?|information|"
+    r"files?))(?: (?:provided|given|above|shown))?,\s*(?=\w)",
+    re.IGNORECASE,
+)
+_REPLY_END = re.compile(r"[.!?。！？][\"'”’)]*\s*\Z")
+_BRACKETED = re.compile(r"\[([^\[\]]*)\]")
+_ROUND = str.maketrans("[]", "()")
+_PLAIN_QUOTES = str.maketrans({"’": "'", "‘": "'", "`": "'", "“": '"', "”": '"', "\u00a0": " "})
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What is left of a reply, what was dropped, and the reason if nothing is left."""
+
+    text: str
+    claims: list[Claim]
+    dropped: list[Dropped]
+    reason: str
+
+
+class _Sentence(NamedTuple):
+    gap: str  # what separates it from the sentence before
+    text: str  # with a placeholder for each citation
+    markers: Sequence[Marker]  # of the whole reply
+
+    @property
+    def bare(self) -> str:
+        return _PLACEHOLDER.sub("", self.text)
+
+    @property
+    def own_markers(self) -> list[Marker]:
+        return [self.markers[int(number)] for number in _PLACEHOLDER.findall(self.text)]
+
+    def fill(self, text: str, write: Callable[[Marker], str]) -> str:
+        return _PLACEHOLDER.sub(lambda place: write(self.markers[int(place.group(1))]), text)
+
+
+def verify(reply: str, evidence: Sequence[Evidence], question: str = "") -> Verified:
+    """The sentences of a reply that can be verified, joined to the answer, or exactly the refusal."""
+    text = _UNSEEN.sub(" ", _THOUGHTS.sub("", reply[:LONGEST_REPLY].replace("\r\n", "\n")))
+    text = _LONG_SPACE.sub(lambda run: "\n\n" if "\n" in run.group() else " ", text)
+    claims: list[Claim] = []
+    dropped: list[Dropped] = []
+    parts: list[str] = []
+    is_refusal = False
+    for sentence in _split(text, Catalog(evidence)):
+        if _contains_refusal(sentence.bare):
+            is_refusal = True
+        elif isinstance(claim := _check(sentence, question), Claim):
+            parts += [sentence.gap if parts else "", claim.text]
+            claims.append(claim)
+        elif WORD.search(sentence.bare):
+            dropped.append(Dropped(sentence.fill(sentence.text, lambda marker: marker.text), claim))
+    if len(reply) > LONGEST_REPLY:
+        rest = reply[LONGEST_REPLY : LONGEST_REPLY + 200]
+        dropped.append(Dropped(rest, f"It comes after the first {LONGEST_REPLY:,} characters, which are the limit."))
+    if claims:
+        return Verified("".join(parts), claims, dropped, "Every sentence cites passages that were shown.")
+    if is_refusal:
+        reason = "The model found no answer in the passages."
+    elif dropped:
+        reason = f"No sentence could be verified: {dropped[0].reason}"
+    else:
+        reason = "The model returned no text."
+    return Verified(REFUSAL, [], dropped, reason)
+
+
+def _split(text: str, catalog: Catalog) -> Iterator[_Sentence]:
+    markers = catalog.find(text)
+    pieces: list[str] = []
+    last = 0
+    for number, marker in enumerate(markers):
+        pieces += [text[last : marker.start], f"\ue000{number}\ue001"]
+        last = marker.end
+    whole = "".join([*pieces, text[last:]]).strip()
+    start, gap = 0, ""
+    for match in _AFTER_SENTENCE.finditer(whole):
+        if match.start() <= start or (not match.group().strip(" ") and is_abbreviation(whole, start, match.start())):
+            continue
+        yield _Sentence(gap, whole[start : match.start() + len(match.group().rstrip())], markers)
+        breaks = match.group().count("\n")
+        start, gap = match.end(), "\n\n" if breaks > 1 else "\n" if breaks else " "
+    if start < len(whole):
+        yield _Sentence(gap, whole[start:], markers)
+
+
+def _contains_refusal(text: str) -> bool:
+    refusal, plain = (" ".join(each.translate(_PLAIN_QUOTES).casefold().split()) for each in (REFUSAL, text))
+    return refusal.rstrip(".") in plain
+
+
+def _check(sentence: _Sentence, question: str) -> Claim | str:
+    """The sentence as a claim, or the reason to drop it."""
+    markers = sentence.own_markers
+    if not markers:
+        return "It cites nothing."
+    statement = Statement(
+        sentence.bare, list(dict.fromkeys(item for marker in markers for item in marker.cited)), question
+    )
+    if not statement.cited:
+        return f"It cites {markers[0].text[:80]}, which was not shown."
+    for check in CHECKS:
+        if reason := check(statement):
+            return reason
+    citations = tuple(cite(item, find_spans(statement, item)) for item in statement.cited)
+    return Claim(_render(sentence), citations)
+
+
+def cite(item: Evidence, spans: Sequence[tuple[int, int]]) -> Citation:
+    return Citation(item.number, item.marker, item.source, item.locator, tuple(spans))
+
+
+def _render(sentence: _Sentence) -> str:
+    """The sentence as shown: without an opener such as "Based on the documents", with normalized citations."""
+    text = replace_brackets(sentence.text)
+    if opener := _OPENER.match(text):
+        text = text[opener.end()].upper() + text[opener.end() + 1 :]
+    text = sentence.fill(text, lambda marker: "".join(item.marker for item in marker.cited))
+    text = re.sub(r"[ \t]+(?=[.,;:!?](?:\s|$))", "", text)
+    return re.sub(r"(?<=\S)[ \t]{2,}", " ", text).strip()
+
+
+def replace_brackets(text: str) -> str:
+    """The text with round instead of square brackets if some could be taken for a citation or are unbalanced."""
+    insides = _BRACKETED.findall(text)
+    could_cite = any(re.search("[:=\ue000]", inside) or inside.strip().isdecimal() for inside in insides)
+    is_unbalanced = "[" in (outside := _BRACKETED.sub("", text)) or "]" in outside
+    return text.translate(_ROUND) if could_cite or is_unbalanced else text
+
+
+@dataclass(slots=True)
+class Stream:
+    """Passes on an answer while it is written: each sentence once it is complete and verified."""
+
+    evidence: Sequence[Evidence]
+    on_text: Callable[[str], None] | None
+    question: str = ""
+    _pieces: list[str] = field(default_factory=list)
+    _sent: str = ""
+    _verified: int = 0  # characters of the reply
+
+    def add(self, piece: str) -> None:
+        """Add a piece of the reply."""
+        self._pieces.append(piece)
+        recent = "".join(self._pieces[-3:])  # what follows shows where a sentence ends
+        if self.on_text and any(sign in recent for sign in ".!?\n]。！？"):
+            reply = "".join(self._pieces)
+            end = max((match.end() for match in re.finditer(r"[.!?\]\n。！？]\s+(?=[^\s\[])", reply)), default=0)
+            if end > self._verified:
+                self._verified = end
+                verified = verify(reply[:end], self.evidence, self.question)
+                if verified.claims:
+                    self._send(verified.text)
+
+    def complete_sentences(self) -> str:
+        """The reply up to its last complete sentence, or nothing if none of it can be verified."""
+        reply = "".join(self._pieces)
+        text = reply if _REPLY_END.search(reply) else reply[: self._verified]
+        return text if verify(text, self.evidence, self.question).claims else ""
+
+    def reset(self) -> None:
+        """Forget the reply so far, which was not the answer."""
+        self._pieces.clear()
+        self._verified = 0
+
+    def finish(self, text: str) -> None:
+        """Pass on what is missing of the final answer."""
+        if self.on_text and not self._send(text):
+            self.on_text(f"\n{text}")
+
+    def _send(self, text: str) -> bool:
+        if not text.startswith(self._sent):
+            return False
+        if self.on_text and len(text) > len(self._sent):
+            self.on_text(text[len(self._sent) :])
+            self._sent = text
+        return True
