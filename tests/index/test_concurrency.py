@@ -1,4 +1,4 @@
-"""Can many processes and threads use one corpus at once?"""
+"""Many processes and threads use one corpus at once."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_a_snapshot_keeps_what_another_process_replaces(tmp_path: Path) -> None:
     with shortlist.build(version("A"), path=tmp_path, embedder="none") as corpus:
         with corpus.snapshot() as snapshot:
             positions = snapshot.lexical.rank("word1 word2", 50).positions
-            do_elsewhere(tmp_path, "corpus.sync([shortlist.Document('d0', '', 'word1 anew')]); corpus.compact()")
+            do_elsewhere(tmp_path, "corpus.sync([shortlist.Document('d0', '', 'word1 again')]); corpus.compact()")
             old = {document.id: document for document in version("A")}
             passages = snapshot.passages(positions)
             assert [passage.document_id for passage in passages] == snapshot.ids(positions)
@@ -121,8 +121,8 @@ def test_a_snapshot_keeps_what_another_process_replaces(tmp_path: Path) -> None:
             assert len(corpus) == 1
         with corpus.snapshot() as snapshot:
             positions = snapshot.lexical.rank("word1 word2", 50).positions
-            assert [passage.text for passage in snapshot.passages(positions)] == ["word1 anew"]
-        assert contents(corpus) == {"d0": "word1 anew"}
+            assert [passage.text for passage in snapshot.passages(positions)] == ["word1 again"]
+        assert contents(corpus) == {"d0": "word1 again"}
 
 
 @pytest.mark.parametrize("in_memory", [False, True], ids=["on disk", "in memory"])
@@ -172,14 +172,14 @@ def test_processes_that_create_the_same_corpus_at_once_share_it(tmp_path: Path) 
 def test_a_creator_that_is_overtaken_shares_the_corpus_of_the_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    initialise = sql_tables.initialise
+    initialize = sql_tables.initialize
 
     def be_overtaken(*arguments: Any) -> None:
-        monkeypatch.setattr(database, "initialise", initialise)
+        monkeypatch.setattr(database, "initialize", initialize)
         shortlist.build([Document("a", "", "apple")], path=tmp_path, embedder="none").close()
-        initialise(*arguments)
+        initialize(*arguments)
 
-    monkeypatch.setattr(database, "initialise", be_overtaken)
+    monkeypatch.setattr(database, "initialize", be_overtaken)
     with shortlist.build([Document("b", "", "pear")], path=tmp_path, embedder="none", prune=False) as corpus:
         assert corpus.ids() == ["a", "b"]
 

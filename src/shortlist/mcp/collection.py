@@ -16,7 +16,7 @@ from shortlist._text import count_of, did_you_mean
 from shortlist.errors import CorpusError, CorpusNotFound, SourceError
 from shortlist.index.corpus_paths import stored_corpora
 from shortlist.index.storage.database import DATABASE
-from shortlist.index.storage.records import count_kinds
+from shortlist.index.storage.records import Rows
 from shortlist.library import registry
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.tool_search import NAME as TOOLS
@@ -153,7 +153,7 @@ def _kinds_in(folder: Path) -> dict[str, int]:
     try:
         database = sqlite3.connect(f"{(folder / DATABASE).resolve().as_uri()}?mode=ro", uri=True)
         with contextlib.closing(database):
-            return count_kinds(database)
+            return Rows(database).kinds()
     except (OSError, ValueError, sqlite3.Error):
         return {}
 

@@ -218,7 +218,7 @@ def test_a_reader_asks_another_node_when_one_is_gone(address: str, closed: str, 
 
 @on_servers
 def test_a_corpus_that_is_not_there_is_told(address: str) -> None:
-    with pytest.raises(CorpusNotFound, match="There is no corpus 'nothing'"):
+    with pytest.raises(CorpusNotFound, match="'nothing'"):
         shortlist.open_corpus("nothing", engine=address)
 
 

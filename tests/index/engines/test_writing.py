@@ -241,7 +241,7 @@ def test_a_corpus_is_found_by_its_name_alone_and_deleted_with_all_that_is_there(
 @on_servers
 def test_a_corpus_here_is_not_silently_begun_anew_elsewhere(address: str) -> None:
     shortlist.create_corpus("tea", embedder="none").close()
-    with pytest.raises(CorpusMismatch, match=r"is kept on this machine.*shortlist migrate tea --to"):
+    with pytest.raises(CorpusMismatch, match=r"is stored on this machine.*shortlist migrate tea --to"):
         shortlist.create_corpus("tea", engine=address)
 
 

@@ -16,8 +16,9 @@ from shortlist.cli import options
 from shortlist.cli.output import ERROR, OK, Output, command
 from shortlist.documents import Changes
 from shortlist.errors import CorpusError, CorpusNotFound, InputError, ShortlistError
+from shortlist.index.corpus_paths import corpus_folder
 from shortlist.index.embedders.models import need
-from shortlist.index.location import corpus_folder, kept_at
+from shortlist.index.location import kept_at
 from shortlist.library import registry
 from shortlist.library.opening import describe_corpora, is_known, size_of
 from shortlist.sources.projects import project_index, project_root

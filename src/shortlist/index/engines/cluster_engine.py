@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from shortlist.documents import Problem
 from shortlist.errors import CorpusBusy, CorpusMismatch, CorpusNotFound, EngineError
-from shortlist.index.config import Config
+from shortlist.index.config import Config, Drift
 from shortlist.index.embedders.embedder_binding import Chosen
-from shortlist.index.engine import Documents, Drift
+from shortlist.index.engine import Documents
 from shortlist.index.engines import cluster_schema
 from shortlist.index.engines.address import Address
 from shortlist.index.engines.cluster_client import PATIENCE_WRITING, Cluster, reason_of
@@ -24,8 +24,8 @@ from shortlist.index.engines.cluster_schema import PARTS, Names
 from shortlist.index.engines.cluster_snapshot import ClusterSnapshot, LastSize, drift_since, read_document
 from shortlist.index.engines.cluster_writer import Writing, now, refresh, write_stamps
 from shortlist.index.engines.facets import EVERYTHING, Query
-from shortlist.index.storage.records import PAUSE, batched, clean, to_record
-from shortlist.index.sync import BATCH, sync
+from shortlist.index.storage.records import BATCH, PAUSE, batched, clean, to_record
+from shortlist.index.sync import sync
 from shortlist.protocols import Progress, track
 
 if TYPE_CHECKING:

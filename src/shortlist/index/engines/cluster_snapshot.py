@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shortlist.documents import Document, Passage
-from shortlist.index.config import Config
-from shortlist.index.engine import Drift, require_embedder
+from shortlist.index.config import Config, Drift
+from shortlist.index.engine import require_embedder
 from shortlist.index.engines import facets
 from shortlist.index.engines.bm25_query import BM25Query
 from shortlist.index.engines.cluster_client import Cluster
