@@ -17,6 +17,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -32,6 +33,7 @@ QUERIES = ["word1 word2 word3", "word17", "title7 word99", "word5 word5 word80 n
 SMALL = {"FLUSH_PASSAGES": 16, "MERGE_BUDGET": 48, "MERGE_SHARE": 0}  # settings of `change` that make many segments
 
 
+@cache
 def version(name: str) -> list[Document]:
     """60 documents as "A"; as "B" 10 of them are gone, 20 the same, 30 changed, and 25 are new."""
     numbers = range(60) if name == "A" else range(10, 85)
@@ -59,6 +61,12 @@ def found(corpus: Corpus, mode: Mode = "lexical", queries: Iterable[str] = QUERI
     return [(hit.id, hit.locator, hit.score) for hit in hits]
 
 
+@cache
+def expected(name: str) -> list[tuple[str, str, float]]:
+    """What a version answers that was built at once."""
+    return found(rebuilt(version(name)))
+
+
 def scores(corpus: Corpus, mode: Mode, queries: Iterable[str] = QUERIES) -> dict[str, float]:
     """The score of every document for some queries."""
     hits = {query: shortlist.search(corpus, query, mode=mode, k=1000) for query in queries}
@@ -80,15 +88,33 @@ class Killer:
     def __init__(self) -> None:
         self._process = start("serve")
 
-    def run(self, act: str, path: Path, name: str, *, after: float | None = None, step: int = 0) -> Outcome:
+    def begin(self, act: str, path: Path, name: str, *, after: float | None = None, step: int = 0) -> None:
         """Let a process act on the corpus, until it is done, some seconds have passed, or it comes to a step."""
         assert self._process.stdin
         self._process.stdin.write(json.dumps([act, str(path), name, after, step]) + "\n")
         self._process.stdin.flush()
+
+    def end(self) -> Outcome:
+        """What came of the process that began first of those that did not end yet."""
         seconds, status, said = json.loads(line_of(self._process))
         killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
-        assert killed or status == 0, f"a process that should {act} ended with status {status}"
+        assert killed or status == 0, f"a process ended with status {status}"
         return Outcome(seconds, killed, said)
+
+    def run(self, act: str, path: Path, name: str, *, after: float | None = None, step: int = 0) -> Outcome:
+        self.begin(act, path, name, after=after, step=step)
+        return self.end()
+
+    def kill_before_steps(self, act: str, paths: dict[int, Path], name: str) -> Iterator[Path]:
+        """The corpora after processes died before these steps; the next one dies while the caller looks at one."""
+        steps = list(paths.items())
+        for at, (step, path) in enumerate(steps):
+            if at == 0:
+                self.begin(act, path, name, step=step)
+            assert self.end().killed
+            for next_step, next_path in steps[at + 1 : at + 2]:
+                self.begin(act, next_path, name, step=next_step)
+            yield path
 
     def close(self) -> None:
         self._process.communicate(timeout=PATIENCE)
@@ -96,6 +122,7 @@ class Killer:
 
 def _serve() -> None:
     _make_small_segments()
+    rebuilt(version("A")).sync(version("B"))  # what is imported and made here need not be in each process
     for line in sys.stdin:
         act, path, name, after, step = json.loads(line)
         reader, writer = os.pipe()
