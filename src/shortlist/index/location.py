@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from shortlist.index.engines.cluster_engine import ClusterEngine
 
 
-def kept_at(name: str | Path, path: str | Path | None = None) -> Path | None:
+def find_corpus_file(name: str | Path, path: str | Path | None = None) -> Path | None:
     """The file that shows that a corpus is stored, and where; None if it does not exist."""
     folder = corpus_folder(name, path)
     return next((file for file in (folder / pointers.FILE, folder / DATABASE) if file.exists()), None)
@@ -30,7 +30,7 @@ def kept_at(name: str | Path, path: str | Path | None = None) -> Path | None:
 def delete_corpus(name: str | Path) -> None:
     """Delete a stored corpus, wherever it is; an error while another process on this machine writes to it."""
     folder = corpus_folder(name)
-    if kept_at(name) is None:
+    if find_corpus_file(name) is None:
         raise CorpusNotFound(f"The corpus {str(name)!r} is not stored (looked in {folder}).")
     location = find_location(folder, str(name))
     if location.address is not None:

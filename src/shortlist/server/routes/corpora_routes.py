@@ -13,7 +13,7 @@ from shortlist.documents import Changes, Document
 from shortlist.errors import CorpusNotFound, SourceError
 from shortlist.index.corpus import Corpus
 from shortlist.index.engine import EMBEDDED
-from shortlist.index.location import kept_at
+from shortlist.index.location import find_corpus_file
 from shortlist.library import registry
 from shortlist.library.opening import describe_corpora, open_named, size_of
 from shortlist.search.disclose import disclose, read_hit
@@ -50,7 +50,7 @@ class Shelf:
         names = self.names()
         if name not in names:
             raise CorpusNotFound(f"There is no corpus {name!r}.{did_you_mean(name, names)} GET /v1/corpora lists them.")
-        if kept_at(name) is None:
+        if find_corpus_file(name) is None:
             raise SourceError(f"The corpus {name!r} was never built. Run: shortlist build {name}.")
         return open_named(name)
 
