@@ -12,7 +12,7 @@ from shortlist.index.config import Config
 from shortlist.index.engine import Documents
 from shortlist.index.snapshot import Snapshot, View, read_view
 from shortlist.index.storage.database import Store
-from shortlist.index.storage.records import BATCH, Rows, batched
+from shortlist.index.storage.records import BATCH, Rows, batched, scan
 from shortlist.index.storage.segment import Segment, SegmentDamaged
 from shortlist.index.storage.sql_tables import SegmentRow, read_config, read_segments, write_config
 from shortlist.index.storage.writer import Change, rebuild_segment
@@ -72,7 +72,7 @@ class LocalEngine:
 
     def remove(self, ids: Sequence[str]) -> int:
         with self._change() as change:
-            numbers = {number for batch in batched(ids, BATCH) for number, _ in change.kept.stored(batch).values()}
+            numbers = {number for batch in batched(ids, BATCH) for number, _ in change.rows.stored(batch).values()}
             for number in sorted(numbers):
                 change.remove(number)
         return len(numbers)
@@ -146,10 +146,7 @@ class LocalEngine:
             yield Rows(connection)
 
     def scan(self) -> Iterator[Document]:
-        last = 0
-        while batch := self._after(last):
-            yield from (document for _, document, _ in batch)
-            last = batch[-1][0]
+        return (document for _, document, _ in scan(self._after))
 
     _after = _reads(Rows.after)
     get = _reads(Rows.get)

@@ -16,7 +16,7 @@ from shortlist.index.storage.records import BATCH, PAUSE, Record, batched, clean
 from shortlist.protocols import Progress
 
 
-class Kept(Protocol):
+class StoredRows(Protocol):
     """The stored documents, to compare with. Each has a reference that only its engine understands."""
 
     def generation(self) -> int: ...
@@ -30,16 +30,16 @@ class Work(Protocol):
     """A change in progress. `settle` waits for everything that was put, and returns what the engine refused."""
 
     @property
-    def kept(self) -> Kept: ...  # as this change sees it
+    def rows(self) -> StoredRows: ...  # as this change sees it
     @property
     def began_empty(self) -> bool: ...
     def put(self, record: Record, stored: Any) -> None: ...
     def remove(self, stored: Any) -> None: ...
     def settle(self) -> Sequence[Problem]: ...
-    def keep_stamps(self, stamps: Iterable[Stamp], gone: Iterable[Stamp]) -> None: ...
+    def store_stamps(self, stamps: Iterable[Stamp], gone: Iterable[Stamp]) -> None: ...
 
 
-Reading = Callable[[], AbstractContextManager[Kept]]
+Reading = Callable[[], AbstractContextManager[StoredRows]]
 Begin = Callable[[], AbstractContextManager[Work]]
 
 
@@ -71,9 +71,9 @@ def sync(
 @contextmanager
 def _begin_dry_run(reading: Reading) -> Iterator[Any]:
     """A change that changes nothing."""
-    with reading() as kept:
-        methods = dict.fromkeys(("put", "remove", "settle", "keep_stamps"), lambda *_: ())
-        yield SimpleNamespace(kept=kept, began_empty=False, **methods)
+    with reading() as rows:
+        methods = dict.fromkeys(("put", "remove", "settle", "store_stamps"), lambda *_: ())
+        yield SimpleNamespace(rows=rows, began_empty=False, **methods)
 
 
 class _Sync:
@@ -120,10 +120,10 @@ class _Sync:
                     self._changed.remove(problem.id)
                 else:
                     self._added -= 1
-            self._keep_stamps(prune)
+            self._store_stamps(prune)
             if self._change is None:
-                with self._reading() as kept:
-                    self._compare_generation(kept)
+                with self._reading() as rows:
+                    self._compare_generation(rows)
         changed = tuple(self._changed)
         skipped = sum(stamp.skipped for stamp in self._stamps.values())
         return Changes(self._added, len(changed), self._unchanged, self._removed, tuple(self._failed), skipped, changed)
@@ -134,21 +134,21 @@ class _Sync:
         since: Callable[[Stamps], Iterable[Document | Problem | Stamp]] | None = getattr(documents, "since", None)
         if since is None:
             return documents
-        with self._reading() as kept:
-            self._known = kept.stamps()
+        with self._reading() as rows:
+            self._known = rows.stamps()
         return since(self._known)
 
     def _take(self, batch: list[Any]) -> Iterator[None]:
         """Compare and put; yields now and then, for progress."""
         records = []
-        with self._reading() as kept:
+        with self._reading() as rows:
             for item in batch:
                 if isinstance(item, Stamp):
-                    self._take_stamp(replace(item, id=clean(item.id), source=clean(item.source)), kept)
+                    self._take_stamp(replace(item, id=clean(item.id), source=clean(item.source)), rows)
                 elif record := self._admit(item):
                     records.append(record)
             is_new = self._change is not None and self._change.began_empty
-            stored = {} if is_new else kept.stored([record.document.id for record in records])
+            stored = {} if is_new else rows.stored([record.document.id for record in records])
         for at, record in enumerate(records):
             if at and not at % PAUSE:
                 yield
@@ -163,11 +163,11 @@ class _Sync:
                 self._changed.append(record.document.id)
         yield
 
-    def _take_stamp(self, stamp: Stamp, kept: Kept) -> None:
+    def _take_stamp(self, stamp: Stamp, rows: StoredRows) -> None:
         """Count the documents of an unchanged stamp as seen and unchanged."""
         self._stamps[stamp.id] = stamp
         if stamp == self._known.get(stamp.id):
-            unchanged = kept.stamped(stamp) - self.seen
+            unchanged = rows.stamped(stamp) - self.seen
             self._unchanged += len(unchanged)
             self.seen |= unchanged
 
@@ -186,7 +186,7 @@ class _Sync:
         self.seen.add(document.id)
         return record
 
-    def _keep_stamps(self, prune: bool) -> None:
+    def _store_stamps(self, prune: bool) -> None:
         """Store the new stamps, except of a file with a document that failed: that one is tried again."""
         failed = {problem.source for problem in self._failed}
         fresh = [
@@ -196,34 +196,34 @@ class _Sync:
         ]
         gone = [stamp for id, stamp in self._known.items() if prune and id not in self._stamps]
         if fresh or gone:
-            self._open_change().keep_stamps(fresh, gone)
+            self._open_change().store_stamps(fresh, gone)
 
     def _prune(self) -> None:
         """Remove what did not come, except what a Problem refers to: it may still exist, and only be unreadable."""
-        kept_sources = self._unreadable - {""}
-        with self._reading() as kept:
-            gone = [one for one, id, source in kept.everything() if id not in self.seen and source not in kept_sources]
+        unreadable = self._unreadable - {""}
+        with self._reading() as rows:
+            gone = [one for one, id, source in rows.everything() if id not in self.seen and source not in unreadable]
         for one in gone:
             self._open_change().remove(one)
         self._removed = len(gone)
 
     @contextmanager
-    def _reading(self) -> Iterator[Kept]:
+    def _reading(self) -> Iterator[StoredRows]:
         """The state that this change sees or, before there is one, the last committed one."""
         if self._change is not None:
-            yield self._change.kept
+            yield self._change.rows
             return
-        with self._read_state() as kept:
+        with self._read_state() as rows:
             if self._generation is None:
-                self._generation = kept.generation()
-            yield kept
+                self._generation = rows.generation()
+            yield rows
 
     def _open_change(self) -> Work:
         if self._change is None:
             self._change = self._stack.enter_context(self._begin())
-            self._compare_generation(self._change.kept)
+            self._compare_generation(self._change.rows)
         return self._change
 
-    def _compare_generation(self, kept: Kept) -> None:
-        if self._generation is not None and kept.generation() != self._generation:
+    def _compare_generation(self, rows: StoredRows) -> None:
+        if self._generation is not None and rows.generation() != self._generation:
             raise _Overtaken

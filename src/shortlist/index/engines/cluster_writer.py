@@ -96,9 +96,9 @@ class Writing:
     def __init__(
         self, cluster: Cluster, names: Names, config: Config, embedder: Embedder | None, folder: Path | None
     ) -> None:
-        self.kept = Rows(cluster, names)
-        self.began_empty = self.kept.is_empty()
-        self._has_stamps = self.kept.has_stamps()
+        self.rows = Rows(cluster, names)
+        self.began_empty = self.rows.is_empty()
+        self._has_stamps = self.rows.has_stamps()
         self._cluster = cluster
         self._names = names
         self._config = config
@@ -133,7 +133,7 @@ class Writing:
         refresh(self._cluster, self._names)
         return self._refused
 
-    def keep_stamps(self, stamps: Iterable[Stamp], gone: Iterable[Stamp]) -> None:
+    def store_stamps(self, stamps: Iterable[Stamp], gone: Iterable[Stamp]) -> None:
         write_stamps(self._cluster, self._names, stamps, gone)
 
     def close(self) -> None:
@@ -256,7 +256,7 @@ class Writing:
         return overtaken
 
     def _look_again(self, tasks: Sequence[Task]) -> None:
-        found = self.kept.read([task.id for task in tasks])
+        found = self.rows.read([task.id for task in tasks])
         for task in tasks:
             task.stored = found.get(task.id)
             if task.stored is not None and task.stored.writer == self._writer and task.stored.added:

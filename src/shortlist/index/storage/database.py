@@ -264,7 +264,10 @@ class Store:
         try:
             yield connection
         finally:
-            self._idle.append(connection)
+            if connection.in_transaction:  # it could not be rolled back
+                connection.close()
+            else:
+                self._idle.append(connection)
 
     def _connect(self, path: str, *, uri: bool = False) -> sqlite3.Connection:
         connection = sqlite3.connect(path, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False, uri=uri)

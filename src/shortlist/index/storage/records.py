@@ -8,7 +8,7 @@ import json
 import sqlite3
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from pathlib import PurePath
 from typing import Any, NamedTuple
@@ -212,6 +212,14 @@ class Rows:
 
     def since(self, mark: dict[str, Any]) -> Drift:
         return Drift(read_last_numbers(self._connection)[1] - mark["last_passage"], self.count_passages())
+
+
+def scan(after: Callable[[int], list[tuple[int, Document, str]]]) -> Iterator[tuple[int, Document, str]]:
+    """All that `Rows.after` returns, batch by batch."""
+    last = 0
+    while batch := after(last):
+        yield from batch
+        last = batch[-1][0]
 
 
 def batched(items: Iterable[Any], size: int) -> Iterator[list[Any]]:

@@ -17,29 +17,7 @@ if TYPE_CHECKING:
 APPLICATION_ID = 0x53484C54
 FORMAT = 2
 
-_STAMPS = (
-    "CREATE TABLE stamps(source TEXT, id TEXT, value TEXT NOT NULL, skipped INTEGER NOT NULL, "
-    "PRIMARY KEY (source, id)) WITHOUT ROWID"
-)
-_SCHEMA = f"""
-CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE documents(
-    num INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, hash BLOB NOT NULL, kind TEXT NOT NULL,
-    title TEXT NOT NULL, content TEXT NOT NULL, keywords TEXT NOT NULL, metadata TEXT NOT NULL,
-    source TEXT NOT NULL, locator TEXT NOT NULL, payload TEXT);
-CREATE TABLE passages(
-    num INTEGER PRIMARY KEY AUTOINCREMENT, document INTEGER NOT NULL, ordinal INTEGER NOT NULL,
-    locator TEXT NOT NULL, text TEXT, checksum INTEGER NOT NULL, context TEXT NOT NULL DEFAULT '');
-CREATE INDEX passages_of_document ON passages(document);
-CREATE TABLE segments(
-    first INTEGER PRIMARY KEY, last INTEGER NOT NULL, size INTEGER NOT NULL, file TEXT NOT NULL,
-    bytes INTEGER NOT NULL, written INTEGER NOT NULL, checksum INTEGER NOT NULL);
-CREATE TABLE tombstones(num INTEGER PRIMARY KEY AUTOINCREMENT, passage INTEGER NOT NULL UNIQUE);
-{_STAMPS};
-"""
-
-# The statements that upgrade a corpus of each older format to the next one.
-_UPGRADES = {1: ("ALTER TABLE passages ADD COLUMN context TEXT NOT NULL DEFAULT ''", _STAMPS)}
+_SCHEMA = Path(__file__).with_name("schema.sql")
 
 
 class SegmentRow(NamedTuple):
@@ -57,7 +35,7 @@ class SegmentRow(NamedTuple):
 def initialize(connection: sqlite3.Connection, config: Config) -> None:
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {FORMAT}")
-    connection.executescript(_SCHEMA)
+    connection.executescript(_SCHEMA.read_text("utf-8"))
     connection.executemany("INSERT INTO meta VALUES (?, ?)", [("config", config.to_json()), ("generation", "0")])
 
 
@@ -72,7 +50,7 @@ def check_format(connection: sqlite3.Connection, path: Path) -> None:
             f"{path} is not the database of a corpus, or its header is damaged. Nothing was overwritten. "
             f"Restore it from a backup, or move it away and build the corpus again from its source."
         )
-    if version != FORMAT and version not in _UPGRADES:
+    if version not in (1, FORMAT):
         raise CorpusMismatch(
             f"{path} has format {version}; this version of shortlist reads format {FORMAT}. "
             f"Build the corpus again from its source."
@@ -86,13 +64,14 @@ def check_format(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _upgrade(connection: sqlite3.Connection) -> None:
+    """Format 2 added the context of passages, and stamps."""
     with connection:  # commits at the end, rolls back on any error
         connection.execute("BEGIN IMMEDIATE")
-        (version,) = connection.execute("PRAGMA user_version").fetchone()  # another process may have been faster
-        for older in range(version, FORMAT):
-            for statement in _UPGRADES[older]:
-                connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {FORMAT}")
+        if connection.execute("PRAGMA user_version").fetchone()[0] == 1:  # else another process was faster
+            connection.execute("ALTER TABLE passages ADD COLUMN context TEXT NOT NULL DEFAULT ''")
+            schema = _SCHEMA.read_text("utf-8")
+            connection.execute(schema[schema.index("CREATE TABLE stamps") :])
+            connection.execute(f"PRAGMA user_version = {FORMAT}")
 
 
 def _read_meta(connection: sqlite3.Connection, key: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from shortlist.index.embedders import vector_cache
 from shortlist.index.lexical.indexing import build
 from shortlist.index.lexical.postings import Fields
 from shortlist.index.storage.database import Store
-from shortlist.index.storage.records import PAUSE, Record, Rows, batched, passage_checksum
+from shortlist.index.storage.records import PAUSE, Record, Rows, batched, passage_checksum, scan
 from shortlist.index.storage.segment import Segment, SegmentDamaged, add_tables, merge
 from shortlist.index.storage.sql_tables import (
     SegmentRow,
@@ -139,7 +139,7 @@ class Change:
     """One write transaction in progress."""
 
     def __init__(self, store: Store, connection: sqlite3.Connection, config: Config, embedder: Embedder | None) -> None:
-        self.kept = Rows(connection)  # as this change sees it, without the rows that are not yet written
+        self.rows = Rows(connection)  # as this change sees it, without the rows that are not yet written
         self._store = store
         self._connection = connection
         self._config = config
@@ -257,7 +257,7 @@ class Change:
     def settle(self) -> Sequence[Problem]:
         return ()
 
-    def keep_stamps(self, stamps: Iterable[Stamp], gone: Iterable[Stamp]) -> None:
+    def store_stamps(self, stamps: Iterable[Stamp], gone: Iterable[Stamp]) -> None:
         old = [(stamp.source, stamp.id) for stamp in gone]
         self._connection.executemany("DELETE FROM stamps WHERE source = ? AND id = ?", old)
         rows = [(stamp.source, stamp.id, stamp.value, stamp.skipped) for stamp in stamps]
@@ -289,14 +289,8 @@ class Change:
         for row in read_segments(self._connection):
             self._store.replace(self._connection, row[:2], None)
         self._connection.execute("DELETE FROM passages")
-        for number, document, metadata in track(self._scan(), progress, self.kept.count(), PAUSE):
+        for number, document, metadata in track(scan(self.rows.after), progress, self.rows.count(), PAUSE):
             self._add_passages(document, number, metadata)
-
-    def _scan(self) -> Iterator[tuple[int, Document, str]]:
-        last = 0
-        while batch := self.kept.after(last):
-            yield from batch
-            last = batch[-1][0]
 
     def compact(self) -> None:
         """Merge all segments into one."""
