@@ -1,6 +1,7 @@
 """Documents in two versions, and the programs that other processes run on a corpus of them.
 
 `python -m tests.index.soak serve` forks a process for every order that it reads, and kills it when the order says so.
+`python -m tests.index.soak do` does to a corpus what it reads.
 `python -m tests.index.soak write|read|create PATH ...` says "ready", waits for a line, works and says what came of it.
 """
 
@@ -19,7 +20,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import shortlist
 from shortlist import Corpus, Document
@@ -55,14 +56,19 @@ def rebuilt(documents: Iterable[Document], embedder: Any = "none") -> Corpus:
     return corpus
 
 
-def found(corpus: Corpus, mode: Mode = "lexical", queries: Iterable[str] = QUERIES) -> list[tuple[str, str, float]]:
-    """What a corpus answers to some queries."""
-    hits = [hit for query in queries for hit in shortlist.search(corpus, query, mode=mode, k=20)]
-    return [(hit.id, hit.locator, hit.score) for hit in hits]
+def found(corpus: Corpus, queries: Iterable[str] = QUERIES) -> list[tuple[str, str, str, float]]:
+    """The passages that a corpus finds for some queries, with their scores: what its index and its rows say."""
+    answers = []
+    with corpus.snapshot() as snapshot:
+        for query in queries:
+            ranking = snapshot.lexical.rank(query, 20)
+            passages = zip(snapshot.passages(ranking.positions), ranking.scores.tolist(), strict=True)
+            answers += sorted((hit.document_id, hit.locator, hit.text, score) for hit, score in passages)
+    return answers
 
 
 @cache
-def expected(name: str) -> list[tuple[str, str, float]]:
+def expected(name: str) -> list[tuple[str, str, str, float]]:
     """What a version answers that was built at once."""
     return found(rebuilt(version(name)))
 
@@ -90,9 +96,7 @@ class Killer:
 
     def begin(self, act: str, path: Path, name: str, *, after: float | None = None, step: int = 0) -> None:
         """Let a process act on the corpus, until it is done, some seconds have passed, or it comes to a step."""
-        assert self._process.stdin
-        self._process.stdin.write(json.dumps([act, str(path), name, after, step]) + "\n")
-        self._process.stdin.flush()
+        send(self._process, [act, str(path), name, after, step])
 
     def end(self) -> Outcome:
         """What came of the process that began first of those that did not end yet."""
@@ -311,7 +315,7 @@ def run_together(*programs: tuple[object, ...]) -> list[Any]:
         for process in processes:
             assert line_of(process) == "ready\n"
         for process in processes:
-            _go(process.stdin)
+            send(process, "go")
         outputs = [process.communicate(timeout=PATIENCE) for process in processes]
     finally:
         for process in processes:
@@ -322,10 +326,10 @@ def run_together(*programs: tuple[object, ...]) -> list[Any]:
     return [json.loads(said) for said, _ in outputs]
 
 
-def _go(pipe: IO[str] | None) -> None:
-    assert pipe
-    pipe.write("go\n")
-    pipe.flush()
+def send(process: subprocess.Popen[str], order: Any) -> None:
+    assert process.stdin
+    process.stdin.write(json.dumps(order) + "\n")
+    process.stdin.flush()
 
 
 def line_of(process: subprocess.Popen[str]) -> str:
@@ -339,9 +343,19 @@ def line_of(process: subprocess.Popen[str]) -> str:
     return line
 
 
+def _do() -> None:
+    for line in sys.stdin:
+        path, what = json.loads(line)
+        with shortlist.open_corpus(Path(path)) as corpus:
+            exec(what, {"shortlist": shortlist, "corpus": corpus})
+        print("done", flush=True)
+
+
 def main(program: str, *arguments: str) -> None:
     if program == "serve":
         return _serve()
+    if program == "do":
+        return _do()
     path, *rest = arguments
     said: Any = None
     if program == "write":
