@@ -253,13 +253,13 @@ def test_segments_stay_few_and_the_dead_are_dropped(tmp_path: Path) -> None:
 
 
 def test_merging_keeps_to_its_budget() -> None:
-    assert writer.merge_from([100, 20, 5], budget=1000) == 0
-    assert writer.merge_from([100, 20, 5], budget=30) == 1
-    assert writer.merge_from([100, 20, 4], budget=1000) == 2
-    assert writer.merge_from([1000, 100, 1, 1, 1, 1], budget=1000) == 2
-    assert writer.merge_from([1000, 100, 1, 1, 1], budget=1000) == 4
-    assert writer.merge_from([1000, 16, 1, 1, 1, 1], budget=1000) == 1
-    assert writer.merge_from([], budget=10) == 0
+    assert writer.find_merge_start([100, 20, 5], budget=1000) == 0
+    assert writer.find_merge_start([100, 20, 5], budget=30) == 1
+    assert writer.find_merge_start([100, 20, 4], budget=1000) == 2
+    assert writer.find_merge_start([1000, 100, 1, 1, 1, 1], budget=1000) == 2
+    assert writer.find_merge_start([1000, 100, 1, 1, 1], budget=1000) == 4
+    assert writer.find_merge_start([1000, 16, 1, 1, 1, 1], budget=1000) == 1
+    assert writer.find_merge_start([], budget=10) == 0
 
 
 # What a corpus was built with

@@ -44,13 +44,11 @@ class LocalEngine:
 
     def __init__(self, store: Store, name: str, chosen: Chosen) -> None:
         self.store = store
+        self.close = store.close
         self._name = name
         self._chosen = chosen
         self._view: View | None = None  # the latest one
         self._rebuilt: dict[SegmentRow, Segment] = {}  # damaged segments that could not be rewritten
-
-    def close(self) -> None:
-        self.store.close()
 
     def config(self) -> Config:
         with self.store.reading() as connection:

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from shortlist.documents import Document, Passage, Stamp
-from shortlist.index.config import Config, Drift
+from shortlist.index.config import Config
 from shortlist.index.dense.dense_ranker import Dense, VectorPart
 from shortlist.index.engine import BUILT_IN, MISSING, require_embedder
 from shortlist.index.lexical.lexical_ranker import Lexical
 from shortlist.index.lexical.live_postings import Part
 from shortlist.index.query_scores import AllScores, BestScores, Request, Scores, only_found
-from shortlist.index.storage.records import DOCUMENT_COLUMNS, Rows, batched, passage_checksum, to_document
+from shortlist.index.storage.records import DOCUMENT_COLUMNS, Rows, batched, checksum_passage, to_document
 from shortlist.index.storage.segment import Segment
 from shortlist.index.storage.sql_tables import SegmentRow, read_config, read_dead, read_generation, read_segments
 from shortlist.index.text.analyzers import get_analyzer
@@ -134,7 +134,9 @@ class Snapshot:
         self.config = view.config
         self.has_vectors = view.config.dim > 0
         self.lexical = view.lexical
-        self._rows = Rows(connection)
+        rows = Rows(connection)
+        self.get, self.count, self.since = rows.get, rows.count, rows.since
+        self._rows = rows
         self._connection = connection
         self._embedder = embedder
 
@@ -234,15 +236,6 @@ class Snapshot:
         at = numbers.index(here)
         return self._passages(numbers[max(0, at - before) : at + after + 1])
 
-    def get(self, id: str) -> Document | None:
-        return self._rows.get(id)
-
-    def count(self) -> int:
-        return self._rows.count()
-
-    def since(self, mark: dict[str, Any]) -> Drift:
-        return self._rows.since(mark)
-
     def everything(self) -> Mask:
         mask = np.ones(self.size, dtype=bool)
         for part in self.lexical.parts:
@@ -303,7 +296,7 @@ class Snapshot:
 
 
 def _to_passage(checksum: int, *columns: str) -> Passage:
-    if passage_checksum(columns) != checksum:
+    if checksum_passage(columns) != checksum:
         raise sqlite3.DatabaseError("a passage does not match its checksum")
     id, title, text, kind, source, locator, metadata, context = columns
     return Passage(id, title or id, text, kind, source, locator, json.loads(metadata), context)

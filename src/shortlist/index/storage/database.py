@@ -223,13 +223,13 @@ class Store:
             return
         self._next_sweep = time.monotonic() + SWEEP_SECONDS
         with self.reading() as connection:
-            has_orphans = bool(self._orphans(connection))
+            has_orphans = bool(self._find_orphans(connection))
         if has_orphans:
             with contextlib.suppress(CorpusBusy), self.writing(wait=0) as connection:
-                for file in self._orphans(connection):
+                for file in self._find_orphans(connection):
                     self._discard(file)
 
-    def _orphans(self, connection: sqlite3.Connection) -> set[str]:
+    def _find_orphans(self, connection: sqlite3.Connection) -> set[str]:
         files = set(self._in_memory)
         if self.folder is not None:
             with contextlib.suppress(FileNotFoundError):

@@ -45,7 +45,7 @@ def to_record(document: Any) -> Record | Problem:
     if not reason and document.metadata:
         try:
             metadata = json.dumps(document.metadata, ensure_ascii=False, allow_nan=False, default=_to_plain)
-            if metadata.count("{") + metadata.count("[") > DEEPEST and _depth(json.loads(metadata)) > DEEPEST:
+            if metadata.count("{") + metadata.count("[") > DEEPEST and _measure_depth(json.loads(metadata)) > DEEPEST:
                 raise ValueError(f"it is nested more than {DEEPEST} levels deep")
         except (TypeError, ValueError, RecursionError) as error:
             reason = f"Its metadata cannot be stored as JSON: {str(error) or type(error).__name__}."
@@ -106,7 +106,7 @@ def _to_plain(value: Any) -> Any:
     raise TypeError(f"a {type(value).__name__} is not plain data")
 
 
-def _depth(value: Any) -> int:
+def _measure_depth(value: Any) -> int:
     """The number of levels of nested lists and mappings."""
     depth, level = 0, [value]
     while level := [item for item in level if isinstance(item, dict | list)]:
@@ -127,7 +127,7 @@ def to_document(row: Sequence[Any]) -> Document:
     )  # fmt: skip
 
 
-def passage_checksum(columns: Sequence[str]) -> int:
+def checksum_passage(columns: Sequence[str]) -> int:
     """The checksum of what is shown of a passage: id, title, text, kind, source, locator, metadata, context.
 
     An empty context does not change it: the first format had no context.

@@ -116,12 +116,12 @@ def write(segment: Segment, path: str) -> int:
         data = _bytes(np.ascontiguousarray(array))
         layout[name] = [array.dtype.str, list(array.shape), offset]
         checksum = zlib.crc32(data, checksum)
-        contents += data, bytes(_aligned(len(data)) - len(data))
-        offset += _aligned(len(data))
+        contents += data, bytes(_align(len(data)) - len(data))
+        offset += _align(len(data))
     impacts = segment.impacts.described() if segment.impacts is not None else None
     header = json.dumps({"arrays": layout, "bytes": offset, "checksum": checksum, "impacts": impacts}).encode()
     prefix = _PREFIX.pack(MAGIC, len(header), zlib.crc32(header)) + header
-    prefix = prefix.ljust(_aligned(len(prefix)), b"\0")
+    prefix = prefix.ljust(_align(len(prefix)), b"\0")
     with open(path, "wb", buffering=1 << 16) as file:
         for part in (prefix, *contents):
             file.write(part)
@@ -147,7 +147,7 @@ def read(path: Path, row: SegmentRow) -> Segment:
     if magic != MAGIC or zlib.crc32(header) != header_checksum:
         raise SegmentDamaged(row, "has a damaged header")
     description = json.loads(header)
-    start = _aligned(_PREFIX.size + length)
+    start = _align(_PREFIX.size + length)
     if len(data) != start + description["bytes"]:
         raise SegmentDamaged(row, "is truncated")
     arrays: dict[str, NDArray[Any]] = {}
@@ -175,5 +175,5 @@ def _bytes(array: NDArray[Any]) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
-def _aligned(size: int) -> int:
+def _align(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT

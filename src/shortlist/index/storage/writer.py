@@ -16,7 +16,7 @@ from shortlist.index.embedders import vector_cache
 from shortlist.index.lexical.indexing import build
 from shortlist.index.lexical.postings import Fields
 from shortlist.index.storage.database import Store
-from shortlist.index.storage.records import PAUSE, Record, Rows, batched, passage_checksum, scan
+from shortlist.index.storage.records import PAUSE, Record, Rows, batched, checksum_passage, scan
 from shortlist.index.storage.segment import Segment, SegmentDamaged, add_tables, merge
 from shortlist.index.storage.sql_tables import (
     SegmentRow,
@@ -123,7 +123,7 @@ def rebuild_segment(
     return add_tables(_build_segment(passages, vectors, config), config.scoring)
 
 
-def merge_from(sizes: Sequence[int], budget: int) -> int:
+def find_merge_start(sizes: Sequence[int], budget: int) -> int:
     """The index from which on all segments should become one; the last index if nothing should be merged."""
     start = max(len(sizes) - 1, 0)
     if 0 < sum(size < TINY for size in sizes[-TINY:]) < TINY:
@@ -182,7 +182,7 @@ class Change:
             self._last_passage += 1
             passage = self._last_passage
             self._passages.append(
-                (passage, number, ordinal, piece.locator, piece.text, passage_checksum(shown), context)
+                (passage, number, ordinal, piece.locator, piece.text, checksum_passage(shown), context)
             )
             self._pending.append(Unindexed(passage, number, ordinal, id, title, document.keywords, text, context))
             self._characters += len(text)
@@ -277,10 +277,10 @@ class Change:
                     self._merge([row])
             rows = read_segments(self._connection)
         sizes = [row.size for row in rows] + ([fresh.size] if fresh else [])
-        start = merge_from(sizes, budget)
+        start = find_merge_start(sizes, budget)
         old, ours = sizes[: len(rows) - self._flushed], sum(sizes[len(rows) - self._flushed :])
         if self._flushed and ours <= budget:
-            start = min(start, merge_from([*old, ours], budget))
+            start = min(start, find_merge_start([*old, ours], budget))
         if fresh or self._flushed or start < len(rows) - 1:
             self._merge(rows[start:], fresh)
 
