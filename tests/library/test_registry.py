@@ -195,7 +195,7 @@ def test_options_that_are_no_plain_data_are_refused_and_nothing_is_written(
 
 def test_an_unknown_name_is_answered_with_the_nearest(notes: Path) -> None:
     register("notebook", "files", root=notes)
-    with pytest.raises(CorpusNotFound, match=r"no corpus 'notbook'.* Did you mean 'notebook'\?"):
+    with pytest.raises(CorpusNotFound, match=r"'notbook'.* Did you mean 'notebook'\?"):
         search("notbook", "tea")
     with pytest.raises(CorpusNotFound, match=r"Did you mean 'skills'\?"):
         search("Skils", "tea")
