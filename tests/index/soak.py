@@ -126,7 +126,8 @@ class Killer:
 
 def _serve() -> None:
     _make_small_segments()
-    rebuilt(version("A")).sync(version("B"))  # what is imported and made here need not be in each process
+    # what is imported and made here need not be in each process
+    shortlist.build(version("A"), in_memory=True, embedder="none").sync(version("B"))
     for line in sys.stdin:
         act, path, name, after, step = json.loads(line)
         reader, writer = os.pipe()
