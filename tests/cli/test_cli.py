@@ -172,7 +172,7 @@ def test_a_model_that_cannot_be_fetched_is_named(shell: Shell) -> None:
 # Codes and documents
 
 FAILING: list[tuple[list[str], int, str]] = [
-    (["search", "nowhere", "query"], 1, "There is no corpus 'nowhere'"),
+    (["search", "nowhere", "query"], 1, "'nowhere'"),
     (["search", "shop"], 2, "Say where and what to search"),
     (["search"], 2, "Missing argument"),
     (["search", "shop", "query", "--mode", "best"], 2, "'--mode': 'best' is not one of 'auto', "),

@@ -171,7 +171,7 @@ def test_a_calibrated_floor_is_kept_used_and_doubted(shop: Shell) -> None:
     (shop.folder / "tools.yaml").write_text(text + more, "utf-8")
     shop("build", "shop")
     done = shop(*asked)
-    assert "the floor: The floor was set when the corpus had 90 documents, and 33% of it has changed since" in done.err
+    assert "90 documents, and 33% of it has changed since" in done.err
     assert shop("info", "shop", "--json").json["doubts"].keys() == {"lexical"}
 
 

@@ -72,9 +72,7 @@ def test_a_persisted_floor_is_used_by_discover_until_the_corpus_is_another(shop:
     assert "floor" not in answered.signals
     shop.add([shortlist.Document("gift", "wrap_gift", "wrap it in paper")])
     stale = shortlist.discover(shop, "where is the parcel right now", mode="lexical", min_score="auto")
-    assert stale.signals["floor"] == (
-        "The floor was set when the corpus had 5 documents, and 20% of it has changed since: calibrate it again."
-    )
+    assert "5 documents, and 20% of it has changed since" in stale.signals["floor"]
 
 
 def test_a_floor_belongs_to_a_mode_and_goes_with_the_embedder() -> None:

@@ -1,6 +1,7 @@
 """Documents in two versions, and the programs that other processes run on a corpus of them.
 
 `python -m tests.index.soak serve` forks a process for every order that it reads, and kills it when the order says so.
+`python -m tests.index.soak do` does to a corpus what it reads.
 `python -m tests.index.soak write|read|create PATH ...` says "ready", waits for a line, works and says what came of it.
 """
 
@@ -17,8 +18,9 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import shortlist
 from shortlist import Corpus, Document
@@ -32,6 +34,7 @@ QUERIES = ["word1 word2 word3", "word17", "title7 word99", "word5 word5 word80 n
 SMALL = {"FLUSH_PASSAGES": 16, "MERGE_BUDGET": 48, "MERGE_SHARE": 0}  # settings of `change` that make many segments
 
 
+@cache
 def version(name: str) -> list[Document]:
     """60 documents as "A"; as "B" 10 of them are gone, 20 the same, 30 changed, and 25 are new."""
     numbers = range(60) if name == "A" else range(10, 85)
@@ -53,10 +56,21 @@ def rebuilt(documents: Iterable[Document], embedder: Any = "none") -> Corpus:
     return corpus
 
 
-def found(corpus: Corpus, mode: Mode = "lexical", queries: Iterable[str] = QUERIES) -> list[tuple[str, str, float]]:
-    """What a corpus answers to some queries."""
-    hits = [hit for query in queries for hit in shortlist.search(corpus, query, mode=mode, k=20)]
-    return [(hit.id, hit.locator, hit.score) for hit in hits]
+def found(corpus: Corpus, queries: Iterable[str] = QUERIES) -> list[tuple[str, str, str, float]]:
+    """The passages that a corpus finds for some queries, with their scores: what its index and its rows say."""
+    answers = []
+    with corpus.snapshot() as snapshot:
+        for query in queries:
+            ranking = snapshot.lexical.rank(query, 20)
+            passages = zip(snapshot.passages(ranking.positions), ranking.scores.tolist(), strict=True)
+            answers += sorted((hit.document_id, hit.locator, hit.text, score) for hit, score in passages)
+    return answers
+
+
+@cache
+def expected(name: str) -> list[tuple[str, str, str, float]]:
+    """What a version answers that was built at once."""
+    return found(rebuilt(version(name)))
 
 
 def scores(corpus: Corpus, mode: Mode, queries: Iterable[str] = QUERIES) -> dict[str, float]:
@@ -80,15 +94,31 @@ class Killer:
     def __init__(self) -> None:
         self._process = start("serve")
 
-    def run(self, act: str, path: Path, name: str, *, after: float | None = None, step: int = 0) -> Outcome:
+    def begin(self, act: str, path: Path, name: str, *, after: float | None = None, step: int = 0) -> None:
         """Let a process act on the corpus, until it is done, some seconds have passed, or it comes to a step."""
-        assert self._process.stdin
-        self._process.stdin.write(json.dumps([act, str(path), name, after, step]) + "\n")
-        self._process.stdin.flush()
+        send(self._process, [act, str(path), name, after, step])
+
+    def end(self) -> Outcome:
+        """What came of the process that began first of those that did not end yet."""
         seconds, status, said = json.loads(line_of(self._process))
         killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
-        assert killed or status == 0, f"a process that should {act} ended with status {status}"
+        assert killed or status == 0, f"a process ended with status {status}"
         return Outcome(seconds, killed, said)
+
+    def run(self, act: str, path: Path, name: str, *, after: float | None = None, step: int = 0) -> Outcome:
+        self.begin(act, path, name, after=after, step=step)
+        return self.end()
+
+    def kill_before_steps(self, act: str, paths: dict[int, Path], name: str) -> Iterator[Path]:
+        """The corpora after processes died before these steps; the next one dies while the caller looks at one."""
+        steps = list(paths.items())
+        for at, (step, path) in enumerate(steps):
+            if at == 0:
+                self.begin(act, path, name, step=step)
+            assert self.end().killed
+            for next_step, next_path in steps[at + 1 : at + 2]:
+                self.begin(act, next_path, name, step=next_step)
+            yield path
 
     def close(self) -> None:
         self._process.communicate(timeout=PATIENCE)
@@ -96,6 +126,8 @@ class Killer:
 
 def _serve() -> None:
     _make_small_segments()
+    # what is imported and made here need not be in each process
+    shortlist.build(version("A"), in_memory=True, embedder="none").sync(version("B"))
     for line in sys.stdin:
         act, path, name, after, step = json.loads(line)
         reader, writer = os.pipe()
@@ -284,7 +316,7 @@ def run_together(*programs: tuple[object, ...]) -> list[Any]:
         for process in processes:
             assert line_of(process) == "ready\n"
         for process in processes:
-            _go(process.stdin)
+            send(process, "go")
         outputs = [process.communicate(timeout=PATIENCE) for process in processes]
     finally:
         for process in processes:
@@ -295,10 +327,10 @@ def run_together(*programs: tuple[object, ...]) -> list[Any]:
     return [json.loads(said) for said, _ in outputs]
 
 
-def _go(pipe: IO[str] | None) -> None:
-    assert pipe
-    pipe.write("go\n")
-    pipe.flush()
+def send(process: subprocess.Popen[str], order: Any) -> None:
+    assert process.stdin
+    process.stdin.write(json.dumps(order) + "\n")
+    process.stdin.flush()
 
 
 def line_of(process: subprocess.Popen[str]) -> str:
@@ -312,9 +344,19 @@ def line_of(process: subprocess.Popen[str]) -> str:
     return line
 
 
+def _do() -> None:
+    for line in sys.stdin:
+        path, what = json.loads(line)
+        with shortlist.open_corpus(Path(path)) as corpus:
+            exec(what, {"shortlist": shortlist, "corpus": corpus})
+        print("done", flush=True)
+
+
 def main(program: str, *arguments: str) -> None:
     if program == "serve":
         return _serve()
+    if program == "do":
+        return _do()
     path, *rest = arguments
     said: Any = None
     if program == "write":

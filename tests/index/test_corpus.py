@@ -133,7 +133,7 @@ def test_a_source_that_breaks_in_the_middle_changes_nothing(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("kept", [True, False])
-def test_a_dear_embedder_works_while_progress_is_told_and_not_after(tmp_path: Path, kept: bool) -> None:
+def test_a_slow_embedder_encodes_while_progress_is_reported_and_not_after(tmp_path: Path, kept: bool) -> None:
     encoded = 0
 
     def encode(texts: list[str]) -> list[list[float]]:
@@ -141,14 +141,14 @@ def test_a_dear_embedder_works_while_progress_is_told_and_not_after(tmp_path: Pa
         encoded += len(texts)
         return [[len(text), 1.0] for text in texts]
 
-    told: list[tuple[int, int]] = []
+    reported: list[tuple[int, int]] = []
     where: dict[str, Any] = {"path": tmp_path / "c"} if kept else {"in_memory": True}
     with shortlist.create_corpus(embedder=encode, **where) as corpus:
-        encoded = 0  # but for the text that told how many dimensions there are
+        encoded = 0  # without the text that was encoded to count the dimensions
         documents = [doc(str(at), f"text {at}") for at in range(1000)]
-        corpus.sync(documents, progress=lambda done, _: told.append((done, encoded)))
-        assert [done for done, _ in told] == list(range(100, 1001, 100))
-        assert all(done - writer.ENCODED_AT_ONCE < ready <= done for done, ready in told)
+        corpus.sync(documents, progress=lambda done, _: reported.append((done, encoded)))
+        assert [done for done, _ in reported] == list(range(100, 1001, 100))
+        assert all(done - writer.ENCODED_AT_ONCE < ready <= done for done, ready in reported)
         assert encoded == 1000
         assert [id for id, _ in results(corpus, "999")] == ["999"]
 
@@ -230,7 +230,7 @@ def test_strictly_one_document_that_cannot_be_taken_stops_them_all() -> None:
     with shortlist.create_corpus(in_memory=True, embedder="none") as corpus:
         corpus.add([doc("a", "text")])
         broken = Document("b", "", "", metadata={"what": object()})
-        with pytest.raises(InputError, match="The document 'b' was not taken, nor any other"):
+        with pytest.raises(InputError, match="The document 'b' cannot be stored"):
             corpus.sync([doc("c", "text"), broken], strict=True)
         assert corpus.ids() == ["a"]
         assert corpus.add([doc("c", "text"), broken]).failed[0].id == "b"
@@ -253,13 +253,13 @@ def test_segments_stay_few_and_the_dead_are_dropped(tmp_path: Path) -> None:
 
 
 def test_merging_keeps_to_its_budget() -> None:
-    assert writer.merge_from([100, 20, 5], budget=1000) == 0
-    assert writer.merge_from([100, 20, 5], budget=30) == 1
-    assert writer.merge_from([100, 20, 4], budget=1000) == 2
-    assert writer.merge_from([1000, 100, 1, 1, 1, 1], budget=1000) == 2
-    assert writer.merge_from([1000, 100, 1, 1, 1], budget=1000) == 4
-    assert writer.merge_from([1000, 16, 1, 1, 1, 1], budget=1000) == 1
-    assert writer.merge_from([], budget=10) == 0
+    assert writer.find_merge_start([100, 20, 5], budget=1000) == 0
+    assert writer.find_merge_start([100, 20, 5], budget=30) == 1
+    assert writer.find_merge_start([100, 20, 4], budget=1000) == 2
+    assert writer.find_merge_start([1000, 100, 1, 1, 1, 1], budget=1000) == 2
+    assert writer.find_merge_start([1000, 100, 1, 1, 1], budget=1000) == 4
+    assert writer.find_merge_start([1000, 16, 1, 1, 1, 1], budget=1000) == 1
+    assert writer.find_merge_start([], budget=10) == 0
 
 
 # What a corpus was built with
@@ -389,12 +389,11 @@ def test_a_floor_is_doubted_once_a_fifth_of_the_corpus_has_changed(tmp_path: Pat
         assert corpus.config.calibrations["lexical"]["cases"] == 12
         assert corpus.info()["doubts"] == {}
         corpus.remove("1")
-        says = (
-            "The floor was set when the corpus had 10 documents, and 20% of it has changed since: calibrate it again."
-        )
-        assert corpus.floor("lexical") == (0.4, says)
+        value, doubt = corpus.floor("lexical")
+        assert value == 0.4
+        assert "10 documents, and 20% of it has changed" in doubt
         corpus.compact()
-        assert corpus.info()["doubts"] == {"lexical": says}
+        assert corpus.info()["doubts"] == {"lexical": doubt}
         corpus.set_floor("lexical", 0.5)
         assert corpus.floor("lexical") == (0.5, "")
         corpus.set_floor("lexical", None)

@@ -1,4 +1,4 @@
-"""What happens to a corpus whose files are damaged? Segments are made again; a database is never touched or trusted."""
+"""Damaged files of a corpus: segments are rebuilt; a damaged database is reported and never changed."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ import shortlist
 from shortlist import Changes, Corpus, CorpusDamaged, CorpusMismatch, CorpusNotFound, Document, ShortlistError
 from shortlist.index.storage import segment, writer
 from tests.index import soak
-from tests.index.soak import found, rebuilt, scores, version
+from tests.index.soak import expected, found, rebuilt, scores, version
 
 PATIENCE = 30  # seconds: less than a writer waits for another one
 
@@ -33,11 +34,30 @@ def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(writer, name, value)
 
 
-def make(path: Path, embedder: Any = "none") -> None:
-    """A corpus of version B with several segments and dead passages in them."""
-    with shortlist.build(version("A"), path=path, embedder=embedder) as corpus:
-        corpus.sync(version("B"))
-        assert corpus.info()["segments"] > 3
+Make = Callable[..., None]
+
+
+@pytest.fixture(scope="module")
+def templates(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Corpora of version B, by embedder, with several segments and deleted passages in them."""
+
+    @cache
+    def build(embedder: str) -> Path:
+        path = tmp_path_factory.mktemp(embedder) / "corpus"
+        with shortlist.build(version("A"), path=path, embedder=embedder) as corpus:
+            corpus.sync(version("B"))
+            assert corpus.info()["segments"] > 3
+        return path
+
+    return build
+
+
+@pytest.fixture
+def make(templates: Callable[[str], Path], tmp_path: Path) -> Make:
+    def copy(embedder: str = "none") -> None:
+        shutil.copytree(templates(embedder), tmp_path, dirs_exist_ok=True)
+
+    return copy
 
 
 def files_of(path: Path) -> list[Path]:
@@ -45,7 +65,7 @@ def files_of(path: Path) -> list[Path]:
 
 
 class Answers:
-    """What a corpus finds: compared exactly for words, to the sixth digit for vectors, whose sums end as they lie."""
+    """What a corpus finds: compared exactly for words, to the sixth digit for vectors, whose sums vary."""
 
     def __init__(self, corpus: Corpus) -> None:
         self.lexical = found(corpus)
@@ -63,7 +83,7 @@ def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 @contextlib.contextmanager
 def write_lock(path: Path) -> Iterator[None]:
-    """Somebody else is writing."""
+    """Hold the lock of a writer."""
     other = sqlite3.connect(path / "corpus.db", isolation_level=None)
     with contextlib.closing(other):
         other.execute("BEGIN IMMEDIATE")
@@ -154,10 +174,10 @@ def mapped(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> b
 
 @pytest.mark.usefixtures("mapped")
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_damaged_segments_are_made_again_with_one_warning_each(
-    damage: Callable[[Path], None], embedder: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+def test_damaged_segments_are_rebuilt_with_one_warning_each(
+    damage: Callable[[Path], None], embedder: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, make: Make
 ) -> None:
-    make(tmp_path, embedder)
+    make(embedder)
     with shortlist.open_corpus(tmp_path) as corpus:
         before = Answers(corpus)
         segments = corpus.info()["segments"]
@@ -170,19 +190,19 @@ def test_damaged_segments_are_made_again_with_one_warning_each(
         assert Answers(corpus) == before
         assert warnings_of(caplog) == []
         corpus.sync(version("A"))
-        assert found(corpus) == found(rebuilt(version("A")))
+        assert found(corpus) == expected("A")
         assert warnings_of(caplog) == []
 
 
-def test_one_damaged_segment_of_several_is_the_only_one_made_again(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+def test_one_damaged_segment_of_several_is_the_only_one_rebuilt(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, make: Make
 ) -> None:
-    make(tmp_path)
+    make()
     whole = files_of(tmp_path)
     damaged = whole[1]
     flip_a_byte(damaged)
     with shortlist.open_corpus(tmp_path) as corpus:
-        assert found(corpus) == found(rebuilt(version("B")))
+        assert found(corpus) == expected("B")
     (message,) = warnings_of(caplog)
     assert damaged.name in message
     assert set(whole) - set(files_of(tmp_path)) == {damaged}
@@ -190,10 +210,10 @@ def test_one_damaged_segment_of_several_is_the_only_one_made_again(
 
 @pytest.mark.usefixtures("mapped")
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_damaged_segments_are_made_again_in_memory_while_another_one_writes(
-    damage: Callable[[Path], None], embedder: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+def test_damaged_segments_are_rebuilt_in_memory_while_another_one_writes(
+    damage: Callable[[Path], None], embedder: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, make: Make
 ) -> None:
-    make(tmp_path, embedder)
+    make(embedder)
     with shortlist.open_corpus(tmp_path) as corpus:
         before = Answers(corpus)
         segments = corpus.info()["segments"]
@@ -207,11 +227,11 @@ def test_damaged_segments_are_made_again_in_memory_while_another_one_writes(
         assert Answers(corpus) == before
         assert warnings_of(caplog) == []
         corpus.sync(version("A"))
-        assert found(corpus) == found(rebuilt(version("A")))
+        assert found(corpus) == expected("A")
 
 
-def test_a_damaged_segment_without_living_passages_does_not_stop_a_reader(tmp_path: Path) -> None:
-    make(tmp_path)
+def test_a_damaged_segment_without_living_passages_does_not_stop_a_reader(tmp_path: Path, make: Make) -> None:
+    make()
     file = files_of(tmp_path)[0]
     file.unlink()
     database = sqlite3.connect(tmp_path / "corpus.db")
@@ -232,8 +252,10 @@ def test_a_damaged_segment_without_living_passages_does_not_stop_a_reader(tmp_pa
 
 @pytest.mark.parametrize("action", ["sync", "add", "remove", "compact", "reindex"])
 @pytest.mark.parametrize("damage", ["deleted", "a byte is flipped"])
-def test_a_writer_gets_by_with_damaged_segments(action: str, damage: str, embedder: str, tmp_path: Path) -> None:
-    make(tmp_path, embedder)
+def test_a_writer_gets_by_with_damaged_segments(
+    action: str, damage: str, embedder: str, tmp_path: Path, make: Make
+) -> None:
+    make(embedder)
     DAMAGES[damage](tmp_path)
     with shortlist.open_corpus(tmp_path) as corpus:
         if action == "sync":
@@ -264,45 +286,45 @@ def test_the_segment_of_another_corpus_with_the_same_numbers_is_not_trusted(tmp_
         assert [hit.id for hit in shortlist.search(corpus, "apple")] == ["a"]
 
 
-def test_a_segment_that_cannot_be_written_is_made_again_in_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_a_segment_that_cannot_be_written_is_rebuilt_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, make: Make
 ) -> None:
-    make(tmp_path)
+    make()
     each(flip_a_byte)(tmp_path)
     segments = len(files_of(tmp_path))
     monkeypatch.setattr(segment, "write", _fail_for_want_of_space)
     with shortlist.open_corpus(tmp_path) as corpus:
-        assert found(corpus) == found(rebuilt(version("B")))
+        assert found(corpus) == expected("B")
         assert len(warnings_of(caplog)) == segments
-        assert found(corpus) == found(rebuilt(version("B")))
+        assert found(corpus) == expected("B")
         assert warnings_of(caplog) == []
 
 
-def test_a_sync_without_space_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    make(tmp_path)
+def test_a_sync_without_space_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Make) -> None:
+    make()
     files = files_of(tmp_path)
     with shortlist.open_corpus(tmp_path) as corpus, monkeypatch.context() as full:
         full.setattr(segment, "write", _fail_for_want_of_space)
         with pytest.raises(OSError, match="No space left"):
             corpus.sync(version("A"))
-        assert found(corpus) == found(rebuilt(version("B")))
+        assert found(corpus) == expected("B")
         assert files_of(tmp_path) == files
     with shortlist.open_corpus(tmp_path) as corpus:
         corpus.sync(version("A"))
-        assert found(corpus) == found(rebuilt(version("A")))
+        assert found(corpus) == expected("A")
 
 
 def test_a_segment_that_the_second_thread_cannot_save_ends_the_sync_and_changes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Make
 ) -> None:
-    make(tmp_path)
+    make()
     files = files_of(tmp_path)
     with shortlist.open_corpus(tmp_path) as corpus, monkeypatch.context() as full:
         full.setattr(writer, "FLUSH_PASSAGES", 8)
         full.setattr(segment, "write", _fail_for_want_of_space)
         with pytest.raises(OSError, match="No space left"):
             corpus.sync([Document(f"new{number}", "", f"text {number}") for number in range(40)])
-        assert found(corpus) == found(rebuilt(version("B")))
+        assert found(corpus) == expected("B")
         assert files_of(tmp_path) == files
 
 
@@ -339,8 +361,10 @@ DATABASE_DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("damage", DATABASE_DAMAGES.values(), ids=DATABASE_DAMAGES)
-def test_a_damaged_database_is_named_and_never_touched(damage: Callable[[bytes], bytes], tmp_path: Path) -> None:
-    make(tmp_path)
+def test_a_damaged_database_is_named_and_never_touched(
+    damage: Callable[[bytes], bytes], tmp_path: Path, make: Make
+) -> None:
+    make()
     file = tmp_path / "corpus.db"
     damaged = damage(file.read_bytes())
     file.write_bytes(damaged)
@@ -361,8 +385,8 @@ def test_a_damaged_database_is_named_and_never_touched(damage: Callable[[bytes],
     assert {file.name: file.read_bytes() for file in files_of(tmp_path)} == segments
 
 
-def test_a_database_that_is_damaged_while_open_is_named(tmp_path: Path) -> None:
-    make(tmp_path)
+def test_a_database_that_is_damaged_while_open_is_named(tmp_path: Path, make: Make) -> None:
+    make()
     with shortlist.open_corpus(tmp_path) as corpus:
         (tmp_path / "corpus.db").write_bytes(garbage(100_000))
         with pytest.raises(CorpusDamaged, match=r"corpus\.db"):
@@ -384,6 +408,21 @@ def test_garbage_over_a_page_is_noticed_or_harmless(kind: str, tmp_path: Path) -
     documents = [*version("B")[::3], *long]
     shortlist.build(documents, path=tmp_path / "whole", embedder="none").close()
     pages = (tmp_path / "whole" / "corpus.db").stat().st_size // PAGE
+    whole, other = rebuilt(documents), rebuilt(version("A"))
+    by_id = {document.id: document for document in documents}
+    answers, texts, passages = found(whole), _texts(whole), whole.info()["passages"]
+    answers_after = found(other)
+    checks: list[Callable[[Corpus], tuple[object, object]]] = [
+        lambda corpus: (found(corpus), answers),
+        lambda corpus: (_texts(corpus), texts),
+        lambda corpus: ({document.id: document for document in corpus}, by_id),
+        lambda corpus: ({id: corpus.get(id) for id in by_id}, by_id),
+        lambda corpus: (corpus.ids(), list(by_id)),
+        lambda corpus: (len(corpus), len(by_id)),
+        lambda corpus: (corpus.info()["passages"], passages),
+        lambda corpus: (corpus.sync(documents), Changes(unchanged=len(documents))),
+        lambda corpus: (corpus.sync(version("A")).to_dict() and found(corpus), answers_after),
+    ]
     noticed = Counter[bool]()
     for page in range(1, pages):
         path = tmp_path / str(page)
@@ -391,33 +430,15 @@ def test_garbage_over_a_page_is_noticed_or_harmless(kind: str, tmp_path: Path) -
         with (path / "corpus.db").open("r+b") as file:
             file.seek(page * PAGE)
             file.write(PAGE_DAMAGES[kind])
-        noticed[_is_noticed(path, documents)] += 1
+        # what is done nevertheless must be right
+        messages = [message for check in checks if (message := _find_damage(path, check))]
+        assert all(str(path) in message for message in messages)
+        noticed[bool(messages)] += 1
     assert noticed.total() == pages - 1
     assert noticed[True] > noticed[False]
 
 
-def _is_noticed(path: Path, documents: list[Document]) -> bool:
-    """Whether damage was noticed while everything was done; what is done nevertheless must be right."""
-    by_id = {document.id: document for document in documents}
-    whole = rebuilt(documents)
-    other = rebuilt(version("A"))
-    checks: list[Callable[[Corpus], tuple[object, object]]] = [
-        lambda corpus: (found(corpus), found(whole)),
-        lambda corpus: (_texts(corpus), _texts(whole)),
-        lambda corpus: ({document.id: document for document in corpus}, by_id),
-        lambda corpus: ({id: corpus.get(id) for id in by_id}, by_id),
-        lambda corpus: (corpus.ids(), list(by_id)),
-        lambda corpus: (len(corpus), len(by_id)),
-        lambda corpus: (corpus.info()["passages"], whole.info()["passages"]),
-        lambda corpus: (corpus.sync(documents), Changes(unchanged=len(documents))),
-        lambda corpus: (corpus.sync(version("A")).to_dict() and found(corpus), found(other)),
-    ]
-    failed = [message for check in checks if (message := _damage_told(path, check))]
-    assert all(str(path) in message for message in failed)
-    return bool(failed)
-
-
-def _damage_told(path: Path, check: Callable[[Corpus], tuple[object, object]]) -> str:
+def _find_damage(path: Path, check: Callable[[Corpus], tuple[object, object]]) -> str:
     try:
         with shortlist.open_corpus(path) as corpus:
             given, right = check(corpus)
@@ -439,8 +460,8 @@ def _texts(corpus: Corpus) -> list[str]:
         "DELETE FROM meta",
     ],
 )
-def test_a_database_without_its_configuration_is_damaged(damage: str, tmp_path: Path) -> None:
-    make(tmp_path)
+def test_a_database_without_its_configuration_is_damaged(damage: str, tmp_path: Path, make: Make) -> None:
+    make()
     database = sqlite3.connect(tmp_path / "corpus.db", isolation_level=None)
     with contextlib.closing(database):
         database.execute(damage)
@@ -450,8 +471,8 @@ def test_a_database_without_its_configuration_is_damaged(damage: str, tmp_path: 
         shortlist.build(version("A"), path=tmp_path, embedder="none")
 
 
-def test_another_format_is_a_mismatch(tmp_path: Path) -> None:
-    make(tmp_path)
+def test_another_format_is_a_mismatch(tmp_path: Path, make: Make) -> None:
+    make()
     database = sqlite3.connect(tmp_path / "corpus.db")
     with contextlib.closing(database):
         database.execute("PRAGMA user_version = 99")
@@ -529,7 +550,7 @@ CACHE_DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("damage", CACHE_DAMAGES.values(), ids=CACHE_DAMAGES)
-def test_a_damaged_cache_of_vectors_is_made_anew_and_nothing_is_lost(
+def test_a_damaged_cache_of_vectors_is_replaced_and_nothing_is_lost(
     damage: Callable[[bytes], bytes], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     count = CountingEmbedder()
@@ -550,12 +571,12 @@ def test_a_damaged_cache_of_vectors_is_made_anew_and_nothing_is_lost(
     assert {record.levelno for record in caplog.records} == {logging.WARNING}
 
 
-def test_damage_is_mended_from_the_cache_where_the_embedder_is_not_given(tmp_path: Path) -> None:
+def test_damage_is_repaired_from_the_cache_where_the_embedder_is_not_given(tmp_path: Path) -> None:
     """It says itself that such a corpus can be searched with mode="lexical"."""
     shortlist.build(version("A"), path=tmp_path, embedder=CountingEmbedder()).close()
     each(flip_a_byte)(tmp_path)
     with shortlist.open_corpus(tmp_path) as corpus:
-        assert found(corpus) == found(rebuilt(version("A")))
+        assert found(corpus) == expected("A")
     with shortlist.open_corpus(tmp_path, embedder=CountingEmbedder()) as corpus:
         assert Answers(corpus) == Answers(rebuilt(version("A"), CountingEmbedder()))
 

@@ -1,4 +1,4 @@
-"""Does a corpus survive the death of a process that writes to it, at any moment?"""
+"""A corpus survives the death of a process that writes to it, at any moment."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,7 @@ import shortlist
 from shortlist import Corpus, CorpusNotFound
 from shortlist.index.storage import writer
 from tests.index import soak
-from tests.index.soak import Killer, found, rebuilt, version
+from tests.index.soak import Killer, expected, found, rebuilt, version
 
 KILLS = 60 if os.environ.get("HYPOTHESIS_PROFILE") == "fuzz" else 15  # in each of four groups
 OTHER = {"A": "B", "B": "A"}
@@ -38,11 +37,6 @@ def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(writer, name, value)
 
 
-@cache
-def expected(name: str) -> list[tuple[str, str, float]]:
-    return found(rebuilt(version(name)))
-
-
 def state_of(corpus: Corpus) -> str:
     """Which version a corpus holds: exactly one of them, and its index with it."""
     documents = {document.id: document for document in corpus}
@@ -54,7 +48,7 @@ def state_of(corpus: Corpus) -> str:
 
 
 def assert_tidy(path: Path) -> None:
-    """Nothing lies in the folder that the corpus does not need."""
+    """The folder contains nothing that the corpus does not need."""
     database = sqlite3.connect(path / "corpus.db")
     with contextlib.closing(database):
         named = {file for (file,) in database.execute("SELECT file FROM segments")}
@@ -106,12 +100,9 @@ def test_a_sync_killed_before_any_of_its_steps_happened_wholly_or_not_at_all(
     shortlist.build(version("A"), path=tmp_path / "A", embedder="none").close()
     shutil.copytree(tmp_path / "A", tmp_path / "whole")
     steps = int(killer.run("sync", tmp_path / "whole", "B", step=-1).said)
-    left = []
-    for step in (*range(1, steps - 16, steps // 15), *range(steps - 16, steps + 1)):
-        path = tmp_path / str(step)
-        shutil.copytree(tmp_path / "A", path)
-        assert killer.run("sync", path, "B", step=step).killed
-        left.append(check_and_finish(path, "A"))
+    wanted = (*range(1, steps - 16, steps // 15), *range(steps - 16, steps + 1))
+    paths = {step: Path(shutil.copytree(tmp_path / "A", tmp_path / str(step))) for step in wanted}
+    left = [check_and_finish(path, "A") for path in killer.kill_before_steps("sync", paths, "B")]
     commits = left.index("B")
     assert left == ["A"] * commits + ["B"] * (len(left) - commits)
     assert caplog.records == []
@@ -120,9 +111,8 @@ def test_a_sync_killed_before_any_of_its_steps_happened_wholly_or_not_at_all(
 def test_a_build_killed_before_any_of_its_steps_left_no_corpus_or_a_whole_one(tmp_path: Path, killer: Killer) -> None:
     steps = int(killer.run("build", tmp_path / "whole", "A", step=-1).said)
     left = Counter[str]()
-    for step in (*range(1, 20), *range(20, steps - 10, steps // 8), *range(steps - 10, steps + 1)):
-        path = tmp_path / str(step)
-        assert killer.run("build", path, "A", step=step).killed
+    wanted = (*range(1, 20), *range(20, steps - 10, steps // 8), *range(steps - 10, steps + 1))
+    for path in killer.kill_before_steps("build", {step: tmp_path / str(step) for step in wanted}, "A"):
         left[_left_by_a_build(path)] += 1
         with shortlist.build(version("B"), path=path, embedder="none") as corpus:
             assert state_of(corpus) == "B"
@@ -156,7 +146,7 @@ def test_every_acknowledged_write_survives_a_kill(tmp_path: Path, killer: Killer
     for number in range(10):
         path = tmp_path / str(number)
         shortlist.create_corpus(path=path, embedder="none").close()
-        acknowledged = len(killer.run("edit", path, "", after=draw.uniform(0.1, 0.5)).said)
+        acknowledged = len(killer.run("edit", path, "", after=draw.uniform(0.02, 0.2)).said)
         with shortlist.open_corpus(path) as corpus:
             kept = {document.id: document.content for document in corpus}
             assert kept in (_after_edits(acknowledged), _after_edits(acknowledged + 1))

@@ -7,13 +7,13 @@ import pytest
 import shortlist
 from shortlist.index.lexical import indexing, lexical_ranker
 from shortlist.index.storage import segment
-from shortlist.index.warm_up import STEPS, loops, warm
+from shortlist.index.warm_up import STEPS, find_loops, warm
 
 
 def test_every_loop_is_compiled_and_real_work_needs_no_other_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[tuple[str, int, int]] = []
-    compiled = warm(lambda *step: told.append(step))
-    assert told == [*((step, done, 4) for done, step in enumerate(STEPS)), ("done", 4, 4)]
+    reported: list[tuple[str, int, int]] = []
+    compiled = warm(lambda *step: reported.append(step))
+    assert reported == [*((step, done, 4) for done, step in enumerate(STEPS)), ("done", 4, 4)]
     assert [name for name, count in compiled.items() if count == 0] == []
     assert {"scan", "count", "best", "best_of_keys", "look_at"} <= set(compiled)
 
@@ -30,7 +30,7 @@ def test_every_loop_is_compiled_and_real_work_needs_no_other_version(monkeypatch
             assert len(snapshot.lexical.rank("document words", 5)) >= 5
         for mode in ("lexical", "dense", "auto"):
             assert shortlist.search(opened, "document 8", mode=mode, filter={"even": True})[0].id == "8"
-    assert {name: len(loop.signatures) for name, loop in loops().items()} == compiled
+    assert {name: len(loop.signatures) for name, loop in find_loops().items()} == compiled
 
 
 def test_warming_up_leaves_the_thresholds_as_they_were() -> None:

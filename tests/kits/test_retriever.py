@@ -333,7 +333,7 @@ def test_one_bad_document_is_named_and_none_is_taken() -> None:
     made = of(*TOOLS)
     bad = Document("bad", "", "", metadata={"function": print})
     for change in (made.add_documents, made.rebuild_index):
-        with pytest.raises(InputError, match=r"The document 'bad' was not taken, nor any other: Its metadata"):
+        with pytest.raises(InputError, match=r"The document 'bad' .*: Its metadata"):
             change([Document("good", "", ""), bad])
     with pytest.raises(InputError, match=r"Document 1 is not a Document"):
         made.add_documents([{"id": "a"}])  # type: ignore[list-item]

@@ -30,7 +30,7 @@ from shortlist import (
     search,
 )
 from shortlist.index.corpus_paths import stored_corpora
-from shortlist.index.location import kept_at
+from shortlist.index.location import find_corpus_file
 
 FRUIT = {"apple": "A red apple.", "pear": "A green pear.", "plum": "A blue plum."}
 
@@ -155,7 +155,7 @@ def test_a_source_that_cannot_be_read_leaves_no_corpus_behind(name: str) -> None
     with pytest.raises(SourceError, match="nowhere"):
         search(name, "lamp")
     assert stored_corpora() == {}
-    assert kept_at(name) is None
+    assert find_corpus_file(name) is None
 
 
 def test_a_source_that_cannot_be_read_leaves_an_empty_corpus_that_was_there(tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ def test_a_damaged_file_does_not_keep_stored_corpora_and_texts_from_being_search
         ("--json", "no - before"),
         ("docs:notes", "stand for a path"),
         ("tools:", "stand for a path"),
-        ("\udcff", "no file name can"),
+        ("\udcff", "a file name cannot have"),
     ],
 )
 def test_a_name_that_cannot_be_says_why(name: str, says: str, notes: Path) -> None:
@@ -195,7 +195,7 @@ def test_options_that_are_no_plain_data_are_refused_and_nothing_is_written(
 
 def test_an_unknown_name_is_answered_with_the_nearest(notes: Path) -> None:
     register("notebook", "files", root=notes)
-    with pytest.raises(CorpusNotFound, match=r"no corpus 'notbook'.* Did you mean 'notebook'\?"):
+    with pytest.raises(CorpusNotFound, match=r"'notbook'.* Did you mean 'notebook'\?"):
         search("notbook", "tea")
     with pytest.raises(CorpusNotFound, match=r"Did you mean 'skills'\?"):
         search("Skils", "tea")
@@ -280,7 +280,7 @@ def test_a_deleted_corpus_is_gone_with_its_folder() -> None:
 def test_a_folder_with_other_things_in_it_is_not_deleted(tmp_path: Path) -> None:
     shortlist.build({"a": "tea"}, path=tmp_path / "mine", embedder="none").close()
     (tmp_path / "mine" / "diary.txt").write_text("dear diary")
-    with pytest.raises(shortlist.CorpusError, match=r"holds more than a corpus \(diary\.txt\)"):
+    with pytest.raises(shortlist.CorpusError, match=r"contains more than a corpus \(diary\.txt\)"):
         shortlist.delete_corpus(tmp_path / "mine")
     assert (tmp_path / "mine" / "corpus.db").exists()
 

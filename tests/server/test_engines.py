@@ -46,8 +46,8 @@ def test_a_corpus_in_a_cluster_is_listed_searched_discovered_asked_and_changed(
 
 
 def test_an_unreachable_cluster_is_503(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    from shortlist.index.corpus_paths import corpus_folder
     from shortlist.index.engines import cluster_client, pointers
-    from shortlist.index.location import corpus_folder
 
     monkeypatch.setattr(cluster_client, "PATIENCE_READING", 0.1)
     pointers.write(corpus_folder("away"), Address.parse("opensearch+http://127.0.0.1:1/p"), "away")

@@ -1,11 +1,12 @@
-"""The configuration that a corpus is built with, and must be read with."""
+"""The configuration that a corpus is built with, and must be read with, and its score thresholds."""
 
 from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from shortlist.errors import InputError
 from shortlist.index.lexical.bm25 import Scoring
@@ -16,6 +17,23 @@ from shortlist.index.text.analyzers import DEFAULT as DEFAULT_ANALYZER
 # of 1.2 instead of 1.5 long questions over many passages gain .007, tools lose .003 at most.
 CORPUS_SCORING = Scoring(k1=1.2, weights=(2.0, 1.5, 1.0))
 
+# A threshold is in doubt once this share of passages was added, changed or removed.
+MUCH = 0.2
+
+
+class Drift(NamedTuple):
+    """The number of passages that were added or changed since a mark was made, and of all passages now."""
+
+    added: int
+    passages: int
+
+
+class Floor(NamedTuple):
+    """The score below which there is no match, if one was set, and why it may no longer be right."""
+
+    value: float | None
+    doubt: str = ""
+
 
 @dataclass(frozen=True, slots=True)
 class Config:
@@ -23,28 +41,49 @@ class Config:
 
     analyzer: str = DEFAULT_ANALYZER
     embedder: str = "none"  # what to load
-    embedder_name: str = "none"  # what it called itself when the corpus was made
+    embedder_name: str = "none"  # its own name when the corpus was created
     dim: int = 0
     scoring: Scoring = CORPUS_SCORING
     chunk_size: int = chunking.CHUNK_SIZE
     chunk_overlap: int = chunking.CHUNK_OVERLAP
-    floors: dict[str, float] = field(default_factory=dict)
-    calibrations: dict[str, dict[str, Any]] = field(default_factory=dict)  # what each floor was set for
+    floors: dict[str, float] = field(default_factory=dict)  # thresholds by mode
+    calibrations: dict[str, dict[str, Any]] = field(default_factory=dict)  # what each threshold was set for
 
-    def checked(self) -> Config:
-        """Itself, or an error if no text can be cut into such chunks."""
+    def __post_init__(self) -> None:
         if not 0 <= self.chunk_overlap < self.chunk_size:
             raise InputError(
                 f"chunk_overlap ({self.chunk_overlap}) must be at least 0 and smaller than chunk_size "
                 f"({self.chunk_size})."
             )
-        return self
+
+    def describe_scoring(self) -> dict[str, Any]:
+        """What scores depend on besides the documents, as JSON returns it."""
+        scoring = {**asdict(self.scoring), "weights": list(self.scoring.weights)}
+        return {"embedder": self.embedder_name, "analyzer": self.analyzer, "scoring": scoring}
+
+    def floor(self, mode: str, since: Callable[[dict[str, Any]], Drift]) -> Floor:
+        """The threshold of a mode; `since` is that of an engine or a state."""
+        value, then = self.floors.get(mode), self.calibrations.get(mode)
+        return Floor(value, self._find_doubt(then, since) if value is not None and then else "")
+
+    def _find_doubt(self, then: dict[str, Any], since: Callable[[dict[str, Any]], Drift]) -> str:
+        other = [name for name, value in self.describe_scoring().items() if then.get(name, value) != value]
+        if other:
+            return f"The threshold was set for another {' and '.join(other)}. Calibrate it again."
+        added, passages = since(then)
+        changed = max(added, then["passages"] + added - passages) / max(then["passages"], 1)
+        if changed < MUCH:
+            return ""
+        return (
+            f"The threshold was set when the corpus had {then['documents']} documents, and {changed:.0%} of it has "
+            f"changed since. Calibrate it again."
+        )
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
 
     @classmethod
-    @functools.lru_cache(maxsize=64)  # read anew in every transaction, and nearly always the same
+    @functools.lru_cache(maxsize=64)  # parsed in every transaction, and nearly always the same
     def from_json(cls, text: str) -> Config:
         values = json.loads(text)
         return cls(**{**values, "scoring": Scoring.from_dict(values["scoring"])})

@@ -12,35 +12,37 @@ from typing import Any, NoReturn
 
 from shortlist.documents import Changes, Document, Problem, Stamps
 from shortlist.errors import CorpusError, CorpusMismatch, CorpusNotFound, InputError
-from shortlist.index.config import Config
+from shortlist.index.config import Config, Floor
+from shortlist.index.corpus_paths import corpus_folder
 from shortlist.index.embedders.embedder_binding import EmbedderBinding, EmbedderSpec, spec_of
 from shortlist.index.embedders.named import load_embedder
-from shortlist.index.engine import EMBEDDED, State
-from shortlist.index.location import LocalStore, RemoteStore, close_on_error, corpus_folder, find_store
+from shortlist.index.engine import EMBEDDED, Engine, State
+from shortlist.index.location import Location, close_on_error, find_location
 from shortlist.index.storage.records import clean
-from shortlist.index.stored_threshold import Floor, describe_origin, read_floor
 from shortlist.protocols import AgentTool, Embedder, Progress
 
 
 class Corpus:
-    """Documents, indexed and stored. Open one with `open_corpus`, make one with `create_corpus` or `build`."""
+    """Documents, indexed and stored. Open one with `open_corpus`, create one with `create_corpus` or `build`."""
 
     def __init__(
-        self, store: LocalStore | RemoteStore, name: str, embedder: EmbedderSpec = None, path: Path | None = None
+        self,
+        engine: Engine,
+        chosen: EmbedderBinding,
+        name: str,
+        embedder: EmbedderSpec = None,
+        path: Path | None = None,
     ) -> None:
         self.name = name
         self.path = path
-        self._chosen = EmbedderBinding(name, path)
-        self._engine = store.open(name, self._chosen)
         self.changes = Changes()  # what the last sync did
-        self._finalizer = weakref.finalize(self, self._engine.close)
-        try:
-            config = self._engine.config()
+        self._engine = engine
+        self._chosen = chosen
+        self._finalizer = weakref.finalize(self, engine.close)
+        with close_on_error(self):
+            config = engine.config()
             if embedder is not None:
-                self._chosen.use(embedder, config)
-        except BaseException:
-            self.close()
-            raise
+                chosen.use(embedder, config)
 
     # Writing
 
@@ -52,32 +54,32 @@ class Corpus:
         *,
         strict: bool = False,
     ) -> Changes:
-        """Make the corpus hold these documents, in one transaction: all of it happens or nothing.
+        """Make the corpus contain these documents, in one transaction.
 
-        Unchanged documents cost a comparison. With `prune`, stored documents that did not come are removed, except
-        those that a Problem speaks of. A document that cannot be taken is reported and does not stop the others; with
-        `strict` it is an error, and nothing is changed.
-        `progress` is called with how many documents were seen, and of how many if that is known.
+        An unchanged document costs a comparison. With `prune`, stored documents that are not among these are removed,
+        except those that a Problem refers to. A document that cannot be stored is reported and does not stop the
+        others; with `strict` it is an error, and nothing is changed.
+        `progress` is called with the number of documents so far, and their total if it is known.
         """
         self.changes = self._engine.sync(documents, prune, progress, strict)
         return self.changes
 
     def compare(self, documents: Iterable[Document | Problem], progress: Progress | None = None) -> Changes:
-        """What a sync with these documents would do; nothing is changed."""
+        """What a sync with these documents would do. Nothing is changed."""
         return self._engine.compare(documents, progress)
 
     def add(
         self, documents: Iterable[Document | Problem], progress: Progress | None = None, *, strict: bool = False
     ) -> Changes:
-        """Store these documents beside the others; the same id replaces."""
+        """Store these documents beside the others. A document with a stored id replaces that one."""
         return self.sync(documents, prune=False, progress=progress, strict=strict)
 
     def remove(self, ids: str | Iterable[str]) -> int:
-        """Remove documents by id; how many there were."""
+        """Remove documents by id; return the number of documents removed."""
         return self._engine.remove([clean(id) for id in ([ids] if isinstance(ids, str) else ids)])
 
     def compact(self) -> None:
-        """Merge all segments into one. Never needed, useful before a corpus is only read."""
+        """Merge all segments into one. Never required; useful before a corpus is only read."""
         self._engine.compact()
 
     def reindex(self, embedder: EmbedderSpec = None, *, progress: Progress | None = None, **options: Any) -> None:
@@ -85,15 +87,15 @@ class Corpus:
         loaded = self.embedder if embedder is None else load_embedder(embedder)
         chosen: dict[str, Any] = {} if embedder is None else {"embedder": spec_of(embedder, loaded)}
         name, dim = (loaded.name, loaded.dim) if loaded else ("none", 0)
-        # floors were calibrated for the old scores
+        # thresholds were calibrated for the old scores
         fresh = options | chosen | {"embedder_name": name, "dim": dim, "floors": {}, "calibrations": {}}
-        self._engine.reindex(lambda config: replace(config, **fresh).checked(), loaded, progress)
+        self._engine.reindex(lambda config: replace(config, **fresh), loaded, progress)
         self._chosen.loaded = loaded
 
     def set_floor(self, mode: str, floor: float | None, **facts: Any) -> None:
-        """Keep (or with None forget) the score below which a best hit in this mode means that nothing fits.
+        """Store the score below which the best hit of a mode is no match, or with None delete it.
 
-        What the corpus is now is remembered with it, and so are the facts.
+        A description of the corpus as it is now is stored with it, and so are the facts.
         """
 
         def change(config: Config) -> Config:
@@ -101,7 +103,7 @@ class Corpus:
             floors.pop(mode, None)
             known.pop(mode, None)
             if floor is not None:
-                floors[mode], known[mode] = float(floor), facts | describe_origin(self._engine, config)
+                floors[mode], known[mode] = float(floor), facts | config.describe_scoring() | self._engine.mark()
             return replace(config, floors=floors, calibrations=known)
 
         self._engine.configure(change)
@@ -109,25 +111,25 @@ class Corpus:
     # Reading
 
     def snapshot(self) -> AbstractContextManager[State]:
-        """The last committed state; what is committed meanwhile does not disturb it."""
+        """The last committed state; later commits do not change it."""
         return self._engine.snapshot()
 
     def floor(self, mode: str) -> Floor:
-        """The floor that was set for a mode, and whether the corpus has changed much since."""
-        return read_floor(self._engine, self.config, mode)
+        """The threshold that was set for a mode, and why it may be outdated."""
+        return self.config.floor(mode, self._engine.since)
 
     def get(self, id: str) -> Document | None:
         return self._engine.get(clean(id))
 
     def browse(self, text: str = "", offset: int = 0, limit: int | None = None) -> tuple[list[Document], int]:
-        """Documents that hold a text, in the order in which they were first added, and how many there are of them."""
+        """A page of the documents that contain a text, in the order in which they were added, and the number of all."""
         return self._engine.browse(text, offset, limit)
 
     def ids(self) -> list[str]:
         return self._engine.ids()
 
     def stamps(self) -> Stamps:
-        """What is known of the files that documents came from, by id."""
+        """The stamps of the files that documents came from, by id."""
         return self._engine.stamps()
 
     def __len__(self) -> int:
@@ -138,14 +140,14 @@ class Corpus:
         return not self._engine.count()
 
     def kinds(self) -> dict[str, int]:
-        """How many documents there are of each kind, the most frequent first."""
+        """The number of documents of each kind, the most frequent first."""
         return self._engine.kinds()
 
     def __contains__(self, id: object) -> bool:
         return isinstance(id, str) and self.get(id) is not None
 
     def __iter__(self) -> Iterator[Document]:
-        """All documents in the order in which they were first added."""
+        """All documents, in the order in which they were first added."""
         return self._engine.scan()
 
     @property
@@ -160,7 +162,7 @@ class Corpus:
     def info(self) -> dict[str, Any]:
         """Counts and configuration, as plain data."""
         config = self.config
-        doubts = {mode: read_floor(self._engine, config, mode).doubt for mode in config.floors}
+        doubts = {mode: doubt for mode in config.floors if (doubt := config.floor(mode, self._engine.since).doubt)}
         return {
             "name": self.name,
             "path": str(self.path) if self.path else None,
@@ -169,7 +171,7 @@ class Corpus:
             "embedder": config.embedder_name,
             "dim": config.dim,
             "floors": dict(config.floors),
-            "doubts": {mode: doubt for mode, doubt in doubts.items() if doubt},
+            "doubts": doubts,
         }
 
     def as_tool(self, **options: Any) -> AgentTool:
@@ -214,30 +216,31 @@ def create_corpus(
     progress: Progress | None = None,
     **options: Any,
 ) -> Corpus:
-    """A corpus under that name or path, made if it is not there, with the default embedder unless another is given.
+    """Open the corpus under a name or path; create it if it does not exist, with the default embedder if none is given.
 
-    An existing one keeps what it was built with; asking for something else is an error, or with `rebuild` a reindex,
-    which tells its `progress`.
-    `engine` is where a new one is kept: "embedded", which is the default, or the address of a cluster, such as
+    An existing corpus keeps the options it was built with; other options are an error or, with `rebuild`, a reindex,
+    which reports its `progress`.
+    `engine` is where a new corpus is stored: "embedded", which is the default, or the address of a cluster, such as
     "opensearch+http://localhost:9200/shortlist". Options are those of `Config`: analyzer, scoring, chunk_size,
     chunk_overlap.
     """
     if in_memory and engine not in (None, EMBEDDED):
-        raise InputError("A corpus is kept in memory or by an engine, not both.")
+        raise InputError(f"in_memory=True cannot be combined with engine={engine!r}. Leave one of them out.")
     folder = None if in_memory else corpus_folder(name, path)
     own = name or (folder.name if folder else "in memory")
-    store = find_store(folder, own, engine) if folder else LocalStore(None)
-    with close_on_error(store):
-        if not store.exists():
-            wanted = default_embedder if embedder is None else embedder
-            loaded = load_embedder(wanted)
-            config = Config(**options).checked()
-            if loaded is not None:
-                config = replace(config, embedder=spec_of(wanted, loaded), embedder_name=loaded.name, dim=loaded.dim)
-            store.create(config)
-            embedder, rebuild = loaded or "none", False
-    corpus = Corpus(store, own, None if rebuild else embedder, folder)
-    store.point()
+    location = find_location(folder, own, engine) if folder else Location(None, own)
+    chosen = EmbedderBinding(own, folder)
+    opened = location.open(chosen)
+    if opened is None:
+        wanted = default_embedder if embedder is None else embedder
+        loaded = load_embedder(wanted)
+        config = Config(**options)
+        if loaded is not None:
+            config = replace(config, embedder=spec_of(wanted, loaded), embedder_name=loaded.name, dim=loaded.dim)
+        opened = location.create(config, chosen)
+        embedder, rebuild = loaded or "none", False
+    corpus = Corpus(opened, chosen, own, None if rebuild else embedder, folder)
+    location.point()
     if rebuild:
         corpus.reindex(embedder, progress=progress, **options)
     config = corpus.config
@@ -253,17 +256,18 @@ def create_corpus(
 
 
 def open_corpus(name: str | Path, embedder: EmbedderSpec = None, *, engine: str | None = None) -> Corpus:
-    """An existing corpus, by its name or by the path of its folder; `engine` is where it is kept, if not known."""
+    """Open an existing corpus by its name or folder; `engine` is where it is stored, if its folder does not say so."""
     folder = corpus_folder(name)
     own = folder.name if isinstance(name, Path) else name
-    store = find_store(folder, own, engine)
-    with close_on_error(store):
-        if not store.exists():
-            raise CorpusNotFound(
-                f"There is no corpus {str(name)!r} (looked in {store}). "
-                f"Build it first: shortlist.build(source, name={str(name)!r}), or shortlist build on the command line."
-            )
-    corpus = Corpus(store, own, embedder, folder)
+    location = find_location(folder, own, engine)
+    chosen = EmbedderBinding(own, folder)
+    opened = location.open(chosen)
+    if opened is None:
+        raise CorpusNotFound(
+            f"The corpus {str(name)!r} does not exist (looked in {location}). "
+            f"Build it first: shortlist.build(source, name={str(name)!r}), or shortlist build on the command line."
+        )
+    corpus = Corpus(opened, chosen, own, embedder, folder)
     if engine is not None:
-        store.point()
+        location.point()
     return corpus

@@ -10,29 +10,39 @@ from shortlist._paths import data_dir
 from shortlist.errors import InputError
 from shortlist.index.storage.records import clean
 
-LONGEST = 200  # bytes; most file systems take 255
-OF_A_PATH = ("tools:", "docs:")  # names that are a path with a word before it
+LONGEST = 200  # bytes of a folder name; most file systems allow 255
+OF_A_PATH = ("tools:", "docs:")  # prefixes of names that contain a path
+
+
+def corpus_folder(name: str | Path, path: str | Path | None = None) -> Path:
+    """The folder of a corpus: its path, or its name in the data directory.
+
+    A name with a slash is a path, except docs:PATH and tools:PATH, which are names.
+    """
+    if path is not None:
+        return Path(path).expanduser()
+    if isinstance(name, str) and name.startswith(OF_A_PATH):
+        return _corpora_dir() / _folder_name(full_name(name))
+    if isinstance(name, Path) or "/" in name or "\\" in name:
+        return Path(name).expanduser()
+    return corpus_dir(name)
 
 
 def corpus_dir(name: str) -> Path:
-    """The folder of a named corpus: the name itself, with what a file system might refuse written as %XX."""
+    """The folder of a named corpus: the name itself, with characters that a file system might refuse as %XX."""
     if not name.strip() or len(name) > 100:
-        raise InputError(f"A corpus name has 1 to 100 characters, not {len(name)}.")
+        raise InputError(f"A corpus name must have 1 to 100 characters, not {len(name)}.")
     if clean(name) != name:
-        raise InputError(f"The corpus name {clean(name)!r} holds characters that no file name can.")
+        raise InputError(f"The corpus name {clean(name)!r} contains characters that a file name cannot have.")
     return _corpora_dir() / _folder_name(name)
 
 
 def full_name(name: str) -> str:
-    """The name with a path in it written out, so that it means the same from everywhere; another is itself."""
+    """The name with the path in it made absolute, so that it means the same in every folder."""
     if not name.startswith(OF_A_PATH):
         return name
     prefix, _, path = name.partition(":")
     return f"{prefix}:{clean(str(Path(path).expanduser().resolve()))}"
-
-
-def corpus_dir_of_path(name: str) -> Path:
-    return _corpora_dir() / _folder_name(full_name(name))
 
 
 def stored_corpora() -> dict[str, Path]:
@@ -41,9 +51,8 @@ def stored_corpora() -> dict[str, Path]:
         folders = sorted(folder for folder in _corpora_dir().iterdir() if folder.is_dir())
     except OSError:
         return {}
-    names = [unquote(folder.name) for folder in folders]
-    pairs = zip(names, folders, strict=True)
-    return {name if _folder_name(name) == folder.name else str(folder): folder for name, folder in pairs}
+    named = [(unquote(folder.name), folder) for folder in folders]
+    return {name if _folder_name(name) == folder.name else str(folder): folder for name, folder in named}
 
 
 def _corpora_dir() -> Path:

@@ -1,4 +1,4 @@
-"""The storage seam: what a corpus needs of an engine, and what a reader sees of one state of it.
+"""The storage seam: what a corpus needs from an engine, and what a reader sees of one state of it.
 
 `local_engine` stores a corpus in a folder or in memory, `engines` on OpenSearch or Elasticsearch.
 """
@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from shortlist.errors import InputError
 
 if TYPE_CHECKING:
     from shortlist.documents import Changes, Document, Passage, Problem, Stamps
-    from shortlist.index.config import Config
+    from shortlist.index.config import Config, Drift
     from shortlist.index.query_scores import Request, Scores
     from shortlist.index.text.analyzers import Analyzer
     from shortlist.index.text.query_terms import Asked
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from shortlist.results import Floats, Positions, Ranking
 
 EMBEDDED = "embedded"
-MISSING: Any = object()  # stands for a metadata value that a document does not have
-BUILT_IN = ("id", "title", "kind", "source")  # what filters know beside the metadata
+MISSING: Any = object()  # a metadata value that a document does not have
+BUILT_IN = ("id", "title", "kind", "source")  # what can be filtered by beside the metadata
 
 Documents = Iterable["Document | Problem"]
 
@@ -32,36 +32,23 @@ Allowed = Any
 
 
 class LexicalIndex(Protocol):
-    """The terms of all passages of a state.
-
-    `live` is the number of passages. `rank` gives the k best and all that tie with the last of them; `scores` the score
-    of every position, 0 without a common term, or None if the engine can compute only the best; `held_at` the share of
-    the terms, weighted by idf, that each passage contains; `ideal` the score of a passage that contained them all;
-    `frequency` the number of passages with each term; `named` the passages whose whole name is in the query.
-    """
+    """The terms of all passages of a state."""
 
     analyzer: Analyzer
 
     @property
-    def live(self) -> int: ...
-    def rank(self, query: str | Asked, k: int, allowed: Allowed | None = None) -> Ranking: ...
-    def scores(self, terms: Asked) -> Floats | None: ...
-    def held_at(self, terms: Asked, positions: Positions) -> Floats: ...
-    def ideal(self, terms: Asked) -> float: ...
-    def frequency(self, terms: Sequence[str]) -> dict[str, int]: ...
+    def live(self) -> int: ...  # passages
+    def rank(self, query: str | Asked, k: int, allowed: Allowed | None = None) -> Ranking: ...  # the k best, and ties
+    def scores(self, terms: Asked) -> Floats | None: ...  # of every position, 0 without a common term; None: unknown
+    def held_at(self, terms: Asked, positions: Positions) -> Floats: ...  # share of the terms in each, weighted by idf
+    def ideal(self, terms: Asked) -> float: ...  # the score of a passage with all terms
+    def frequency(self, terms: Sequence[str]) -> dict[str, int]: ...  # passages with each term
     def knows(self, terms: Asked) -> bool: ...
-    def named(self, query: str) -> Positions: ...
-
-
-class Drift(NamedTuple):
-    """How many passages came or changed since a mark was made, and how many there are now."""
-
-    added: int
-    passages: int
+    def named(self, query: str) -> Positions: ...  # the passages whose whole name is in the query
 
 
 class State(Protocol):
-    """What a reader sees of a corpus. A position stands for a passage, in this state only."""
+    """What a reader sees of a corpus. A position refers to a passage, in this state only."""
 
     @property
     def size(self) -> int: ...  # about the number of passages; exactly 0 if there are none
@@ -75,25 +62,23 @@ class State(Protocol):
     def embedder(self) -> Embedder | None: ...  # None without vectors
     @property
     def lexical(self) -> LexicalIndex: ...
+    def score(self, request: Request) -> dict[str, Scores]: ...  # "lexical" and "dense", if requested
 
-    # The scores of a query, "lexical" and "dense", as far as the request wants them.
-    def score(self, request: Request) -> dict[str, Scores]: ...
-
-    # Of the document at each position: a number, its id, its text, all of it; and its other passages.
+    # Of the document at each position: a number, its id, its passage there, all of it; and its other passages.
     def documents(self, positions: Positions) -> Positions: ...
     def ids(self, positions: Positions) -> list[str]: ...
     def passages(self, positions: Positions) -> list[Passage]: ...
     def stored(self, positions: Positions) -> list[Document]: ...
     def siblings(self, positions: Positions) -> list[Positions]: ...
 
-    # Filters: one that allows everything, and one by a metadata value, given as an operator with its operand and as a
-    # test of the value. `permits` is whether a filter allows a document.
+    # Filters: one that allows everything, one by a metadata value, given as an operator with its operand and as a test
+    # of the value; and whether a filter allows a document.
     def everything(self) -> Allowed: ...
     def match(self, key: str, operator: str, operand: Any, test: Callable[[Any], bool]) -> Allowed: ...
     def permits(self, id: str, allowed: Allowed) -> bool: ...
 
     # All sources, or ids of documents without one; all passages in the order in which they were added; id, source and
-    # locator of all documents; and the ids of the documents of one file, which are its id, or that and `#` and more.
+    # locator of all documents; and the ids of the documents of one file: its id, or `id#` and more.
     def sources(self, allowed: Allowed | None = None) -> set[str]: ...
     def walk(self, allowed: Allowed | None = None) -> Iterator[Passage]: ...
     def places(self) -> list[tuple[str, str, str]]: ...
@@ -102,11 +87,8 @@ class State(Protocol):
     # A passage and those around it in its document; empty if there is no such passage. A locator without its offset
     # means the first passage of the record.
     def neighbors(self, source: str, locator: str, before: int, after: int) -> list[Passage]: ...
-
     def get(self, id: str) -> Document | None: ...
-
     def count(self) -> int: ...  # documents
-
     def since(self, mark: dict[str, Any]) -> Drift: ...
 
 
@@ -129,7 +111,7 @@ class Engine(Protocol):
     def scan(self) -> Iterator[Document]: ...  # in the order in which they were first added
     def ids(self) -> list[str]: ...
     def stamps(self) -> Stamps: ...
-    def count(self) -> int: ...  # of documents
+    def count(self) -> int: ...  # documents
     def kinds(self) -> dict[str, int]: ...
     def facts(self) -> dict[str, Any]: ...  # documents, passages, segments, and what else the engine reports
     def mark(self) -> dict[str, Any]: ...  # what the corpus contains now, for a later `since`
@@ -140,7 +122,7 @@ def require_embedder(embedder: Embedder | None) -> Embedder:
     """The embedder, or an error if the corpus has none."""
     if embedder is None:
         raise InputError(
-            "This corpus has no vectors (it was built with embedder='none'): search it with mode='lexical', "
+            "This corpus has no vectors (it was built with embedder='none'). Search it with mode='lexical', "
             "or build it again with an embedder."
         )
     return embedder

@@ -3,39 +3,40 @@
 from __future__ import annotations
 
 import contextlib
-import sqlite3
+import logging
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
-from shortlist.errors import CorpusBusy
+from shortlist.errors import CorpusBusy, CorpusError
 from shortlist.index.config import Config
-from shortlist.index.engine import Documents, Drift
-from shortlist.index.snapshot import Snapshot, count_documents, count_passages, drift_since
+from shortlist.index.engine import Documents
+from shortlist.index.snapshot import Snapshot, View, read_view
 from shortlist.index.storage.database import Store
-from shortlist.index.storage.records import (
-    DOCUMENT_COLUMNS,
-    Rows,
-    batched,
-    browse_documents,
-    count_kinds,
-    find_stored,
-    read_document,
-    to_document,
-)
-from shortlist.index.storage.segment import SegmentDamaged
-from shortlist.index.storage.segment_set import Views
-from shortlist.index.storage.sql_tables import read_config, read_last_numbers, read_segments, read_stamps, write_config
-from shortlist.index.storage.writer import Change
-from shortlist.index.sync import BATCH, sync
+from shortlist.index.storage.records import BATCH, Rows, batched, scan
+from shortlist.index.storage.segment import Segment, SegmentDamaged
+from shortlist.index.storage.sql_tables import SegmentRow, read_config, read_segments, write_config
+from shortlist.index.storage.writer import Change, rebuild_segment
+from shortlist.index.sync import sync
 from shortlist.protocols import Progress
 
 if TYPE_CHECKING:
-    from shortlist.documents import Changes, Document, Stamps
+    from shortlist.documents import Changes, Document
     from shortlist.index.embedders.embedder_binding import EmbedderBinding
     from shortlist.protocols import Embedder
 
 P = ParamSpec("P")
 T = TypeVar("T")
+log = logging.getLogger("shortlist")
+
+
+def _reads(read: Callable[Concatenate[Rows, P], T]) -> Callable[Concatenate[LocalEngine, P], T]:
+    """A method of Rows as a method of the engine, in a transaction of its own."""
+
+    def read_rows(self: LocalEngine, /, *arguments: P.args, **options: P.kwargs) -> T:
+        with self._rows() as rows:
+            return read(rows, *arguments, **options)
+
+    return read_rows
 
 
 class LocalEngine:
@@ -43,15 +44,15 @@ class LocalEngine:
 
     def __init__(self, store: Store, name: str, chosen: EmbedderBinding) -> None:
         self.store = store
-        self._views = Views(store, name, chosen.of)
+        self.close = store.close
+        self._name = name
         self._chosen = chosen
-        self._is_lexical = False  # True once it is known that there is no embedder to load
-
-    def close(self) -> None:
-        self.store.close()
+        self._view: View | None = None  # the latest one
+        self._rebuilt: dict[SegmentRow, Segment] = {}  # damaged segments that could not be rewritten
 
     def config(self) -> Config:
-        return self._read(read_config)
+        with self.store.reading() as connection:
+            return read_config(connection)
 
     def configure(self, change: Callable[[Config], Config]) -> None:
         with self.store.writing() as connection:
@@ -68,19 +69,15 @@ class LocalEngine:
         return sync(self._rows, None, documents, True, progress)
 
     def remove(self, ids: Sequence[str]) -> int:
-        removed = 0
         with self._change() as change:
-            for batch in batched(ids, BATCH):
-                for number, _ in find_stored(change.connection, batch).values():
-                    change.remove(number)
-                    removed += 1
-        self.store.sweep()
-        return removed
+            numbers = {number for batch in batched(ids, BATCH) for number, _ in change.rows.stored(batch).values()}
+            for number in sorted(numbers):
+                change.remove(number)
+        return len(numbers)
 
     def compact(self) -> None:
         with self._change() as change:
             change.compact()
-        self.store.sweep()
 
     def reindex(
         self, change: Callable[[Config], Config], embedder: Embedder | None, progress: Progress | None = None
@@ -95,93 +92,67 @@ class LocalEngine:
 
     @contextlib.contextmanager
     def _change(self) -> Iterator[Change]:
-        if self._chosen.loaded is None and not self._is_lexical:
-            # loaded before the lock is taken, because loading can be slow
-            self._is_lexical = self._chosen.of(self.config()) is None
+        self._chosen.of(self.config())  # loaded before the lock is taken, because loading can be slow
         with self.store.writing() as connection:
             config = read_config(connection)
             with contextlib.closing(Change(self.store, connection, config, self._chosen.of(config))) as change:
                 yield change
                 change.finish()
+        self.store.sweep()
 
     # Reading
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
-        if self.store.writes_here:
-            raise CorpusBusy("This thread is in the middle of a change to the corpus in memory: finish that first.")
-        last_damage = None
+        if self.store.is_changing_memory:
+            raise CorpusBusy("This thread is in the middle of a change to the in-memory corpus. Finish that first.")
         while True:
             with self.store.reading() as connection:
                 try:
-                    view = self._views.current(connection)
+                    view = read_view(connection, self._load, self._view)
                 except SegmentDamaged as error:
                     damage = error
                 else:
+                    if self._view is None or self._view.generation < view.generation:
+                        self._view = view
                     yield Snapshot(view, connection, self._chosen.of)
                     return
-            if last_damage == (damage.row, damage.generation):  # not just merged away since the state was read
-                self._views.mend(damage)
-            last_damage = damage.row, damage.generation
+            self._repair(damage)
+
+    def _load(self, row: SegmentRow) -> Segment:
+        return self._rebuilt.get(row) or self.store.load(row)
+
+    def _repair(self, damage: SegmentDamaged) -> None:
+        """Rebuild a damaged segment, unless it was merged meanwhile: on disk or, if that is not possible, in memory."""
+        row = damage.row
+        try:
+            with self.store.writing(wait=0) as connection:
+                if row not in read_segments(connection):
+                    return
+                segment = rebuild_segment(connection, row, self._chosen.of, self.store.folder)
+                self.store.replace(connection, row[:2], self.store.save(segment) if segment.size else None)
+        except (CorpusError, OSError):
+            with self.store.reading() as connection:
+                if row not in read_segments(connection):
+                    return
+                self._rebuilt[row] = rebuild_segment(connection, row, self._chosen.of, self.store.folder)
+        log.warning("The index of corpus %r was damaged (%s) and was rebuilt from its documents.", self._name, damage)
 
     @contextlib.contextmanager
     def _rows(self) -> Iterator[Rows]:
         with self.store.reading() as connection:
             yield Rows(connection)
 
-    def _read(
-        self, read: Callable[Concatenate[sqlite3.Connection, P], T], *arguments: P.args, **options: P.kwargs
-    ) -> T:
-        with self.store.reading() as connection:
-            return read(connection, *arguments, **options)
-
-    def get(self, id: str) -> Document | None:
-        return self._read(read_document, id)
-
-    def browse(self, text: str, offset: int, limit: int | None) -> tuple[list[Document], int]:
-        return self._read(browse_documents, text, offset, limit)
-
     def scan(self) -> Iterator[Document]:
-        query = f"SELECT num, {DOCUMENT_COLUMNS}, hash FROM documents WHERE num > ? ORDER BY num LIMIT {BATCH}"
-        last = 0
-        while True:
-            with self.store.reading() as connection:
-                rows = connection.execute(query, (last,)).fetchall()
-                documents = [to_document(row[1:]) for row in rows]
-            if not rows:
-                return
-            last = rows[-1][0]
-            yield from documents
+        return (document for _, document, _ in scan(self._after))
 
-    def ids(self) -> list[str]:
-        with self.store.reading() as connection:
-            return [id for (id,) in connection.execute("SELECT id FROM documents ORDER BY num")]
-
-    def stamps(self) -> Stamps:
-        return self._read(read_stamps)
-
-    def count(self) -> int:
-        return self._read(count_documents)
-
-    def kinds(self) -> dict[str, int]:
-        return self._read(count_kinds)
-
-    def facts(self) -> dict[str, Any]:
-        with self.store.reading() as connection:
-            return {
-                "documents": count_documents(connection),
-                "passages": int(connection.execute("SELECT count(*) FROM passages").fetchone()[0]),
-                "segments": len(read_segments(connection)),
-            }
-
-    def mark(self) -> dict[str, Any]:
-        with self.store.reading() as connection:
-            return {
-                "documents": count_documents(connection),
-                "passages": count_passages(connection),
-                "last_passage": read_last_numbers(connection)[1],
-            }
-
-    def since(self, mark: dict[str, Any]) -> Drift:
-        with self.store.reading() as connection:
-            return drift_since(connection, mark)
+    _after = _reads(Rows.after)
+    get = _reads(Rows.get)
+    browse = _reads(Rows.browse)
+    ids = _reads(Rows.ids)
+    stamps = _reads(Rows.stamps)
+    count = _reads(Rows.count)
+    kinds = _reads(Rows.kinds)
+    facts = _reads(Rows.facts)
+    mark = _reads(Rows.mark)
+    since = _reads(Rows.since)

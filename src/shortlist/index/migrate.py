@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Any
 
+from shortlist._plain import Plain
 from shortlist.documents import Document, Problem, Stamp, Stamps
 from shortlist.errors import CorpusError, CorpusMismatch
-from shortlist.index.config import Config
 from shortlist.index.corpus import Corpus, open_corpus
+from shortlist.index.corpus_paths import corpus_folder
+from shortlist.index.embedders.embedder_binding import EmbedderBinding
 from shortlist.index.engine import EMBEDDED
 from shortlist.index.engines.address import Address
-from shortlist.index.location import LocalStore, RemoteStore, close_on_error, corpus_folder, find_store
+from shortlist.index.location import Location, find_location
 from shortlist.index.storage.records import to_record
 from shortlist.protocols import Progress
 
 # What an engine itself stores with a threshold.
-_OF_THE_ENGINE = ("embedder", "analyzer", "scoring", "documents", "passages", "last_passage", "when")
+_ENGINE_FACTS = ("embedder", "analyzer", "scoring", "documents", "passages", "last_passage", "when")
 
 
 @dataclass(frozen=True, slots=True)
-class Migrated:
-    """What a migration did; `copied` is without the documents that an earlier attempt had copied."""
+class Migrated(Plain):
+    """What a migration did; `copied` does not count the documents that an earlier attempt had copied."""
 
     corpus: str
     source: str
@@ -33,9 +34,6 @@ class Migrated:
     copied: int
     deleted_old: bool
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 def migrate(name: str, to: str, *, delete_old: bool = False, progress: Progress | None = None) -> Migrated:
     """Move a corpus to the engine `to`: the address of a cluster, or "embedded".
@@ -44,26 +42,30 @@ def migrate(name: str, to: str, *, delete_old: bool = False, progress: Progress 
     and hashes of all documents there match; the old copy stays unless `delete_old` is set.
     """
     folder = corpus_folder(name)
-    target = LocalStore(folder) if to == EMBEDDED else RemoteStore(Address.parse(to), folder, name)
-    there = target.engine
-    old = find_store(folder, name)
+    target = Location(folder, name, None if to == EMBEDDED else Address.parse(to))
+    old = find_location(folder, name)
+    here, there = old.engine, target.engine
     with open_corpus(name) as source:
-        config, here = source.config, old.engine
+        config = source.config
         if here == there:
-            target.close()
             facts = source.info()
             return Migrated(name, here, there, facts["documents"], facts["passages"], 0, False)
-        with close_on_error(target):
-            if not target.exists():
-                target.create(replace(config, floors={}, calibrations={}))
-        with Corpus(target, name, source.embedder or "none", folder) as moved:
-            _check_same(config, moved.config, name, there)
+        chosen = EmbedderBinding(name, folder)
+        engine = target.open(chosen) or target.create(replace(config, floors={}, calibrations={}), chosen)
+        with Corpus(engine, chosen, name, source.embedder or "none", folder) as moved:
+            for option in ("analyzer", "embedder_name", "dim", "scoring", "chunk_size", "chunk_overlap"):
+                there_is, here_is = getattr(moved.config, option), getattr(config, option)
+                if there_is != here_is:
+                    raise CorpusMismatch(
+                        f"In {there} there already is a corpus {name!r}, built with {option}={there_is!r}, not "
+                        f"{here_is!r}. Delete it there, or use another prefix."
+                    )
             changes = moved.sync(_Everything(source), progress=progress)
             if changes.failed:
                 wrong = changes.failed[0]
-                raise CorpusError(f"{there} did not take {wrong.id!r}: {wrong.reason} The corpus stays where it was.")
+                raise CorpusError(f"{there} refused {wrong.id!r}: {wrong.reason} The corpus stays where it was.")
             for mode, floor in config.floors.items():
-                facts = {k: v for k, v in config.calibrations.get(mode, {}).items() if k not in _OF_THE_ENGINE}
+                facts = {k: v for k, v in config.calibrations.get(mode, {}).items() if k not in _ENGINE_FACTS}
                 moved.set_floor(mode, floor, **facts)
             documents, passages = _compare(source, moved, there)
     target.point()
@@ -81,7 +83,7 @@ class _Everything:
     def __len__(self) -> int:
         return len(self._corpus)
 
-    def __iter__(self) -> Iterator[Document | Problem]:
+    def __iter__(self) -> Iterator[Document]:
         return iter(self._corpus)
 
     def since(self, known: Stamps) -> Iterable[Document | Problem | Stamp]:
@@ -89,23 +91,14 @@ class _Everything:
         yield from self._corpus.stamps().values()
 
 
-def _check_same(config: Config, other: Config, name: str, there: str) -> None:
-    for option in ("analyzer", "embedder_name", "dim", "scoring", "chunk_size", "chunk_overlap"):
-        if getattr(config, option) != getattr(other, option):
-            raise CorpusMismatch(
-                f"In {there} there already is a corpus {name!r}, built with {option}={getattr(other, option)!r}, not "
-                f"{getattr(config, option)!r}: delete it there, or take another prefix."
-            )
-
-
 def _compare(source: Corpus, moved: Corpus, there: str) -> tuple[int, int]:
     """The number of documents and of passages, which must be the same in both, as must all contents."""
     counts = [(corpus.info()["documents"], corpus.info()["passages"], _digest(corpus)) for corpus in (source, moved)]
     if counts[0] != counts[1]:
         raise CorpusError(
-            f"What {there} holds is not what the corpus {source.name!r} holds: {counts[1][0]} documents with "
-            f"{counts[1][1]} passages, not {counts[0][0]} with {counts[0][1]}, or others. If somebody changed it "
-            f"meanwhile, migrate again. The corpus stays where it was."
+            f"The copy in {there} differs from the corpus {source.name!r}: it has {counts[1][0]} documents with "
+            f"{counts[1][1]} passages, not {counts[0][0]} with {counts[0][1]}, or different contents. If the corpus "
+            f"was changed meanwhile, migrate again. The corpus stays where it was."
         )
     return counts[0][:2]
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Request(NamedTuple):
-    """One query: how many of the best passages the caller reads by keywords and by meaning, 0 for no such ranking.
+    """One query. `lexical` and `dense` are the number of best passages that the caller reads; 0 for no such ranking.
 
     With `only_ranks` the caller adds up ranks, so an engine may approximate rankings; `Scores.at` is always exact.
     """
@@ -30,15 +30,11 @@ class Request(NamedTuple):
 
 
 class Scores(Protocol):
-    """The scores of passages, minus infinity where nothing was found.
+    """The scores of passages, minus infinity where there is no match."""
 
-    `ranking` gives the k best positions and all that tie with the last of them, best first; `every` the score of every
-    position, or None if the engine can compute only the best.
-    """
-
-    def ranking(self, k: int) -> Ranking: ...
+    def ranking(self, k: int) -> Ranking: ...  # the k best positions and all that tie with the last of them, best first
     def at(self, positions: Positions) -> Floats: ...
-    def every(self) -> Floats | None: ...
+    def every(self) -> Floats | None: ...  # of every position; None if the engine can compute only the best
 
 
 class AllScores:
@@ -69,10 +65,7 @@ class BestScores:
         *,
         is_exact: bool = True,
     ) -> None:
-        self._rank = rank
-        self._at = at
-        self.every = every
-        self._is_exact = is_exact
+        self._rank, self._at, self.every, self._is_exact = rank, at, every, is_exact
         self._known: dict[int, float] = {}
 
     def ranking(self, k: int) -> Ranking:
@@ -90,5 +83,5 @@ class BestScores:
 
 
 def only_found(scores: Floats) -> Floats:
-    """The scores with minus infinity in place of 0, which means that nothing was found."""
+    """The scores with minus infinity in place of 0, which means no match."""
     return np.where(scores > 0, scores, -np.inf)

@@ -1,4 +1,4 @@
-"""One committed state of a local corpus: its segments, its deleted passages, and the rows behind every position.
+"""One committed state of a local corpus: its segments, shared by all its readers, and the rows behind every position.
 
 A position is an index into all segments together, deleted passages included; it is valid in one snapshot only.
 """
@@ -8,37 +8,118 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from shortlist.documents import Document, Passage, Stamp
 from shortlist.index.config import Config
 from shortlist.index.dense.dense_ranker import Dense, VectorPart
-from shortlist.index.engine import BUILT_IN, MISSING, Drift, require_embedder
+from shortlist.index.engine import BUILT_IN, MISSING, require_embedder
+from shortlist.index.lexical.lexical_ranker import Lexical
+from shortlist.index.lexical.live_postings import Part
 from shortlist.index.query_scores import AllScores, BestScores, Request, Scores, only_found
-from shortlist.index.storage.records import (
-    DOCUMENT_COLUMNS,
-    batched,
-    find_stamped,
-    passage_checksum,
-    read_document,
-    to_document,
-)
-from shortlist.index.storage.segment_set import Column, Loaded, View
-from shortlist.index.storage.sql_tables import read_last_numbers, read_segments
+from shortlist.index.storage.records import DOCUMENT_COLUMNS, Rows, batched, checksum_passage, to_document
+from shortlist.index.storage.segment import Segment
+from shortlist.index.storage.sql_tables import SegmentRow, read_config, read_dead, read_generation, read_segments
+from shortlist.index.text.analyzers import get_analyzer
 from shortlist.protocols import Embedder
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from shortlist.results import Floats, Mask, Positions, Ranking
 
-Found = TypeVar("Found")
-
-# Below this number of passages it is faster to score all of them than to look for the best.
+# With fewer passages it is faster to score all of them than to search for the best.
 ALL_SCORES_BELOW = 50_000
 
 _AT_ONCE = 500  # parameters in one statement
+
+
+class Column(NamedTuple):
+    """One metadata key over a segment: a code for each position, and the distinct values that the codes refer to.
+
+    Passages deleted at `generation` are missing from it, so it serves that generation and all later ones.
+    """
+
+    generation: int
+    codes: NDArray[np.int64]
+    values: list[Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Loaded:
+    """A segment as one state sees it."""
+
+    row: SegmentRow
+    segment: Segment
+    part: Part
+    columns: dict[str, Column] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """The segments of one committed state, shared by all its snapshots."""
+
+    generation: int
+    last_tombstone: int
+    config: Config
+    loaded: tuple[Loaded, ...]
+
+    @cached_property
+    def size(self) -> int:
+        return sum(item.segment.size for item in self.loaded)
+
+    @cached_property
+    def lexical(self) -> Lexical:
+        return Lexical([item.part for item in self.loaded], get_analyzer(self.config.analyzer), self.config.scoring)
+
+    def numbers(self, of: str, positions: Positions) -> Positions:
+        """The numbers of the "documents" or "passages" at these positions."""
+        column = attrgetter(of)
+        found = np.empty(len(positions), dtype=np.int64)
+        for item in self.loaded:
+            here, places = item.part.locate(positions)
+            if len(here):
+                found[here] = column(item.segment)[places]
+        return found
+
+
+def read_view(connection: sqlite3.Connection, load: Callable[[SegmentRow], Segment], previous: View | None) -> View:
+    """The state that the connection sees, at the cost of what changed since the previous one.
+
+    `load` raises SegmentDamaged if a file cannot be read.
+    """
+    generation = read_generation(connection)
+    if previous is not None and previous.generation == generation:
+        return previous
+    if previous is not None and previous.generation > generation:
+        previous = None  # of a later state, seen by another thread: passages that it lacks may be alive in this one
+    known = {item.row: item for item in previous.loaded} if previous else {}
+    last_tombstone = previous.last_tombstone if previous else 0
+    query = "SELECT num, passage FROM tombstones WHERE num > ? ORDER BY num"
+    recent = np.array(connection.execute(query, (last_tombstone,)).fetchall(), dtype=np.int64).reshape(-1, 2)
+    loaded: list[Loaded] = []
+    offset = 0
+    for row in read_segments(connection):
+        item = known.get(row)
+        if item is None:
+            segment = load(row)
+            item = Loaded(row, segment, Part(segment.postings, offset, segment.impacts))
+            dead = read_dead(connection, row)
+        else:
+            dead = recent[(recent[:, 1] >= row.first) & (recent[:, 1] <= row.last), 1]
+        if len(dead) or item.part.offset != offset:
+            part = item.part.without(item.segment.places_of(dead), offset)
+            item = Loaded(row, item.segment, part, item.columns)
+        loaded.append(item)
+        offset += item.segment.size
+    if len(recent):
+        last_tombstone = int(recent[-1, 0])
+    return View(generation, last_tombstone, read_config(connection), tuple(loaded))
 
 
 class Snapshot:
@@ -48,34 +129,24 @@ class Snapshot:
         self, view: View, connection: sqlite3.Connection, embedder: Callable[[Config], Embedder | None]
     ) -> None:
         self.view = view
+        self.size = view.size  # deleted passages included
+        self.generation = view.generation
+        self.config = view.config
+        self.has_vectors = view.config.dim > 0
         self.lexical = view.lexical
+        rows = Rows(connection)
+        self.get, self.count, self.since = rows.get, rows.count, rows.since
+        self._rows = rows
         self._connection = connection
         self._embedder = embedder
 
     @property
-    def size(self) -> int:
-        """The number of positions, deleted passages included."""
-        return self.view.size
-
-    @property
-    def generation(self) -> int:
-        return self.view.generation
-
-    @property
-    def config(self) -> Config:
-        return self.view.config
-
-    @property
-    def has_vectors(self) -> bool:
-        return self.view.config.dim > 0
-
-    @property
     def embedder(self) -> Embedder | None:
-        return self._embedder(self.view.config) if self.has_vectors else None
+        return self._embedder(self.config) if self.has_vectors else None
 
     @cached_property
     def dense(self) -> Dense:
-        embedder = require_embedder(self._embedder(self.view.config))
+        embedder = require_embedder(self._embedder(self.config))
         parts = [
             VectorPart(item.segment.vectors, item.part.dead, item.part.offset, item.segment.rounded)
             for item in self.view.loaded
@@ -84,16 +155,16 @@ class Snapshot:
         return Dense(parts, embedder)
 
     def score(self, request: Request) -> dict[str, Scores]:
-        query, terms, words, meaning, allowed, _ = request
+        query, terms, lexical_k, dense_k, allowed, _ = request
         ways: dict[str, tuple[Callable[[int], Ranking], Callable[[Positions], Floats], Callable[[], Floats]]] = {}
-        if words:
+        if lexical_k:
             lexical, wanted = self.lexical, terms if isinstance(terms, Mapping) else query
             ways["lexical"] = (
                 lambda k: lexical.rank(wanted, k, allowed),
                 lambda positions: only_found(lexical.scores_at(terms, positions)),
                 lambda: only_found(lexical.scores(terms, allowed)),
             )
-        if meaning:
+        if dense_k:
             dense = self.dense
             ways["dense"] = (
                 lambda k: dense.rank(query, k, allowed),
@@ -105,26 +176,22 @@ class Snapshot:
         return {name: BestScores(*way) for name, way in ways.items()}
 
     def documents(self, positions: Positions) -> Positions:
-        return self.view.documents(positions)
+        return self.view.numbers("documents", positions)
 
     def ids(self, positions: Positions) -> list[str]:
-        numbers = self.documents(positions).tolist()
-        found = dict(self._select("SELECT num, id FROM documents WHERE num IN ({})", numbers))
-        return _each(found, numbers)
+        return self._of_documents("SELECT num, id FROM documents WHERE num IN ({})", positions)
 
     def stored(self, positions: Positions) -> list[Document]:
-        numbers = self.documents(positions).tolist()
-        rows = self._select(f"SELECT num, {DOCUMENT_COLUMNS}, hash FROM documents WHERE num IN ({{}})", numbers)
-        return _each({number: to_document(row) for number, *row in rows}, numbers)
-
-    def passages(self, positions: Positions) -> list[Passage]:
-        return self._passages(self.view.passages(positions).tolist())
+        query = f"SELECT num, {DOCUMENT_COLUMNS}, hash FROM documents WHERE num IN ({{}})"
+        return self._of_documents(query, positions, lambda *row: to_document(row))
 
     def siblings(self, positions: Positions) -> list[Positions]:
-        numbers = self.documents(positions).tolist()
         query = "SELECT document, count(*) FROM passages WHERE document IN ({}) GROUP BY document"
-        counts = _each(dict(self._select(query, numbers)), numbers)
+        counts = self._of_documents(query, positions)
         return [np.arange(at, at + count) for at, count in zip(positions.tolist(), counts, strict=True)]
+
+    def passages(self, positions: Positions) -> list[Passage]:
+        return self._passages(self.view.numbers("passages", positions).tolist())
 
     def sources(self, allowed: Mask | None = None) -> set[str]:
         if allowed is None:
@@ -140,23 +207,19 @@ class Snapshot:
         return set(self.ids(np.flatnonzero(allowed & self.everything())))
 
     def ids_of_file(self, id: str, source: str) -> set[str]:
-        return find_stamped(self._connection, Stamp(id, source, ""))
+        return self._rows.stamped(Stamp(id, source, ""))
 
     def places(self) -> list[tuple[str, str, str]]:
         return self._connection.execute("SELECT id, source, locator FROM documents").fetchall()
 
     def walk(self, allowed: Mask | None = None) -> Iterator[Passage]:
-        if allowed is not None:
-            permitted = self._ids_allowed(allowed)
-            yield from (passage for passage in self.walk() if passage.document_id in permitted)
-            return
+        permitted = None if allowed is None else self._ids_allowed(allowed)
+        query = "SELECT num FROM passages WHERE num > ? ORDER BY num LIMIT ?"
         last = 0
-        while True:
-            query = "SELECT num FROM passages WHERE num > ? ORDER BY num LIMIT ?"
-            numbers = [number for (number,) in self._connection.execute(query, (last, _AT_ONCE))]
-            if not numbers:
-                return
-            yield from self._passages(numbers)
+        while numbers := [number for (number,) in self._connection.execute(query, (last, _AT_ONCE))]:
+            for passage in self._passages(numbers):
+                if permitted is None or passage.document_id in permitted:
+                    yield passage
             last = numbers[-1]
 
     def neighbors(self, source: str, locator: str, before: int, after: int) -> list[Passage]:
@@ -173,29 +236,6 @@ class Snapshot:
         at = numbers.index(here)
         return self._passages(numbers[max(0, at - before) : at + after + 1])
 
-    def get(self, id: str) -> Document | None:
-        return read_document(self._connection, id)
-
-    def count(self) -> int:
-        return count_documents(self._connection)
-
-    def since(self, mark: dict[str, Any]) -> Drift:
-        return drift_since(self._connection, mark)
-
-    def _passages(self, numbers: Sequence[int]) -> list[Passage]:
-        rows = self._select(
-            "SELECT p.num, p.checksum, d.id, d.title, coalesce(p.text, d.content), d.kind, d.source, p.locator, "
-            "d.metadata, p.context FROM passages p JOIN documents d ON d.num = p.document WHERE p.num IN ({})",
-            numbers,
-        )
-        found = {}
-        for number, checksum, *columns in rows:
-            if passage_checksum(columns) != checksum:
-                raise sqlite3.DatabaseError("a passage does not match its checksum")
-            id, title, text, kind, source, locator, metadata, context = columns
-            found[number] = Passage(id, title or id, text, kind, source, locator, json.loads(metadata), context)
-        return _each(found, numbers)
-
     def everything(self) -> Mask:
         mask = np.ones(self.size, dtype=bool)
         for part in self.lexical.parts:
@@ -204,16 +244,16 @@ class Snapshot:
         return mask
 
     def match(self, key: str, operator: str, operand: Any, test: Callable[[Any], bool]) -> Mask:
-        """The positions whose document passes a test of one metadata value; MISSING stands for an absent one."""
+        """The positions whose document passes a test of one metadata value, which is MISSING if it has none."""
         masks = [np.zeros(0, dtype=bool)]
         for item in self.view.loaded:
             column = item.columns.get(key)
-            if column is None or column.generation > self.view.generation:
-                column = item.columns[key] = self._column(item, key)
+            if column is None or column.generation > self.generation:
+                column = item.columns[key] = self._read_column(item, key)
             masks.append(np.array([test(value) for value in column.values], dtype=bool)[column.codes])
         return np.concatenate(masks)
 
-    def _column(self, item: Loaded, key: str) -> Column:
+    def _read_column(self, item: Loaded, key: str) -> Column:
         values: list[Any] = [MISSING]
         codes: dict[str, int] = {}
         column = np.zeros(item.segment.size, dtype=np.int64)
@@ -223,57 +263,53 @@ class Snapshot:
             item.row[:2],
         )
         for number, metadata, *built_in in rows:
-            value = _lookup(_parsed(metadata), key)
+            value = _look_up(metadata, key)
             if value is MISSING and key in BUILT_IN:
                 value = built_in[BUILT_IN.index(key)]
             if value is not MISSING:
-                written = json.dumps(value, sort_keys=True)
-                code = codes.setdefault(written, len(values))
+                code = codes.setdefault(json.dumps(value, sort_keys=True), len(values))
                 if code == len(values):
                     values.append(value)
                 column[np.searchsorted(item.segment.passages, number)] = code
-        return Column(self.view.generation, column, values)
+        return Column(self.generation, column, values)
 
-    def _select(self, query: str, numbers: Sequence[int]) -> list[Any]:
-        rows: list[Any] = []
+    def _passages(self, numbers: Sequence[int]) -> list[Passage]:
+        query = (
+            "SELECT p.num, p.checksum, d.id, d.title, coalesce(p.text, d.content), d.kind, d.source, p.locator, "
+            "d.metadata, p.context FROM passages p JOIN documents d ON d.num = p.document WHERE p.num IN ({})"
+        )
+        return self._select(query, numbers, _to_passage)
+
+    def _of_documents(self, query: str, positions: Positions, convert: Callable[..., Any] | None = None) -> list[Any]:
+        return self._select(query, self.documents(positions).tolist(), convert)
+
+    def _select(self, query: str, numbers: Sequence[int], convert: Callable[..., Any] | None) -> list[Any]:
+        """What a query finds for each number, its first column: the second column, or all others converted."""
+        found: dict[int, Any] = {}
         for batch in batched(dict.fromkeys(numbers), _AT_ONCE):
-            rows += self._connection.execute(query.format(",".join("?" * len(batch))), batch).fetchall()
-        return rows
+            rows = self._connection.execute(query.format(",".join("?" * len(batch))), batch)
+            found.update(rows if convert is None else ((number, convert(*columns)) for number, *columns in rows))
+        try:
+            return [found[number] for number in numbers]
+        except KeyError:
+            raise sqlite3.DatabaseError("rows are missing") from None
 
 
-def count_documents(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("SELECT count(*) FROM documents").fetchone()[0])
+def _to_passage(checksum: int, *columns: str) -> Passage:
+    if checksum_passage(columns) != checksum:
+        raise sqlite3.DatabaseError("a passage does not match its checksum")
+    id, title, text, kind, source, locator, metadata, context = columns
+    return Passage(id, title or id, text, kind, source, locator, json.loads(metadata), context)
 
 
-def count_passages(connection: sqlite3.Connection) -> int:
-    """The number of live passages, without a walk over all of them."""
-    (dead,) = connection.execute("SELECT count(*) FROM tombstones").fetchone()
-    return sum(row.size for row in read_segments(connection)) - int(dead)
-
-
-def drift_since(connection: sqlite3.Connection, mark: dict[str, Any]) -> Drift:
-    return Drift(read_last_numbers(connection)[1] - mark["last_passage"], count_passages(connection))
-
-
-def _each(found: dict[int, Found], numbers: Sequence[int]) -> list[Found]:
+def _look_up(text: str, key: str) -> Any:
+    """A value of metadata by its key, or by a dotted path into nested mappings."""
     try:
-        return [found[number] for number in numbers]
-    except KeyError:
-        raise sqlite3.DatabaseError("rows are missing") from None
-
-
-def _parsed(metadata: str) -> Any:
-    try:
-        return json.loads(metadata)
+        value: Any = json.loads(text)
     except ValueError as error:
         raise sqlite3.DatabaseError(f"metadata cannot be read: {error}") from None
-
-
-def _lookup(metadata: dict[str, Any], key: str) -> Any:
-    """A value by its key, or by a dotted path into nested mappings."""
-    if key in metadata:
-        return metadata[key]
-    value: Any = metadata
+    if key in value:
+        return value[key]
     for step in key.split("."):
         if not isinstance(value, dict) or step not in value:
             return MISSING

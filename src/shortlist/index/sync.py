@@ -6,41 +6,40 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set, Sized
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, Protocol
 
 from shortlist.documents import Changes, Document, Problem, Stamp, Stamps
 from shortlist.errors import CorpusBusy, InputError
 from shortlist.index.engine import Documents
-from shortlist.index.storage.records import PAUSE, Record, batched, clean, to_record
+from shortlist.index.storage.records import BATCH, PAUSE, Record, batched, clean, to_record
 from shortlist.protocols import Progress
 
-BATCH = 500
 
-
-class Kept(Protocol):
+class StoredRows(Protocol):
     """The stored documents, to compare with. Each has a reference that only its engine understands."""
 
     def generation(self) -> int: ...
     def stored(self, ids: Sequence[str]) -> dict[str, tuple[Any, bytes]]: ...  # reference and hash by id
     def everything(self) -> Iterable[tuple[Any, str, str]]: ...  # reference, id and source
     def stamps(self) -> dict[str, Stamp]: ...
-    def stamped(self, stamp: Stamp) -> set[str]: ...  # ids of the stored documents that a stamp stands for
+    def stamped(self, stamp: Stamp) -> set[str]: ...  # ids of the stored documents that a stamp covers
 
 
 class Work(Protocol):
-    """A change in progress. `settle` waits for everything that was put, and reports what the engine refused."""
+    """A change in progress. `settle` waits for everything that was put, and returns what the engine refused."""
 
     @property
-    def kept(self) -> Kept: ...  # as this change sees it
+    def rows(self) -> StoredRows: ...  # as this change sees it
     @property
     def began_empty(self) -> bool: ...
     def put(self, record: Record, stored: Any) -> None: ...
     def remove(self, stored: Any) -> None: ...
     def settle(self) -> Sequence[Problem]: ...
-    def keep_stamps(self, stamps: Iterable[Stamp], gone: Iterable[Stamp]) -> None: ...
+    def store_stamps(self, stamps: Iterable[Stamp], gone: Iterable[Stamp]) -> None: ...
 
 
-Reading = Callable[[], AbstractContextManager[Kept]]
+Reading = Callable[[], AbstractContextManager[StoredRows]]
 Begin = Callable[[], AbstractContextManager[Work]]
 
 
@@ -62,50 +61,32 @@ def sync(
     compared under the lock from the start.
     """
     begin = begin or partial(_begin_dry_run, reading)
-    if iter(documents) is not documents:
-        first = _Sync(reading, begin, strict=strict)
-        try:
-            return first.run(documents, prune, progress)
-        except _Overtaken:
-            again = _Sync(reading, begin, strict=strict, locked=True, expected=first.seen)
-            return again.run(documents, prune, progress)
-    return _Sync(reading, begin, strict=strict, locked=True).run(documents, prune, progress)
+    first = _Sync(reading, begin, strict)
+    try:
+        return first.run(documents, prune, progress, locked=iter(documents) is documents)
+    except _Overtaken:
+        return _Sync(reading, begin, strict, expected=first.seen).run(documents, prune, progress, locked=True)
 
 
 @contextmanager
-def _begin_dry_run(reading: Reading) -> Iterator[Work]:
-    with reading() as kept:
-        yield _DryRun(kept)
-
-
-class _DryRun:
+def _begin_dry_run(reading: Reading) -> Iterator[Any]:
     """A change that changes nothing."""
-
-    began_empty = False
-
-    def __init__(self, kept: Kept) -> None:
-        self.kept = kept
-
-    def _do_nothing(self, *_: Any, **__: Any) -> Any:
-        return ()
-
-    put = remove = settle = keep_stamps = _do_nothing
+    with reading() as rows:
+        methods = dict.fromkeys(("put", "remove", "settle", "store_stamps"), lambda *_: ())
+        yield SimpleNamespace(rows=rows, began_empty=False, **methods)
 
 
 class _Sync:
-    """One sync in progress."""
+    """One sync in progress. `expected` are the ids that came when the documents were read before."""
 
-    def __init__(
-        self, reading: Reading, begin: Begin, *, strict: bool, locked: bool = False, expected: Set[str] = frozenset()
-    ) -> None:
+    def __init__(self, reading: Reading, begin: Begin, strict: bool, expected: Set[str] = frozenset()) -> None:
         self._strict = strict  # one bad document stops them all
         self._read_state = reading
         self._begin = begin
+        self._expected = expected
         self._stack = ExitStack()
         self._change: Work | None = None
         self._generation: int | None = None  # of the state that was compared with before there was a change
-        self._locked = locked
-        self._expected = expected  # ids that came when the documents were read before
         self.seen: set[str] = set()
         self._known: dict[str, Stamp] = {}
         self._stamps: dict[str, Stamp] = {}
@@ -114,10 +95,10 @@ class _Sync:
         self._changed: list[str] = []
         self._added = self._unchanged = self._removed = 0
 
-    def run(self, documents: Documents, prune: bool, progress: Progress | None) -> Changes:
+    def run(self, documents: Documents, prune: bool, progress: Progress | None, *, locked: bool) -> Changes:
         total = len(documents) if isinstance(documents, Sized) else None
         with self._stack:
-            if self._locked:
+            if locked:
                 self._open_change()
             for batch in batched(self._read(documents), BATCH):
                 for _ in self._take(batch):
@@ -125,7 +106,7 @@ class _Sync:
                         progress(self._added + len(self._changed) + self._unchanged + len(self._failed), total)
             if self._strict and self._failed:
                 wrong = self._failed[0]
-                raise InputError(f"The document {wrong.id!r} was not taken, nor any other: {wrong.reason}")
+                raise InputError(f"The document {wrong.id!r} cannot be stored, so nothing was changed: {wrong.reason}")
             if not self._expected <= self.seen:  # a source that is used up must not empty the corpus
                 raise CorpusBusy(
                     "Another writer changed the corpus during this sync, and the documents could not be read a second "
@@ -133,12 +114,16 @@ class _Sync:
                 )
             if prune and not (self._change is not None and self._change.began_empty):
                 self._prune()
-            if self._change is not None:
-                self._count_refused(self._change.settle())
-            self._keep_stamps(prune)
+            for problem in () if self._change is None else self._change.settle():  # refused by the engine
+                self._failed.append(problem)
+                if problem.id in self._changed:
+                    self._changed.remove(problem.id)
+                else:
+                    self._added -= 1
+            self._store_stamps(prune)
             if self._change is None:
-                with self._reading() as kept:
-                    self._compare_generation(kept)
+                with self._reading() as rows:
+                    self._compare_generation(rows)
         changed = tuple(self._changed)
         skipped = sum(stamp.skipped for stamp in self._stamps.values())
         return Changes(self._added, len(changed), self._unchanged, self._removed, tuple(self._failed), skipped, changed)
@@ -149,21 +134,21 @@ class _Sync:
         since: Callable[[Stamps], Iterable[Document | Problem | Stamp]] | None = getattr(documents, "since", None)
         if since is None:
             return documents
-        with self._reading() as kept:
-            self._known = kept.stamps()
+        with self._reading() as rows:
+            self._known = rows.stamps()
         return since(self._known)
 
     def _take(self, batch: list[Any]) -> Iterator[None]:
         """Compare and put; yields now and then, for progress."""
         records = []
-        with self._reading() as kept:
+        with self._reading() as rows:
             for item in batch:
                 if isinstance(item, Stamp):
-                    self._take_stamp(replace(item, id=clean(item.id), source=clean(item.source)), kept)
+                    self._take_stamp(replace(item, id=clean(item.id), source=clean(item.source)), rows)
                 elif record := self._admit(item):
                     records.append(record)
             is_new = self._change is not None and self._change.began_empty
-            stored = {} if is_new else kept.stored([record.document.id for record in records])
+            stored = {} if is_new else rows.stored([record.document.id for record in records])
         for at, record in enumerate(records):
             if at and not at % PAUSE:
                 yield
@@ -178,25 +163,31 @@ class _Sync:
                 self._changed.append(record.document.id)
         yield
 
-    def _take_stamp(self, stamp: Stamp, kept: Kept) -> None:
+    def _take_stamp(self, stamp: Stamp, rows: StoredRows) -> None:
         """Count the documents of an unchanged stamp as seen and unchanged."""
         self._stamps[stamp.id] = stamp
         if stamp == self._known.get(stamp.id):
-            unchanged = kept.stamped(stamp) - self.seen
+            unchanged = rows.stamped(stamp) - self.seen
             self._unchanged += len(unchanged)
             self.seen |= unchanged
 
-    def _count_refused(self, refused: Sequence[Problem]) -> None:
-        """Count among the failed what the engine refused later."""
-        for problem in refused:
-            self._failed.append(problem)
-            if problem.id in self._changed:
-                self._changed.remove(problem.id)
-            else:
-                self._added -= 1
+    def _admit(self, item: Any) -> Record | None:
+        """The item ready to be stored; None if it cannot be, which is counted as a failure."""
+        record = to_record(item)
+        if isinstance(record, Problem):
+            self._failed.append(record)
+            self.seen.add(record.id)
+            self._unreadable.add(record.source)
+            return None
+        document = record.document
+        if document.id in self.seen:
+            self._failed.append(Problem(document.id, "Its id came twice; the first one was kept.", document.source))
+            return None
+        self.seen.add(document.id)
+        return record
 
-    def _keep_stamps(self, prune: bool) -> None:
-        """Store the new stamps, except of a file with a document that was not taken: that one is tried again."""
+    def _store_stamps(self, prune: bool) -> None:
+        """Store the new stamps, except of a file with a document that failed: that one is tried again."""
         failed = {problem.source for problem in self._failed}
         fresh = [
             stamp
@@ -205,51 +196,34 @@ class _Sync:
         ]
         gone = [stamp for id, stamp in self._known.items() if prune and id not in self._stamps]
         if fresh or gone:
-            self._open_change().keep_stamps(fresh, gone)
-
-    def _admit(self, item: Any) -> Record | None:
-        """The item ready to be stored, or None if something is wrong with it, which is noted."""
-        record = to_record(item)
-        if isinstance(record, Problem):
-            self._failed.append(record)
-            self.seen.add(record.id)
-            self._unreadable.add(record.source)
-            return None
-        id = record.document.id
-        if id in self.seen:
-            self._failed.append(Problem(id, "Its id came twice; the first one was kept.", record.document.source))
-            return None
-        self.seen.add(id)
-        return record
+            self._open_change().store_stamps(fresh, gone)
 
     def _prune(self) -> None:
         """Remove what did not come, except what a Problem refers to: it may still exist, and only be unreadable."""
-        self._unreadable.discard("")
-        with self._reading() as kept:
-            stored = [
-                one for one, id, source in kept.everything() if id not in self.seen and source not in self._unreadable
-            ]
-        for one in stored:
+        unreadable = self._unreadable - {""}
+        with self._reading() as rows:
+            gone = [one for one, id, source in rows.everything() if id not in self.seen and source not in unreadable]
+        for one in gone:
             self._open_change().remove(one)
-        self._removed = len(stored)
+        self._removed = len(gone)
 
     @contextmanager
-    def _reading(self) -> Iterator[Kept]:
+    def _reading(self) -> Iterator[StoredRows]:
         """The state that this change sees or, before there is one, the last committed one."""
         if self._change is not None:
-            yield self._change.kept
+            yield self._change.rows
             return
-        with self._read_state() as kept:
+        with self._read_state() as rows:
             if self._generation is None:
-                self._generation = kept.generation()
-            yield kept
+                self._generation = rows.generation()
+            yield rows
 
     def _open_change(self) -> Work:
         if self._change is None:
             self._change = self._stack.enter_context(self._begin())
-            self._compare_generation(self._change.kept)
+            self._compare_generation(self._change.rows)
         return self._change
 
-    def _compare_generation(self, kept: Kept) -> None:
-        if self._generation is not None and kept.generation() != self._generation:
+    def _compare_generation(self, rows: StoredRows) -> None:
+        if self._generation is not None and rows.generation() != self._generation:
             raise _Overtaken

@@ -1,6 +1,6 @@
 """Compiles the loops ahead of their first use, each on a few words.
 
-numba keeps what it compiled on disk, for each combination of types.
+numba caches what it compiled on disk, for each combination of types.
 """
 
 from __future__ import annotations
@@ -25,26 +25,30 @@ STEPS = ("index texts", "rank one segment", "rank two segments", "compare vector
 
 
 def warm(progress: Step | None = None) -> dict[str, int]:
-    """Compile every loop, or load it where that was done before; how many versions of each there are.
+    """Compile every loop, or load it if that was done before; return the number of versions of each.
 
-    `progress` is told the step that begins, how many are done, and of how many.
+    `progress` is called with the step that begins, the number of steps that are done, and of all steps.
     """
-    tell = progress or (lambda step, done, total: None)
-    with _small_work_counts():
-        tell(STEPS[0], 0, len(STEPS))
+    report = progress or (lambda step, done, total: None)
+    with _small_limits():
+        report(STEPS[0], 0, len(STEPS))
         made = indexing.build([Fields(f"name {at}", (), f"some words {at}", ()) for at in range(8)], get_analyzer())
-        tell(STEPS[1], 1, len(STEPS))
+        report(STEPS[1], 1, len(STEPS))
         _rank(Part(made))
-        tell(STEPS[2], 2, len(STEPS))
+        report(STEPS[2], 2, len(STEPS))
         _rank(Part(made), Part(made, made.size))
-    tell(STEPS[3], 3, len(STEPS))
-    _compare()
-    tell("done", len(STEPS), len(STEPS))
-    return {name: len(loop.signatures) for name, loop in loops().items()}
+    report(STEPS[3], 3, len(STEPS))
+    vectors = np.eye(8, dtype=np.float32)
+    query = vectors[0].copy()
+    for is_writable in (True, False):  # vectors in memory are, those in a file are not
+        vectors.setflags(write=is_writable)
+        RoundedVectors.of(vectors).nearest(vectors, query, 1, np.zeros(0, dtype=bool))
+    report("done", len(STEPS), len(STEPS))
+    return {name: len(loop.signatures) for name, loop in find_loops().items()}
 
 
-def loops() -> dict[str, Any]:
-    """The compiled functions of the kernel that others call, by name; what only they call is compiled with them."""
+def find_loops() -> dict[str, Any]:
+    """The compiled functions of the kernels that others call, by name; these compile the private ones with them."""
     modules = (kernels.ranking_loops, kernels.text_loops, kernels.vector_loops)
     return {
         name: value
@@ -61,23 +65,15 @@ def _rank(*parts: Part) -> None:
     ranker.scores_at(["some", "name"], np.arange(2))
 
 
-def _compare() -> None:
-    vectors = np.eye(8, dtype=np.float32)
-    query = vectors[0].copy()
-    for kept in (True, False):  # in memory they can be written to, in a file not
-        vectors.setflags(write=kept)
-        RoundedVectors.of(vectors).nearest(vectors, query, 1, np.zeros(0, dtype=bool))
-
-
 @contextmanager
-def _small_work_counts() -> Iterator[None]:
-    """For a moment nothing is too small for the compiled loops, and a table of words is soon full."""
-    limits = (indexing, "COMPILED_TEXT"), (lexical_ranker, "COMPILED_FROM"), (indexing, "FIRST_WORDS")
-    kept = [getattr(*limit) for limit in limits]
-    for (module, name), value in zip(limits, (0, 0, 2), strict=True):
-        setattr(module, name, value)
+def _small_limits() -> Iterator[None]:
+    """Use the compiled loops for any amount of work, and fill a table of words soon."""
+    limits = {(indexing, "COMPILED_TEXT"): 0, (lexical_ranker, "COMPILED_FROM"): 0, (indexing, "FIRST_WORDS"): 2}
+    before = {limit: getattr(*limit) for limit in limits}
     try:
+        for limit, value in limits.items():
+            setattr(*limit, value)
         yield
     finally:
-        for (module, name), value in zip(limits, kept, strict=True):
-            setattr(module, name, value)
+        for limit, value in before.items():
+            setattr(*limit, value)

@@ -13,7 +13,7 @@ from shortlist.errors import InputError, ShortlistError
 from shortlist.index.corpus import Corpus, create_corpus
 from shortlist.index.embedders import tools_model
 from shortlist.index.embedders.embedder_binding import EmbedderSpec
-from shortlist.index.location import delete_corpus, kept_at
+from shortlist.index.location import delete_corpus, find_corpus_file
 from shortlist.library import registry
 from shortlist.protocols import Progress
 from shortlist.sources import OF_TOOLS, CorpusSource
@@ -40,7 +40,7 @@ def build(
     """
     if isinstance(source, str) and (entry := registry.find(source)):
         source, name = entry.source(), name or entry.name
-        if kept_at(name, path) is None:
+        if find_corpus_file(name, path) is None:
             embedder = entry.embedder if embedder is None else embedder
             engine = entry.engine if engine is None else engine
     if isinstance(source, Corpus | str | Path) or not isinstance(source, Iterable):
@@ -50,7 +50,7 @@ def build(
         )
     if not isinstance(source, CorpusSource):
         source = CorpusSource.from_mapping(source) if isinstance(source, Mapping) else CorpusSource.from_list(source)
-    is_new = not in_memory and kept_at(name or source.name, path) is None
+    is_new = not in_memory and find_corpus_file(name or source.name, path) is None
     options |= {"engine": engine, "in_memory": in_memory, "rebuild": rebuild, "progress": progress}
     if source.kind in OF_TOOLS and not in_memory:
         options["default_embedder"] = tools_model.default_for_tools()

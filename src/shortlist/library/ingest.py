@@ -17,7 +17,7 @@ from shortlist.documents import Document, Problem, Stamp, Stamps
 from shortlist.errors import SourceError
 from shortlist.index.corpus import Corpus, create_corpus
 from shortlist.index.embedders.embedder_binding import EmbedderSpec
-from shortlist.index.location import kept_at
+from shortlist.index.location import find_corpus_file
 from shortlist.index.storage.records import clean
 from shortlist.index.text.chunking import split
 from shortlist.sources import CorpusSource
@@ -77,7 +77,7 @@ def ingest(
     name = name or (GLOBAL_INDEX if path else project_index())
     places = [Path(place).expanduser() for place in ([paths] if isinstance(paths, str | Path) else paths)]
     gone = [place for place in places if not place.exists()]
-    is_new = kept_at(name, path) is None
+    is_new = find_corpus_file(name, path) is None
     if gone and is_new:
         raise SourceError(f"{gone[0]} does not exist.")
     given = {"chunk_size": chunk_size, "chunk_overlap": chunk_overlap}

@@ -15,7 +15,7 @@ from shortlist.index.corpus import Corpus, create_corpus, open_corpus
 from shortlist.index.corpus_paths import OF_A_PATH, full_name, stored_corpora
 from shortlist.index.engine import EMBEDDED, State
 from shortlist.index.engines import pointers
-from shortlist.index.location import kept_at
+from shortlist.index.location import find_corpus_file
 from shortlist.library import registry
 from shortlist.library.build import build
 from shortlist.protocols import Progress
@@ -81,7 +81,7 @@ def open_states(corpora: Sequence[Corpus]) -> Iterator[list[CorpusState]]:
 def is_known(name: str) -> bool:
     """Whether the name is a registered, built-in or stored corpus."""
     try:
-        if kept_at(name):
+        if find_corpus_file(name):
             return True
         entry = registry.find(name)
         return entry is not None and (not name.startswith(OF_A_PATH) or Path(entry.roots[0]).exists())
@@ -95,7 +95,7 @@ def open_named(name: str | Path, progress: Progress | None = None) -> Corpus:
     A known corpus that was not built yet, or not completely, is built now.
     """
     try:
-        file = kept_at(name)
+        file = find_corpus_file(name)
         key = (str(file.resolve()), file.stat().st_ino) if file else None
     except (OSError, ValueError):
         key = None

@@ -19,7 +19,7 @@ from shortlist.documents import Document, Problem
 from shortlist.errors import CorpusError, CorpusMismatch, CorpusNotFound, ShortlistError, SourceError
 from shortlist.index.corpus_paths import stored_corpora
 from shortlist.index.storage.database import DATABASE
-from shortlist.index.storage.records import count_kinds
+from shortlist.index.storage.records import Rows
 from shortlist.library import registry
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.tool_catalog import Catalog
@@ -270,7 +270,7 @@ def _count_kinds_in(folder: Path) -> dict[str, int]:
     try:
         database = sqlite3.connect(f"{(folder / DATABASE).resolve().as_uri()}?mode=ro", uri=True)
         with contextlib.closing(database):
-            return count_kinds(database)
+            return Rows(database).kinds()
     except (OSError, ValueError, sqlite3.Error):
         return {}
 

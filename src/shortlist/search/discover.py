@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from shortlist.errors import InputError
+from shortlist.index.config import Floor
 from shortlist.index.engine import State
-from shortlist.index.stored_threshold import Floor, read_floor
 from shortlist.index.text.query_terms import weight_of
 from shortlist.library.opening import Searchable
 from shortlist.protocols import Progress
@@ -164,7 +164,7 @@ def _judge(found: Sequence[Found], query: str, mode: Mode, k: int, min_score: Mi
     """Compare the best hit of each corpus with the threshold: the given one or, with "auto", its own."""
     is_auto = min_score == "auto"
     several = len(found) > 1
-    floors = [read_floor(one.state, one.state.config, mode) if is_auto else Floor(min_score) for one in found]  # type: ignore[arg-type]
+    floors = [one.state.config.floor(mode, one.state.since) if is_auto else Floor(min_score) for one in found]  # type: ignore[arg-type]
     fitting, left_out = [], {}
     for one, floor in zip(found, floors, strict=True):
         refusal = refuse_unknown(one) or (_refuse_below(one, floor.value, several=several) if is_auto else None)

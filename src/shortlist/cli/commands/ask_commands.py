@@ -21,7 +21,7 @@ from shortlist.cli import options
 from shortlist.cli.output import ABSTAINED, ERROR, OK, Output, command, write
 from shortlist.errors import CorpusNotFound, InputError, ShortlistError
 from shortlist.index.corpus import Corpus
-from shortlist.index.location import kept_at
+from shortlist.index.location import find_corpus_file
 from shortlist.library.ingest import Ingested
 from shortlist.server.llm_settings import connect, find_ignored_variable, load_llm_settings
 from shortlist.server.service_settings import load_answer_settings
@@ -245,6 +245,6 @@ def _find_corpora(out: Output, index_dir: str | None, shared: bool, names: Seque
     except CorpusNotFound:
         where = index_dir or ("the shared index" if shared else f"the project {project_root()}")
         how = f" --index-dir {index_dir}" if index_dir else " --global" * shared
-        has_shared = not index_dir and not shared and kept_at(GLOBAL_INDEX)
+        has_shared = not index_dir and not shared and find_corpus_file(GLOBAL_INDEX)
         hint = " There is an index that all projects share: --global uses it." if has_shared else ""
         raise CorpusNotFound(f"Nothing was ingested in {where} yet. Run: shortlist ingest PATH...{how}{hint}") from None

@@ -16,8 +16,9 @@ from shortlist.cli import options
 from shortlist.cli.output import ERROR, OK, Output, command
 from shortlist.documents import Changes
 from shortlist.errors import CorpusError, CorpusNotFound, InputError, ShortlistError
+from shortlist.index.corpus_paths import corpus_folder
 from shortlist.index.embedders.models import import_extra
-from shortlist.index.location import corpus_folder, kept_at
+from shortlist.index.location import find_corpus_file
 from shortlist.library import registry
 from shortlist.library.opening import describe_corpora, is_known, size_of
 from shortlist.sources.projects import project_index, project_root
@@ -150,7 +151,7 @@ def status(out: Output, names: Sequence[str]) -> None:
             raise CorpusNotFound(f"There is no corpus {name!r}.{_suggest(name)}")
     rows = [_compare(out, name) for name in names or registry.names()]
     index = project_index()
-    is_stored = kept_at(index) is not None
+    is_stored = find_corpus_file(index) is not None
     place = {"project": str(project_root()), "path": str(corpus_folder(index)), "ingested": is_stored}
     data = {"corpora": rows, "index": {"name": index, **place}}
     out.show(data, lambda screen: screen.show_states(data), [f"{row['name']}\t{row['state']}" for row in rows])
@@ -205,7 +206,7 @@ def migrate(out: Output, name: str, to: str, delete_old: bool) -> None:
 @options.name_argument
 @options.flag("--data", "delete", help="Delete what was built, too.")
 def rm(out: Output, name: str, delete: bool) -> None:
-    is_stored = kept_at(name) is not None
+    is_stored = find_corpus_file(name) is not None
     if delete and is_stored:
         shortlist.delete_corpus(name)
     is_forgotten, is_deleted = shortlist.unregister(name), delete and is_stored

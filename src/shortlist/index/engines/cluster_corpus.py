@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from shortlist.documents import Document, Stamp
 from shortlist.errors import EngineError
-from shortlist.index.engine import Drift
+from shortlist.index.config import Drift
 from shortlist.index.engines.address import Address
 from shortlist.index.engines.cluster_client import PATIENCE_WRITING, Cluster
 from shortlist.index.engines.cluster_rows import document_key, to_document

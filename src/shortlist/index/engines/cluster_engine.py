@@ -25,8 +25,8 @@ from shortlist.index.engines.cluster_schema import PARTS
 from shortlist.index.engines.cluster_snapshot import ClusterSnapshot, LastSize
 from shortlist.index.engines.cluster_writer import ClusterWriter
 from shortlist.index.engines.facets import Query
-from shortlist.index.storage.records import PAUSE, batched, clean, to_record
-from shortlist.index.sync import BATCH, sync
+from shortlist.index.storage.records import BATCH, PAUSE, batched, clean, to_record
+from shortlist.index.sync import sync
 from shortlist.protocols import Progress, track
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ class ClusterEngine(ClusterCorpus):
                         raise EngineError(
                             f"The document {refused[0].id!r} cannot be indexed again: {refused[0].reason}"
                         )
-                    writer.keep_stamps(self.stamps().values(), ())
+                    writer.store_stamps(self.stamps().values(), ())
             self._switch(generation, fresh)
         except BaseException:
             self._end_rebuild(generation)

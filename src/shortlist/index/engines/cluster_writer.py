@@ -89,7 +89,7 @@ class ClusterWriter:
     """One change in progress."""
 
     def __init__(self, kept: StoredDocuments, config: Config, embedder: Embedder | None, folder: Path | None) -> None:
-        self.kept = kept
+        self.rows = kept
         self.began_empty = kept.count_rows(kept.documents_alias) == 0
         self._has_stamps = kept.count_rows(kept.state_alias, STAMPS) > 0
         self._cluster = kept.cluster
@@ -122,16 +122,16 @@ class ClusterWriter:
         self._send()
         while self._sending:
             self._wait_for_one()
-        self.kept.refresh()
+        self.rows.refresh()
         return self._refused
 
-    def keep_stamps(self, stamps: Iterable[Stamp], gone: Iterable[Stamp]) -> None:
+    def store_stamps(self, stamps: Iterable[Stamp], gone: Iterable[Stamp]) -> None:
         operations = [_delete(_stamp_key(stamp)) for stamp in gone]
         operations += [
             to_lines({"index": {"_id": _stamp_key(stamp)}}, {"what": "stamp", **asdict(stamp)}) for stamp in stamps
         ]
         for batch in batched(operations, 5_000):
-            answer = self._cluster.write("POST", f"/{self.kept.state_alias}/_bulk?refresh=true", b"".join(batch))
+            answer = self._cluster.write("POST", f"/{self.rows.state_alias}/_bulk?refresh=true", b"".join(batch))
             failed = [result for item in answer["items"] for result in item.values() if "error" in result]
             if failed:
                 raise EngineError(f"The engine {self._cluster.address} rejected a stamp: {error_reason(failed[0])}.")
@@ -171,7 +171,7 @@ class ClusterWriter:
     def _store(self, tasks: list[Task]) -> None:
         """Write documents until each is written, written by another writer with the same content, or rejected."""
         self._delete_stamps(tasks)
-        documents, passages = self.kept.documents_alias, self.kept.passages_alias
+        documents, passages = self.rows.documents_alias, self.rows.passages_alias
         ends = time.monotonic() + cluster_client.PATIENCE_WRITING
         while True:
             locked = {task for task in tasks if task.is_locked(self._writer)}
@@ -188,7 +188,7 @@ class ClusterWriter:
             if time.monotonic() > ends:
                 raise CorpusBusy(f"Another writer has been writing the document {tasks[0].id!r} for too long.")
             time.sleep(_READ_AGAIN_SECONDS)
-            found = self.kept.read([task.id for task in tasks])
+            found = self.rows.read([task.id for task in tasks])
             for task in tasks:
                 task.stored, task.version = found.get(task.id), {}
 
@@ -222,8 +222,8 @@ class ClusterWriter:
         self._refused.append(Problem(task.id, f"The engine rejected it: {reason}.", task.source))
         if task.version:
             deletions = [_delete(passage_key(task.key, ordinal)) for ordinal in range(task.most_passages)]
-            self._bulk(self.kept.passages_alias, [(one, task) for one in deletions])
-            self._bulk(self.kept.documents_alias, [(_delete(task.key), task)])
+            self._bulk(self.rows.passages_alias, [(one, task) for one in deletions])
+            self._bulk(self.rows.documents_alias, [(_delete(task.key), task)])
 
     def _bulk(self, alias: str, operations: list[tuple[bytes, Task]]) -> list[tuple[Task, Query]]:
         """The result of each operation; those that may succeed later are repeated for a while."""
@@ -256,7 +256,7 @@ class ClusterWriter:
         sources = {task.source for task in tasks} | {task.stored.source for task in tasks if task.stored}
         for batch in batched(sorted(sources), 10_000):
             query = {"bool": {"filter": [STAMPS, {"terms": {"source": batch}}]}}
-            path = f"/{self.kept.state_alias}/_delete_by_query?conflicts=proceed&refresh=true"
+            path = f"/{self.rows.state_alias}/_delete_by_query?conflicts=proceed&refresh=true"
             self._cluster.write("POST", path, {"query": query})
 
 

@@ -1,4 +1,4 @@
-"""Documents as rows of the database."""
+"""Documents as rows of the database: how they are validated, hashed, written and read back."""
 
 from __future__ import annotations
 
@@ -8,25 +8,22 @@ import json
 import sqlite3
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from shortlist.documents import Document, Problem, Stamp
-from shortlist.index.storage.sql_tables import read_generation, read_stamps
+from shortlist.index.config import Drift
+from shortlist.index.storage.sql_tables import read_generation, read_last_numbers, read_segments
 
-if TYPE_CHECKING:
-    pass
-
-T = TypeVar("T")
-
-PAUSE = 100  # documents between two reports of progress
-DEEPEST = 100  # levels of metadata; what is deeper cannot be copied by all of Python
-
-_STRINGS = {str}
-_LENGTH = struct.Struct("<Q")
+BATCH = 500  # documents that are compared or read together
+PAUSE = 100  # documents between two progress reports
+DEEPEST = 100  # levels of metadata; some parts of Python cannot copy deeper data
 DOCUMENT_COLUMNS = "id, title, content, keywords, metadata, kind, source, locator, payload"
+
+_STRINGS = ("id", "title", "content", "kind", "source", "locator")
+_LENGTH = struct.Struct("<Q")
 
 
 class Record(NamedTuple):
@@ -39,23 +36,21 @@ class Record(NamedTuple):
 
 
 def to_record(document: Any) -> Record | Problem:
-    """A document made ready to be stored, or what is wrong with it."""
+    """A document ready to be stored, or the reason why it cannot be."""
     if isinstance(document, Problem):
         return Problem(clean(str(document.id)), clean(str(document.reason)), clean(str(document.source)))
     if not isinstance(document, Document):
         return Problem("", f"{type(document).__name__} is not a Document.")
-    wrong = _what_is_wrong(document)
-    if wrong:
-        return Problem(str(document.id), wrong, str(document.source))
-    try:
-        metadata = "{}"
-        if document.metadata:
-            metadata = json.dumps(document.metadata, ensure_ascii=False, allow_nan=False, default=_plain)
-        if metadata.count("{") + metadata.count("[") > DEEPEST and _depth(json.loads(metadata)) > DEEPEST:
-            raise ValueError(f"it is nested more than {DEEPEST} deep")
-    except (TypeError, ValueError, RecursionError) as error:
-        reason = f"Its metadata cannot be kept as JSON: {str(error) or type(error).__name__}."
-        return Problem(document.id, reason, document.source)
+    reason, metadata = _find_fault(document), "{}"
+    if not reason and document.metadata:
+        try:
+            metadata = json.dumps(document.metadata, ensure_ascii=False, allow_nan=False, default=_to_plain)
+            if metadata.count("{") + metadata.count("[") > DEEPEST and _measure_depth(json.loads(metadata)) > DEEPEST:
+                raise ValueError(f"it is nested more than {DEEPEST} levels deep")
+        except (TypeError, ValueError, RecursionError) as error:
+            reason = f"Its metadata cannot be stored as JSON: {str(error) or type(error).__name__}."
+    if reason:
+        return Problem(str(document.id), reason, str(document.source))
     keywords = json.dumps(document.keywords, ensure_ascii=False) if document.keywords else "[]"
     texts = [
         document.id, document.title, document.content, keywords, metadata,
@@ -64,38 +59,18 @@ def to_record(document: Any) -> Record | Problem:
     try:
         return Record(document, _hash(texts), keywords, metadata)
     except UnicodeEncodeError:
-        cleaned = [clean(text) for text in texts]
-    id, title, content, keywords, metadata, kind, source, locator, payload = cleaned
-    stored = Document(
-        id, title, content, json.loads(keywords), None,
+        id, title, content, keywords, metadata, kind, source, locator, payload = map(clean, texts)
+    cleaned = Document(
+        id, title, content, json.loads(keywords), json.loads(metadata),
         kind=kind, source=source, locator=locator, payload=None if document.payload is None else payload,
     )  # fmt: skip
-    return Record(stored, _hash(cleaned), keywords, metadata)
+    return to_record(cleaned)
 
 
-def _hash(columns: Sequence[str | None]) -> bytes:
-    """Of a document's columns, in the order of DOCUMENT_COLUMNS."""
-    return blake2b(b"".join([*map(_framed, columns[:3]), *map(_framed_often, columns[3:])]), digest_size=16).digest()
-
-
-def _framed(text: str | None) -> bytes:
-    data = text.encode() if text else b""
-    return _LENGTH.pack(len(data)) + data
-
-
-_OFTEN = {text: _framed(text) for text in (None, "", "[]", "{}", "text", "whole")}
-
-
-def _framed_often(text: str | None) -> bytes:
-    return _OFTEN.get(text) or _framed(text)
-
-
-def _what_is_wrong(document: Document) -> str:
-    texts = (document.id, document.title, document.content, document.kind, document.source, document.locator)
-    if {*map(type, texts)} != _STRINGS:
-        for name, text in zip(("id", "title", "content", "kind", "source", "locator"), texts, strict=True):
-            if not isinstance(text, str):
-                return f"Its {name} must be a string, not {type(text).__name__}."
+def _find_fault(document: Document) -> str:
+    for name in _STRINGS:
+        if not isinstance(value := getattr(document, name), str):
+            return f"Its {name} must be a string, not {type(value).__name__}."
     if not document.id.strip():
         return "Its id is empty."
     keywords = document.keywords
@@ -108,8 +83,14 @@ def _what_is_wrong(document: Document) -> str:
     return ""
 
 
+def _hash(columns: Sequence[str | None]) -> bytes:
+    """The hash of a document's columns, in the order of DOCUMENT_COLUMNS."""
+    parts = [text.encode() if text else b"" for text in columns]
+    return blake2b(b"".join([_LENGTH.pack(len(part)) + part for part in parts]), digest_size=16).digest()
+
+
 def clean(text: str) -> str:
-    """The text with lone surrogates, which no file can hold, replaced."""
+    """The text with a replacement for lone surrogates, which UTF-8 cannot encode."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -117,7 +98,7 @@ def clean(text: str) -> str:
     return text
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     if isinstance(value, datetime.date | datetime.time | PurePath):
         return str(value)
     if isinstance(value, set | frozenset):
@@ -125,83 +106,13 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"a {type(value).__name__} is not plain data")
 
 
-def _depth(value: Any) -> int:
-    """How deep lists and mappings lie in each other."""
+def _measure_depth(value: Any) -> int:
+    """The number of levels of nested lists and mappings."""
     depth, level = 0, [value]
     while level := [item for item in level if isinstance(item, dict | list)]:
         depth += 1
         level = [inner for item in level for inner in (item.values() if isinstance(item, dict) else item)]
     return depth
-
-
-def find_stored(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, tuple[int, bytes]]:
-    """Number and hash of those documents that are stored."""
-    marks = ",".join("?" * len(ids))
-    rows = connection.execute(f"SELECT id, num, hash FROM documents WHERE id IN ({marks})", ids)
-    return {id: (number, hash) for id, number, hash in rows}
-
-
-def find_stamped(connection: sqlite3.Connection, stamp: Stamp) -> set[str]:
-    """The ids of the stored documents that a stamp stands for."""
-    first, beyond = f"{stamp.id}#", f"{stamp.id}$"  # the character after #
-    rows = connection.execute(
-        "SELECT id FROM documents WHERE source = ? AND (id = ? OR (id >= ? AND id < ?))",
-        (stamp.source, stamp.id, first, beyond),
-    )
-    return {id for (id,) in rows}
-
-
-class Rows:
-    """The stored documents and stamps, to be compared with a source."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-
-    def generation(self) -> int:
-        return read_generation(self._connection)
-
-    def stored(self, ids: Sequence[str]) -> dict[str, tuple[Any, bytes]]:
-        return dict(find_stored(self._connection, ids))
-
-    def everything(self) -> Iterable[tuple[Any, str, str]]:
-        return self._connection.execute("SELECT num, id, source FROM documents").fetchall()
-
-    def stamps(self) -> dict[str, Stamp]:
-        return read_stamps(self._connection)
-
-    def stamped(self, stamp: Stamp) -> set[str]:
-        return find_stamped(self._connection, stamp)
-
-
-def read_document(connection: sqlite3.Connection, id: str) -> Document | None:
-    row = connection.execute(f"SELECT {DOCUMENT_COLUMNS}, hash FROM documents WHERE id = ?", (id,)).fetchone()
-    return to_document(row) if row else None
-
-
-def count_kinds(connection: sqlite3.Connection) -> dict[str, int]:
-    """How many documents there are of each kind, the most frequent first."""
-    query = "SELECT kind, count(*) FROM documents GROUP BY kind ORDER BY count(*) DESC, kind"
-    return dict(connection.execute(query).fetchall())
-
-
-def browse_documents(
-    connection: sqlite3.Connection, text: str, offset: int, limit: int | None
-) -> tuple[list[Document], int]:
-    """Some of the documents that hold a text, whatever its case, and how many there are of them."""
-    connection.create_function("folded", 1, _folded, deterministic=True)
-    columns = ("id", "title", "content", "keywords")
-    condition = " OR ".join(f"instr(folded({column}), :text)" for column in columns) if text else "TRUE"
-    given = {"text": _folded(clean(text)), "offset": offset, "limit": -1 if limit is None else limit}
-    (count,) = connection.execute(f"SELECT count(*) FROM documents WHERE {condition}", given).fetchone()
-    rows = connection.execute(
-        f"SELECT {DOCUMENT_COLUMNS}, hash FROM documents WHERE {condition} ORDER BY num LIMIT :limit OFFSET :offset",
-        given,
-    )
-    return [to_document(row) for row in rows], count
-
-
-def _folded(text: str) -> str:
-    return text.casefold()
 
 
 def to_document(row: Sequence[Any]) -> Document:
@@ -216,12 +127,99 @@ def to_document(row: Sequence[Any]) -> Document:
     )  # fmt: skip
 
 
-def passage_checksum(columns: Sequence[str]) -> int:
-    """Of what is shown of a passage: id, title, text, kind, source, locator, metadata, context.
+def checksum_passage(columns: Sequence[str]) -> int:
+    """The checksum of what is shown of a passage: id, title, text, kind, source, locator, metadata, context.
 
-    An empty context leaves no trace: there was none in the first format.
+    An empty context does not change it: the first format had no context.
     """
     return zlib.crc32("\0".join(columns).rstrip("\0").encode())
+
+
+class Rows:
+    """The stored documents and stamps as one transaction sees them."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def _column(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
+        return [value for (value,) in self._connection.execute(query, parameters)]
+
+    def generation(self) -> int:
+        return read_generation(self._connection)
+
+    def stored(self, ids: Sequence[str]) -> dict[str, tuple[Any, bytes]]:
+        """Number and hash of those documents that are stored."""
+        query = f"SELECT id, num, hash FROM documents WHERE id IN ({','.join('?' * len(ids))})"
+        return {id: (number, hash) for id, number, hash in self._connection.execute(query, ids)}
+
+    def everything(self) -> Iterable[tuple[Any, str, str]]:
+        return self._connection.execute("SELECT num, id, source FROM documents").fetchall()
+
+    def stamps(self) -> dict[str, Stamp]:
+        rows = self._connection.execute("SELECT id, source, value, skipped FROM stamps")
+        return {id: Stamp(id, source, value, bool(skipped)) for id, source, value, skipped in rows}
+
+    def stamped(self, stamp: Stamp) -> set[str]:
+        """The ids of the stored documents that a stamp covers."""
+        query = "SELECT id FROM documents WHERE source = ? AND (id = ? OR (id >= ? AND id < ?))"
+        # $ is the character after #
+        return set(self._column(query, (stamp.source, stamp.id, f"{stamp.id}#", f"{stamp.id}$")))
+
+    def get(self, id: str) -> Document | None:
+        query = f"SELECT {DOCUMENT_COLUMNS}, hash FROM documents WHERE id = ?"
+        row = self._connection.execute(query, (id,)).fetchone()
+        return to_document(row) if row else None
+
+    def after(self, last: int) -> list[tuple[int, Document, str]]:
+        """The next documents after a number, each with its number and its metadata as text."""
+        query = f"SELECT num, {DOCUMENT_COLUMNS}, hash FROM documents WHERE num > ? ORDER BY num LIMIT {BATCH}"
+        return [(number, to_document(row), row[4]) for number, *row in self._connection.execute(query, (last,))]
+
+    def browse(self, text: str, offset: int, limit: int | None) -> tuple[list[Document], int]:
+        """A page of the documents that contain a text, ignoring case, and the number of all of them."""
+        self._connection.create_function("folded", 1, str.casefold, deterministic=True)
+        columns = ("id", "title", "content", "keywords")
+        condition = " OR ".join(f"instr(folded({column}), :text)" for column in columns) if text else "TRUE"
+        given = {"text": clean(text).casefold(), "offset": offset, "limit": -1 if limit is None else limit}
+        (count,) = self._connection.execute(f"SELECT count(*) FROM documents WHERE {condition}", given).fetchone()
+        query = f"SELECT {DOCUMENT_COLUMNS}, hash FROM documents WHERE {condition} ORDER BY num"
+        rows = self._connection.execute(f"{query} LIMIT :limit OFFSET :offset", given)
+        return [to_document(row) for row in rows], count
+
+    def ids(self) -> list[str]:
+        return self._column("SELECT id FROM documents ORDER BY num")
+
+    def count(self) -> int:
+        return int(self._column("SELECT count(*) FROM documents")[0])
+
+    def kinds(self) -> dict[str, int]:
+        """The number of documents of each kind, the most frequent first."""
+        query = "SELECT kind, count(*) FROM documents GROUP BY kind ORDER BY count(*) DESC, kind"
+        return dict(self._connection.execute(query).fetchall())
+
+    def count_passages(self) -> int:
+        """The number of live passages, without a walk over all of them."""
+        (dead,) = self._column("SELECT count(*) FROM tombstones")
+        return sum(row.size for row in read_segments(self._connection)) - int(dead)
+
+    def facts(self) -> dict[str, Any]:
+        segments = len(read_segments(self._connection))
+        return {"documents": self.count(), "passages": self.count_passages(), "segments": segments}
+
+    def mark(self) -> dict[str, Any]:
+        last = read_last_numbers(self._connection)[1]
+        return {"documents": self.count(), "passages": self.count_passages(), "last_passage": last}
+
+    def since(self, mark: dict[str, Any]) -> Drift:
+        return Drift(read_last_numbers(self._connection)[1] - mark["last_passage"], self.count_passages())
+
+
+def scan(after: Callable[[int], list[tuple[int, Document, str]]]) -> Iterator[tuple[int, Document, str]]:
+    """All that `Rows.after` returns, batch by batch."""
+    last = 0
+    while batch := after(last):
+        yield from batch
+        last = batch[-1][0]
 
 
 def batched(items: Iterable[Any], size: int) -> Iterator[list[Any]]:

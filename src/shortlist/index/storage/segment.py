@@ -1,11 +1,10 @@
 """Segment files: postings and vectors of a run of passages, written once and never changed.
 
-The file: magic, header length, header checksum, header (JSON: where each array lies, checksum of the arrays), arrays.
+Layout: magic, header length, header checksum, header (JSON: where each array is, checksum of the arrays), arrays.
 """
 
 from __future__ import annotations
 
-import io
 import json
 import mmap
 import os
@@ -24,6 +23,7 @@ from shortlist.index.lexical.bm25 import FORMULAS, Scoring
 from shortlist.index.lexical.live_postings import Impacts
 from shortlist.index.lexical.postings import Postings
 from shortlist.index.lexical.postings import merge as merge_postings
+from shortlist.index.storage.sql_tables import SegmentRow
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,22 +34,23 @@ MAGIC = b"shrtseg2"
 ALIGNMENT = 64
 _PREFIX = struct.Struct("<8sII")
 
-# From this many postings on, impacts are kept with a segment; below they are quickly made.
+# A segment with at least this many postings is stored with its impacts; for smaller ones they are quickly computed.
 IMPACTS_FROM = 1_000_000
 
-# From this many vectors on, rounded ones are looked at first; below, exact products are as quick.
+# With at least this many vectors, quantized copies are compared first; with fewer, exact products are as fast.
 ROUNDED_FROM = 50_000
 
-# Up to this size a file is read whole and its checksum always compared; above it is mapped, and compared only when
-# the file is not the very one that was written.
+# A smaller file is read as a whole, and its checksum is always compared. A larger one is mapped, and compared only if
+# its size or time differ from what was written.
 MAPPED_FROM = 4 << 20
 
 
 class SegmentDamaged(Exception):
-    """A segment file is missing or not what was written; it can be made again from the database."""
+    """A segment file is missing or not what was written; it can be rebuilt from the database."""
 
-    row: Any = None  # the row that names it
-    generation = 0  # the state in which it was named
+    def __init__(self, row: SegmentRow, what: str) -> None:
+        super().__init__(f"{row.file} {what}")
+        self.row = row
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +69,7 @@ class Segment:
         return len(self.passages)
 
     def places_of(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The places of those passages of the segment that have one of these numbers, at the cost of the numbers."""
+        """The places of those of these passage numbers that are in the segment, at a cost per number."""
         places = np.searchsorted(self.passages, numbers)
         inside = places < self.size
         places, numbers = places[inside], numbers[inside]
@@ -77,7 +78,7 @@ class Segment:
 
 
 def merge(parts: Sequence[tuple[Segment, Mask | None]]) -> Segment:
-    """One segment out of several that follow each other, without the dead."""
+    """One segment from consecutive ones, without the deleted passages."""
 
     def join(column: Callable[[Segment], NDArray[Any]]) -> NDArray[Any]:
         return np.concatenate([column(part) if dead is None else column(part)[~dead] for part, dead in parts])
@@ -90,8 +91,8 @@ def merge(parts: Sequence[tuple[Segment, Mask | None]]) -> Segment:
     )
 
 
-def with_tables(segment: Segment, scoring: Scoring) -> Segment:
-    """A large segment with what makes searching it fast, so that no reader needs to make that."""
+def add_tables(segment: Segment, scoring: Scoring) -> Segment:
+    """The segment; if it is large, with the tables that make searching it fast, so that readers need not."""
     postings, vectors = segment.postings, segment.vectors
     if len(postings.docs) >= IMPACTS_FROM and not FORMULAS[scoring.formula].is_cosine:
         average = float(postings.length_sums @ np.array(scoring.weights)) / segment.size
@@ -102,7 +103,7 @@ def with_tables(segment: Segment, scoring: Scoring) -> Segment:
 
 
 def write(segment: Segment, path: str) -> int:
-    """Write a segment's file; the checksum of its arrays."""
+    """Write the file of a segment; return the checksum of its arrays."""
     arrays = {"passages": segment.passages, "documents": segment.documents, **segment.postings.arrays()}
     if segment.vectors is not None:
         arrays["vectors"] = segment.vectors
@@ -115,65 +116,51 @@ def write(segment: Segment, path: str) -> int:
         data = _bytes(np.ascontiguousarray(array))
         layout[name] = [array.dtype.str, list(array.shape), offset]
         checksum = zlib.crc32(data, checksum)
-        contents += data, bytes(_aligned(len(data)) - len(data))
-        offset += _aligned(len(data))
+        contents += data, bytes(_align(len(data)) - len(data))
+        offset += _align(len(data))
     impacts = segment.impacts.describe() if segment.impacts is not None else None
     header = json.dumps({"arrays": layout, "bytes": offset, "checksum": checksum, "impacts": impacts}).encode()
     prefix = _PREFIX.pack(MAGIC, len(header), zlib.crc32(header)) + header
-    contents.insert(0, prefix.ljust(_data_start(header), b"\0"))
-    with open(path, "wb", buffering=0) as file:
-        if offset < MAPPED_FROM:  # compared with its checksum whenever it is read, so it need not be forced to the disk
-            contents = [b"".join(contents)]
-        for part in contents:
-            _write_all(file, part)
-        if offset >= MAPPED_FROM:
+    prefix = prefix.ljust(_align(len(prefix)), b"\0")
+    with open(path, "wb", buffering=1 << 16) as file:
+        for part in (prefix, *contents):
+            file.write(part)
+        if len(prefix) + offset >= MAPPED_FROM:  # a smaller one needs no fsync: its checksum is always compared
+            file.flush()
             os.fsync(file.fileno())
     return checksum
 
 
-def _write_all(file: io.FileIO, data: bytes | memoryview) -> None:
-    left = memoryview(data)
-    while left:
-        left = left[file.write(left) :]
-
-
-def read(path: Path, checksum: int, *, trusted: bool) -> Segment:
-    """The segment with that checksum in a file. `trusted` says that the file is the very one that was written."""
+def read(path: Path, row: SegmentRow) -> Segment:
+    """The segment of a row, from its file."""
     try:
         with path.open("rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            if size < MAPPED_FROM:
-                data: bytes | mmap.mmap = file.read()
-                trusted = False
-            else:
-                data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            status = os.fstat(file.fileno())
+            is_mapped = status.st_size >= MAPPED_FROM
+            data: bytes | mmap.mmap = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if is_mapped else file.read()
     except FileNotFoundError:
-        raise SegmentDamaged("is missing") from None
-    return _parse(data, checksum, trusted=trusted)
-
-
-def _parse(data: bytes | mmap.mmap, checksum: int, *, trusted: bool) -> Segment:
+        raise SegmentDamaged(row, "is missing") from None
     if len(data) < _PREFIX.size:
-        raise SegmentDamaged("is cut short")
+        raise SegmentDamaged(row, "is truncated")
     magic, length, header_checksum = _PREFIX.unpack_from(data)
     header = bytes(data[_PREFIX.size : _PREFIX.size + length])
     if magic != MAGIC or zlib.crc32(header) != header_checksum:
-        raise SegmentDamaged("has a damaged header")
+        raise SegmentDamaged(row, "has a damaged header")
     description = json.loads(header)
-    start = _data_start(header)
+    start = _align(_PREFIX.size + length)
     if len(data) != start + description["bytes"]:
-        raise SegmentDamaged("is cut short")
+        raise SegmentDamaged(row, "is truncated")
     arrays: dict[str, NDArray[Any]] = {}
     for name, (dtype, shape, offset) in description["arrays"].items():
         count = int(np.prod(shape))
         arrays[name] = np.frombuffer(data, np.dtype(dtype), count, start + offset).reshape(shape)
-    found = description["checksum"]
-    if not trusted:
-        found = 0
+    checksum = description["checksum"]
+    if not is_mapped or (status.st_size, status.st_mtime_ns) != (row.bytes, row.written):
+        checksum = 0
         for array in arrays.values():
-            found = zlib.crc32(_bytes(array), found)
-    if found != checksum:
-        raise SegmentDamaged("does not match its checksum")
+            checksum = zlib.crc32(_bytes(array), checksum)
+    if checksum != row.checksum:
+        raise SegmentDamaged(row, "does not match its checksum")
     return Segment(
         passages=arrays["passages"],
         documents=arrays["documents"],
@@ -188,9 +175,5 @@ def _bytes(array: NDArray[Any]) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
-def _aligned(size: int) -> int:
+def _align(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
-
-
-def _data_start(header: bytes) -> int:
-    return _aligned(_PREFIX.size + len(header))

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from shortlist.documents import Stamp
 from shortlist.errors import CorpusDamaged, CorpusMismatch
 from shortlist.index.config import Config
 
@@ -19,33 +17,11 @@ if TYPE_CHECKING:
 APPLICATION_ID = 0x53484C54
 FORMAT = 2
 
-_STAMPS = (
-    "CREATE TABLE stamps(source TEXT, id TEXT, value TEXT NOT NULL, skipped INTEGER NOT NULL, "
-    "PRIMARY KEY (source, id)) WITHOUT ROWID"
-)
-_SCHEMA = f"""
-CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE documents(
-    num INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, hash BLOB NOT NULL, kind TEXT NOT NULL,
-    title TEXT NOT NULL, content TEXT NOT NULL, keywords TEXT NOT NULL, metadata TEXT NOT NULL,
-    source TEXT NOT NULL, locator TEXT NOT NULL, payload TEXT);
-CREATE TABLE passages(
-    num INTEGER PRIMARY KEY AUTOINCREMENT, document INTEGER NOT NULL, ordinal INTEGER NOT NULL,
-    locator TEXT NOT NULL, text TEXT, checksum INTEGER NOT NULL, context TEXT NOT NULL DEFAULT '');
-CREATE INDEX passages_of_document ON passages(document);
-CREATE TABLE segments(
-    first INTEGER PRIMARY KEY, last INTEGER NOT NULL, size INTEGER NOT NULL, file TEXT NOT NULL,
-    bytes INTEGER NOT NULL, written INTEGER NOT NULL, checksum INTEGER NOT NULL);
-CREATE TABLE tombstones(num INTEGER PRIMARY KEY AUTOINCREMENT, passage INTEGER NOT NULL UNIQUE);
-{_STAMPS};
-"""
-
-# What makes a corpus of a format one of the next.
-_UPGRADES = {1: ("ALTER TABLE passages ADD COLUMN context TEXT NOT NULL DEFAULT ''", _STAMPS)}
+_SCHEMA = Path(__file__).with_name("schema.sql")
 
 
 class SegmentRow(NamedTuple):
-    """A live segment: its range of passage numbers, how many it holds, and its file as it was when written."""
+    """A live segment: its range of passage numbers, its number of passages, and its file as it was written."""
 
     first: int
     last: int
@@ -56,30 +32,31 @@ class SegmentRow(NamedTuple):
     checksum: int
 
 
-def initialise(connection: sqlite3.Connection, config: Config) -> None:
+def initialize(connection: sqlite3.Connection, config: Config) -> None:
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {FORMAT}")
-    connection.executescript(_SCHEMA)
+    connection.executescript(_SCHEMA.read_text("utf-8"))
     connection.executemany("INSERT INTO meta VALUES (?, ?)", [("config", config.to_json()), ("generation", "0")])
 
 
-def check(connection: sqlite3.Connection, path: Path) -> None:
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
+def check_format(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a database that is damaged or not ours; upgrade one of an older format."""
+    application, version, pages, page_size = (
+        connection.execute(f"PRAGMA {name}").fetchone()[0]
+        for name in ("application_id", "user_version", "page_count", "page_size")
+    )
     if application != APPLICATION_ID:
         raise CorpusDamaged(
-            f"{path} is not the database of a corpus, or has lost its beginning. Nothing was overwritten. "
+            f"{path} is not the database of a corpus, or its header is damaged. Nothing was overwritten. "
             f"Restore it from a backup, or move it away and build the corpus again from its source."
         )
-    if version != FORMAT and version not in _UPGRADES:
+    if version not in (1, FORMAT):
         raise CorpusMismatch(
             f"{path} has format {version}; this version of shortlist reads format {FORMAT}. "
             f"Build the corpus again from its source."
         )
-    (pages,) = connection.execute("PRAGMA page_count").fetchone()
-    (page_size,) = connection.execute("PRAGMA page_size").fetchone()
     if path.stat().st_size < pages * page_size and not Path(f"{path}-wal").exists():
-        raise sqlite3.DatabaseError("the file is cut short")
+        raise sqlite3.DatabaseError("the file is truncated")
     if "documents" not in {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}:
         raise sqlite3.DatabaseError("its tables are missing")
     if version != FORMAT:
@@ -87,24 +64,14 @@ def check(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _upgrade(connection: sqlite3.Connection) -> None:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        (version,) = connection.execute("PRAGMA user_version").fetchone()  # another process may have been quicker
-        for older in range(version, FORMAT):
-            for statement in _UPGRADES[older]:
-                connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {FORMAT}")
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-
-
-def read_config(connection: sqlite3.Connection) -> Config:
-    try:
-        return Config.from_json(_read_meta(connection, "config"))
-    except (ValueError, KeyError, TypeError) as error:
-        raise sqlite3.DatabaseError(f"its configuration cannot be read: {error}") from error
+    """Format 2 added the context of passages, and stamps."""
+    with connection:  # commits at the end, rolls back on any error
+        connection.execute("BEGIN IMMEDIATE")
+        if connection.execute("PRAGMA user_version").fetchone()[0] == 1:  # else another process was faster
+            connection.execute("ALTER TABLE passages ADD COLUMN context TEXT NOT NULL DEFAULT ''")
+            schema = _SCHEMA.read_text("utf-8")
+            connection.execute(schema[schema.index("CREATE TABLE stamps") :])
+            connection.execute(f"PRAGMA user_version = {FORMAT}")
 
 
 def _read_meta(connection: sqlite3.Connection, key: str) -> str:
@@ -112,6 +79,13 @@ def _read_meta(connection: sqlite3.Connection, key: str) -> str:
     if row is None:
         raise sqlite3.DatabaseError(f"its {key} is missing")
     return str(row[0])
+
+
+def read_config(connection: sqlite3.Connection) -> Config:
+    try:
+        return Config.from_json(_read_meta(connection, "config"))
+    except (ValueError, KeyError, TypeError) as error:
+        raise sqlite3.DatabaseError(f"its configuration cannot be read: {error}") from error
 
 
 def write_config(connection: sqlite3.Connection, config: Config) -> None:
@@ -122,13 +96,18 @@ def read_generation(connection: sqlite3.Connection) -> int:
     try:
         return int(_read_meta(connection, "generation"))
     except ValueError as error:
-        raise sqlite3.DatabaseError("its generation is no number") from error
+        raise sqlite3.DatabaseError("its generation is not a number") from error
+
+
+def read_segments(connection: sqlite3.Connection) -> list[SegmentRow]:
+    rows = connection.execute("SELECT first, last, size, file, bytes, written, checksum FROM segments ORDER BY first")
+    return [SegmentRow(*row) for row in rows]
 
 
 def read_dead(connection: sqlite3.Connection, row: SegmentRow) -> NDArray[np.int64]:
-    """The numbers of the passages that a segment still holds although they were removed."""
+    """The numbers of the deleted passages that are still in a segment."""
     query = "SELECT passage FROM tombstones WHERE passage BETWEEN ? AND ? ORDER BY passage"
-    return np.array([passage for (passage,) in connection.execute(query, (row.first, row.last))], dtype=np.int64)
+    return np.array([passage for (passage,) in connection.execute(query, row[:2])], dtype=np.int64)
 
 
 def read_last_numbers(connection: sqlite3.Connection) -> tuple[int, int]:
@@ -137,25 +116,5 @@ def read_last_numbers(connection: sqlite3.Connection) -> tuple[int, int]:
     return last.get("documents", 0), last.get("passages", 0)
 
 
-def has_stamps(connection: sqlite3.Connection) -> bool:
-    return connection.execute("SELECT 1 FROM stamps LIMIT 1").fetchone() is not None
-
-
-def read_stamps(connection: sqlite3.Connection) -> dict[str, Stamp]:
-    rows = connection.execute("SELECT id, source, value, skipped FROM stamps")
-    return {id: Stamp(id, source, value, bool(skipped)) for id, source, value, skipped in rows}
-
-
-def write_stamps(connection: sqlite3.Connection, stamps: Iterable[Stamp], gone: Iterable[Stamp]) -> None:
-    connection.executemany("DELETE FROM stamps WHERE source = ? AND id = ?", [(item.source, item.id) for item in gone])
-    rows = [(item.source, item.id, item.value, item.skipped) for item in stamps]
-    connection.executemany("INSERT OR REPLACE INTO stamps VALUES (?, ?, ?, ?)", rows)
-
-
-def has_tombstones(connection: sqlite3.Connection) -> bool:
-    return connection.execute("SELECT 1 FROM tombstones LIMIT 1").fetchone() is not None
-
-
-def read_segments(connection: sqlite3.Connection) -> list[SegmentRow]:
-    rows = connection.execute("SELECT first, last, size, file, bytes, written, checksum FROM segments ORDER BY first")
-    return [SegmentRow(*row) for row in rows]
+def is_empty(connection: sqlite3.Connection, table: str) -> bool:
+    return connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() is None

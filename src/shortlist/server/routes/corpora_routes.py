@@ -12,7 +12,7 @@ from shortlist.documents import Changes, Document
 from shortlist.errors import CorpusNotFound, SourceError
 from shortlist.index.corpus import Corpus
 from shortlist.index.engine import EMBEDDED
-from shortlist.index.location import kept_at
+from shortlist.index.location import find_corpus_file
 from shortlist.library import registry
 from shortlist.library.opening import describe_corpora, open_named, size_of
 from shortlist.search.disclose import disclose, read_hit
@@ -51,7 +51,7 @@ class ServedCorpora:
         if name not in names:
             suggestion = did_you_mean(name, names)
             raise CorpusNotFound(f"Corpus {name!r} is not served.{suggestion} GET /v1/corpora lists the served ones.")
-        if kept_at(name) is None:
+        if find_corpus_file(name) is None:
             raise SourceError(f"The corpus {name!r} was never built. Run: shortlist build {name}.")
         return open_named(name)
 
