@@ -57,7 +57,7 @@ def test_without_an_index_or_a_tool_an_error_says_what_to_do(shell: Shell) -> No
     shell("tools", "index", "registry")
     done = shell("tools", "index", "empty")
     assert done.code == 1
-    assert "no tool in empty; the index is as it was" in done.err
+    assert "No tool was found in empty, and the index is unchanged." in done.err
     assert shell("tools", "search", "--query", "shop").code == 0
     assert shell("tools", "index", "nowhere").code == 1
 

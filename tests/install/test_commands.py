@@ -100,10 +100,10 @@ def test_what_was_done_is_told_when_something_fails_in_the_middle(
 @pytest.mark.parametrize(
     ("arguments", "code", "reason"),
     [
-        ([], USAGE, "Which agent? --agent claude-code | claude-desktop | cursor | vscode | codex | all. Found here: "),
+        ([], USAGE, "--agent is missing. Give claude-code, claude-desktop, cursor, vscode, codex or all. Installed: "),
         (["--agent", "emacs"], ERROR, "There is no agent 'emacs'"),
-        (["--agent", "cursor", "--project", "--user"], USAGE, "Either --project or --user."),
-        (["--agent", "cursor", "--project", "--only"], USAGE, "those of a project are shared"),
+        (["--agent", "cursor", "--project", "--user"], USAGE, "--project cannot be combined with --user."),
+        (["--agent", "cursor", "--project", "--only"], USAGE, "--only cannot be combined with --project"),
         (["--agent", "claude-desktop", "--project"], ERROR, "no configuration of a project"),
     ],
 )

@@ -6,21 +6,27 @@ A failure is one sentence on stderr, or with --json one document on stdout. Corp
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
 import click
+from click.shell_completion import shell_complete
 
 import shortlist
 from shortlist._paths import cache_dir, config_dir, data_dir
-from shortlist.cli import completion
-from shortlist.cli.app import app
+from shortlist.cli.app import COMPLETION_VARIABLE, app
 from shortlist.cli.output import ABSTAINED, ERROR, INTERRUPTED, OK, USAGE, discard_output, fail, write
 from shortlist.errors import ShortlistError
 
 __all__ = ["ABSTAINED", "ERROR", "INTERRUPTED", "OK", "USAGE", "main", "run"]
+
+# Advice of the library names keyword arguments, which are options here.
+_KEYWORD = re.compile(
+    r"\b(rebuild|replace|delete_old|embedder|engine|mode|chunk_size|chunk_overlap)=(?:True|(['\"]?)([\w:/@.-]*\w)\2)"
+)
 
 
 def main() -> None:
@@ -37,17 +43,27 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run a command and return its exit code."""
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    as_json = (
-        "--json" in options or "--output-format=json" in options or ("--output-format", "json") in pairwise(options)
+    as_json = not {"--json", "--output-format=json"}.isdisjoint(options) or ("--output-format", "json") in pairwise(
+        options
     )
     try:
-        _sign_in()
-        return _invoke(arguments)
-    except BrokenPipeError:  # no one reads the output any more
+        # the cluster credentials of the environment
+        credentials = [
+            os.environ.get(f"SHORTLIST_ENGINE_{name}", "").strip() for name in ("USER", "PASSWORD", "CERTIFICATE")
+        ]
+        if any(credentials):
+            shortlist.sign_in(*credentials)
+        if instruction := os.environ.get(COMPLETION_VARIABLE):
+            return shell_complete(app, {}, "shortlist", COMPLETION_VARIABLE, instruction)
+        with app.make_context("shortlist", list(arguments)) as context:
+            return int(app.invoke(context))
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except BrokenPipeError:  # the reader of the output has gone
         discard_output()
         return OK
     except KeyboardInterrupt:
-        return fail("Stopped. What was committed before is kept.", "interrupted", INTERRUPTED, as_json=as_json)
+        return fail("Interrupted. Committed changes are kept.", "interrupted", INTERRUPTED, as_json=as_json)
     except click.exceptions.NoArgsIsHelpError as error:
         write(f"{error.format_message()}\n")
         return USAGE
@@ -59,30 +75,12 @@ def run(arguments: Sequence[str]) -> int:
         return fail(_describe(error), type(error).__name__, ERROR, as_json=as_json)
 
 
-def _invoke(arguments: Sequence[str]) -> int:
-    if instruction := os.environ.get(completion.VARIABLE):
-        return completion.complete(app, instruction)
-    try:
-        with app.make_context("shortlist", list(arguments)) as context:
-            return int(app.invoke(context))
-    except click.exceptions.Exit as end:
-        return end.exit_code
-
-
-def _sign_in() -> None:
-    """Use the cluster credentials of the environment."""
-    user = [os.environ.get(f"SHORTLIST_ENGINE_{name}", "").strip() for name in ("USER", "PASSWORD", "CERTIFICATE")]
-    if any(user):
-        shortlist.sign_in(*user)
-
-
 def _describe(error: Exception) -> str:
     if isinstance(error, ShortlistError):
-        return str(error)
+        return _KEYWORD.sub(lambda match: f"--{match[1].replace('_', '-')} {match[3] or ''}".rstrip(), str(error))
     if isinstance(error, OSError) and error.strerror:
-        file = f": {error.filename}" if error.filename else ""
-        return f"{error.strerror}{file}.{_advise(error.filename)}"
-    return f"Something unexpected went wrong ({type(error).__name__}: {error}). --debug shows where."
+        return f"{error.strerror}{f': {error.filename}' if error.filename else ''}.{_advise(error.filename)}"
+    return f"Unexpected error ({type(error).__name__}: {error}). Add --debug to see the traceback."
 
 
 def _advise(file: object) -> str:
@@ -90,5 +88,5 @@ def _advise(file: object) -> str:
     path = Path(os.fsdecode(file)) if isinstance(file, str | bytes) else Path()
     for name, folder in (("DATA", data_dir()), ("CONFIG", config_dir()), ("CACHE", cache_dir())):
         if path.is_relative_to(folder) or (path.is_absolute() and folder.is_relative_to(path)):
-            return f" Mend that, or let SHORTLIST_{name}_DIR name another folder."
+            return f" Fix that, or set SHORTLIST_{name}_DIR to another folder."
     return ""
