@@ -136,6 +136,12 @@ def test_the_function_of_a_command_takes_its_parameters(path: str) -> None:
     inspect.signature(function).bind(None, **dict.fromkeys(names))
 
 
+@pytest.mark.parametrize("path", COMMANDS)
+def test_options_that_exclude_each_other_exist(path: str) -> None:
+    known = {param.opts[0] for param in COMMANDS[path].params}
+    assert {flag for group in ENTRIES[path].get("conflicts", ()) for flag in group} <= known
+
+
 def test_choices_are_those_of_the_library() -> None:
     choices = {
         param.name: tuple(param.type.choices)

@@ -23,9 +23,10 @@ from shortlist.errors import ShortlistError
 
 __all__ = ["ABSTAINED", "ERROR", "INTERRUPTED", "OK", "USAGE", "main", "run"]
 
-# Advice of the library names keyword arguments, which are options here.
+CREDENTIALS = ("SHORTLIST_ENGINE_USER", "SHORTLIST_ENGINE_PASSWORD", "SHORTLIST_ENGINE_CERTIFICATE")
+# Keyword arguments in the advice of library errors, which are options here.
 _KEYWORD = re.compile(
-    r"\b(rebuild|replace|delete_old|embedder|engine|mode|chunk_size|chunk_overlap)=(?:True|(['\"]?)([\w:/@.-]*\w)\2)"
+    r"\b(rebuild|replace|delete_old|embedder|engine|mode|chunk_\w+)=(?:True|(['\"]?)([\w:/@.-]*\w)\2)"
 )
 
 
@@ -43,15 +44,9 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run a command and return its exit code."""
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    as_json = not {"--json", "--output-format=json"}.isdisjoint(options) or ("--output-format", "json") in pairwise(
-        options
-    )
+    as_json = not {"--json", "--output-format=json"}.isdisjoint([*options, *map("=".join, pairwise(options))])
     try:
-        # the cluster credentials of the environment
-        credentials = [
-            os.environ.get(f"SHORTLIST_ENGINE_{name}", "").strip() for name in ("USER", "PASSWORD", "CERTIFICATE")
-        ]
-        if any(credentials):
+        if any(credentials := [os.environ.get(name, "").strip() for name in CREDENTIALS]):
             shortlist.sign_in(*credentials)
         if instruction := os.environ.get(COMPLETION_VARIABLE):
             return shell_complete(app, {}, "shortlist", COMPLETION_VARIABLE, instruction)
@@ -78,15 +73,12 @@ def run(arguments: Sequence[str]) -> int:
 def _describe(error: Exception) -> str:
     if isinstance(error, ShortlistError):
         return _KEYWORD.sub(lambda match: f"--{match[1].replace('_', '-')} {match[3] or ''}".rstrip(), str(error))
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.strerror}{f': {error.filename}' if error.filename else ''}.{_advise(error.filename)}"
-    return f"Unexpected error ({type(error).__name__}: {error}). Add --debug to see the traceback."
-
-
-def _advise(file: object) -> str:
-    """How to fix an error about one of our own folders, or a folder above it."""
-    path = Path(os.fsdecode(file)) if isinstance(file, str | bytes) else Path()
+    if not isinstance(error, OSError) or not error.strerror:
+        return f"Unexpected error ({type(error).__name__}: {error}). Add --debug to see the traceback."
+    if not isinstance(error.filename, str | bytes):
+        return f"{error.strerror}."
+    path, advice = Path(os.fsdecode(error.filename)), ""
     for name, folder in (("DATA", data_dir()), ("CONFIG", config_dir()), ("CACHE", cache_dir())):
         if path.is_relative_to(folder) or (path.is_absolute() and folder.is_relative_to(path)):
-            return f" Fix that, or set SHORTLIST_{name}_DIR to another folder."
-    return ""
+            advice = f" Fix that, or set SHORTLIST_{name}_DIR to another folder."
+    return f"{error.strerror}: {path}.{advice}"

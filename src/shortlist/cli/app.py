@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -34,15 +34,12 @@ TEXTS = json.loads(Path(__file__).with_name("commands.json").read_text("utf-8"))
 class Group(click.Group):
     """Commands under headings. `default` is the command that runs if none is given."""
 
-    def __init__(
-        self, name: str, help: str, examples: Sequence[str], commands: Mapping[str, Mapping[str, Any]], **more: Any
-    ) -> None:
-        self._default, self._headings = more.get("default", ""), commands
-        super().__init__(name, help=help, epilog=_make_epilog(examples, more.get("notes", ())))
-        self.no_args_is_help = not self._default
-        self._entries = {command: entry for heading in commands.values() for command, entry in heading.items()}
+    def __init__(self, name: str, entry: Mapping[str, Any]) -> None:
+        self._default, self._headings = entry.get("default", ""), entry["commands"]
+        super().__init__(name, help=entry["help"], epilog=_make_epilog(entry), no_args_is_help=not self._default)
+        self._entries = {command: entry for heading in self._headings.values() for command, entry in heading.items()}
         self.commands = {
-            command: Group(command, **entry) if "commands" in entry else click.Command(command, help=entry["help"])
+            command: Group(command, entry) if "commands" in entry else click.Command(command, help=entry["help"])
             for command, entry in self._entries.items()
         }
 
@@ -51,7 +48,7 @@ class Group(click.Group):
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         entry = self._entries.get(name, {})
-        return _make_command(name, **entry) if "module" in entry else self.commands.get(name)
+        return _make_command(name, entry) if "module" in entry else self.commands.get(name)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args and self is app:
@@ -67,33 +64,31 @@ class Group(click.Group):
                 formatter.write_dl([(name, self.commands[name].get_short_help_str(100)) for name in entries])
 
 
-def _make_command(
-    name: str,
-    module: str,
-    help: str,
-    examples: Sequence[str],
-    arguments: Mapping[str, str] = {},
-    options: Mapping[str, str] = {},
-    shared: Sequence[str] = (),
-) -> click.Command:
+def _make_command(name: str, entry: Mapping[str, Any]) -> click.Command:
     """A command with its own and shared options, which calls the function of the same name with an Output first."""
 
     def call(as_json: bool, quiet: bool, debug: bool, **values: Any) -> int:
-        function = getattr(import_module(f"shortlist.cli.commands.{module}"), name.replace("-", "_"))
-        return function(Output(as_json, quiet), **values) or OK
+        given = click.get_current_context().params
+        for group in entry.get("conflicts", ()):
+            used = [param.opts[0] for param in params if param.opts[0] in group and given[str(param.name)]]
+            if len(used) > 1:
+                raise click.UsageError(f"{used[0]} cannot be combined with {used[1]}.")
+        module = import_module(f"shortlist.cli.commands.{entry['module']}")
+        return getattr(module, name.replace("-", "_"))(Output(as_json, quiet), **values) or OK
 
-    for group in (*shared, "common"):
-        options = {**options, **TEXTS["shared"][group]}
-    params: list[click.Parameter] = [make_argument(*argument) for argument in arguments.items()]
+    options = dict(entry.get("options", {}))
+    for group in (*entry.get("shared", ()), "common"):
+        options |= TEXTS["shared"][group]
+    params: list[click.Parameter] = [make_argument(*argument) for argument in entry.get("arguments", {}).items()]
     params += [make_option(*option) for option in options.items()]
     metavars = " ".join(str(param.metavar) for param in params)
     terms = [text for term, text in TEXTS["terms"].items() if re.search(rf"\b{term}\b", metavars)]
-    return click.Command(name, None, call, params, "\n\n".join([help, *terms]), _make_epilog(examples))
+    return click.Command(name, None, call, params, "\n\n".join([entry["help"], *terms]), _make_epilog(entry))
 
 
-def _make_epilog(examples: Sequence[str], notes: Sequence[str] = ()) -> str:
-    blocks = [*([notes] if notes else []), ["Examples:", *(f"  {example}" for example in examples)]]
-    return "\n\n".join("\n".join(["\b", *block]) for block in blocks)
+def _make_epilog(entry: Mapping[str, Any]) -> str:
+    blocks = (entry.get("notes", ()), ["Examples:", *(f"  {example}" for example in entry["examples"])])
+    return "\n\n".join("\n".join(["\b", *block]) for block in blocks if block)
 
 
 def _print_version(ctx: click.Context, param: click.Parameter, is_wanted: bool) -> None:
@@ -133,7 +128,7 @@ def _flag(name: str, callback: Callable[..., None], help: str) -> click.Option:
     return click.Option([name], is_flag=True, is_eager=True, expose_value=False, callback=callback, help=help)
 
 
-app = Group("shortlist", **TEXTS["root"])
+app = Group("shortlist", TEXTS["root"])
 app.context_settings = {"help_option_names": ["-h", "--help"]}
 app.params = [
     _flag("--version", _print_version, "Print the version."),

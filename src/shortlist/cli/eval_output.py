@@ -30,12 +30,12 @@ def show_report(screen: Screen, report: DiscoveryReport, misses: int) -> None:
         keys = {name: (*(f"{name}@{k}" for k in ks), name) for name in measures}
         rows = [[name, *(_format(report.metrics.get(key)) for key in row)] for name, row in keys.items()]
         _draw_numbers(screen, ["", *(f"@{k}" for k in ks), "all"], rows)
-    outcomes = (
-        (Text(name, "green" if name in GOOD else "yellow"), f"{count:,}", Text(OUTCOMES[name], "dim"))
+    outcomes = [
+        (Text(name, "green" if name in GOOD else "yellow"), f"{count:,}", OUTCOMES[name])
         for name, count in report.taxonomy.items()
         if count
-    )
-    screen.draw_table(("", "cases", " "), outcomes, right=("cases",))
+    ]
+    screen.draw_table(("", "cases", ""), outcomes, ("", ">", "dim"))
     for one in report.misses[:misses]:
         screen.draw(Text.assemble((f"{one.outcome}  ", "yellow"), (one.case.query, "bold")))
         screen.say(one.why.says if one.why else "", "dim", indent=2)
@@ -139,7 +139,7 @@ def show_findings(screen: Screen, report: LintReport) -> None:
 
 
 def _draw_numbers(screen: Screen, titles: Sequence[str], rows: Iterable[Iterable[str | Text]]) -> None:
-    screen.draw_table(titles, rows, right=titles[1:])
+    screen.draw_table(titles, rows, [">" if at else "" for at in range(len(titles))])
 
 
 def _format(value: Any, missing: str = "") -> Text:

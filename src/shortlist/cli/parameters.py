@@ -20,9 +20,8 @@ from shortlist.errors import ShortlistError
 
 def make_argument(name: str, metavar: str) -> click.Argument:
     count, is_required = -1 if metavar.endswith("...") else 1, not metavar.startswith("[")
-    return click.Argument(
-        [name], nargs=count, required=is_required, metavar=metavar, shell_complete=_choose_completion(metavar)
-    )
+    complete = _complete_corpus if "CORPUS" in metavar else None
+    return click.Argument([name], nargs=count, required=is_required, metavar=metavar, shell_complete=complete)
 
 
 def make_option(text: str, help: str) -> click.Option:
@@ -48,7 +47,7 @@ def make_option(text: str, help: str) -> click.Option:
         metavar=None if metavar.startswith("[") else metavar,
         show_default=True,
         callback=CALLBACKS.get(metavar) if is_repeatable else None,
-        shell_complete=_choose_completion(metavar),
+        shell_complete=_complete_corpus if metavar == "CORPUS" else None,
         help=f"{help} Repeatable." if is_repeatable else help,
         **({"default": default} if default else {}),
     )
@@ -98,10 +97,6 @@ def _make_list_parser(parse: Callable[[str], Any], kind: str) -> Callable[[str],
         raise click.BadParameter(f"{text!r} is not a list of {kind} separated by commas.")
 
     return read
-
-
-def _choose_completion(metavar: str) -> Callable[..., list[str]] | None:
-    return _complete_corpus if "CORPUS" in metavar else None
 
 
 def _complete_corpus(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:

@@ -6,8 +6,9 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -55,10 +56,14 @@ class Screen:
         self.draw(Padding.indent(Text(text, style), indent))
 
     def draw_table(
-        self, titles: Sequence[str], rows: Iterable[Iterable[str | Text]], right: Container[str] = ()
+        self, titles: Sequence[str], rows: Iterable[Iterable[str | Text]], styles: Sequence[str] = ()
     ) -> None:
-        columns = (Column(title, justify="right" if title in right else "left", overflow="fold") for title in titles)
-        table = Table(*columns, box=None, padding=(0, 2, 0, 0), header_style="dim")
+        """A table with a style for each column; > aligns a column on the right."""
+        table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+        for title, style in zip_longest(titles, styles, fillvalue=""):
+            table.add_column(
+                title, style=style.strip(">"), justify="right" if ">" in style else "left", overflow="fold"
+            )
         for row in rows:
             table.add_row(*row)
         self.draw(table)
@@ -68,8 +73,6 @@ class Screen:
         for name, value in values.items():
             table.add_row(Text(name, "dim"), Text(f"{value:.4g}" if isinstance(value, float) else str(value)))
         self.draw(Padding.indent(table, 2))
-
-    # Search
 
     def show_hits(self, hits: Hits) -> None:
         if hits:
@@ -152,8 +155,6 @@ class Screen:
             self.say(f"Bundled files: {', '.join(item.files)}", "dim")
         self.draw()
 
-    # Answers
-
     def show_answer(self, answer: Answer) -> None:
         self.draw(Text(answer.text), soft_wrap=not self._console.is_terminal)
         self.show_sources(answer)
@@ -173,8 +174,6 @@ class Screen:
         if tokens := answer.usage.get("total_tokens"):
             self.say(f"{tokens:,} tokens in {count_of(answer.usage.get('calls', 1), 'call')}", "dim")
 
-    # Corpora
-
     def show_ingested(self, data: Row) -> None:
         counts = _count({**data, "failed": len(data["failed"])}, "read", "unchanged", "removed", "skipped", "failed")
         rate = f", {data['chunks'] / max(data['seconds'], 0.001):,.0f} chunks per second" if data["chunks"] else ""
@@ -189,16 +188,14 @@ class Screen:
         self.draw(Text.assemble((name, "bold"), f": {text}", (f" in {data['seconds']:.1f} s{rate}", "dim")))
 
     def show_corpora(self, rows: Sequence[Row]) -> None:
-        has_engines = any(row["engine"] != "embedded" for row in rows)
         table = []
         for row in rows:
             documents = f"{row['documents']:,}" if row["documents"] is not None else "broken" if row["built"] else "-"
             size = decimal(row["bytes"]) if row["built"] else "-"
             origin = ", ".join(map(_shorten, row["roots"])) or ("the usual folders" if row["kind"] else "")
-            engine = [Text(row["engine"], "dim")] if has_engines else []
-            table.append([Text(row["name"], "bold"), row["kind"] or "-", documents, size, Text(origin, "dim"), *engine])
-        titles = ["name", "kind", "documents", "size", "from", *(["engine"] if has_engines else [])]
-        self.draw_table(titles, table, right=("documents", "size"))
+            engine = "" if row["engine"] == "embedded" else f" ({row['engine']})"
+            table.append([row["name"], row["kind"] or "-", documents, size, origin + engine])
+        self.draw_table(("name", "kind", "documents", "size", "from"), table, ("bold", "", ">", ">", "dim"))
         if not all(row["built"] for row in rows):
             self.say("A corpus without a size is built on first use.", "dim")
 
@@ -209,25 +206,23 @@ class Screen:
             counts = {verb: (row["changes"] or {}).get(key) for verb, key in verbs.items()}
             change = ", ".join(f"{verb} {count:,}" for verb, count in counts.items() if count)
             state = Text(row["state"], COLORS.get(row["state"], "dim"))
-            table.append([Text(row["name"], "bold"), state, row["problem"] or change])
-        self.draw_table(("name", "state", "a build would"), table)
+            table.append([row["name"], state, row["problem"] or change])
+        self.draw_table(("name", "state", "a build would"), table, ("bold",))
         index = data["index"]
         missing = "" if index["ingested"] else " (empty; run shortlist ingest PATH)"
         self.draw(Text(f"Index of {index['project']}: {index['path']}{missing}"), soft_wrap=True)
-
-    # MCP servers
 
     def show_servers(self, data: Row) -> None:
         table = []
         for row in data["servers"]:
             notes = [row.get("problem", ""), *(f"{name}: {why}" for name, why in row.get("refused", {}).items())]
             notes += [f"{row['denied']:,} denied"] if row.get("denied") else []
-            about = Text(printable(" ".join(filter(None, notes))), "dim")
             counts = (str(row.get(key) or "-") for key in ("read_only", "pending"))
             tools = "-" if row["tools"] is None else f"{row['tools']:,}"
-            table.append([Text(printable(row["name"]), "bold"), row["state"], tools, *counts, about])
+            table.append(map(printable, [row["name"], row["state"], tools, *counts, " ".join(filter(None, notes))]))
         if table:
-            self.draw_table(("server", "state", "tools", "read-only", "pending", ""), table)
+            titles = ("server", "state", "tools", "read-only", "pending", "")
+            self.draw_table(titles, table, ("bold", "", "", "", "", "dim"))
         else:
             self.say("No server is configured.", "yellow")
         for row in data["pending_files"]:
@@ -275,8 +270,6 @@ class Screen:
         for line in lines:
             self.say(printable(line), DIFF_COLORS.get(line[:1], "dim"), indent)
 
-    # Facts
-
     def show_facts(self, title: str, data: Row) -> None:
         self.say(title, "bold")
         self._draw_pairs(_flatten(data))
@@ -287,9 +280,9 @@ class Screen:
         self.draw()
         self._draw_pairs({name: value or f"not set: {meanings[name]}" for name, value in data["variables"].items()})
         self.draw()
-        values = [("-" if row["value"] is None else str(row["value"]), row) for row in data["settings"]]
-        rows = [[row["key"], Text(value), Text(row["origin"], "dim")] for value, row in values]
-        self.draw_table(("setting", "value", "from"), rows)
+        values = ("-" if row["value"] is None else str(row["value"]) for row in data["settings"])
+        rows = ([row["key"], value, row["origin"]] for row, value in zip(data["settings"], values, strict=True))
+        self.draw_table(("setting", "value", "from"), rows, ("", "", "dim"))
 
     def show_checks(self, checks: Sequence[Row]) -> None:
         marks = dict(zip(("ok", "note", "broken"), ("ok", "--", "!!") if self._is_ascii else "✓·✗", strict=True))

@@ -28,15 +28,12 @@ from shortlist.server.service_settings import answer_settings
 from shortlist.sources.folder import count_files
 from shortlist.sources.projects import GLOBAL_INDEX, project_index, project_root
 
-EXITS = ("/exit", "/quit")
 HISTORY_LINES = 1000
 
 
 def ingest(
     out: Output, paths: Sequence[str], index_dir: str | None, shared: bool, embedder: Any, engine: Any, **chunks: Any
 ) -> int:
-    if shared and index_dir:
-        raise click.UsageError("--global cannot be combined with --index-dir.")
     chunks = _load_settings(chunks).model_dump(include={"chunk_size", "chunk_overlap"}, exclude_unset=True)
     began = time.perf_counter()
     with out.progress("ingesting files") as bar:
@@ -82,7 +79,7 @@ def chat(out: Output, agent: bool, **given: Any) -> None:
 
 def _converse(out: Output, talk: shortlist.Chat, lines: Iterable[str]) -> None:
     for line in map(str.strip, lines):
-        if line in EXITS:
+        if line in ("/exit", "/quit"):
             return
         if line == "/reset":
             talk.reset()
@@ -104,8 +101,7 @@ def _answer(out: Output, talk: shortlist.Chat, question: str) -> None:
     write("\n")
     if answer.broke_off:
         out.warn(f"The answer is incomplete: {answer.broke_off}")
-    if not out.quiet:
-        out.show({}, lambda screen: screen.show_sources(answer))
+    out.show({}, lambda screen: screen.show_sources(answer))
 
 
 class _WrappedWriter:
@@ -130,11 +126,10 @@ def _read_lines() -> Iterator[str]:
     while True:
         try:
             yield input("> ")
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, EOFError) as error:
             write("\n")
-        except EOFError:
-            write("\n")
-            return
+            if isinstance(error, EOFError):
+                return
 
 
 @contextmanager
@@ -172,8 +167,6 @@ def _prepare(
     settings = _load_settings(given)
     limits = {"k": settings.top_k, "threshold": settings.threshold}
     limits |= {"max_steps": settings.agent_max_steps} if agent else {}
-    if agent and extractive:
-        raise click.UsageError("--agent cannot be combined with --extractive.")
     llm = None if extractive else _connect(out, agent)
     return _find_corpora(out, index_dir, shared, corpus), llm, settings, limits
 
@@ -193,8 +186,6 @@ def _connect(out: Output, agent: bool) -> OpenAIChat | None:
 
 def _find_corpora(out: Output, index_dir: str | None, shared: bool, names: Sequence[str]) -> list[Corpus]:
     """The corpora to ask: those named, the index in a folder, the shared one, or that of this project."""
-    if sum(map(bool, (names, index_dir, shared))) > 1:
-        raise click.UsageError("--corpus, --index-dir and --global cannot be combined.")
     if names:
         return open_corpora(out, names)
     try:

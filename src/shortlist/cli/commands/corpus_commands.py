@@ -30,8 +30,6 @@ QUIET_MS, LONGEST_MS = 200, 2000
 def build(
     out: Output, name: str, kind: str | None, embedder: Any, engine: Any, rebuild: bool, follow: bool, **source: Any
 ) -> int:
-    if follow and out.as_json:
-        raise click.UsageError("--watch cannot be combined with --json.")
     if kind or source["root"]:
         _register(name, kind or "files", embedder=embedder, engine=engine, **source)
     elif any(source.values()):

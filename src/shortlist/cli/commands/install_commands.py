@@ -28,29 +28,23 @@ IDLE = ("unchanged", "absent")
 LEFT = "  not moved"
 
 
-def install(
-    out: Output, agent: Sequence[str], project: bool, user: bool, command: str | None, only: bool, **how: Any
-) -> None:
-    scope, agents = _choose(agent, project, user)
-    if only and project:
-        raise click.UsageError("--only cannot be combined with --project: others share the servers of a project.")
+def install(out: Output, agent: Sequence[str], project: bool, command: str | None, only: bool, **how: Any) -> None:
+    scope, agents = _choose(agent, project)
     moves = Relocation(config_dir(), Places().home) if only else None
     plans = [plan_install(one, scope, Places(), name=how["name"], command=command, relocation=moves) for one in agents]
-    _apply(out, [*(moves.changes() if moves else ()), *plans], **how)
+    _apply(out, [*(moves.changes() if moves else ()), *plans], how["name"], how["dry_run"])
     if command is None and util.find_spec("mcp") is None:
         out.warn('shortlist mcp needs the package mcp: pip install "shortlist[mcp]"')
 
 
-def uninstall(out: Output, agent: Sequence[str], project: bool, user: bool, **how: Any) -> None:
-    scope, agents = _choose(agent, project, user)
+def uninstall(out: Output, agent: Sequence[str], project: bool, **how: Any) -> None:
+    scope, agents = _choose(agent, project)
     moves = Relocation(config_dir(), Places().home)
     plans = [plan_uninstall(one, scope, Places(), name=how["name"], relocation=moves) for one in agents]
-    _apply(out, [*plans, *moves.changes()], **how)
+    _apply(out, [*plans, *moves.changes()], how["name"], how["dry_run"])
 
 
-def _choose(given: Sequence[str], project: bool, user: bool) -> tuple[Scope, list[Agent]]:
-    if project and user:
-        raise click.UsageError("--project cannot be combined with --user.")
+def _choose(given: Sequence[str], project: bool) -> tuple[Scope, list[Agent]]:
     if not given:
         here = ", ".join(name for name, agent in AGENTS.items() if agent.is_here(Places()))
         raise click.UsageError(f"--agent is missing. Give {', '.join(AGENTS)} or all. Installed: {here or 'none'}.")
@@ -74,7 +68,14 @@ def _apply(out: Output, steps: Sequence[Plan | Change], name: str, dry_run: bool
             if was_trusted and not dry_run:  # the user asked for this change, so the approval covers it
                 trust(change.path, change.after.encode())
             if isinstance(step, Plan):
-                rows.append(_describe(step, backup))
+                row = {
+                    "agent": step.agent.name,
+                    "title": step.agent.title,
+                    "scope": step.scope,
+                    "file": str(change.path),
+                }
+                row |= {"action": step.action, "backup": str(backup) if backup else None}
+                rows.append({**row, "moved": step.moved, "left": step.left})
     except Exception:
         for row in rows:
             out.note("\n".join(_explain(row)))
@@ -90,13 +91,6 @@ def _apply(out: Output, steps: Sequence[Plan | Change], name: str, dry_run: bool
     restart = ["Restart running agents to apply the change."] if any(row["backup"] for row in rows) else []
     changed = [row["file"] for row in rows if row["action"] not in IDLE or row["moved"]]
     out.show(data, "\n".join([*(line for _, line in lines), *restart]), changed)
-
-
-def _describe(plan: Plan, backup: Path | None) -> dict[str, Any]:
-    row = {"agent": plan.agent.name, "title": plan.agent.title, "scope": plan.scope, "file": str(plan.change.path)}
-    return row | {
-        "action": plan.action, "backup": str(backup) if backup else None, "moved": plan.moved, "left": plan.left
-    }  # fmt: skip
 
 
 def _explain(row: dict[str, Any]) -> Iterator[str]:

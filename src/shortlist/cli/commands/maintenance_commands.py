@@ -8,7 +8,8 @@ import platform
 import shutil
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -41,12 +42,17 @@ class Check(NamedTuple):
 
 
 def doctor(out: Output) -> int:
-    parts = (_check_installation, _check_folders, _check_settings, _check_models, _check_servers, _check_corpora)
-    checks = [check for part in parts for check in part()]
+    checks: list[Check] = []
+    for name, part, fix in PARTS:
+        try:
+            checks += part()
+        except ShortlistError as error:
+            checks.append(Check(name, "broken", str(error), fix))
     broken = [check for check in checks if check.state == "broken"]
-    rows = [check._asdict() for check in checks]
-    brief = [f"{check.name}: {check.fix}" for check in broken]
-    out.show({"ok": not broken, "checks": rows}, lambda screen: screen.show_checks(rows), brief)
+    data = {"ok": not broken, "checks": [check._asdict() for check in checks]}
+    out.show(
+        data, lambda screen: screen.show_checks(data["checks"]), [f"{check.name}: {check.fix}" for check in broken]
+    )
     return ERROR if broken else OK
 
 
@@ -65,41 +71,28 @@ def _check_installation() -> Iterator[Check]:
 def _check_folders() -> Iterator[Check]:
     for name, folder in _find_folders().items():
         nearest = next(place for place in (folder, *folder.parents) if place.exists())
+        state, says, fix = "ok", str(folder), ""
         if not nearest.is_dir() or not os.access(nearest, os.W_OK):
             fix = f"Make {nearest} writable, or set SHORTLIST_{name.upper()}_DIR to a folder that is."
-            yield Check(f"{name} folder", "broken", f"{folder} cannot be written", fix)
+            state, says = "broken", f"{folder} cannot be written"
         elif shutil.disk_usage(nearest).free < LITTLE_SPACE:
-            yield Check(
-                f"{name} folder", "note", f"{folder}: less than 1 GB is free", "Free some space before you build."
-            )
-        else:
-            yield Check(f"{name} folder", "ok", str(folder))
+            state, says, fix = "note", f"{folder}: less than 1 GB is free", "Free some space before you build."
+        yield Check(f"{name} folder", state, says, fix)
 
 
 def _check_settings() -> Iterator[Check]:
-    try:
-        loaded = load_settings()
-    except ShortlistError as error:
-        yield Check("settings", "broken", str(error), "Correct the value, or remove it to use the default.")
-        return
-    notes = [*loaded.warnings, *unknown_variables()]
-    yield from (Check("settings", "note", sentence) for sentence in notes)
-    if not notes:
-        yield Check("settings", "ok", str(loaded.file or "defaults"))
+    loaded = load_settings()
+    notes = [Check("settings", "note", sentence) for sentence in (*loaded.warnings, *unknown_variables())]
+    yield from notes or [Check("settings", "ok", str(loaded.file or "defaults"))]
 
 
-def _check_models() -> Iterator[Check]:
-    try:
-        began = time.perf_counter()
-        model = shortlist.load_embedder("default")
-        name = model.name if model else "none"
-        yield Check("default embedder", "ok", f"{name}, loaded in {1000 * (time.perf_counter() - began):.0f} ms")
-    except ShortlistError as error:
-        yield Check("default embedder", "broken", str(error), "Install it, or build with --embedder light.")
-    try:
-        yield Check("registry", "ok", f"{count_of(len(registry.registered()), 'name')} in {registry.registry_file()}")
-    except ShortlistError as error:
-        yield Check("registry", "broken", str(error), "Fix the file by hand, or move it away and register again.")
+def _check_embedder() -> Iterator[Check]:
+    model = shortlist.load_embedder("default")
+    yield Check("default embedder", "ok", model.name if model else "none")
+
+
+def _check_registry() -> Iterator[Check]:
+    yield Check("registry", "ok", f"{count_of(len(registry.registered()), 'name')} in {registry.registry_file()}")
 
 
 def _check_servers() -> Iterator[Check]:
@@ -129,6 +122,17 @@ def _check_corpora() -> Iterator[Check]:
         except (ShortlistError, OSError) as error:
             fix = f"Restore it from a backup; or shortlist rm {name} --data, then build it again from its source."
             yield Check(name, "broken", str(error), fix)
+
+
+PARTS: tuple[tuple[str, Callable[[], Iterator[Check]], str], ...] = (
+    ("shortlist", _check_installation, ""),
+    ("folders", _check_folders, ""),
+    ("settings", _check_settings, "Correct the value, or remove it to use the default."),
+    ("default embedder", _check_embedder, "Install it, or build with --embedder light."),
+    ("registry", _check_registry, "Fix the file by hand, or move it away and register again."),
+    ("MCP servers", _check_servers, "Fix the configuration."),
+    ("corpora", _check_corpora, ""),
+)
 
 
 def _find_folders() -> dict[str, Path]:
@@ -165,18 +169,11 @@ def warm(out: Output) -> None:
 
 def download(out: Output, model: str | None, index_dir: str | None) -> None:
     began = time.perf_counter()
-    model = model or (_find_model(index_dir) if index_dir else "default")
-    loaded = shortlist.load_embedder(model)
+    if index_dir and not model:
+        with suppress(CorpusNotFound), shortlist.open_corpus(Path(index_dir).expanduser()) as corpus:
+            model = corpus.config.embedder
+    loaded = shortlist.load_embedder(model := model or "default")
     name, dim = (loaded.name, len(loaded.encode_query("one text"))) if loaded else ("none", 0)
     seconds = round(time.perf_counter() - began, 2)
     text = f"{name} is ready: {dim} dimensions, tried in {seconds} seconds."
     out.show({"model": model, "name": name, "dim": dim, "seconds": seconds}, text)
-
-
-def _find_model(index_dir: str) -> str:
-    """The embedder of an index, or the default one if there is no index yet."""
-    try:
-        with shortlist.open_corpus(Path(index_dir).expanduser()) as corpus:
-            return corpus.config.embedder
-    except CorpusNotFound:
-        return "default"

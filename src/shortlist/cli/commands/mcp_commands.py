@@ -93,16 +93,25 @@ def trust(out: Output, path: str | None, listed: bool, revoke: bool, yes: bool) 
     if not files:
         raise InputError(f"No project file in {path or Path.cwd()} configures MCP servers.")
     pending = [file for file in files if file.pending()]
-    data: dict[str, Any] = {"files": [_describe(file) for file in files], "trusted": []}
+    rows = [
+        {
+            "file": str(file.path),
+            "state": "pending" if file in pending else "trusted",
+            "servers": [outline(name, entry) for name, entry in file.entries().items()],
+            "diff": mcp_trust.diff_since_approval(file.path, file.content),
+        }
+        for file in files
+    ]
+    data: dict[str, Any] = {"files": rows, "trusted": []}
     is_agreed, can_ask = yes, _can_ask(out)
     if can_ask:
-        out.show(data, lambda screen: screen.show_project_files(data["files"]))
+        out.show(data, lambda screen: screen.show_project_files(rows))
         is_agreed = yes or not pending or _confirm("Trust what is shown above, exactly as it is now?")
     for file in pending if is_agreed else ():
         mcp_trust.trust(file.path, file.content)
         data["trusted"].append(str(file.path))
     if not can_ask:
-        out.show(data, lambda screen: screen.show_project_files(data["files"]), data["trusted"])
+        out.show(data, lambda screen: screen.show_project_files(rows), data["trusted"])
     if pending and is_agreed:
         out.note("Trusted. A running gateway starts these servers within seconds.")
     elif pending and not can_ask:
@@ -122,15 +131,6 @@ def _find_files(path: str | None) -> list[ConfigurationFile]:
         places = [place / name for name in PROJECT_FILES]
     files = [ConfigurationFile(place) for place in places if place.is_file()]
     return [file for file in files if file.project and file.names_servers and file.entries()]
-
-
-def _describe(file: ConfigurationFile) -> dict[str, Any]:
-    return {
-        "file": str(file.path),
-        "state": "pending" if file.pending() else "trusted",
-        "servers": [outline(name, entry) for name, entry in file.entries().items()],
-        "diff": mcp_trust.diff_since_approval(file.path, file.content),
-    }
 
 
 def _list_trusted(out: Output) -> None:
