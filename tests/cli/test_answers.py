@@ -1,4 +1,4 @@
-"""Files in, answers out, on the command line: with and without a model, asked once and in a chat."""
+"""Ingesting files and answering questions on the command line: with and without a model, once and in a chat."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def lamp(shell: Shell) -> Shell:
     return shell
 
 
-def test_ingest_tells_what_it_did_and_names_what_it_could_not_read(lamp: Shell) -> None:
+def test_ingest_reports_what_it_did_and_what_it_could_not_read(lamp: Shell) -> None:
     (lamp.folder / "lamps" / "broken.docx").write_bytes(b"no zip")
     (lamp.folder / "lamps" / "hall.txt").write_text("The lamp in the hall is red.")
     (lamp.folder / "lamps" / "rooms.csv").unlink()
@@ -66,7 +66,7 @@ def test_a_refusal_is_the_refusal_and_ends_with_3(lamp: Shell) -> None:
     assert lamp("query", "Who invented the telephone?", *INDEX, "--json").json["text"] == REFUSAL
 
 
-def test_an_index_that_is_not_there_says_how_to_make_it(lamp: Shell) -> None:
+def test_a_missing_index_is_reported_with_the_command_that_makes_it(lamp: Shell) -> None:
     done = lamp("query", "What?", "--index-dir", "other")
     assert done.code == 1
     assert "Nothing is in other yet. Run: shortlist ingest PATH... --index-dir other" in done.err
@@ -176,7 +176,7 @@ def test_the_model_of_a_dotenv_file_answers_as_an_agent(lamp: Shell) -> None:
     assert next(tool["function"]["name"] for tool in server.asked[0]["tools"]) == "list_sources"
 
 
-def test_an_agent_without_a_model_is_wrong_usage(lamp: Shell) -> None:
+def test_an_agent_without_a_model_is_a_usage_error(lamp: Shell) -> None:
     done = lamp("query", "--agent", "What?", *INDEX)
     assert done.code == 2
     assert "SHORTLIST_LLM_URL" in done.err

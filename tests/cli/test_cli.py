@@ -1,4 +1,4 @@
-"""The command as others run it: codes, documents, pipes, signals."""
+"""The command line as a user runs it: output, exit codes, JSON documents, pipes and signals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from shortlist.cli.commands import corpus_commands
 from shortlist.library.registry import registry_file
 from tests.cli.conftest import COMMAND, Shell
 
-# What it says
+# Output
 
 
 def test_search_shows_rank_score_bar_name_and_text(shop: Shell) -> None:
@@ -42,7 +42,7 @@ def test_a_query_needs_no_quotes_and_a_filter_may_be_json_or_a_pair(shop: Shell)
     assert {(hit["metadata"]["access"], hit["metadata"]["category"]) for hit in both["hits"]} == {("write", "payments")}
 
 
-def test_discover_tells_what_it_took_why_and_what_it_left(shop: Shell) -> None:
+def test_discover_shows_what_was_selected_why_and_what_was_not(shop: Shell) -> None:
     done = shop("discover", "shop", "refund a payment to the customer's card")
     assert done.code == 0
     assert done.out.startswith("✓ ")
@@ -51,7 +51,7 @@ def test_discover_tells_what_it_took_why_and_what_it_left(shop: Shell) -> None:
     assert "Not selected: " in done.out
 
 
-def test_discover_that_abstains_tells_the_floor_and_what_came_nearest(shop: Shell) -> None:
+def test_discover_that_abstains_shows_the_threshold_and_the_closest_matches(shop: Shell) -> None:
     done = shop("discover", "shop", "refund", "--min-score", "0.99")
     assert done.code == 3
     assert done.out.startswith("Nothing fits.\n")
@@ -81,7 +81,7 @@ def test_a_path_alone_can_be_built(shell: Shell) -> None:
     assert shell("search", "docs:docs", "mattress", "--quiet").out.splitlines()[0] == "returns-policy.md"
 
 
-def test_build_tells_what_changed_and_what_it_left_out(shell: Shell) -> None:
+def test_build_shows_what_changed_and_what_was_skipped(shell: Shell) -> None:
     (shell.folder / "skills" / "broken").mkdir()
     (shell.folder / "skills" / "broken" / "SKILL.md").write_text("---\n[\n---\n")
     done = shell("build", "team", "--kind", "skills", "--root", "skills", "--embedder", "light")
@@ -107,7 +107,7 @@ def test_another_embedder_needs_a_rebuild(shop: Shell) -> None:
     assert shop("info", "shop", "--json").json["embedder"] == "light"
 
 
-def test_status_tells_what_a_build_would_do(shop: Shell) -> None:
+def test_status_shows_what_a_build_would_do(shop: Shell) -> None:
     assert shop("status", "shop", "--quiet").out == "shop\tfresh\n"
     catalog = shop.folder / "tools.yaml"
     catalog.write_text(catalog.read_text() + "\n  - {id: sing, title: sing, content: Sing a song.}\n")
@@ -116,7 +116,7 @@ def test_status_tells_what_a_build_would_do(shop: Shell) -> None:
     assert "add 1" in shop("status", "shop").out
 
 
-def test_rm_forgets_the_name_and_only_with_data_what_was_built(shop: Shell) -> None:
+def test_rm_unregisters_and_deletes_only_with_data(shop: Shell) -> None:
     assert shop("rm", "shop").out == "shop is unregistered.\n"
     assert shop("search", "shop", "refund", "--quiet").code == 0
     assert "shortlist rm shop --data" in shop("rm", "shop").err
@@ -184,6 +184,9 @@ FAILING: list[tuple[list[str], int, str]] = [
     (["build", "shop", "--pattern", "x"], 2, "need --root"),
     (["build", "shop", "--watch"], 2, "--watch cannot be combined with --json"),
     (["info", "shpo"], 1, "Did you mean 'shop'?"),
+    (["migrate", "shpo", "--to", "embedded"], 1, "Did you mean 'shop'?"),
+    (["migrate", "skills", "--to", "embedded"], 1, "shortlist build skills"),
+    (["register", "shop", "files", "--root", "docs"], 1, "--replace"),
     (["status", "shpo"], 1, "Did you mean 'shop'?"),
     (["register", "a/b", "files", "--root", "docs"], 1, "cannot be registered"),
     (["register", "notes", "flies", "--root", "docs"], 1, "'flies'"),
@@ -195,7 +198,7 @@ FAILING: list[tuple[list[str], int, str]] = [
 ]
 
 
-def test_a_folder_of_ours_that_cannot_be_written_is_told_with_the_variable_that_names_another(
+def test_a_data_folder_that_cannot_be_written_is_reported_with_the_variable_to_set(
     shell: Shell, tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("no folder")
@@ -252,7 +255,7 @@ def test_every_command_prints_one_document(arguments: list[str], shop: Shell) ->
     assert (done.code, "error" in done.json) == (0, False)
 
 
-def test_nothing_found_is_a_document_too(shop: Shell) -> None:
+def test_no_match_is_a_document_too(shop: Shell) -> None:
     done = shop("search", "shop", "refund", "--filter", "access=none", "--json")
     assert (done.code, done.json["hits"]) == (3, [])
     done = shop("discover", "shop", "xqzvw", "--json")
@@ -268,7 +271,7 @@ def test_debug_shows_where_an_error_comes_from(shell: Shell) -> None:
     assert "Traceback" in shell.process("search", "nowhere", "x", "--debug").err
 
 
-def test_what_a_bug_raises_is_one_sentence_too(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+def test_an_unexpected_error_is_one_sentence_too(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     def broken() -> list[Any]:
         raise KeyError("oops")
 
@@ -389,21 +392,21 @@ def in_a_terminal(shell: Shell, *arguments: str, **environment: str) -> str:
     return written.decode()
 
 
-def test_colours_in_a_terminal_unless_they_are_not_wanted(shop: Shell) -> None:
+def test_colors_in_a_terminal_unless_no_color_is_set(shop: Shell) -> None:
     shown = in_a_terminal(shop, "search", "shop", "parcel")
     assert "\x1b[1;33mparcel\x1b[0m" in shown
     plain = in_a_terminal(shop, "search", "shop", "parcel", NO_COLOR="1")
     assert "\x1b[1mparcel\x1b[0m" in plain
-    assert not any(f"\x1b[{colour}m" in plain or f";{colour}m" in plain for colour in range(30, 38))
+    assert not any(f"\x1b[{color}m" in plain or f";{color}m" in plain for color in range(30, 38))
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
 @pytest.mark.parametrize("form", ["--json", "--quiet"])
-def test_a_full_disk_is_told_in_a_sentence(shop: Shell, form: str) -> None:
+def test_a_full_disk_is_reported_in_a_sentence(shop: Shell, form: str) -> None:
     with Path("/dev/full").open("w") as full:
         process = shop.start("ls", form, stdout=full)
-        _, told = process.communicate(timeout=60)
-    assert (process.returncode, told) == (1, "shortlist: No space left on device.\n")
+        _, error = process.communicate(timeout=60)
+    assert (process.returncode, error) == (1, "shortlist: No space left on device.\n")
 
 
 def test_a_first_use_shows_a_bar_in_a_terminal_and_none_in_a_pipe(shell: Shell) -> None:
@@ -413,7 +416,7 @@ def test_a_first_use_shows_a_bar_in_a_terminal_and_none_in_a_pipe(shell: Shell) 
     assert shell("search", "other", "parcel").err == ""
 
 
-def test_an_answer_that_nobody_reads_is_no_error(shop: Shell) -> None:
+def test_a_closed_pipe_is_not_an_error(shop: Shell) -> None:
     process = shop.start("search", "shop", "refund", "--json")
     assert process.stdout is not None
     assert process.stderr is not None
@@ -423,7 +426,7 @@ def test_an_answer_that_nobody_reads_is_no_error(shop: Shell) -> None:
     assert process.wait(timeout=60) == 0
 
 
-def test_text_that_the_terminal_cannot_show_is_no_error(shell: Shell) -> None:
+def test_text_that_the_terminal_cannot_show_is_replaced(shell: Shell) -> None:
     (shell.folder / "docs" / "tee.md").write_text("# Grüner Tee 茶\nEin grüner Tee.")
     done = shell.process("search", "docs:docs", "grüner", PYTHONIOENCODING="ascii")
     assert (done.code, done.err) == (0, "")

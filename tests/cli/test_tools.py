@@ -31,7 +31,7 @@ def test_json_is_the_same_either_way_it_is_asked_for(shell: Shell) -> None:
     assert shell(*asked, "--quiet").out == "run_sql\n"
 
 
-def test_nothing_found_is_said_as_nothing_found(shell: Shell) -> None:
+def test_no_match_has_its_exit_code(shell: Shell) -> None:
     shell("tools", "index", "registry")
     assert shell("tools", "search", "--query", "zebra").code == 3
     done = shell("tools", "search", "--query", "zebra", "--output-format", "json")

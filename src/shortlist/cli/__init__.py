@@ -26,7 +26,7 @@ __all__ = ["ABSTAINED", "ERROR", "INTERRUPTED", "OK", "USAGE", "main", "run"]
 CREDENTIALS = ("SHORTLIST_ENGINE_USER", "SHORTLIST_ENGINE_PASSWORD", "SHORTLIST_ENGINE_CERTIFICATE")
 # Keyword arguments in the advice of library errors, which are options here.
 _KEYWORD = re.compile(
-    r"\b(rebuild|replace|delete_old|embedder|engine|mode|chunk_\w+)=(?:True|(['\"]?)([\w:/@.-]*\w)\2)"
+    r"\b(rebuild|replace|delete_old|embedder|engine|mode|chunk_\w+)=(?:True|(['\"]?)([\w:/@.-]*\w)\2)(?:, --\1)?"
 )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,6 @@ from shortlist.cli.output import OK, Output, write
 from shortlist.cli.parameters import make_argument, make_option
 
 COMPLETION_VARIABLE = "_SHORTLIST_COMPLETE"
-# The file of each shell's completion script, and the startup file and line that load it if the shell does not.
-COMPLETION_FILES = {
-    "bash": (".bash_completions/shortlist.sh", ".bashrc", "source ~/.bash_completions/shortlist.sh"),
-    "zsh": (".zfunc/shortlist.zsh", ".zshrc", "autoload -Uz compinit; compinit; source ~/.zfunc/shortlist.zsh"),
-    "fish": (".config/fish/completions/shortlist.fish", "", ""),
-}
 TEXTS = json.loads(Path(__file__).with_name("commands.json").read_text("utf-8"))
 
 
@@ -91,19 +85,13 @@ def _make_epilog(entry: Mapping[str, Any]) -> str:
     return "\n\n".join("\n".join(["\b", *block]) for block in blocks if block)
 
 
-def _print_version(ctx: click.Context, param: click.Parameter, is_wanted: bool) -> None:
-    if is_wanted:
-        write(f"shortlist {shortlist.__version__}\n")
-        ctx.exit()
-
-
 def _set_up_completion(ctx: click.Context, param: click.Parameter, is_wanted: bool) -> None:
     """Print or install the completion script of the current shell, depending on the option."""
     if not is_wanted:
         return
     shell = Path(os.environ.get("SHELL", "")).name
-    if shell not in COMPLETION_FILES:
-        shells = ", ".join(COMPLETION_FILES)
+    if shell not in TEXTS["completion"]:
+        shells = ", ".join(TEXTS["completion"])
         raise click.UsageError(f"Completion does not support the shell {shell!r}. Set SHELL to one of {shells}.")
     kind = get_completion_class(shell)
     assert kind
@@ -113,7 +101,8 @@ def _set_up_completion(ctx: click.Context, param: click.Parameter, is_wanted: bo
 
 
 def _install_completion(shell: str, script: str) -> str:
-    place, startup, line = COMPLETION_FILES[shell]
+    # The file of the script, and the startup file and the line that load it if the shell does not
+    place, startup, line = TEXTS["completion"][shell]
     file = Path.home() / place
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(f"{script}\n", "utf-8")
@@ -124,14 +113,11 @@ def _install_completion(shell: str, script: str) -> str:
     return f"Installed {shell} completion in {file}. Restart the shell to use it.\n"
 
 
-def _flag(name: str, callback: Callable[..., None], help: str) -> click.Option:
-    return click.Option([name], is_flag=True, is_eager=True, expose_value=False, callback=callback, help=help)
-
-
 app = Group("shortlist", TEXTS["root"])
 app.context_settings = {"help_option_names": ["-h", "--help"]}
-app.params = [
-    _flag("--version", _print_version, "Print the version."),
-    _flag("--install-completion", _set_up_completion, "Install completion for the current shell."),
-    _flag("--show-completion", _set_up_completion, "Print the completion script of the current shell."),
-]
+for name, text in (
+    ("--install-completion", "Install completion for the current shell."),
+    ("--show-completion", "Print the completion script of the current shell."),
+):
+    click.option(name, is_flag=True, is_eager=True, expose_value=False, callback=_set_up_completion, help=text)(app)
+click.version_option(shortlist.__version__, message="%(prog)s %(version)s", help="Print the version.")(app)

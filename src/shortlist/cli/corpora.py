@@ -28,6 +28,8 @@ def open_corpora(out: Output, names: Sequence[str]) -> list[Corpus]:
 
 
 def make_not_found(name: str) -> CorpusNotFound:
+    if registry.find(name):
+        return CorpusNotFound(f"{name!r} is not built yet. Build it with: shortlist build {name}")
     advice = did_you_mean(name, registry.names()) or " Register it with: shortlist register NAME KIND --root PATH"
     return CorpusNotFound(f"{name!r} is not a registered corpus or an existing path.{advice}")
 

@@ -8,7 +8,7 @@ from typing import Any
 from rich.text import Text
 
 from shortlist._text import count_of
-from shortlist.cli.terminal import Screen
+from shortlist.cli.terminal import Cells, Screen
 from shortlist.eval.calibration import Calibration
 from shortlist.eval.lint import LintReport
 from shortlist.eval.retrieval import OUTCOMES, Comparison, DiscoveryReport
@@ -16,7 +16,6 @@ from shortlist.eval.selection import Point, SelectionReport, Sweep
 from shortlist.eval.statistics import Estimate
 
 GOOD = ("hit_rank_1", "abstention_ok")
-SHOWN_PROMPTS = 2
 SWEEP_MEASURES = ("conditional_commit_rate", "precision", "recall", "f1", "mean_size", "abstention_accuracy")
 
 
@@ -28,7 +27,7 @@ def show_report(screen: Screen, report: DiscoveryReport, misses: int) -> None:
         ks = sorted({int(name.partition("@")[2]) for name in report.metrics if "@" in name})
         measures = dict.fromkeys(name.partition("@")[0] for name in report.metrics)
         keys = {name: (*(f"{name}@{k}" for k in ks), name) for name in measures}
-        rows = [[name, *(_format(report.metrics.get(key)) for key in row)] for name, row in keys.items()]
+        rows: list[Cells] = [[name, *(_format(report.metrics.get(key)) for key in row)] for name, row in keys.items()]
         _draw_numbers(screen, ["", *(f"@{k}" for k in ks), "all"], rows)
     outcomes = [
         (Text(name, "green" if name in GOOD else "yellow"), f"{count:,}", OUTCOMES[name])
@@ -50,7 +49,7 @@ def show_comparison(screen: Screen, comparison: Comparison) -> None:
     one, two = comparison.first, comparison.second
     first, second = (one.mode, two.mode) if one.corpus == two.corpus else (one.corpus, two.corpus)
     screen.draw(Text.assemble((f"{first} against {second}", "bold"), f", {count_of(len(one.in_scope), 'case')}"))
-    rows = []
+    rows: list[Cells] = []
     for name, pair in comparison.metrics.items():
         if name.partition("@")[2] in ("", str(two.k)) or name == "hit@1":
             color = "" if pair.p_value >= 0.05 else "green" if pair.difference > 0 else "red"
@@ -88,11 +87,10 @@ def show_sweep(screen: Screen, sweep: Sweep, best: Point) -> None:
 
 def show_calibration(screen: Screen, made: Calibration) -> None:
     screen.draw(Text.assemble((f"{made.floor:.4g} ", "bold"), f"is the threshold of {made.corpus}, {made.mode}"))
-    rows = []
-    for name in ("sensitivity", "specificity", "youden_j"):
-        held_out = f"{made.held_out[name]:.3f}" if made.held_out else "-"
-        rows.append([name.replace("_", " "), f"{getattr(made, name):.3f}", held_out])
-    _draw_numbers(screen, ["", "on these cases", "held out"], [*rows, ["auroc", f"{made.auroc:.3f}", ""]])
+    held_out = {name: f"{value:.3f}" for name, value in (made.held_out or {}).items()}
+    names = ("sensitivity", "specificity", "youden_j", "auroc")
+    rows = [(name.replace("_", " "), f"{getattr(made, name):.3f}", held_out.get(name, "-")) for name in names]
+    _draw_numbers(screen, ["", "on these cases", "held out"], rows)
     screen.say(made.says)
     if made.persisted:
         screen.say("Saved: --min-score auto uses it.", "green")
@@ -103,23 +101,6 @@ def show_calibration(screen: Screen, made: Calibration) -> None:
 def show_rows(screen: Screen, rows: Sequence[Mapping[str, Any]]) -> None:
     titles = [name.replace("_", " ") for name in rows[0]] if rows else []
     _draw_numbers(screen, titles, ([_format(value, "-") for value in row.values()] for row in rows))
-
-
-def show_generated(screen: Screen, data: Mapping[str, Any]) -> None:
-    if data["cases"]:
-        cases = f"{count_of(data['in_scope'], 'case')} with an answer and {data['out_of_scope']} without"
-        screen.say(f"Wrote {cases} to {data['file']}.")
-    else:
-        screen.say("No case was generated, and no file was written.", "yellow")
-    for reason, count in data["reasons"].items():
-        screen.say(f"{count} dropped: {reason}", "dim")
-
-
-def show_prompts(screen: Screen, texts: list[str]) -> None:
-    screen.say(f"{count_of(len(texts), 'prompt')} to send, such as:", "bold")
-    for text in texts[:SHOWN_PROMPTS] + texts[max(SHOWN_PROMPTS, len(texts) - 1) :]:  # the last is of another kind
-        screen.say("")
-        screen.say(text, "dim", indent=2)
 
 
 def show_findings(screen: Screen, report: LintReport) -> None:
@@ -138,7 +119,7 @@ def show_findings(screen: Screen, report: LintReport) -> None:
     screen.say(f"{count_of(report.documents, 'document')}: {counts if report.findings else 'no problems'}.", "bold")
 
 
-def _draw_numbers(screen: Screen, titles: Sequence[str], rows: Iterable[Iterable[str | Text]]) -> None:
+def _draw_numbers(screen: Screen, titles: Sequence[str], rows: Iterable[Cells]) -> None:
     screen.draw_table(titles, rows, [">" if at else "" for at in range(len(titles))])
 
 

@@ -33,6 +33,7 @@ def make_option(text: str, help: str) -> click.Option:
         return click.Option(names, is_flag=True, help=help)
     is_repeatable, is_required = metavar.endswith("..."), metavar.endswith("!")
     metavar, _, least = metavar.rstrip(".!").partition(">=")
+    more: dict[str, Any] = {"default": default} if default else {}
     kind: Any = TYPES.get(metavar, str)
     if metavar == "N":
         kind = click.IntRange(min=int(least or 1))
@@ -49,7 +50,7 @@ def make_option(text: str, help: str) -> click.Option:
         callback=CALLBACKS.get(metavar) if is_repeatable else None,
         shell_complete=_complete_corpus if metavar == "CORPUS" else None,
         help=f"{help} Repeatable." if is_repeatable else help,
-        **({"default": default} if default else {}),
+        **more,
     )
 
 

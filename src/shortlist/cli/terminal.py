@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.filesize import decimal
@@ -32,6 +32,7 @@ DIFF_COLORS = {"+": "green", "-": "red"}
 _WORD = re.compile(r"\w+")
 
 Row = Mapping[str, Any]
+Cells = Iterable[str | Text]
 Bar = Callable[..., None]  # (done, total or None, note)
 
 
@@ -55,15 +56,12 @@ class Screen:
     def say(self, text: str, style: str = "", indent: int = 0) -> None:
         self.draw(Padding.indent(Text(text, style), indent))
 
-    def draw_table(
-        self, titles: Sequence[str], rows: Iterable[Iterable[str | Text]], styles: Sequence[str] = ()
-    ) -> None:
+    def draw_table(self, titles: Sequence[str], rows: Iterable[Cells], styles: Sequence[str] = ()) -> None:
         """A table with a style for each column; > aligns a column on the right."""
         table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
         for title, style in zip_longest(titles, styles, fillvalue=""):
-            table.add_column(
-                title, style=style.strip(">"), justify="right" if ">" in style else "left", overflow="fold"
-            )
+            justify: Literal["left", "right"] = "right" if style == ">" else "left"
+            table.add_column(title, style=style.strip(">"), justify=justify, overflow="fold")
         for row in rows:
             table.add_row(*row)
         self.draw(table)

@@ -56,9 +56,7 @@ def ingest(
 
 
 def query(out: Output, question: Sequence[str], agent: bool, **given: Any) -> int:
-    corpora, llm, _, limits = _prepare(out, agent, **given)
-    ask: Any = shortlist.agent_ask if agent else shortlist.ask
-    answer = ask(corpora, " ".join(question), llm, **limits)
+    answer = _start_chat(out, agent, **given).ask(" ".join(question))
     out.show(answer.to_dict(), lambda screen: screen.show_answer(answer), [answer.text])
     return ABSTAINED if answer.refused else OK
 
@@ -66,8 +64,8 @@ def query(out: Output, question: Sequence[str], agent: bool, **given: Any) -> in
 def chat(out: Output, agent: bool, **given: Any) -> None:
     if out.as_json:
         raise click.UsageError("chat cannot be combined with --json. Use query --json instead.")
-    corpora, llm, settings, limits = _prepare(out, agent, **given)
-    talk = shortlist.Chat(corpora, llm, agent=agent, window_turns=settings.memory_window_turns, **limits)
+    talk = _start_chat(out, agent, **given)
+    llm: Any = talk.llm
     if not sys.stdin.isatty():
         _converse(out, talk, sys.stdin)
         return
@@ -160,15 +158,14 @@ def _load_settings(given: dict[str, Any]) -> Answers:
         raise (click.UsageError(str(error)) if str(error).startswith("--") else error) from None
 
 
-def _prepare(
+def _start_chat(
     out: Output, agent: bool, extractive: bool, index_dir: str | None, shared: bool, corpus: Sequence[str], **given: Any
-) -> tuple[list[Corpus], OpenAIChat | None, Answers, dict[str, Any]]:
-    """The corpora to ask, the language model, the settings, and the limits of an answer."""
+) -> shortlist.Chat:
     settings = _load_settings(given)
-    limits = {"k": settings.top_k, "threshold": settings.threshold}
+    limits = {"k": settings.top_k, "threshold": settings.threshold, "window_turns": settings.memory_window_turns}
     limits |= {"max_steps": settings.agent_max_steps} if agent else {}
     llm = None if extractive else _connect(out, agent)
-    return _find_corpora(out, index_dir, shared, corpus), llm, settings, limits
+    return shortlist.Chat(_find_corpora(out, index_dir, shared, corpus), llm, agent=agent, **limits)
 
 
 def _connect(out: Output, agent: bool) -> OpenAIChat | None:

@@ -149,6 +149,8 @@ def register(out: Output, name: str, kind: str, **source: Any) -> None:
 
 
 def migrate(out: Output, name: str, to: str, delete_old: bool) -> None:
+    if kept_at(name) is None:
+        raise make_not_found(name)
     with out.progress(f"migrating {name}") as progress:
         moved = shortlist.migrate(name, to, delete_old=delete_old, progress=progress)
     size = f"{count_of(moved.documents, 'document')}, {count_of(moved.passages, 'passage')}"

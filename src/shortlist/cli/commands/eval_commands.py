@@ -10,6 +10,7 @@ from typing import Any, get_args
 import click
 
 import shortlist
+from shortlist._text import count_of
 from shortlist.cli import eval_output
 from shortlist.cli.corpora import find_path_source, open_corpora
 from shortlist.cli.output import ABSTAINED, ERROR, OK, Output
@@ -25,7 +26,7 @@ from shortlist.library.opening import is_known
 from shortlist.results import Mode
 from shortlist.server.llm_settings import connect, llm_settings
 
-SHOWN_FLAWS = 3
+SHOWN_FLAWS, SHOWN_PROMPTS = 3, 2
 Cases = Sequence[Case]
 
 
@@ -164,7 +165,9 @@ def eval_gen(out: Output, corpus: str, file: str, dry_run: bool, **how: Any) -> 
     (opened,) = open_corpora(out, [corpus])
     if dry_run:
         prompts = [request.prompt for request in generate.plan(opened, **how)]
-        out.show({"prompts": prompts}, lambda screen: eval_output.show_prompts(screen, prompts), [str(len(prompts))])
+        shown = prompts[:SHOWN_PROMPTS] + prompts[SHOWN_PROMPTS:][-1:]  # the last is of another kind
+        text = "\n\n".join([f"{count_of(len(prompts), 'prompt')} to send, such as:", *shown])
+        out.show({"prompts": prompts}, text, [str(len(prompts))])
         return OK
     model = connect(llm_settings())
     if model is None:
@@ -175,7 +178,13 @@ def eval_gen(out: Output, corpus: str, file: str, dry_run: bool, **how: Any) -> 
     if made.cases:
         save_cases(made.cases, file)
     data = made.to_dict() | {"file": file if made.cases else None}
-    out.show(data, lambda screen: eval_output.show_generated(screen, data), [file] if made.cases else [])
+    text = "No case was generated, and no file was written."
+    if made.cases:
+        text = (
+            f"Wrote {count_of(data['in_scope'], 'case')} with an answer and {data['out_of_scope']} without to {file}."
+        )
+    dropped = [f"{count} dropped: {reason}" for reason, count in data["reasons"].items()]
+    out.show(data, "\n".join([text, *dropped]), [file] if made.cases else [])
     return OK if made.cases else ABSTAINED
 
 

@@ -68,14 +68,9 @@ def _apply(out: Output, steps: Sequence[Plan | Change], name: str, dry_run: bool
             if was_trusted and not dry_run:  # the user asked for this change, so the approval covers it
                 trust(change.path, change.after.encode())
             if isinstance(step, Plan):
-                row = {
-                    "agent": step.agent.name,
-                    "title": step.agent.title,
-                    "scope": step.scope,
-                    "file": str(change.path),
-                }
-                row |= {"action": step.action, "backup": str(backup) if backup else None}
-                rows.append({**row, "moved": step.moved, "left": step.left})
+                agent = {"agent": step.agent.name, "title": step.agent.title, "scope": step.scope}
+                result = {"file": str(change.path), "action": step.action, "backup": backup and str(backup)}
+                rows.append({**agent, **result, "moved": step.moved, "left": step.left})
     except Exception:
         for row in rows:
             out.note("\n".join(_explain(row)))

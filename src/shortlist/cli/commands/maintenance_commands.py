@@ -49,10 +49,9 @@ def doctor(out: Output) -> int:
         except ShortlistError as error:
             checks.append(Check(name, "broken", str(error), fix))
     broken = [check for check in checks if check.state == "broken"]
-    data = {"ok": not broken, "checks": [check._asdict() for check in checks]}
-    out.show(
-        data, lambda screen: screen.show_checks(data["checks"]), [f"{check.name}: {check.fix}" for check in broken]
-    )
+    rows = [check._asdict() for check in checks]
+    brief = [f"{check.name}: {check.fix}" for check in broken]
+    out.show({"ok": not broken, "checks": rows}, lambda screen: screen.show_checks(rows), brief)
     return ERROR if broken else OK
 
 

@@ -38,7 +38,7 @@ def read(out: Output, corpus: str, ids: Sequence[str], level: Any) -> None:
     out.show({"documents": data}, lambda screen: screen.show_documents(shown), [item.body or "" for item in shown])
 
 
-def _split_query(words: Sequence[str], names: Sequence[str]) -> tuple[list[str], str]:
+def _split_query(words: Sequence[str], names: list[str]) -> tuple[list[str], str]:
     """The corpora and the query."""
     if not names:
         names, words = split_names(words[:1]), words[1:]
