@@ -56,7 +56,7 @@ def test_discover_that_abstains_shows_the_threshold_and_the_closest_matches(shop
     assert done.code == 3
     assert done.out.startswith("Nothing fits.\n")
     assert "0.99" in done.out
-    assert "Closest matches, by relevance: refund_payment" in done.out
+    assert "Closest, by relevance: refund_payment" in done.out
 
 
 def test_disclosed_bodies_are_shown(shell: Shell) -> None:

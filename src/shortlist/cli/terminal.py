@@ -93,7 +93,7 @@ class Screen:
         if others:
             shown = [(hit.name, hit.relevance if found.abstained else hit.score) for hit in others[:CLOSEST]]
             names = ", ".join(f"{name} {value or 0:.2f}" for name, value in shown)
-            self.say(f"{'Closest matches, by relevance' if found.abstained else 'Not selected'}: {names}", "dim")
+            self.say(f"{'Closest, by relevance' if found.abstained else 'Not selected'}: {names}", "dim")
         left_out = dict(found.signals.get("left_out", {})) if found.results else {}
         for text in (*(f"{corpus}: {reason}" for corpus, reason in left_out.items()), *found.signals.get("try", ())):
             self.say(text, "dim")

@@ -162,10 +162,11 @@ def _start_chat(
     out: Output, agent: bool, extractive: bool, index_dir: str | None, shared: bool, corpus: Sequence[str], **given: Any
 ) -> shortlist.Chat:
     settings = _load_settings(given)
-    limits = {"k": settings.top_k, "threshold": settings.threshold, "window_turns": settings.memory_window_turns}
+    limits: dict[str, Any] = {"k": settings.top_k, "threshold": settings.threshold}
     limits |= {"max_steps": settings.agent_max_steps} if agent else {}
     llm = None if extractive else _connect(out, agent)
-    return shortlist.Chat(_find_corpora(out, index_dir, shared, corpus), llm, agent=agent, **limits)
+    turns = settings.memory_window_turns
+    return shortlist.Chat(_find_corpora(out, index_dir, shared, corpus), llm, agent=agent, window_turns=turns, **limits)
 
 
 def _connect(out: Output, agent: bool) -> OpenAIChat | None:

@@ -141,7 +141,7 @@ def _compare(out: Output, name: str) -> dict[str, Any]:
 
 def register(out: Output, name: str, kind: str, **source: Any) -> None:
     entry = _register(name, kind, **source)
-    text = f"{entry.name} is registered. Build it now with: shortlist build {entry.name}"
+    text = f"{entry.name} is registered. Build it now: shortlist build {entry.name}"
     out.show({"name": entry.name, **entry.to_dict()}, text)
     for place in entry.roots:
         if "://" not in place and not Path(place).exists():
