@@ -31,7 +31,7 @@ def test_json_is_the_same_either_way_it_is_asked_for(shell: Shell) -> None:
     assert shell(*asked, "--quiet").out == "run_sql\n"
 
 
-def test_nothing_found_is_said_as_nothing_found(shell: Shell) -> None:
+def test_no_match_has_its_exit_code(shell: Shell) -> None:
     shell("tools", "index", "registry")
     assert shell("tools", "search", "--query", "zebra").code == 3
     done = shell("tools", "search", "--query", "zebra", "--output-format", "json")
@@ -57,7 +57,7 @@ def test_without_an_index_or_a_tool_an_error_says_what_to_do(shell: Shell) -> No
     shell("tools", "index", "registry")
     done = shell("tools", "index", "empty")
     assert done.code == 1
-    assert "no tool in empty; the index is as it was" in done.err
+    assert "No tool was found in empty, and the index is unchanged." in done.err
     assert shell("tools", "search", "--query", "shop").code == 0
     assert shell("tools", "index", "nowhere").code == 1
 

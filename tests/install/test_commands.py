@@ -102,11 +102,11 @@ def test_completed_steps_are_reported_when_a_later_one_fails(
 @pytest.mark.parametrize(
     ("arguments", "code", "reason"),
     [
-        ([], USAGE, "Which agent? --agent claude-code | claude-desktop | cursor | vscode | codex | all. Found here: "),
-        (["--agent", "emacs"], ERROR, "'emacs' is not a known agent"),
-        (["--agent", "cursor", "--project", "--user"], USAGE, "Either --project or --user."),
-        (["--agent", "cursor", "--project", "--only"], USAGE, "those of a project are shared"),
-        (["--agent", "claude-desktop", "--project"], ERROR, "no configuration for projects"),
+        ([], USAGE, "--agent is missing. Give claude-code, claude-desktop, cursor, vscode, codex or all. Installed: "),
+        (["--agent", "emacs"], ERROR, "There is no agent 'emacs'"),
+        (["--agent", "cursor", "--project", "--user"], USAGE, "--project cannot be combined with --user."),
+        (["--agent", "cursor", "--project", "--only"], USAGE, "--only cannot be combined with --project"),
+        (["--agent", "claude-desktop", "--project"], ERROR, "no configuration of a project"),
     ],
 )
 def test_wrong_options_are_errors_and_write_nothing(

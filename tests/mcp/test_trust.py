@@ -324,7 +324,7 @@ def test_approvals_are_listed_and_revoked(project: Project, capsys: pytest.Captu
     assert shown(capsys, "--list") == f"missing  {project.file}\n"
     assert json.loads(shown(capsys, "--revoke", str(project.folder), "--json")) == {"revoked": [str(project.file)]}
     assert shown(capsys, "--revoke") == "No approval was found there.\n"
-    assert "no project file that names MCP servers" in shown(capsys, code=1)
+    assert "configures MCP servers" in shown(capsys, code=1)
     assert "nowhere.json does not exist" in shown(capsys, "nowhere.json", code=1)
 
 

@@ -6,21 +6,28 @@ A failure is one sentence on stderr, or with --json one document on stdout. Corp
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
 import click
+from click.shell_completion import shell_complete
 
 import shortlist
 from shortlist._paths import cache_dir, config_dir, data_dir
-from shortlist.cli import completion
-from shortlist.cli.app import app
+from shortlist.cli.app import COMPLETION_VARIABLE, app
 from shortlist.cli.output import ABSTAINED, ERROR, INTERRUPTED, OK, USAGE, discard_output, fail, write
 from shortlist.errors import ShortlistError
 
 __all__ = ["ABSTAINED", "ERROR", "INTERRUPTED", "OK", "USAGE", "main", "run"]
+
+CREDENTIALS = ("SHORTLIST_ENGINE_USER", "SHORTLIST_ENGINE_PASSWORD", "SHORTLIST_ENGINE_CERTIFICATE")
+# Keyword arguments in the advice of library errors, which are options here.
+_KEYWORD = re.compile(
+    r"\b(rebuild|replace|delete_old|embedder|engine|mode|chunk_\w+)=(?:True|(['\"]?)([\w:/@.-]*\w)\2)(?:, --\1)?"
+)
 
 
 def main() -> None:
@@ -37,17 +44,21 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run a command and return its exit code."""
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    as_json = (
-        "--json" in options or "--output-format=json" in options or ("--output-format", "json") in pairwise(options)
-    )
+    as_json = not {"--json", "--output-format=json"}.isdisjoint([*options, *map("=".join, pairwise(options))])
     try:
-        _sign_in()
-        return _invoke(arguments)
-    except BrokenPipeError:  # no one reads the output any more
+        if any(credentials := [os.environ.get(name, "").strip() for name in CREDENTIALS]):
+            shortlist.sign_in(*credentials)
+        if instruction := os.environ.get(COMPLETION_VARIABLE):
+            return shell_complete(app, {}, "shortlist", COMPLETION_VARIABLE, instruction)
+        with app.make_context("shortlist", list(arguments)) as context:
+            return int(app.invoke(context))
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except BrokenPipeError:  # the reader of the output has gone
         discard_output()
         return OK
     except KeyboardInterrupt:
-        return fail("Stopped. What was committed before is kept.", "interrupted", INTERRUPTED, as_json=as_json)
+        return fail("Interrupted. Committed changes are kept.", "interrupted", INTERRUPTED, as_json=as_json)
     except click.exceptions.NoArgsIsHelpError as error:
         write(f"{error.format_message()}\n")
         return USAGE
@@ -59,36 +70,15 @@ def run(arguments: Sequence[str]) -> int:
         return fail(_describe(error), type(error).__name__, ERROR, as_json=as_json)
 
 
-def _invoke(arguments: Sequence[str]) -> int:
-    if instruction := os.environ.get(completion.VARIABLE):
-        return completion.complete(app, instruction)
-    try:
-        with app.make_context("shortlist", list(arguments)) as context:
-            return int(app.invoke(context))
-    except click.exceptions.Exit as end:
-        return end.exit_code
-
-
-def _sign_in() -> None:
-    """Use the cluster credentials of the environment."""
-    user = [os.environ.get(f"SHORTLIST_ENGINE_{name}", "").strip() for name in ("USER", "PASSWORD", "CERTIFICATE")]
-    if any(user):
-        shortlist.sign_in(*user)
-
-
 def _describe(error: Exception) -> str:
     if isinstance(error, ShortlistError):
-        return str(error)
-    if isinstance(error, OSError) and error.strerror:
-        file = f": {error.filename}" if error.filename else ""
-        return f"{error.strerror}{file}.{_advise(error.filename)}"
-    return f"Something unexpected went wrong ({type(error).__name__}: {error}). --debug shows where."
-
-
-def _advise(file: object) -> str:
-    """How to fix an error about one of our own folders, or a folder above it."""
-    path = Path(os.fsdecode(file)) if isinstance(file, str | bytes) else Path()
+        return _KEYWORD.sub(lambda match: f"--{match[1].replace('_', '-')} {match[3] or ''}".rstrip(), str(error))
+    if not isinstance(error, OSError) or not error.strerror:
+        return f"Unexpected error ({type(error).__name__}: {error}). Add --debug to see the traceback."
+    if not isinstance(error.filename, str | bytes):
+        return f"{error.strerror}."
+    path, advice = Path(os.fsdecode(error.filename)), ""
     for name, folder in (("DATA", data_dir()), ("CONFIG", config_dir()), ("CACHE", cache_dir())):
         if path.is_relative_to(folder) or (path.is_absolute() and folder.is_relative_to(path)):
-            return f" Mend that, or let SHORTLIST_{name}_DIR name another folder."
-    return ""
+            advice = f" Fix that, or set SHORTLIST_{name}_DIR to another folder."
+    return f"{error.strerror}: {path}.{advice}"

@@ -1,74 +1,64 @@
-"""What people see of an evaluation: measures with their intervals, misses and their reasons, findings."""
+"""Evaluation reports for people: measures with their intervals, misses with their reasons, and lint findings."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rich.padding import Padding
 from rich.text import Text
 
 from shortlist._text import count_of
-from shortlist.cli.terminal import Screen, make_table
+from shortlist.cli.terminal import Cells, Screen
 from shortlist.eval.calibration import Calibration
 from shortlist.eval.lint import LintReport
 from shortlist.eval.retrieval import OUTCOMES, Comparison, DiscoveryReport
 from shortlist.eval.selection import Point, SelectionReport, Sweep
-from shortlist.eval.statistics import Estimate, Table
+from shortlist.eval.statistics import Estimate
 
 GOOD = ("hit_rank_1", "abstention_ok")
-SHOWN_PROMPTS = 2
-SWEEP_TITLES = {
-    "conditional_commit_rate": "commit rate",
-    "precision": "precision",
-    "recall": "recall",
-    "f1": "f1",
-    "mean_size": "size",
-    "abstention_accuracy": "abstention",
-}
+SWEEP_MEASURES = ("conditional_commit_rate", "precision", "recall", "f1", "mean_size", "abstention_accuracy")
 
 
 def show_report(screen: Screen, report: DiscoveryReport, misses: int) -> None:
-    counts = f"{count_of(len(report.in_scope), 'case')}, {len(report.out_of_scope):,} that nothing applies to"
+    counts = f"{count_of(len(report.in_scope), 'case')}, {len(report.out_of_scope):,} without an expected result"
     about = f", {report.mode}, {count_of(report.documents, 'document')}: {counts}"
     screen.draw(Text.assemble((report.corpus, "bold"), about))
     if report.metrics:
         ks = sorted({int(name.partition("@")[2]) for name in report.metrics if "@" in name})
         measures = dict.fromkeys(name.partition("@")[0] for name in report.metrics)
-        values = {
-            name: [*(report.metrics.get(f"{name}@{k}") for k in ks), report.metrics.get(name)] for name in measures
-        }
-        _draw_table(
-            screen, ["", *(f"@{k}" for k in ks), "all"], [[name, *map(_format, row)] for name, row in values.items()]
-        )
-    table = make_table(("", "cases", " "), right=("cases",))
-    for name, count in report.taxonomy.items():
-        if count:
-            table.add_row(Text(name, "green" if name in GOOD else "yellow"), f"{count:,}", Text(OUTCOMES[name], "dim"))
-    screen.draw(table)
+        keys = {name: (*(f"{name}@{k}" for k in ks), name) for name in measures}
+        rows: list[Cells] = [[name, *(_format(report.metrics.get(key)) for key in row)] for name, row in keys.items()]
+        _draw_numbers(screen, ["", *(f"@{k}" for k in ks), "all"], rows)
+    outcomes = [
+        (Text(name, "green" if name in GOOD else "yellow"), f"{count:,}", OUTCOMES[name])
+        for name, count in report.taxonomy.items()
+        if count
+    ]
+    screen.draw_table(("", "cases", ""), outcomes, ("", ">", "dim"))
     for one in report.misses[:misses]:
         screen.draw(Text.assemble((f"{one.outcome}  ", "yellow"), (one.case.query, "bold")))
-        screen.draw(Padding(Text(one.why.says if one.why else "", "dim"), (0, 0, 0, 2)))
+        screen.say(one.why.says if one.why else "", "dim", indent=2)
     if len(report.misses) > misses:
-        screen.say(f"{len(report.misses) - misses:,} more went wrong; --misses shows more, --json all.", "dim")
+        screen.say(
+            f"{misses} of {len(report.misses):,} misses are shown. Show more with --misses N, or all with --json.",
+            "dim",
+        )
 
 
 def show_comparison(screen: Screen, comparison: Comparison) -> None:
     one, two = comparison.first, comparison.second
     first, second = (one.mode, two.mode) if one.corpus == two.corpus else (one.corpus, two.corpus)
     screen.draw(Text.assemble((f"{first} against {second}", "bold"), f", {count_of(len(one.in_scope), 'case')}"))
-    rows: list[list[str | Text]] = []
+    rows: list[Cells] = []
     for name, pair in comparison.metrics.items():
-        if name.partition("@")[2] not in ("", str(two.k)) and name != "hit@1":
-            continue
-        color = "" if pair.p_value >= 0.05 else "green" if pair.difference > 0 else "red"
-        interval = f"{pair.difference.low:+.2f} to {pair.difference.high:+.2f}"
-        change = Text.assemble((f"{pair.difference:+.3f} ", color), (interval, "dim"))
-        counts = map(str, (pair.wins, pair.losses, pair.ties))
-        rows.append(
-            [name, f"{pair.first:.3f}", f"{pair.second:.3f}", change, Text(f"{pair.p_value:.4f}", color), *counts]
-        )
-    _draw_table(screen, ["", first, second, "difference", "p", "better", "worse", "equal"], rows)
+        if name.partition("@")[2] in ("", str(two.k)) or name == "hit@1":
+            color = "" if pair.p_value >= 0.05 else "green" if pair.difference > 0 else "red"
+            interval = f"{pair.difference.low:+.2f} to {pair.difference.high:+.2f}"
+            change = Text.assemble((f"{pair.difference:+.3f} ", color), (interval, "dim"))
+            counts = map(str, (pair.wins, pair.losses, pair.ties))
+            p_value = Text(f"{pair.p_value:.4f}", color)
+            rows.append([name, f"{pair.first:.3f}", f"{pair.second:.3f}", change, p_value, *counts])
+    _draw_numbers(screen, ["", first, second, "difference", "p", "better", "worse", "equal"], rows)
     for word, pairs in (("better", comparison.better), ("worse", comparison.worse)):
         for before, after in pairs[:3]:
             ranks = f"{before.rank or 'not found'} -> {after.rank or 'not found'}"
@@ -77,65 +67,45 @@ def show_comparison(screen: Screen, comparison: Comparison) -> None:
 
 def show_selection(screen: Screen, report: SelectionReport) -> None:
     screen.draw(Text.assemble((report.strategy, "bold"), f", {count_of(report.cases, 'case')}"))
-    measures = {name.replace("_", " "): value for name, value in report.measures.items() if value is not None}
-    _draw_table(screen, ["", " "], [[name, _format(value)] for name, value in measures.items()])
+    measures = (
+        (name.replace("_", " "), _format(value)) for name, value in report.measures.items() if value is not None
+    )
+    _draw_numbers(screen, ["", " "], measures)
 
 
 def show_sweep(screen: Screen, sweep: Sweep, best: Point) -> None:
     screen.say("No setting has more precision and more recall than these:", "bold")
-    has_threshold = any(point.min_score is not None for point in sweep.points)
     rows = [
-        {
-            "max_k": point.max_k,
-            "rel": f"{point.rel:g}",
-            **({"min_score": point.min_score} if has_threshold else {}),
-            **{title: point.measures[name] for name, title in SWEEP_TITLES.items()},
-        }
+        {"max_k": point.max_k, "rel": f"{point.rel:g}", "min_score": point.min_score}
+        | {name: point.measures[name] for name in SWEEP_MEASURES}
         for point in sweep.frontier()
     ]
-    show_rows(screen, Table(rows))
+    show_rows(screen, rows)
     threshold = f", min_score {best.min_score:g}" if best.min_score is not None else ""
     screen.say(f"Best: max_k {best.max_k}, rel {best.rel:g}{threshold}.", "bold green")
 
 
 def show_calibration(screen: Screen, made: Calibration) -> None:
-    screen.draw(Text.assemble((f"{made.floor:.4g} ", "bold"), f"is the floor of {made.corpus}, {made.mode}"))
-    rows = []
-    for name in ("sensitivity", "specificity", "youden_j"):
-        held_out = f"{made.held_out[name]:.3f}" if made.held_out else "-"
-        rows.append([name.replace("_", " "), f"{getattr(made, name):.3f}", held_out])
-    _draw_table(screen, ["", "on these cases", "held out"], [*rows, ["auroc", f"{made.auroc:.3f}", ""]])
+    screen.draw(Text.assemble((f"{made.floor:.4g} ", "bold"), f"is the threshold of {made.corpus}, {made.mode}"))
+    held_out = {name: f"{value:.3f}" for name, value in (made.held_out or {}).items()}
+    names = ("sensitivity", "specificity", "youden_j", "auroc")
+    rows = [(name.replace("_", " "), f"{getattr(made, name):.3f}", held_out.get(name, "-")) for name in names]
+    _draw_numbers(screen, ["", "on these cases", "held out"], rows)
     screen.say(made.says)
     if made.persisted:
-        screen.say("It is kept: --min-score auto uses it.", "green")
+        screen.say("Saved: --min-score auto uses it.", "green")
     else:
-        screen.say("It is not kept; --persist keeps it for --min-score auto.", "dim")
+        screen.say("Not saved. Add --persist to save it for --min-score auto.", "dim")
 
 
-def show_rows(screen: Screen, rows: Table) -> None:
+def show_rows(screen: Screen, rows: Sequence[Mapping[str, Any]]) -> None:
     titles = [name.replace("_", " ") for name in rows[0]] if rows else []
-    _draw_table(screen, titles, [[_format(value, "-") for value in row.values()] for row in rows])
-
-
-def show_generated(screen: Screen, data: Mapping[str, Any]) -> None:
-    if data["cases"]:
-        cases = f"{count_of(data['in_scope'], 'case')} with an answer and {data['out_of_scope']} without"
-        screen.say(f"Wrote {cases} to {data['file']}.")
-    else:
-        screen.say("No case came of it, and none was written.", "yellow")
-    for reason, count in data["reasons"].items():
-        screen.say(f"{count} dropped: {reason}", "dim")
-
-
-def show_prompts(screen: Screen, texts: list[str]) -> None:
-    screen.say(f"The model would be asked {'once' if len(texts) == 1 else f'{len(texts)} times'}, such as:", "bold")
-    for text in texts[:SHOWN_PROMPTS] + texts[max(SHOWN_PROMPTS, len(texts) - 1) :]:  # the last is of another kind
-        screen.draw(Padding(Text(text, "dim"), (1, 0, 0, 2)))
+    _draw_numbers(screen, titles, ([_format(value, "-") for value in row.values()] for row in rows))
 
 
 def show_findings(screen: Screen, report: LintReport) -> None:
     if not report.documents:
-        screen.say("There is nothing to look at.", "yellow")
+        screen.say("There are no documents to check.", "yellow")
         return
     rule = ""
     for one in report.findings:
@@ -143,18 +113,14 @@ def show_findings(screen: Screen, report: LintReport) -> None:
             color = "bold red" if one.severity == "error" else "bold yellow"
             screen.draw(Text.assemble((f"{one.severity}: {one.rule}", color), (f"  {one.advice}", "dim")))
             rule = one.rule
-        screen.draw(Padding(Text(one.says), (0, 0, 0, 2)))
+        screen.say(one.says, indent=2)
     warnings = len(report.findings) - len(report.errors)
     counts = f"{count_of(len(report.errors), 'error')}, {count_of(warnings, 'warning')}"
-    screen.say(f"{count_of(report.documents, 'document')}: {counts if report.findings else 'nothing to mend'}.", "bold")
+    screen.say(f"{count_of(report.documents, 'document')}: {counts if report.findings else 'no problems'}.", "bold")
 
 
-def _draw_table(screen: Screen, titles: Sequence[str], rows: Sequence[Sequence[str | Text]]) -> None:
-    """A table of numbers: all but the first column are aligned on the right."""
-    table = make_table(titles, right=titles[1:])
-    for row in rows:
-        table.add_row(*row)
-    screen.draw(table)
+def _draw_numbers(screen: Screen, titles: Sequence[str], rows: Iterable[Cells]) -> None:
+    screen.draw_table(titles, rows, [">" if at else "" for at in range(len(titles))])
 
 
 def _format(value: Any, missing: str = "") -> Text:

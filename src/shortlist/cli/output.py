@@ -11,8 +11,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import click
-
 if TYPE_CHECKING:
     from shortlist.cli.terminal import Bar, Screen
     from shortlist.documents import Problem
@@ -36,28 +34,28 @@ class Output:
         elif isinstance(draw, str):
             write(f"{draw}\n")
         else:
-            from shortlist.cli.terminal import render  # noqa: PLC0415  # brings rich
+            from shortlist.cli.terminal import render  # noqa: PLC0415  # imports rich
 
             write(render(draw))
 
     def note(self, text: str) -> None:
-        """Write a line beside the answer."""
+        """Write a line to stderr unless quiet."""
         if not self.quiet:
             print(text, file=sys.stderr, flush=True)
 
     def report_problems(self, problems: Iterable[Problem]) -> None:
         """Write a line for each file that was skipped or only partly read."""
         for problem in problems:
-            left_out = " was left out." if problem.source else ":"
-            self.note(f"shortlist: {problem.id}{left_out} {problem.reason}")
+            self.note(f"shortlist: {problem.id}{' was skipped.' if problem.source else ':'} {problem.reason}")
 
-    def warn(self, sentence: str) -> None:
-        """Say why the command fails although it has an answer."""
+    @staticmethod
+    def warn(sentence: str) -> None:
+        """Write a line to stderr even if quiet: why the command fails although it has an answer."""
         print(f"shortlist: {sentence}", file=sys.stderr, flush=True)
 
     @contextmanager
     def progress(self, title: str, about: int = 0) -> Iterator[Bar | None]:
-        """A bar on stderr, if that is a terminal. It appears at the first update; `about` is the expected total."""
+        """A bar on stderr if that is a terminal. It appears at the first update; `about` is the expected total."""
         if self.quiet or not sys.stderr.isatty():
             yield None
             return
@@ -65,7 +63,7 @@ class Output:
 
             @functools.cache
             def start() -> Bar:
-                from shortlist.cli.terminal import show_progress  # noqa: PLC0415  # brings rich
+                from shortlist.cli.terminal import show_progress  # noqa: PLC0415  # imports rich
 
                 return stack.enter_context(show_progress(title))
 
@@ -75,35 +73,20 @@ class Output:
             yield update
 
 
-def command(function: Callable[..., int | None]) -> click.Command:
-    """Make a click command of a function: it gets an Output first, and the options that every command has."""
-
-    @functools.wraps(function)
-    def call(as_json: bool, quiet: bool, debug: bool, **values: Any) -> int:
-        return function(Output(as_json, quiet), **values) or OK
-
-    call = click.option("--debug", is_flag=True, help="Show the traceback of an error.")(call)
-    call = click.option("--quiet", is_flag=True, help="Print only what a script needs.")(call)
-    call = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")(call)
-    made = click.command(call)
-    made.params = [*made.params[3:], *made.params[:3]]  # its own options first
-    return made
-
-
 def fail(sentence: str, kind: str, code: int, *, as_json: bool) -> int:
-    """Report an error; the code to exit with."""
+    """Report an error, and return the exit code."""
     if as_json:
         try:
             write(_to_json({"error": {"type": kind, "message": sentence, "exit_code": code}}))
             return code
-        except OSError:  # stdout itself is what is wrong: a full disk, or no one reads it
+        except OSError:  # stdout itself fails: the disk is full, or the reader has gone
             discard_output()
-    print(f"shortlist: {sentence}", file=sys.stderr)
+    Output.warn(sentence)
     return code
 
 
 def write(text: str) -> None:
-    """Write to stdout. What its encoding cannot express is replaced."""
+    """Write to stdout. Characters that its encoding cannot express are replaced."""
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
     sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""What people see: hits with bars, matched words in bold, tables, and progress bars; plain where that is wanted."""
+"""Text for people: hits with bars, matched words in bold, tables and progress bars; plain outside of a terminal."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.filesize import decimal
@@ -27,14 +28,16 @@ SNIPPET = 160
 CLOSEST = 3
 PIPED_WIDTH = 120
 COLORS = {"ok": "green", "fresh": "green", "note": "yellow", "stale": "yellow", "broken": "red"}
+DIFF_COLORS = {"+": "green", "-": "red"}
 _WORD = re.compile(r"\w+")
 
 Row = Mapping[str, Any]
+Cells = Iterable[str | Text]
 Bar = Callable[..., None]  # (done, total or None, note)
 
 
 def render(draw: Callable[[Screen], None]) -> str:
-    """What is drawn, as text for stdout."""
+    """Text for stdout from what is drawn."""
     width = None if sys.stdout.isatty() or os.environ.get("COLUMNS") else PIPED_WIDTH
     console = Console(highlight=False, markup=False, emoji=False, width=width)
     with console.capture() as captured:
@@ -50,16 +53,30 @@ class Screen:
         self._is_ascii = console.encoding.lower().replace("-", "") != "utf8"
         self.draw = console.print
 
-    def say(self, text: str, style: str = "") -> None:
-        self.draw(Text(text, style))
+    def say(self, text: str, style: str = "", indent: int = 0) -> None:
+        self.draw(Padding.indent(Text(text, style), indent))
 
-    # Search
+    def draw_table(self, titles: Sequence[str], rows: Iterable[Cells], styles: Sequence[str] = ()) -> None:
+        """A table with a style for each column; > aligns a column on the right."""
+        table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+        for title, style in zip_longest(titles, styles, fillvalue=""):
+            justify: Literal["left", "right"] = "right" if style == ">" else "left"
+            table.add_column(title, style=style.strip(">"), justify=justify, overflow="fold")
+        for row in rows:
+            table.add_row(*row)
+        self.draw(table)
+
+    def _draw_pairs(self, values: Row) -> None:
+        table = Table.grid(padding=(0, 2))
+        for name, value in values.items():
+            table.add_row(Text(name, "dim"), Text(f"{value:.4g}" if isinstance(value, float) else str(value)))
+        self.draw(Padding.indent(table, 2))
 
     def show_hits(self, hits: Hits) -> None:
         if hits:
             self._draw_ranked(hits, hits, hits.query)
         else:
-            self.say("Nothing was found.", "yellow")
+            self.say("No match.", "yellow")
 
     def show_discovery(self, found: Discovery) -> None:
         chosen = {(item.corpus, item.id) for item in found.results}
@@ -76,12 +93,10 @@ class Screen:
         if others:
             shown = [(hit.name, hit.relevance if found.abstained else hit.score) for hit in others[:CLOSEST]]
             names = ", ".join(f"{name} {value or 0:.2f}" for name, value in shown)
-            self.say(f"{'Nearest, by relevance' if found.abstained else 'Not taken'}: {names}", "dim")
-        if found.results:
-            for corpus, reason in dict(found.signals.get("left_out", {})).items():
-                self.say(f"{corpus}: {reason}", "dim")
-        for advice in found.signals.get("try", ()):
-            self.say(advice, "dim")
+            self.say(f"{'Closest, by relevance' if found.abstained else 'Not selected'}: {names}", "dim")
+        left_out = dict(found.signals.get("left_out", {})) if found.results else {}
+        for text in (*(f"{corpus}: {reason}" for corpus, reason in left_out.items()), *found.signals.get("try", ())):
+            self.say(text, "dim")
 
     def show_documents(self, items: Iterable[Disclosure]) -> None:
         for item in items:
@@ -94,10 +109,10 @@ class Screen:
 
     def show_tools(self, rows: Sequence[Row]) -> None:
         if not rows:
-            self.say("Nothing was found.", "yellow")
+            self.say("No match.", "yellow")
         for row in rows:
             self.draw(Text.assemble(f"[{row['rank']}] ", (row["name"], "bold"), f" (score={row['score']:.4f})"))
-            self.draw(Padding(Text(row["description"]), (0, 0, 0, 4)))
+            self.say(row["description"], indent=4)
 
     def _draw_ranked(self, hits: Sequence[Hit], among: Sequence[Hit], query: str, mark: str = "") -> None:
         """A row for each hit: its mark or rank, score, bar, name, matched text and place."""
@@ -118,12 +133,11 @@ class Screen:
         self.draw(table)
 
     def _make_bar(self, share: float) -> Text:
-        share = min(max(share, 0.0), 1.0)
+        eighths = round(min(max(share, 0.0), 1.0) * BAR * 8)
         if self._is_ascii:
-            return Text("#" * round(share * BAR))
-        eighths = round(share * BAR * 8)
-        part = " ▏▎▍▌▋▊▉"[eighths % 8].strip()
-        return Text("█" * (eighths // 8) + part, "green" if share >= 0.5 else "yellow" if share >= 0.25 else "red")
+            return Text("#" * round(eighths / 8))
+        bar = "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
+        return Text(bar, "green" if share >= 0.5 else "yellow" if share >= 0.25 else "red")
 
     def _draw_body(self, item: Disclosure) -> None:
         """The text as it is, with an edge; wrapped only in a terminal."""
@@ -136,17 +150,15 @@ class Screen:
             for part in lines or [Text()]:
                 self.draw(Text.assemble((edge, "dim"), part), soft_wrap=True)
         if item.files:
-            self.say(f"Beside it: {', '.join(item.files)}", "dim")
+            self.say(f"Bundled files: {', '.join(item.files)}", "dim")
         self.draw()
-
-    # Answers
 
     def show_answer(self, answer: Answer) -> None:
         self.draw(Text(answer.text), soft_wrap=not self._console.is_terminal)
         self.show_sources(answer)
 
     def show_sources(self, answer: Answer) -> None:
-        """Every source that was shown, what was dropped, and the tokens that it took."""
+        """Every source that was shown, why sentences were removed, and the tokens used."""
         if answer.evidence:
             self.draw()
         for item in answer.evidence:
@@ -155,70 +167,60 @@ class Screen:
         if answer.refused:
             self.say(answer.reason, "yellow")
         elif answer.dropped:
-            count = len(answer.dropped)
-            sentences = "A sentence was" if count == 1 else f"{count} sentences were"
-            self.say(f"{sentences} left out: {answer.dropped[0].reason}", "yellow")
-        if answer.usage.get("total_tokens"):
-            self.say(
-                f"{answer.usage['total_tokens']:,} tokens in {count_of(answer.usage.get('calls', 1), 'call')}", "dim"
-            )
-
-    # Corpora
+            removed = count_of(len(answer.dropped), "sentence", "is removed")
+            self.say(f"{removed}: {answer.dropped[0].reason}", "yellow")
+        if tokens := answer.usage.get("total_tokens"):
+            self.say(f"{tokens:,} tokens in {count_of(answer.usage.get('calls', 1), 'call')}", "dim")
 
     def show_ingested(self, data: Row) -> None:
-        data = {**data, "failed": len(data["failed"])}
-        counts = ", ".join(_count(data, "read", "unchanged", "removed", "skipped", "failed")) or "none"
-        rate = f", {data['chunks'] / max(data['seconds'], 0.001):,.0f} chunks a second" if data["chunks"] else ""
+        counts = _count({**data, "failed": len(data["failed"])}, "read", "unchanged", "removed", "skipped", "failed")
+        rate = f", {data['chunks'] / max(data['seconds'], 0.001):,.0f} chunks per second" if data["chunks"] else ""
         size = f"{data['documents']:,} pages and rows in {data['passages']:,} chunks"
-        self._draw_summary(_shorten(data["index"]), f"files {counts}; {size}", data, rate)
+        self._draw_summary(_shorten(data["index"]), f"files {counts or 'none'}; {size}", data, rate)
 
     def show_built(self, data: Row) -> None:
-        counts = ", ".join(_count(data, "added", "changed", "removed", "unchanged")) or "nothing to read"
+        counts = _count(data, "added", "changed", "removed", "unchanged") or "nothing to read"
         self._draw_summary(data["corpus"], f"{count_of(data['documents'], 'document')} ({counts})", data)
 
     def _draw_summary(self, name: str, text: str, data: Row, rate: str = "") -> None:
         self.draw(Text.assemble((name, "bold"), f": {text}", (f" in {data['seconds']:.1f} s{rate}", "dim")))
 
     def show_corpora(self, rows: Sequence[Row]) -> None:
-        has_engines = any(row["engine"] != "embedded" for row in rows)
-        titles = ["name", "kind", "documents", "size", "from", *(["engine"] if has_engines else [])]
-        table = make_table(titles, right=("documents", "size"))
+        table = []
         for row in rows:
             documents = f"{row['documents']:,}" if row["documents"] is not None else "broken" if row["built"] else "-"
             size = decimal(row["bytes"]) if row["built"] else "-"
-            origin = ", ".join(map(_shorten, row["roots"])) or ("its usual places" if row["kind"] else "")
-            engine = [Text(row["engine"], "dim")] if has_engines else []
-            table.add_row(Text(row["name"], "bold"), row["kind"] or "-", documents, size, Text(origin, "dim"), *engine)
-        self.draw(table)
-        if any(not row["built"] for row in rows):
-            self.say("What has no size yet is built when it is first used.", "dim")
+            origin = ", ".join(map(_shorten, row["roots"])) or ("the usual folders" if row["kind"] else "")
+            engine = "" if row["engine"] == "embedded" else f" ({row['engine']})"
+            table.append([row["name"], row["kind"] or "-", documents, size, origin + engine])
+        self.draw_table(("name", "kind", "documents", "size", "from"), table, ("bold", "", ">", ">", "dim"))
+        if not all(row["built"] for row in rows):
+            self.say("A corpus without a size is built on first use.", "dim")
 
     def show_states(self, data: Row) -> None:
-        table = make_table(("name", "state", "a build would"))
+        table = []
         for row in data["corpora"]:
             verbs = {"add": "added", "change": "changed", "remove": "removed"}
             counts = {verb: (row["changes"] or {}).get(key) for verb, key in verbs.items()}
             change = ", ".join(f"{verb} {count:,}" for verb, count in counts.items() if count)
             state = Text(row["state"], COLORS.get(row["state"], "dim"))
-            table.add_row(Text(row["name"], "bold"), state, row["problem"] or change)
-        self.draw(table)
+            table.append([row["name"], state, row["problem"] or change])
+        self.draw_table(("name", "state", "a build would"), table, ("bold",))
         index = data["index"]
-        missing = "" if index["ingested"] else " (nothing was ingested yet)"
+        missing = "" if index["ingested"] else " (empty; run shortlist ingest PATH)"
         self.draw(Text(f"Index of {index['project']}: {index['path']}{missing}"), soft_wrap=True)
 
-    # MCP servers
-
     def show_servers(self, data: Row) -> None:
-        table = make_table(("server", "state", "tools", "read-only", "pending", ""))
+        table = []
         for row in data["servers"]:
-            tools = "-" if row["tools"] is None else f"{row['tools']:,}"
             notes = [row.get("problem", ""), *(f"{name}: {why}" for name, why in row.get("refused", {}).items())]
             notes += [f"{row['denied']:,} denied"] if row.get("denied") else []
-            about = Text(printable(" ".join(filter(None, notes))), "dim")
             counts = (str(row.get(key) or "-") for key in ("read_only", "pending"))
-            table.add_row(Text(printable(row["name"]), "bold"), row["state"], tools, *counts, about)
-        if data["servers"]:
-            self.draw(table)
+            tools = "-" if row["tools"] is None else f"{row['tools']:,}"
+            table.append(map(printable, [row["name"], row["state"], tools, *counts, " ".join(filter(None, notes))]))
+        if table:
+            titles = ("server", "state", "tools", "read-only", "pending", "")
+            self.draw_table(titles, table, ("bold", "", "", "", "", "dim"))
         else:
             self.say("No server is configured.", "yellow")
         for row in data["pending_files"]:
@@ -241,7 +243,7 @@ class Screen:
             self.draw(Text.assemble("Pending approval: ", (name, "bold"), f". {reason}"))
             for change in row["changes"]:
                 note = "" if change["waits"] else " (needs no approval)"
-                self.draw(Padding(Text(f"{printable(change['part'])}{note}", "dim"), (0, 0, 0, 4)))
+                self.say(f"{printable(change['part'])}{note}", "dim", indent=4)
                 self._draw_diff(change["diff"], 6)
         if rows:
             self.say("To approve one as it is now: shortlist mcp approve SERVER/TOOL", "dim")
@@ -252,7 +254,7 @@ class Screen:
             self.draw(Text.assemble((printable(_shorten(row["file"])), "bold"), f" ({state})"))
             for server in row["servers"]:
                 self.say(f"  {printable(server['name'])}", "cyan")
-                runs = " ".join(shlex.quote(word) for word in (server["command"], *server["args"]) if word)
+                runs = shlex.join(word for word in (server["command"], *server["args"]) if word)
                 facts = {"runs": runs, "connects to": server["url"], "in": server["cwd"]}
                 facts |= {"with variables": ", ".join(server["env"]), "with headers": ", ".join(server["headers"])}
                 for name, value in facts.items():
@@ -263,47 +265,35 @@ class Screen:
                 self._draw_diff(row["diff"], 4)
 
     def _draw_diff(self, lines: Iterable[str], indent: int) -> None:
-        colors = {"+": "green", "-": "red"}
         for line in lines:
-            self.draw(Padding(Text(printable(line), colors.get(line[:1], "dim")), (0, 0, 0, indent)))
-
-    # Facts
+            self.say(printable(line), DIFF_COLORS.get(line[:1], "dim"), indent)
 
     def show_facts(self, title: str, data: Row) -> None:
         self.say(title, "bold")
         self._draw_pairs(_flatten(data))
 
     def show_settings(self, data: Row, meanings: Mapping[str, str]) -> None:
-        self._draw_pairs(
-            {**{f"{name} folder": path for name, path in data["folders"].items()}, "registry": data["registry"]}
-        )
+        folders = {f"{name} folder": path for name, path in data["folders"].items()}
+        self._draw_pairs({**folders, "registry": data["registry"]})
         self.draw()
         self._draw_pairs({name: value or f"not set: {meanings[name]}" for name, value in data["variables"].items()})
         self.draw()
-        table = make_table(("setting", "value", "from"))
-        for row in data["settings"]:
-            value = "-" if row["value"] is None else str(row["value"])
-            table.add_row(row["key"], Text(value), Text(row["origin"], "dim"))
-        self.draw(table)
+        values = ("-" if row["value"] is None else str(row["value"]) for row in data["settings"])
+        rows = ([row["key"], value, row["origin"]] for row, value in zip(data["settings"], values, strict=True))
+        self.draw_table(("setting", "value", "from"), rows, ("", "", "dim"))
 
     def show_checks(self, checks: Sequence[Row]) -> None:
         marks = dict(zip(("ok", "note", "broken"), ("ok", "--", "!!") if self._is_ascii else "✓·✗", strict=True))
         table = Table.grid(padding=(0, 2))
         for check in checks:
             text = Text(check["says"])
-            if check["mend"]:
-                text.append(f"\n{check['mend']}", "yellow" if check["state"] == "broken" else "dim")
+            if check["fix"]:
+                text.append(f"\n{check['fix']}", "yellow" if check["state"] == "broken" else "dim")
             table.add_row(Text(marks[check["state"]], COLORS[check["state"]]), Text(check["name"], "bold"), text)
         self.draw(table)
         broken = sum(check["state"] == "broken" for check in checks)
         failed = f"{broken} of {count_of(len(checks), 'check')} failed."
         self.say(failed if broken else "Everything is in order.", "bold")
-
-    def _draw_pairs(self, values: Row) -> None:
-        table = Table.grid(padding=(0, 2))
-        for name, value in values.items():
-            table.add_row(Text(name, "dim"), Text(f"{value:.4g}" if isinstance(value, float) else str(value)))
-        self.draw(Padding(table, (0, 0, 0, 2)))
 
 
 @contextmanager
@@ -316,19 +306,14 @@ def show_progress(title: str) -> Iterator[Bar]:
 
         def update(done: int, total: int | None, note: str = "") -> None:
             of = f" of {total:,}" if total else ""
-            rate = f", {bars.tasks[0].speed:,.0f} a second" if bars.tasks[0].speed else ""
+            rate = f", {bars.tasks[0].speed:,.0f} per second" if bars.tasks[0].speed else ""
             bars.update(task, completed=done, total=total, text=f"{done:,}{of}{rate}{note}")
 
         yield update
 
 
-def make_table(titles: Sequence[str], right: Container[str] = ()) -> Table:
-    columns = (Column(title, justify="right" if title in right else "left", overflow="fold") for title in titles)
-    return Table(*columns, box=None, padding=(0, 2, 0, 0), header_style="dim")
-
-
-def _count(data: Row, *names: str) -> Iterator[str]:
-    return (f"{data[name]:,} {name}" for name in names if data[name])
+def _count(data: Row, *names: str) -> str:
+    return ", ".join(f"{data[name]:,} {name}" for name in names if data[name])
 
 
 def _make_heading(item: Hit | Disclosure, show_corpus: bool = False) -> Text:

@@ -64,8 +64,8 @@ def _values(name: str, choices: Sequence[Choice]) -> list[float]:
 class SelectionReport:
     """How well results were selected; a measure that covers no case is None.
 
-    docs/guides/evaluate.md defines the measures. Those named selection_* and the conditional_commit_rate are over the cases with
-    an expected result among the candidates, so that only selection is measured.
+    docs/guides/evaluate.md defines the measures. Those named selection_* and the conditional_commit_rate are over the
+    cases with an expected result among the candidates, so that only selection is measured.
     """
 
     strategy: str

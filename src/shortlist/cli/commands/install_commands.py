@@ -1,4 +1,4 @@
-"""The commands that write and remove our entry in the configuration of agents."""
+"""The commands that add our entry to the configuration of agents and remove it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from typing import Any
 import click
 
 from shortlist._paths import config_dir
-from shortlist.cli import options
-from shortlist.cli.output import Output, command, write
+from shortlist.cli.output import Output, write
 from shortlist.install import Plan, Relocation, find_agents, plan_install, plan_uninstall
 from shortlist.install.agent_config import Change
-from shortlist.install.agents import AGENTS, Places, Scope
+from shortlist.install.agents import AGENTS, Agent, Places, Scope
 from shortlist.sources.mcp_servers.mcp_trust import is_trusted, trust
 
-DONE = {
+RESULTS = {
     "added": "{} now starts shortlist",
     "updated": "{} is up to date again",
     "removed": "{} no longer starts shortlist",
@@ -26,71 +25,35 @@ DONE = {
     "absent": "Nothing to do: {} does not start shortlist",
 }
 IDLE = ("unchanged", "absent")
-LEFT = "  left there"
-
-agent_options = options.combine(
-    options.repeatable(
-        "--agent", metavar="AGENT", help="claude-code, claude-desktop, cursor, vscode, codex, or all found here."
-    ),
-    options.flag("--project", help="Use the configuration of this project."),
-    options.flag("--user", help="Use the configuration of the user, for all projects; the default."),
-    click.option("--name", default="shortlist", show_default=True, metavar="NAME", help="Name of the server there."),
-    options.flag("--dry-run", help="Show what would change, and change nothing."),
-)
+LEFT = "  not moved"
 
 
-@command
-@agent_options
-@click.option(
-    "--command", metavar="TEXT", help="Command to start instead of this installation, such as 'uvx shortlist'."
-)
-@options.flag("--only", help="Move the other servers of the user behind this one; uninstall moves them back.")
-def install(
-    out: Output,
-    agent: Sequence[str],
-    project: bool,
-    user: bool,
-    name: str,
-    command: str | None,
-    only: bool,
-    dry_run: bool,
-) -> None:
-    places, scope = Places(), _choose_scope(project, user)
-    if only and project:
-        raise click.UsageError("--only moves the servers of the user; those of a project are shared with others.")
-    agents = find_agents(_name_agents(agent), scope, places)
-    moves = Relocation(config_dir(), places.home) if only else None
-    plans = [plan_install(one, scope, places, name=name, command=command, relocation=moves) for one in agents]
-    _carry_out(out, [*(moves.changes() if moves else ()), *plans], name, dry_run)
+def install(out: Output, agent: Sequence[str], project: bool, command: str | None, only: bool, **how: Any) -> None:
+    scope, agents = _choose(agent, project)
+    moves = Relocation(config_dir(), Places().home) if only else None
+    plans = [plan_install(one, scope, Places(), name=how["name"], command=command, relocation=moves) for one in agents]
+    _apply(out, [*(moves.changes() if moves else ()), *plans], how["name"], how["dry_run"])
     if command is None and util.find_spec("mcp") is None:
         out.warn('shortlist mcp needs the package mcp: pip install "shortlist[mcp]"')
 
 
-@command
-@agent_options
-def uninstall(out: Output, agent: Sequence[str], project: bool, user: bool, name: str, dry_run: bool) -> None:
-    places, scope = Places(), _choose_scope(project, user)
-    agents = find_agents(_name_agents(agent), scope, places)
-    moves = Relocation(config_dir(), places.home)
-    plans = [plan_uninstall(one, scope, places, name=name, relocation=moves) for one in agents]
-    _carry_out(out, [*plans, *moves.changes()], name, dry_run)
+def uninstall(out: Output, agent: Sequence[str], project: bool, **how: Any) -> None:
+    scope, agents = _choose(agent, project)
+    moves = Relocation(config_dir(), Places().home)
+    plans = [plan_uninstall(one, scope, Places(), name=how["name"], relocation=moves) for one in agents]
+    _apply(out, [*plans, *moves.changes()], how["name"], how["dry_run"])
 
 
-def _name_agents(given: Sequence[str]) -> list[str]:
-    if given:
-        return options.split_names(given)
-    here = [name for name, agent in AGENTS.items() if agent.is_installed(Places())]
-    raise click.UsageError(f"Which agent? --agent {' | '.join(AGENTS)} | all. Found here: {', '.join(here) or 'none'}.")
+def _choose(given: Sequence[str], project: bool) -> tuple[Scope, list[Agent]]:
+    if not given:
+        here = ", ".join(name for name, agent in AGENTS.items() if agent.is_installed(Places()))
+        raise click.UsageError(f"--agent is missing. Give {', '.join(AGENTS)} or all. Installed: {here or 'none'}.")
+    scope: Scope = "project" if project else "user"
+    return scope, find_agents(given, scope, Places())
 
 
-def _choose_scope(project: bool, user: bool) -> Scope:
-    if project and user:
-        raise click.UsageError("Either --project or --user.")
-    return "project" if project else "user"
-
-
-def _carry_out(out: Output, steps: Sequence[Plan | Change], name: str, dry_run: bool) -> None:
-    """Take the steps. All were planned before, so a broken file keeps any from being written.
+def _apply(out: Output, steps: Sequence[Plan | Change], name: str, dry_run: bool) -> None:
+    """Take the steps. All were planned before, so that nothing is written if any file is broken.
 
     In the order of the steps a server that is moved is written to its new place before it leaves the old one.
     """
@@ -105,44 +68,32 @@ def _carry_out(out: Output, steps: Sequence[Plan | Change], name: str, dry_run: 
             if was_trusted and not dry_run:  # the user asked for this change, so the approval covers it
                 trust(change.path, change.after.encode())
             if isinstance(step, Plan):
-                rows.append(_describe(step, backup))
+                agent = {"agent": step.agent.name, "title": step.agent.title, "scope": step.scope}
+                result = {"file": str(change.path), "action": step.action, "backup": backup and str(backup)}
+                rows.append({**agent, **result, "moved": step.moved, "left": step.left})
     except Exception:
         for row in rows:
             out.note("\n".join(_explain(row)))
         raise
+    lines = [(row, line) for row in rows for line in _explain(row)]
     if dry_run and not out.as_json:
         write(diffs)
-        for row in rows:
-            for line in _explain(row):
-                if row["action"] in IDLE or line.startswith(LEFT):
-                    out.note(line)
+        for row, line in lines:
+            if row["action"] in IDLE or line.startswith(LEFT):
+                out.note(line)
         return
     data = {"name": name, "dry_run": dry_run, "agents": rows} | ({"diff": diffs} if dry_run else {})
-    lines = [line for row in rows for line in _explain(row)]
-    lines += ["Restart what is running, so that it sees the change."] if any(row["backup"] for row in rows) else []
+    restart = ["Restart running agents to apply the change."] if any(row["backup"] for row in rows) else []
     changed = [row["file"] for row in rows if row["action"] not in IDLE or row["moved"]]
-    out.show(data, "\n".join(lines), changed)
-
-
-def _describe(plan: Plan, backup: Path | None) -> dict[str, Any]:
-    return {
-        "agent": plan.agent.name,
-        "title": plan.agent.title,
-        "scope": plan.scope,
-        "file": str(plan.change.path),
-        "action": plan.action,
-        "backup": str(backup) if backup else None,
-        "moved": plan.moved,
-        "left": plan.left,
-    }
+    out.show(data, "\n".join([*(line for _, line in lines), *restart]), changed)
 
 
 def _explain(row: dict[str, Any]) -> Iterator[str]:
-    home = str(Path.home())
-    file = f"~{row['file'].removeprefix(home)}" if row["file"].startswith(f"{home}{os.sep}") else row["file"]
-    yield f"{DONE[row['action']].format(row['title'])} ({file})"
+    home = f"{Path.home()}{os.sep}"
+    file = f"~{os.sep}{row['file'].removeprefix(home)}" if row["file"].startswith(home) else row["file"]
+    yield f"{RESULTS[row['action']].format(row['title'])} ({file})"
     if row["moved"]:
-        yield f"  {'back there' if row['action'] in ('removed', 'absent') else 'behind it'}: {', '.join(row['moved'])}"
+        yield f"  moved {'back' if row['action'] in ('removed', 'absent') else 'behind it'}: {', '.join(row['moved'])}"
     yield from (f"{LEFT}: {name}, because {reason.rstrip('.')}" for name, reason in row["left"].items())
     if row["backup"]:
-        yield f"  as it was: {Path(row['backup']).name}"
+        yield f"  backup: {Path(row['backup']).name}"

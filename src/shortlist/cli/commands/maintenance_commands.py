@@ -8,19 +8,18 @@ import platform
 import shutil
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import click
-
 import shortlist
 from shortlist._paths import cache_dir, config_dir, data_dir
 from shortlist._settings import FIELDS, SECRETS, VARIABLES
 from shortlist._text import count_of
-from shortlist.cli.output import ERROR, OK, Output, command
+from shortlist.cli.output import ERROR, OK, Output
 from shortlist.errors import CorpusNotFound, EmbedderError, ShortlistError
 from shortlist.index.corpus_paths import stored_corpora
 from shortlist.library import registry
@@ -29,27 +28,30 @@ from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.server.service_settings import State, load_settings, unknown_variables
 from shortlist.sources.mcp_servers.mcp_config import review_command
 
-# The modules of each extra, and what the environment variables beside the settings mean.
+# The modules of each extra, and the meaning of the environment variables that are not settings.
 ENVIRONMENT = json.loads(Path(__file__).with_name("environment.json").read_text("utf-8"))
 LITTLE_SPACE = 1 << 30
 
 
 class Check(NamedTuple):
-    """One check: in order, worth knowing, or broken, and how to fix it."""
+    """The result of one check, and how to fix what is broken."""
 
     name: str
     state: str  # ok, note or broken
     says: str
-    mend: str = ""
+    fix: str = ""
 
 
-@command
 def doctor(out: Output) -> int:
-    parts = (_check_installation, _check_folders, _check_settings, _check_models, _check_servers, _check_corpora)
-    checks = [check for part in parts for check in part()]
+    checks: list[Check] = []
+    for name, part, fix in PARTS:
+        try:
+            checks += part()
+        except ShortlistError as error:
+            checks.append(Check(name, "broken", str(error), fix))
     broken = [check for check in checks if check.state == "broken"]
     rows = [check._asdict() for check in checks]
-    brief = [f"{check.name}: {check.mend}" for check in broken]
+    brief = [f"{check.name}: {check.fix}" for check in broken]
     out.show({"ok": not broken, "checks": rows}, lambda screen: screen.show_checks(rows), brief)
     return ERROR if broken else OK
 
@@ -69,39 +71,28 @@ def _check_installation() -> Iterator[Check]:
 def _check_folders() -> Iterator[Check]:
     for name, folder in _find_folders().items():
         nearest = next(place for place in (folder, *folder.parents) if place.exists())
+        state, says, fix = "ok", str(folder), ""
         if not nearest.is_dir() or not os.access(nearest, os.W_OK):
-            mend = f"Make {nearest} writable, or set SHORTLIST_{name.upper()}_DIR to a folder that is."
-            yield Check(f"{name} folder", "broken", f"{folder} cannot be written", mend)
+            fix = f"Make {nearest} writable, or set SHORTLIST_{name.upper()}_DIR to a folder that is."
+            state, says = "broken", f"{folder} cannot be written"
         elif shutil.disk_usage(nearest).free < LITTLE_SPACE:
-            yield Check(f"{name} folder", "note", f"{folder}: less than 1 GB is free", "Make room before you build.")
-        else:
-            yield Check(f"{name} folder", "ok", str(folder))
+            state, says, fix = "note", f"{folder}: less than 1 GB is free", "Free some space before you build."
+        yield Check(f"{name} folder", state, says, fix)
 
 
 def _check_settings() -> Iterator[Check]:
-    try:
-        loaded = load_settings()
-    except ShortlistError as error:
-        yield Check("settings", "broken", str(error), "Correct the value, or remove it to use the default.")
-        return
-    notes = [*loaded.warnings, *unknown_variables()]
-    yield from (Check("settings", "note", sentence) for sentence in notes)
-    if not notes:
-        yield Check("settings", "ok", str(loaded.file or "defaults"))
+    loaded = load_settings()
+    notes = [Check("settings", "note", sentence) for sentence in (*loaded.warnings, *unknown_variables())]
+    yield from notes or [Check("settings", "ok", str(loaded.file or "defaults"))]
 
 
-def _check_models() -> Iterator[Check]:
-    try:
-        began = time.perf_counter()
-        model = shortlist.load_embedder("default")
-        name = model.name if model else "none"
-        yield Check("default embedder", "ok", f"{name}, loaded in {1000 * (time.perf_counter() - began):.0f} ms")
-    except ShortlistError as error:
-        yield Check("default embedder", "broken", str(error), "Install it, or build with --embedder light.")
-    try:
-        yield Check("registry", "ok", f"{count_of(len(registry.registered()), 'name')} in {registry.registry_file()}")
-    except ShortlistError as error:
-        yield Check("registry", "broken", str(error), "Mend the file by hand, or move it away and register again.")
+def _check_embedder() -> Iterator[Check]:
+    model = shortlist.load_embedder("default")
+    yield Check("default embedder", "ok", model.name if model else "none")
+
+
+def _check_registry() -> Iterator[Check]:
+    yield Check("registry", "ok", f"{count_of(len(registry.registered()), 'name')} in {registry.registry_file()}")
 
 
 def _check_servers() -> Iterator[Check]:
@@ -113,8 +104,8 @@ def _check_servers() -> Iterator[Check]:
     if tools := gateway.catalog.list_pending():
         says = count_of(len(tools), "tool", "is pending approval")
         yield Check("MCP tools", "note", says, "Review with: shortlist mcp approve")
-    mend = "Fix the configuration; shortlist mcp status shows the result."
-    yield from (Check("MCP servers", "note", problem.reason, mend) for problem in gateway.problems)
+    fix = "Fix the configuration; shortlist mcp status shows the result."
+    yield from (Check("MCP servers", "note", problem.reason, fix) for problem in gateway.problems)
     servers = len(gateway.catalog.servers)
     yield Check("MCP servers", "ok", f"{servers} configured, {count_of(len(gateway.catalog.list_offered()), 'tool')}")
 
@@ -127,18 +118,27 @@ def _check_corpora() -> Iterator[Check]:
                 shortlist.search(corpus, "one text", k=1)
             yield Check(name, "ok", f"{count_of(info['documents'], 'document')}, embedder {info['embedder']}")
         except EmbedderError as error:
-            yield Check(name, "note", f"{count_of(info['documents'], 'document')}, by words only", str(error))
+            yield Check(name, "note", f"{count_of(info['documents'], 'document')}, keyword search only", str(error))
         except (ShortlistError, OSError) as error:
-            mend = f"Restore it from a backup; or shortlist rm {name} --data, then build it again from its source."
-            yield Check(name, "broken", str(error), mend)
+            fix = f"Restore it from a backup; or shortlist rm {name} --data, then build it again from its source."
+            yield Check(name, "broken", str(error), fix)
+
+
+PARTS: tuple[tuple[str, Callable[[], Iterator[Check]], str], ...] = (
+    ("shortlist", _check_installation, ""),
+    ("folders", _check_folders, ""),
+    ("settings", _check_settings, "Correct the value, or remove it to use the default."),
+    ("default embedder", _check_embedder, "Install it, or build with --embedder light."),
+    ("registry", _check_registry, "Fix the file by hand, or move it away and register again."),
+    ("MCP servers", _check_servers, "Fix the configuration."),
+    ("corpora", _check_corpora, ""),
+)
 
 
 def _find_folders() -> dict[str, Path]:
     return {"config": config_dir(), "data": data_dir(), "cache": cache_dir()}
 
 
-@command
-@click.option("--settings", metavar="FILE", help="Settings file, instead of settings.yaml.")
 def show(out: Output, settings: str | None) -> None:
     loaded = load_settings(settings)
     keys = {name: key for name, key in VARIABLES.items() if name.startswith("SHORTLIST_")}
@@ -156,11 +156,10 @@ def show(out: Output, settings: str | None) -> None:
         out.note(f"shortlist: {sentence}")
 
 
-@command
 def warm(out: Output) -> None:
     began = time.perf_counter()
     with out.progress("compiling") as progress:
-        from shortlist.index.warm_up import warm as compile_all  # noqa: PLC0415  # brings numba, and the bar is shown first
+        from shortlist.index.warm_up import warm as compile_all  # noqa: PLC0415  # imports numba, after the bar is shown
 
         compiled = compile_all(lambda step, done, total: progress(done, total) if progress else None)
     seconds = round(time.perf_counter() - began, 1)
@@ -168,23 +167,13 @@ def warm(out: Output) -> None:
     out.show({"compiled": compiled, "seconds": seconds}, text)
 
 
-@command
-@click.argument("model", required=False)
-@click.option("--index-dir", metavar="PATH", help="Fetch the model of this index.")
 def download(out: Output, model: str | None, index_dir: str | None) -> None:
     began = time.perf_counter()
-    model = model or (_find_model(index_dir) if index_dir else "default")
-    loaded = shortlist.load_embedder(model)
+    if index_dir and not model:
+        with suppress(CorpusNotFound), shortlist.open_corpus(Path(index_dir).expanduser()) as corpus:
+            model = corpus.config.embedder
+    loaded = shortlist.load_embedder(model := model or "default")
     name, dim = (loaded.name, len(loaded.encode_query("one text"))) if loaded else ("none", 0)
     seconds = round(time.perf_counter() - began, 2)
-    text = f"{name} is here: {dim} dimensions, tried in {seconds} seconds."
+    text = f"{name} is ready: {dim} dimensions, tried in {seconds} seconds."
     out.show({"model": model, "name": name, "dim": dim, "seconds": seconds}, text)
-
-
-def _find_model(index_dir: str) -> str:
-    """The embedder of an index, or the default one if there is no index yet."""
-    try:
-        with shortlist.open_corpus(Path(index_dir).expanduser()) as corpus:
-            return corpus.config.embedder
-    except CorpusNotFound:
-        return "default"

@@ -1,4 +1,4 @@
-"""The commands of the MCP server: run it, see its servers, approve project files and tools, permit or deny tools."""
+"""The commands of the MCP server: run it, show its servers, approve project files and tools, permit or deny tools."""
 
 from __future__ import annotations
 
@@ -10,12 +10,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import click
-
 from shortlist._paths import config_dir
 from shortlist._text import did_you_mean, printable
-from shortlist.cli import options
-from shortlist.cli.output import ERROR, OK, Output, command
+from shortlist.cli.output import ERROR, OK, Output
 from shortlist.errors import InputError, MissingExtra
 from shortlist.install.agent_config import AgentConfig
 from shortlist.mcp.collection import Collection, StoredCorpora
@@ -24,35 +21,20 @@ from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.mcp.gateway.tool_catalog import Tool
 from shortlist.server.llm_settings import connect, load_llm_settings
 from shortlist.sources.mcp_servers import mcp_trust
-from shortlist.sources.mcp_servers.mcp_config import (
-    OWN_FILE,
-    PROJECT_FILES,
-    ConfigurationFile,
-    outline,
-    project_files,
-)
-
-config_option = options.repeatable("--config", metavar="FILE", help="Server configuration, instead of the usual files.")
-yes_option = options.flag("--yes", help="Do not ask for confirmation.")
+from shortlist.sources.mcp_servers.mcp_config import OWN_FILE, PROJECT_FILES, ConfigurationFile, outline, project_files
 
 
-@command
-@config_option
-@options.repeatable("--corpus", "-c", metavar="NAME", help="Serve only this corpus beside tools and skills.")
 def run(out: Output, config: Sequence[str], corpus: Sequence[str]) -> None:
     try:
         from shortlist.mcp.agent_server import AgentActions, serve_stdio  # noqa: PLC0415  # needs an extra
     except ImportError as error:
         raise MissingExtra("mcp", "mcp", "The MCP server") from error
-    collection = Collection(Gateway(GatewayConfig(config)), StoredCorpora(options.split_names(corpus)))
+    collection = Collection(Gateway(GatewayConfig(config)), StoredCorpora(corpus))
     # The files of the current folder may come with a repository, so they do not choose the model.
     model = functools.cache(lambda: connect(load_llm_settings(files=False)))
     asyncio.run(serve_stdio(AgentActions(collection, model)))
 
 
-@command
-@config_option
-@options.flag("--refresh", help="Ask every server for its tools now.")
 def status(out: Output, config: Sequence[str], refresh: bool) -> None:
     gateway = Gateway(GatewayConfig(config))
     if refresh:
@@ -75,11 +57,6 @@ async def _refresh(gateway: Gateway) -> None:
         await gateway.close()
 
 
-@command
-@click.argument("names", nargs=-1, metavar="[SERVER/TOOL|SERVER]...")
-@options.flag("--all", "everything", help="Approve every pending tool.")
-@yes_option
-@config_option
 def approve(out: Output, names: Sequence[str], everything: bool, yes: bool, config: Sequence[str]) -> int:
     gateway = Gateway(GatewayConfig(config))
     pending = gateway.catalog.list_pending()
@@ -97,34 +74,64 @@ def approve(out: Output, names: Sequence[str], everything: bool, yes: bool, conf
     return OK
 
 
-@command
-@click.argument("path", required=False)
-@options.flag("--list", "listed", help="List the approved files.")
-@options.flag("--revoke", help="Withdraw the approval of PATH.")
-@yes_option
+def _select(names: Sequence[str], pending: Sequence[Tool], gateway: Gateway) -> list[Tool]:
+    """The pending tools that are named, or whose servers are."""
+    selected: dict[str, Tool] = {}
+    for name in names:
+        matches = [tool for tool in pending if name in (tool.id, tool.server)]
+        if not matches and name not in gateway.catalog.tools and name not in gateway.catalog.servers:
+            near = did_you_mean(name, [*(tool.id for tool in pending), *gateway.catalog.servers])
+            raise InputError(f"{name!r} is not a known tool or server.{near} List them with: shortlist mcp status")
+        selected |= {tool.id: tool for tool in matches}
+    return list(selected.values())
+
+
 def trust(out: Output, path: str | None, listed: bool, revoke: bool, yes: bool) -> int:
     if listed or revoke:
         _list_trusted(out) if listed else _revoke(out, path)
         return OK
     files = _find_files(path)
     if not files:
-        raise InputError(f"There is no project file that names MCP servers in {path or Path.cwd()}.")
+        raise InputError(f"No project file in {path or Path.cwd()} configures MCP servers.")
     pending = [file for file in files if file.pending()]
-    data: dict[str, Any] = {"files": [_describe(file) for file in files], "trusted": []}
+    rows = [
+        {
+            "file": str(file.path),
+            "state": "pending" if file in pending else "trusted",
+            "servers": [outline(name, entry) for name, entry in file.entries().items()],
+            "diff": mcp_trust.diff_since_approval(file.path, file.content),
+        }
+        for file in files
+    ]
+    data: dict[str, Any] = {"files": rows, "trusted": []}
     is_agreed, can_ask = yes, _can_ask(out)
     if can_ask:
-        out.show(data, lambda screen: screen.show_project_files(data["files"]))
+        out.show(data, lambda screen: screen.show_project_files(rows))
         is_agreed = yes or not pending or _confirm("Trust what is shown above, exactly as it is now?")
     for file in pending if is_agreed else ():
         mcp_trust.trust(file.path, file.content)
         data["trusted"].append(str(file.path))
     if not can_ask:
-        out.show(data, lambda screen: screen.show_project_files(data["files"]), data["trusted"])
+        out.show(data, lambda screen: screen.show_project_files(rows), data["trusted"])
     if pending and is_agreed:
         out.note("Trusted. A running gateway starts these servers within seconds.")
     elif pending and not can_ask:
         out.warn("Nothing was approved. Review the files, then run this in a terminal, or add --yes.")
     return OK if is_agreed or not pending else ERROR
+
+
+def _find_files(path: str | None) -> list[ConfigurationFile]:
+    """The project files at a path, or of the current project, that configure servers."""
+    places = project_files()
+    if path is not None:
+        place = Path(path).expanduser()
+        if not place.exists():
+            raise InputError(f"{path} does not exist. Give a project's file, such as .mcp.json, or its folder.")
+        if not place.is_dir():
+            return [ConfigurationFile(place, needs_trust=True)]
+        places = [place / name for name in PROJECT_FILES]
+    files = [ConfigurationFile(place) for place in places if place.is_file()]
+    return [file for file in files if file.project and file.names_servers and file.entries()]
 
 
 def _list_trusted(out: Output) -> None:
@@ -141,22 +148,16 @@ def _list_trusted(out: Output) -> None:
 
 def _revoke(out: Output, path: str | None) -> None:
     place = Path(path).expanduser() if path else None
-    files = project_files() if place is None else [place, *(place / name for name in PROJECT_FILES)]
-    gone = [str(file) for file in files if mcp_trust.revoke(file)]
-    lines = [f"{file} is no longer trusted." for file in gone] or ["No approval was found there."]
-    out.show({"revoked": gone}, "\n".join(lines), gone)
+    files = [place, *(place / name for name in PROJECT_FILES)] if place else project_files()
+    revoked = [str(file) for file in files if mcp_trust.revoke(file)]
+    lines = [f"{file} is no longer trusted." for file in revoked] or ["No approval was found there."]
+    out.show({"revoked": revoked}, "\n".join(lines), revoked)
 
 
-@command
-@click.argument("names", nargs=-1, metavar="[SERVER|SERVER/TOOL]...")
-@options.flag("--read", help="Permit call_read too: the agent may run it without asking.")
-@options.flag("--forget", help="Remove the rules for these names.")
 def allow(out: Output, names: Sequence[str], read: bool, forget: bool) -> None:
     _permit(out, names, None if forget else "read" if read else "write")
 
 
-@command
-@click.argument("names", nargs=-1, required=True, metavar="SERVER|SERVER/TOOL...")
 def deny(out: Output, names: Sequence[str]) -> None:
     _permit(out, names, "never")
 
@@ -165,7 +166,7 @@ def _permit(out: Output, names: Sequence[str], access: str | None) -> None:
     file = AgentConfig(config_dir() / OWN_FILE, "permissions", private=True)
     for name in names:
         if not name.strip("/* "):
-            raise InputError(f"{name!r} names no server: write SERVER, SERVER/TOOL or SERVER/PATTERN*.")
+            raise InputError(f"{name!r} names no server. Write SERVER, SERVER/TOOL or SERVER/PATTERN*.")
         if access is not None:
             file.put([name], access)
         elif name in file.servers:
@@ -179,29 +180,6 @@ def _permit(out: Output, names: Sequence[str], access: str | None) -> None:
     out.show({"permissions": rules}, "\n".join(lines), [f"{name} {rule}" for name, rule in rules.items()])
 
 
-def _find_files(path: str | None) -> list[ConfigurationFile]:
-    """The project files at a path, or of the current project, that name servers."""
-    places = project_files()
-    if path is not None:
-        place = Path(path).expanduser()
-        if not place.exists():
-            raise InputError(f"{path} does not exist. Name a project's file, such as .mcp.json, or its folder.")
-        if not place.is_dir():
-            return [ConfigurationFile(place, needs_trust=True)]
-        places = [place / name for name in PROJECT_FILES]
-    files = [ConfigurationFile(place) for place in places if place.is_file()]
-    return [file for file in files if file.project and file.names_servers and file.entries()]
-
-
-def _describe(file: ConfigurationFile) -> dict[str, Any]:
-    return {
-        "file": str(file.path),
-        "state": "pending" if file.pending() else "trusted",
-        "servers": [outline(name, entry) for name, entry in file.entries().items()],
-        "diff": mcp_trust.diff_since_approval(file.path, file.content),
-    }
-
-
 def _can_ask(out: Output) -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty() and not out.as_json and not out.quiet
 
@@ -212,15 +190,3 @@ def _confirm(question: str) -> bool:
     if not is_yes:
         print("Nothing was changed.", file=sys.stderr)
     return is_yes
-
-
-def _select(names: Sequence[str], pending: Sequence[Tool], gateway: Gateway) -> list[Tool]:
-    """The pending tools that are named, or whose servers are."""
-    selected: dict[str, Tool] = {}
-    for name in names:
-        matches = [tool for tool in pending if name in (tool.id, tool.server)]
-        if not matches and name not in gateway.catalog.tools and name not in gateway.catalog.servers:
-            near = did_you_mean(name, [*(tool.id for tool in pending), *gateway.catalog.servers])
-            raise InputError(f"{name!r} is not a known tool or server.{near} List them with: shortlist mcp status")
-        selected |= {tool.id: tool for tool in matches}
-    return list(selected.values())

@@ -1,0 +1,41 @@
+"""The corpora that arguments of commands mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from shortlist._text import did_you_mean
+from shortlist.cli.output import Output
+from shortlist.errors import CorpusNotFound
+from shortlist.index.corpus import Corpus
+from shortlist.library import opening, registry
+from shortlist.sources.mcp_servers.mcp_config import pending_files
+
+
+def open_corpora(out: Output, names: Sequence[str]) -> list[Corpus]:
+    """Open corpora by name; one that was never built is built, with a progress bar."""
+    corpora = []
+    for name in names:
+        for pending in pending_files() if name == "mcp" else ():
+            out.note(f"shortlist: {pending.reason}")
+        try:
+            with out.progress(f"building {name}") as progress:
+                corpora.append(opening.open_named(name, progress))
+        except CorpusNotFound:
+            raise make_not_found(name) from None
+    return corpora
+
+
+def make_not_found(name: str) -> CorpusNotFound:
+    if registry.find(name):
+        return CorpusNotFound(f"{name!r} is not built yet. Build it with: shortlist build {name}")
+    advice = did_you_mean(name, registry.names()) or " Register it with: shortlist register NAME KIND --root PATH"
+    return CorpusNotFound(f"{name!r} is not a registered corpus or an existing path.{advice}")
+
+
+def find_path_source(path: str) -> registry.Registration | None:
+    """The source that a path alone means: the documents of a folder, the tools of a file."""
+    place = Path(path).expanduser()
+    prefix = "docs:" if place.is_dir() else "tools:" if place.is_file() else ""
+    return registry.find(f"{prefix}{path}") if prefix else None

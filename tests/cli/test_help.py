@@ -1,0 +1,163 @@
+"""The rules for help: every text is an imperative or a noun phrase, every example parses, and CORPUS is explained."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import shlex
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any, get_args
+
+import click
+import pytest
+
+from shortlist.cli import run
+from shortlist.cli.app import TEXTS, app
+from shortlist.results import Level, Mode
+from shortlist.search.select import STRATEGIES
+from shortlist.sources import SOURCES
+from tests.cli.conftest import COMMANDS, Shell
+
+METAVARS = {
+    "PATH", "N", "X", "TEXT", "CORPUS", "NAME", "KIND", "MODEL", "URL", "CASES", "QUERY", "QUESTION", "ID", "TOOL",
+    "AGENT", "SCORE", "CONDITION", "KEY=VALUE", "MEASURE", "MEASURE=X", "N,N", "X,X", "SCORE,SCORE", "A", "B",
+}  # fmt: skip
+NOT_IMPERATIVE = {"A", "An", "The", "It", "This", "There", "What", "How", "Where", "Which", "Whether", "Who", "If"}
+
+
+def groups(group: click.Group = app, path: str = "shortlist") -> Iterator[tuple[str, click.Group]]:
+    yield path, group
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from groups(command, f"{path} {name}")
+
+
+def entries(group: dict[str, Any], path: str = "shortlist") -> Iterator[tuple[str, dict[str, Any]]]:
+    """The entries of commands.json, by the full name of the command."""
+    for commands in group["commands"].values():
+        for name, entry in commands.items():
+            yield from entries(entry, f"{path} {name}") if "commands" in entry else [(f"{path} {name}", entry)]
+
+
+ENTRIES = dict(entries(TEXTS["root"]))
+EVERYTHING: dict[str, click.Command] = {**COMMANDS, **dict(groups())}
+
+
+def show_help(path: str) -> str:
+    command = EVERYTHING[path]
+    return command.get_help(click.Context(command, info_name=path, terminal_width=500, max_content_width=500))
+
+
+def examples_of(path: str) -> list[str]:
+    return (EVERYTHING[path].epilog or "").partition("Examples:\n")[2].splitlines()
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The commands that were parsed; none runs."""
+    names: list[str] = []
+
+    def invoke(command: click.Command, context: click.Context) -> int:
+        names.append(context.command_path)
+        return 0
+
+    monkeypatch.setattr(click.Command, "invoke", invoke)
+    return names
+
+
+@pytest.mark.parametrize("path", EVERYTHING)
+def test_help_ends_with_examples_that_parse(path: str, parsed: list[str]) -> None:
+    examples = examples_of(path)
+    assert 1 <= len(examples) <= 2
+    assert show_help(path).splitlines()[-len(examples) :] == [f"  {line}" for line in examples]
+    for line in examples:
+        assert line.split()[:1] == ["shortlist"]
+        assert run(shlex.split(line)[1:]) == 0
+        assert parsed[-1].startswith(path)
+
+
+@pytest.mark.parametrize("path", EVERYTHING)
+def test_help_texts_are_imperatives_or_noun_phrases(path: str) -> None:
+    command = EVERYTHING[path]
+    texts = [command.help, *(param.help for param in command.params if isinstance(param, click.Option))]
+    for text in map(str, texts):
+        first = text.split()[0].rstrip(":;,")
+        assert first[0].isupper(), text
+        assert first not in NOT_IMPERATIVE, text
+        assert text.rstrip().endswith("."), text
+
+
+def test_every_help_text_is_of_its_own() -> None:
+    texts = [command.help for command in EVERYTHING.values()]
+    assert len(set(texts)) == len(texts)
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+def test_metavars_are_plain_words(path: str) -> None:
+    command = COMMANDS[path]
+    context = click.Context(command)
+    for param in command.params:
+        shown = param.make_metavar(context)
+        if isinstance(param, click.Option) and (param.is_flag or isinstance(param.type, click.Choice)):
+            continue
+        assert set(re.sub(r"[\[\]]|\.\.\.$", "", shown).split()) <= METAVARS
+    assert not re.search(r"[<{][A-Za-z]|INTEGER|FLOAT", show_help(path).split("Options:")[0])
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+def test_corpus_is_explained_wherever_it_appears(path: str) -> None:
+    text = show_help(path)
+    names = {param.name for param in COMMANDS[path].params if "CORPUS" in str(param.metavar)}
+    assert bool(names) == ("CORPUS is a registered name" in text) == ("docs:PATH" in text and "tools:PATH" in text)
+    if "corpus" in names and "--corpus" in text:
+        assert "separate several with commas" in text
+
+
+def test_the_root_help_documents_exit_codes() -> None:
+    text = show_help("shortlist")
+    assert all(re.search(rf"^ +{code}  ", text, re.MULTILINE) for code in (0, 1, 2, 3, 130))
+
+
+def test_no_arguments_print_a_screen_with_three_commands_that_work(shell: Shell) -> None:
+    done = shell()
+    assert (done.code, done.err) == (0, "")
+    examples = re.findall(r"^  (shortlist .*)$", done.out, re.MULTILINE)
+    assert len(examples) == 3
+    assert [shell(*shlex.split(line)[1:]).code for line in examples] == [0, 0, 0]
+    assert "shortlist --help" in done.out.splitlines()[-1]
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+def test_the_function_of_a_command_takes_its_parameters(path: str) -> None:
+    module, name = ENTRIES[path]["module"], path.split()[-1].replace("-", "_")
+    function = getattr(import_module(f"shortlist.cli.commands.{module}"), name)
+    names = {str(param.name) for param in COMMANDS[path].params} - {"as_json", "quiet", "debug"}
+    inspect.signature(function).bind(None, **dict.fromkeys(names))
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+def test_options_that_exclude_each_other_exist(path: str) -> None:
+    known = {param.opts[0] for param in COMMANDS[path].params}
+    assert {flag for group in ENTRIES[path].get("conflicts", ()) for flag in group} <= known
+
+
+def test_choices_are_those_of_the_library() -> None:
+    choices = {
+        param.name: tuple(param.type.choices)
+        for command in COMMANDS.values()
+        for param in command.params
+        if isinstance(param.type, click.Choice)
+    }
+    assert choices["mode"] == get_args(Mode)
+    assert choices["level"] == get_args(Level)
+    assert choices["strategy"] == tuple(STRATEGIES)
+    kinds = re.findall(r"\w+", TEXTS["terms"]["KIND"].removeprefix("KIND is"))
+    assert {*kinds} - {"or"} == {*SOURCES} - {"mapping", "list"}
+
+
+def test_errors_of_the_library_give_cli_advice(shop: Shell) -> None:
+    done = shop("build", "shop", "--embedder", "light")
+    assert done.code == 1
+    assert "--rebuild" in done.err
+    assert "rebuild=True" not in done.err
