@@ -38,7 +38,7 @@ LAYERS: dict[str, int] = {
     "server": 7,
     "cli": 8,
 }
-MOST_LINES = 30_700  # to be lowered as the package shrinks; the goal is 25,000
+MOST_LINES = 27_600
 PUBLIC = {"__init__", "__main__", "eval_gen"}  # the public entry points import from every layer
 
 MODULES: dict[str, Path] = {}
