@@ -128,7 +128,7 @@ def test_an_index_among_the_files_is_none_of_them(tmp_path: Path) -> None:
 
 
 def test_a_place_that_is_not_there_is_an_error_and_nothing_is_made(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="There is nothing at"):
+    with pytest.raises(SourceError, match="does not exist"):
         ingest(tmp_path / "gone", path=tmp_path / "index")
     assert not (tmp_path / "index").exists()
 
@@ -161,7 +161,7 @@ def test_a_file_in_one_portion_or_in_many_is_the_same(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole, _ = ingest(folder, path=tmp_path / "whole")
-    monkeypatch.setattr(ingest_module, "PORTION_FILES", 1)
+    monkeypatch.setattr(ingest_module, "BATCH_FILES", 1)
     parts, done = ingest(folder, path=tmp_path / "parts")
     assert set(parts.ids()) == set(whole.ids())
     assert done.files == 7
@@ -172,7 +172,7 @@ def test_a_file_in_one_portion_or_in_many_is_the_same(
 CHILD = """
 import sys
 from shortlist.library import ingest
-ingest.PORTION_FILES = 10
+ingest.BATCH_FILES = 10
 
 def slowly(done):
     if done.read == 25:

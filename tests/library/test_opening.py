@@ -208,7 +208,7 @@ def test_building_what_is_no_source_is_an_input_error(source: Any) -> None:
 
 
 def test_building_a_corpus_is_an_input_error() -> None:
-    with pytest.raises(InputError, match="takes a source of documents"):
+    with pytest.raises(InputError, match="needs a source of documents"):
         build(create_corpus(in_memory=True, embedder="none"))
 
 

@@ -126,7 +126,7 @@ def test_each_corpus_has_its_own_floor(shelf: tuple[Corpus, Corpus]) -> None:
 
 
 def test_a_floor_given_as_a_number_is_that_of_all(shelf: Any) -> None:
-    assert "is below the floor of 0.99" in discover(shelf, "green", min_score=0.99).reason
+    assert "is below the threshold of 0.99" in discover(shelf, "green", min_score=0.99).reason
 
 
 def test_a_corpus_that_knows_nothing_of_the_query_is_left_out(shelf: Any) -> None:
@@ -135,14 +135,14 @@ def test_a_corpus_that_knows_nothing_of_the_query_is_left_out(shelf: Any) -> Non
     assert list(found.signals["left_out"]) == ["tea"]
     nothing = discover(shelf, "xqzvw wvzqx")
     assert nothing.abstained
-    assert nothing.reason.startswith("Nothing fits in any of 2 corpora. tea: No word of the query is known here")
+    assert nothing.reason.startswith("No match in any of 2 corpora. tea: None of the query terms are in the index")
 
 
 def test_a_corpus_that_is_empty_does_not_hide_why_the_others_have_nothing(shelf: tuple[Corpus, Corpus]) -> None:
     empty = create_corpus("empty", in_memory=True, embedder="light")
     alone = discover(shelf[0], "qwzkx vbnm")
     assert alone.abstained
-    assert alone.reason.startswith("No word of the query is known here")
+    assert alone.reason.startswith("None of the query terms are in the index")
     assert discover([shelf[0], empty], "qwzkx vbnm").reason == alone.reason
     together = discover([*shelf, empty], "qwzkx vbnm")
     assert together.abstained

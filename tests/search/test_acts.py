@@ -126,7 +126,7 @@ def test_neighbours_of_nothing_are_an_error(corpus: Corpus) -> None:
         get_neighbors(corpus, "rows.csv", "row=9")
     with pytest.raises(CorpusNotFound, match=r"no source 'gone\.txt'"):
         get_neighbors(corpus, "gone.txt", "whole")
-    with pytest.raises(InputError, match="after is how many"):
+    with pytest.raises(InputError, match="after must be"):
         get_neighbors(corpus, "rows.csv", "row=1", 0, -1)
 
 
@@ -151,7 +151,7 @@ def test_what_a_filter_leaves_out_is_in_no_answer() -> None:
 def test_an_end_that_two_paths_share_must_be_said_in_full() -> None:
     documents = [shortlist.Document(f"{at}", "", "text", source=f"/{at}/notes.txt") for at in (1, 2)]
     corpus = shortlist.build(documents, in_memory=True)
-    with pytest.raises(CorpusNotFound, match=r"may be any of /1/notes.txt, /2/notes.txt"):
+    with pytest.raises(CorpusNotFound, match=r"is ambiguous: /1/notes.txt, /2/notes.txt"):
         retrieve(corpus, "text", source="notes.txt")
     assert retrieve(corpus, "text", source="/2/notes.txt")["passages"][0]["id"] == "2"
 
@@ -169,7 +169,7 @@ def test_find_tells_the_few_that_fit_why_and_what_came_near() -> None:
     assert {item["id"] for item in found["near"]} <= {"refund", "bill"}
     nothing = agent_actions.find(corpus, "the of and")
     assert (nothing["abstained"], nothing["results"]) == (True, [])
-    assert "nothing in the query" in nothing["reason"]
+    assert "no searchable terms" in nothing["reason"]
 
 
 def test_find_does_not_commit_below_the_calibrated_floor() -> None:

@@ -160,7 +160,7 @@ def test_the_body_of_a_removed_document_is_the_passage_that_was_found_and_a_note
     corpus.remove("t")
     (shown,) = disclose(hits, "body")
     assert (shown.body, shown.stale) == ("Give the money back.", True)
-    assert shown.note == "The document is no longer in its corpus; this is the passage that was found."
+    assert "no longer in the corpus" in shown.note
 
 
 @pytest.mark.parametrize("left", ["nothing", "the folder"])

@@ -122,7 +122,7 @@ def test_a_best_score_below_min_score_abstains(light: Corpus) -> None:
     assert not discover(light, WEAK, "lexical", min_score=best).abstained
     found = discover(light, WEAK, "lexical", min_score=best + 0.01)
     assert found.abstained
-    assert "below the floor" in found.reason
+    assert "below the threshold" in found.reason
     assert found.candidates == search(light, WEAK, "lexical")
 
 
@@ -187,7 +187,7 @@ def test_a_query_that_asks_nothing_abstains_in_every_mode(shop: Corpus, query: s
     for mode in modes:
         found = discover(shop, query, mode=mode)
         assert (found.abstained, found.results) == (True, [])
-        assert found.reason in ("Nothing was found.", "There is nothing in the query to search for.")
+        assert found.reason in ("No document matches.", "The query has no searchable terms.")
 
 
 @pytest.mark.parametrize("query", GIBBERISH)
@@ -200,7 +200,7 @@ def test_a_query_of_unknown_words_abstains_in_every_mode(shop: Corpus, query: st
 @pytest.mark.parametrize("mode", MODES)
 def test_an_empty_corpus_abstains(mode: Mode) -> None:
     found = discover(create_corpus(in_memory=True, embedder="light"), "refund", mode=mode)
-    assert (found.abstained, found.reason, found.candidates) == (True, "Nothing was found.", [])
+    assert (found.abstained, found.reason, found.candidates) == (True, "No document matches.", [])
 
 
 def test_a_filter_that_nothing_meets_abstains(light: Corpus) -> None:

@@ -68,7 +68,7 @@ def test_conservative_takes_another_share_and_another_number() -> None:
 
 def test_without_candidates_it_abstains() -> None:
     selection = select([])
-    assert selection == Selection([], "Nothing was found.", selection.signals)
+    assert selection == Selection([], "No document matches.", selection.signals)
     assert selection.abstained
     assert selection.signals == {"strategy": "conservative", "candidates": 0, "min_score": None}
 
@@ -77,7 +77,7 @@ def test_without_candidates_it_abstains() -> None:
 def test_a_best_score_below_the_floor_abstains_in_every_strategy(strategy: str) -> None:
     selection = select(hits_of(0.39, 0.38), strategy, min_score=0.4)
     assert selection.abstained
-    assert selection.reason == "The best score, 0.39 (name0), is below the floor of 0.4."
+    assert selection.reason == "The best score, 0.39 (name0), is below the threshold of 0.4."
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -145,7 +145,7 @@ def test_softmax_keeps_what_holds_ten_percent_at_half_the_temperature() -> None:
     assert kept(select(hits_of(2.0, 1.0), "softmax", cutoff=12.0)) == ["h0"]
     nothing = select(hits_of(2.0, 1.0), "softmax", cutoff=88.1)
     assert nothing.abstained
-    assert nothing.reason.startswith("None of 2 candidates was kept: none holds at least 88.1 % of the softmax")
+    assert nothing.reason.startswith("Kept none of 2 candidates: none has at least 88.1 % of the softmax")
 
 
 def test_softmax_at_a_high_temperature_shares_alike() -> None:
@@ -177,7 +177,7 @@ def test_a_callable_chooses_for_itself() -> None:
 def test_a_callable_that_chooses_nothing_abstains() -> None:
     selection = select(hits_of(3.0), lambda hits: [])
     assert selection.abstained
-    assert selection.reason == "None of 1 candidate was kept: <lambda> chose none."
+    assert selection.reason == "Kept none of 1 candidate: <lambda> chose none."
 
 
 def test_a_callable_cannot_change_the_hits_it_was_given() -> None:
@@ -209,7 +209,7 @@ def test_a_callable_is_not_asked_when_the_floor_already_decided() -> None:
         ("rel_threshold", "Kept 2 of 3 candidates: at least 0.9 of the best score."),
         ("abs_threshold", "Kept 2 of 3 candidates: a score of at least 0.5."),
         ("score_gap", "Kept 2 of 3 candidates: the next score is below 0.5 of the one before it."),
-        ("softmax", "Kept 3 of 3 candidates: each holds at least 10 % of the softmax at temperature 0.5."),
+        ("softmax", "Kept 3 of 3 candidates: at least 10 % of the softmax at temperature 0.5."),
     ],
 )
 def test_the_reason_is_a_sentence(strategy: str, reason: str) -> None:
@@ -476,8 +476,8 @@ def test_e4_the_reason_says_that_the_fallback_chose_after_the_model_failed() -> 
     selection = select(hits_of(1.0, 0.95, 0.4), make_llm_selector(ScriptedLLM(TimeoutError("no answer"))))
     assert kept(selection) == ["h0", "h1"]
     assert selection.reason == (
-        "Kept 2 of 3 candidates: the language model failed (TimeoutError: no answer), "
-        "so the fallback strategy 'conservative' chose."
+        "Kept 2 of 3 candidates: the language model failed (TimeoutError: no answer); "
+        "selected by the fallback strategy 'conservative'."
     )
     assert selection.signals["fallback"] == "conservative"
     worked = select(hits_of(1.0, 0.95), make_llm_selector(ScriptedLLM("[2]")))

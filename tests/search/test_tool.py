@@ -42,7 +42,7 @@ def test_a_call_returns_what_fits_with_its_body_as_plain_data(corpus: Corpus) ->
 def test_options_of_discover_hold_for_the_tool(corpus: Corpus) -> None:
     assert names(corpus.as_tool(filter={"kind": "file"})("parcel or opening hours")) == ["note"]
     assert set(names(corpus.as_tool(mode="lexical", strategy="top_k")("money or parcel"))) == {"refund", "track"}
-    assert corpus.as_tool(min_score=99)("parcel")["reason"].endswith("is below the floor of 99.")
+    assert corpus.as_tool(min_score=99)("parcel")["reason"].endswith("is below the threshold of 99.")
     corpus.set_floor("auto", 99.0)
     assert corpus.as_tool(min_score="auto")("parcel")["abstained"]
 
@@ -50,13 +50,13 @@ def test_options_of_discover_hold_for_the_tool(corpus: Corpus) -> None:
 def test_where_nothing_fits_it_says_so(corpus: Corpus) -> None:
     answer = corpus.as_tool()(query="of the and")
     assert (answer["abstained"], answer["results"]) == (True, [])
-    assert answer["reason"] == "Nothing was found."
+    assert answer["reason"] == "No document matches."
 
 
 def test_it_says_what_the_corpus_holds(corpus: Corpus) -> None:
     tool = corpus.as_tool()
     assert tool.name == "search_shop"
-    assert "shop holds 2 of kind tool, 1 of kind file" in tool.description
+    assert "shop has 2 of kind tool, 1 of kind file" in tool.description
     assert "nothing yet" in create_corpus(in_memory=True, embedder="none").as_tool().description
     named = corpus.as_tool(name="find_tools", description="Finds tools.", k=1, level="metadata")
     assert (named.name, named.description) == ("find_tools", "Finds tools.")
@@ -85,10 +85,10 @@ def test_no_more_come_than_are_asked_for_and_never_more_than_the_most() -> None:
     ("arguments", "reason"),
     [
         ({}, "needs the argument 'query'"),
-        ({"query": ""}, "'query' says in words what is needed"),
-        ({"query": 3}, "'query' says in words what is needed"),
-        ({"query": "x", "top_k": -1}, "top_k is a whole number from 1 to 20, not -1"),
-        ({"query": "x", "top_k": "three"}, "top_k is a whole number from 1 to 20, not 'three'"),
+        ({"query": ""}, "'query' must be a non-empty string"),
+        ({"query": 3}, "'query' must be a non-empty string"),
+        ({"query": "x", "top_k": -1}, "top_k must be an integer from 1 to 20, not -1"),
+        ({"query": "x", "top_k": "three"}, "top_k must be an integer from 1 to 20, not 'three'"),
         ({"query": "x", "k": 3}, "takes query, top_k, not 'k'"),
     ],
 )
@@ -122,7 +122,7 @@ def test_several_corpora_are_one_tool(corpus: Corpus) -> None:
     other.sync([Document("stamp", "buy_stamp", "Buy a stamp", kind="tool")])
     tool = as_tool([corpus, other])
     assert tool.name == "search_shop_post"
-    assert tool.description.endswith("shop holds 2 of kind tool, 1 of kind file; post holds 1 of kind tool.")
+    assert tool.description.endswith("shop has 2 of kind tool, 1 of kind file; post has 1 of kind tool.")
     assert names(tool("buy a stamp")) == ["stamp"]
 
 
