@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -157,13 +158,21 @@ def test_real_tool_lists_are_read(tmp_path: Path) -> None:
     assert (name, operations) == ("operations", [{"name": "GET /a", "description": "Gets it."}])
 
 
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "explanation" / "tool-checks.md").read_text("utf-8")
+EXAMPLES = re.findall(r'^\| ([^|]+) \| "(.+)" \|$', PAGE, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("finding", "example"), EXAMPLES)
+def test_the_examples_of_the_page_are_detected(finding: str, example: str) -> None:
+    tool = {"name": "add_numbers", "description": example.replace("\\|", "|")}
+    assert find_risk(tool, "add_numbers") == f"Its description {finding}."
+
+
 def test_the_page_shows_the_measured_figures() -> None:
-    root = Path(__file__).parents[2]
-    page = (root / "docs" / "explanation" / "tool-checks.md").read_text("utf-8")
-    figures = json.loads((root / "bench" / "results" / "hostile.json").read_text("utf-8"))["figures"]
+    figures = json.loads((ROOT / "bench" / "results" / "hostile.json").read_text("utf-8"))["figures"]
     for part, name in (("development", "development"), ("held_out", "held out")):
         row = figures[part]
-        assert f"| {name} | {row['hostile']} | {row['held']} | {row['recall']:.3f} |" in page
-    assert (
-        f"| {figures['servers']['openapi_ops']['tools']:,} | {len(figures['servers']['openapi_ops']['held'])} |" in page
-    )
+        assert f"| {name} | {row['hostile']} | {row['held']} | {row['recall']:.3f} |" in PAGE
+    operations = figures["servers"]["openapi_ops"]
+    assert f"| {operations['tools']:,} | {len(operations['held'])} |" in PAGE
