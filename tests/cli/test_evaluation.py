@@ -20,7 +20,7 @@ def test_eval_prints_measures_outcomes_and_the_why_of_misses(shop: Shell) -> Non
     done = shop("eval", "shop", "cases.jsonl", "--mode", "lexical", "--misses", "1")
     assert done.code == 0
     assert "shop, lexical, 90 documents: 40 cases, 20 without an expected result" in done.out
-    for word in ("recall", "ndcg", "mrr", "@10", "hit_rank_1", "Above it:", "misses are shown"):
+    for word in ("recall", "ndcg", "mrr", "@10", "hit_rank_1", "Ranked above it:", "misses are shown"):
         assert word in done.out
     assert done.err == ""
 

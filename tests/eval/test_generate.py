@@ -43,7 +43,7 @@ def made(shop: Corpus, replies: Mapping[str, Any], **options: Any) -> Any:
 
 
 def dropped(found: Any) -> list[tuple[str, str, str]]:
-    return [(one.reason, one.gold, one.query) for one in found.dropped if one.reason != "unreadable"]
+    return [(one.reason, one.gold, one.query) for one in found.dropped if one.reason != "it contains"]
 
 
 def test_a_case_has_the_document_as_gold_that_the_model_was_shown(shop: Corpus) -> None:
@@ -163,7 +163,7 @@ def test_what_makes_no_sense_is_a_sentence(shop: Corpus) -> None:
         plan(shop, 0)
     with pytest.raises(InputError, match="has no document with a description"):
         plan([Document("a", "name", "")], 1)
-    with pytest.raises(InputError, match="llm is an LLM or a function"):
+    with pytest.raises(InputError, match="llm must be an LLM or a function"):
         generate_cases(shop, 7, 1)  # type: ignore[arg-type]
 
 

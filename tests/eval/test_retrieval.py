@@ -46,7 +46,7 @@ def test_a_floor_turns_what_was_found_into_a_false_abstention(shop: Corpus) -> N
     assert report.taxonomy["abstention_ok"] == 2
     why = report.outcomes[0].why
     assert why is not None
-    assert why.cut.endswith("is below the floor of 1000.")
+    assert why.cut.endswith("is below the threshold of 1000.")
     shop.set_floor("lexical", 1000.0)
     kept = evaluate_discovery(shop, CASES, mode="lexical", min_score="auto")
     assert kept.taxonomy == report.taxonomy
@@ -214,11 +214,11 @@ def test_reports_about_other_cases_cannot_be_compared(shop: Corpus) -> None:
 
 
 def test_a_mode_that_does_not_exist_or_cannot_be_compared_is_a_sentence(shop: Corpus) -> None:
-    with pytest.raises(InputError, match="There is no mode 'best'"):
+    with pytest.raises(InputError, match="Unknown mode 'best'"):
         evaluate_discovery(shop, CASES, mode="best")  # type: ignore[arg-type]
     with (
         shortlist.build({"a": "tea"}, "light", in_memory=True, embedder="light") as light,
-        pytest.raises(InputError, match="Cosines of different embedders"),
+        pytest.raises(InputError, match="different embedders"),
     ):
         evaluate_discovery([shop, light], CASES, mode="dense")
 

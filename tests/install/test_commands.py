@@ -103,10 +103,10 @@ def test_completed_steps_are_reported_when_a_later_one_fails(
     ("arguments", "code", "reason"),
     [
         ([], USAGE, "--agent is missing. Give claude-code, claude-desktop, cursor, vscode, codex or all. Installed: "),
-        (["--agent", "emacs"], ERROR, "There is no agent 'emacs'"),
+        (["--agent", "emacs"], ERROR, "'emacs' is not a known agent"),
         (["--agent", "cursor", "--project", "--user"], USAGE, "--project cannot be combined with --user."),
         (["--agent", "cursor", "--project", "--only"], USAGE, "--only cannot be combined with --project"),
-        (["--agent", "claude-desktop", "--project"], ERROR, "no configuration of a project"),
+        (["--agent", "claude-desktop", "--project"], ERROR, "no configuration for projects"),
     ],
 )
 def test_wrong_options_are_errors_and_write_nothing(

@@ -46,7 +46,7 @@ def test_a_search_is_answered_with_references_to_what_fits(search: ToolSearch) -
 
 def test_without_a_match_the_reason_is_shown_as_an_empty_list_is_refused(search: ToolSearch) -> None:
     result = search.result(use("search_tools", query="xyzzy plugh"))
-    assert result["content"].startswith("No tool fits. No word of the query is known here")
+    assert result["content"].startswith("No tool fits. None of the query terms are in the index")
     assert "is_error" not in result
 
 

@@ -100,7 +100,7 @@ class TestLangChain:
         wrong = tool.invoke(call | {"args": {"query": " "}})
         assert (wrong.status, wrong.content) == (
             "error",
-            "The argument 'query' says in words what is needed; it is not ' '.",
+            "'query' must be a non-empty string, not ' '.",
         )
 
     def test_the_chooser_gives_the_tools_that_fit(self) -> None:

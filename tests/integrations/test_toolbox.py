@@ -179,7 +179,7 @@ def test_a_calibrated_floor_makes_it_abstain() -> None:
     corpus.set_floor("auto", 0.99)
     found = Toolbox(corpus).find({"query": "something with a parcel"})
     assert found.tools == []
-    assert "below the floor of 0.99" in found.reason
+    assert "below the threshold of 0.99" in found.reason
     assert names(Toolbox(corpus, min_score=None), "parcel") == ["track"]
 
 

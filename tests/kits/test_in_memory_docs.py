@@ -121,9 +121,9 @@ def test_a_passage_that_is_none_is_named(docs: Any, reason: str) -> None:
 
 @pytest.mark.parametrize("top_k", [0, -1, "many", 1.5, True, [], float("nan"), float("inf")])
 def test_a_number_of_results_that_makes_no_sense_is_refused_with_the_range(top_k: Any) -> None:
-    with pytest.raises(InputError, match="top_k is a whole number from 1 to 3"):
+    with pytest.raises(InputError, match="top_k must be an integer from 1 to 3"):
         tool()("tools", top_k=top_k)
-    with pytest.raises(InputError, match="top_k is a whole number"):
+    with pytest.raises(InputError, match="top_k must be an integer"):
         tool(top_k=top_k)
 
 
@@ -136,7 +136,7 @@ def test_what_a_model_gets_wrong_is_an_error_in_a_sentence() -> None:
         ({"query": ["tools"]}, "string, not list"),
         ({"query": "tools", "limit": 3}, "takes query, top_k, not 'limit'"),
         ("{query}", "not valid JSON"),
-        ("[1]", "are an object"),
+        ("[1]", "must be an object"),
     ):
         with pytest.raises(InputError, match=reason):
             made.invoke(wrong)
@@ -165,5 +165,5 @@ def test_the_mcp_shape_is_what_the_protocols_own_package_takes() -> None:
 
 @pytest.mark.parametrize("name", ["", "search docs", "x" * 65, "söarch", None])
 def test_a_name_that_a_vendor_would_refuse_is_refused(name: Any) -> None:
-    with pytest.raises(InputError, match="The name of a tool"):
+    with pytest.raises(InputError, match="A tool name"):
         InMemoryDocs(name=name, description="", docs=[])

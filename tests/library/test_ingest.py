@@ -141,7 +141,7 @@ def test_a_path_that_was_ingested_and_is_gone_goes_from_the_index(tmp_path: Path
     corpus, done = ingest(tmp_path / "one.txt", path=tmp_path / "index")
     assert (done.removed, [Path(id).name for id in corpus.ids()]) == (1, ["two.txt"])
     corpus.close()
-    with pytest.raises(SourceError, match="nothing of it was ingested"):
+    with pytest.raises(SourceError, match="nothing was ingested from it"):
         ingest(tmp_path / "one.txt", path=tmp_path / "index")
 
 

@@ -56,7 +56,7 @@ def test_the_file_is_plain_json_with_places_written_out(notes: Path, monkeypatch
 def test_the_same_registration_twice_is_one_and_another_must_replace(notes: Path) -> None:
     register("notes", "files", root=notes)
     register("notes", "files", root=notes)
-    with pytest.raises(InputError, match=r"already registered as files .*notes\. Take another name.*--replace"):
+    with pytest.raises(InputError, match=r"already registered as files .*notes\. Choose another name.*--replace"):
         register("notes", "files", root=notes, pattern="x")
     register("notes", "files", root=notes, pattern="x", replace=True)
     assert dict(registered()["notes"].options) == {"pattern": "x"}
@@ -131,15 +131,15 @@ def test_a_damaged_file_does_not_keep_stored_corpora_and_texts_from_being_search
         ("", "1 to 100 characters"),
         ("   ", "1 to 100 characters"),
         ("n" * 101, "1 to 100 characters"),
-        ("a/b", "'/' would make it a path"),
-        ("a\\b", "would make it a path"),
-        ("a,b", "',' would make it"),
-        ("a\nb", "unreadable"),
-        (" a", "no spaces around it"),
-        ("a.", "no . after it"),
-        ("--json", "no - before"),
-        ("docs:notes", "stand for a path"),
-        ("tools:", "stand for a path"),
+        ("a/b", "it contains '/'"),
+        ("a\\b", "it contains"),
+        ("a,b", "it contains ','"),
+        ("a\nb", "it contains"),
+        (" a", "spaces around it"),
+        ("a.", "end with a dot"),
+        ("--json", "start with -"),
+        ("docs:notes", "mark paths"),
+        ("tools:", "mark paths"),
         ("\udcff", "a file name cannot have"),
     ],
 )
@@ -171,10 +171,10 @@ def test_a_name_that_could_share_a_folder_with_a_stored_or_built_in_corpus_is_re
     ("kind", "options", "says"),
     [
         ("flies", {}, "no kind of source 'flies'"),
-        ("files", {}, "missing a required argument: 'root'. Say where it comes from: .*--root PATH"),
+        ("files", {}, "missing a required argument: 'root'. Pass .*--root PATH"),
         ("skills", {"pattern": "x"}, "unexpected keyword argument 'pattern'"),
         ("files", {"root": "x", "pattern": "("}, "not a regular expression"),
-        ("list", {"root": "x"}, "lives only in a program"),
+        ("list", {"root": "x"}, "exists only in memory"),
     ],
 )
 def test_a_registration_that_could_not_be_built_says_why(kind: str, options: Any, says: str) -> None:

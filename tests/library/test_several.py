@@ -116,7 +116,7 @@ def test_each_corpus_has_its_own_floor(shelf: tuple[Corpus, Corpus]) -> None:
     found = discover(shelf, "green", min_score="auto")
     assert {item.corpus for item in found.results} == {"coffee"}
     assert found.signals["left_out"] == {
-        "tea": f"Its best score, {best:.4g} (green), is below its floor of {best + 0.01:.4g}."
+        "tea": f"The best score, {best:.4g} (green), is below the threshold of {best + 0.01:.4g}."
     }
     coffee.set_floor("auto", 1.0)
     found = discover(shelf, "green", min_score="auto")
@@ -146,4 +146,4 @@ def test_a_corpus_that_is_empty_does_not_hide_why_the_others_have_nothing(shelf:
     assert discover([shelf[0], empty], "qwzkx vbnm").reason == alone.reason
     together = discover([*shelf, empty], "qwzkx vbnm")
     assert together.abstained
-    assert together.reason.startswith("Nothing fits in any of 2 corpora. tea: No word")
+    assert together.reason.startswith("No match in any of 2 corpora. tea: None of")

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from fastapi.testclient import TestClient
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server.lowlevel import Server
+from starlette.types import Receive, Scope, Send
 
 from shortlist import CorpusSource, Problem
 from shortlist.cli import run
@@ -144,11 +146,15 @@ def test_over_http_an_untrusted_file_does_nothing_approval_starts_it_and_a_chang
     app = create_app(load_settings(given={"documents.embedder": "none"}, environment={}))
 
     async def main() -> None:
-        transport = httpx2.ASGITransport(app=app)
-        async with (
-            app.router.lifespan_context(app),
-            httpx2.AsyncClient(transport=transport, base_url="http://localhost:9200", timeout=PATIENCE) as http,
-        ):
+        async with AsyncExitStack() as stack:
+            state = await stack.enter_async_context(app.router.lifespan_context(app))
+
+            async def with_state(scope: Scope, receive: Receive, send: Send) -> None:
+                await app({**scope, "state": state}, receive, send)
+
+            transport = httpx2.ASGITransport(app=with_state)
+            client = httpx2.AsyncClient(transport=transport, base_url="http://localhost:9200", timeout=PATIENCE)
+            http = await stack.enter_async_context(client)
             async with Client(streamable_http_client("http://localhost:9200/mcp", http_client=http)) as client:
                 await distrusted_then_trusted_then_changed(Agent(client), project)
             assert (await http.get("/v1/mcp")).json()["pending_files"] == [

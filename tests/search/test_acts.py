@@ -122,9 +122,9 @@ def test_neighbours_are_those_of_the_same_record_three_each_way_at_most(corpus: 
 
 
 def test_neighbours_of_nothing_are_an_error(corpus: Corpus) -> None:
-    with pytest.raises(CorpusNotFound, match="no passage 'row=9'"):
+    with pytest.raises(CorpusNotFound, match="No passage 'row=9'"):
         get_neighbors(corpus, "rows.csv", "row=9")
-    with pytest.raises(CorpusNotFound, match=r"no source 'gone\.txt'"):
+    with pytest.raises(CorpusNotFound, match=r"No source 'gone\.txt'"):
         get_neighbors(corpus, "gone.txt", "whole")
     with pytest.raises(InputError, match="after must be"):
         get_neighbors(corpus, "rows.csv", "row=1", 0, -1)
@@ -199,7 +199,7 @@ def test_read_says_where_an_id_is_unknown_or_means_several() -> None:
     one, other = (shortlist.build({"same": name}, name, in_memory=True, embedder="none") for name in ("one", "other"))
     with pytest.raises(InputError, match="several corpora: one, other"):
         agent_actions.read([one, other], "same")
-    with pytest.raises(CorpusNotFound, match="no item 'nothing'"):
+    with pytest.raises(CorpusNotFound, match="No item 'nothing'"):
         agent_actions.read([one, other], "nothing")
     with pytest.raises(InputError, match="offset"):
         agent_actions.read(one, "same", offset=-1)

@@ -39,7 +39,12 @@ TOOL = Document("t", "refund", "Give the money back.", metadata={"access": "writ
 
 
 @pytest.fixture
-def no_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+def hits() -> Hits:
+    return search(corpus_of(TOOL), "money")
+
+
+@pytest.fixture
+def no_reading(hits: Hits, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: object, **options: object) -> NoReturn:
         raise AssertionError("something was read")
 
@@ -48,8 +53,8 @@ def no_reading(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("no_reading")
-def test_metadata_are_shown_without_reading_anything() -> None:
-    (hit,) = search(corpus_of(TOOL), "money")
+def test_metadata_are_shown_without_reading_anything(hits: Hits) -> None:
+    (hit,) = hits
     (shown,) = disclose(select([hit]))
     assert shown.to_dict() == {
         "id": "t",
@@ -71,8 +76,7 @@ def test_metadata_are_shown_without_reading_anything() -> None:
 
 @pytest.mark.usefixtures("no_reading")
 @pytest.mark.parametrize("level", ["body", "bundled"])
-def test_the_other_levels_do_read(level: Any) -> None:
-    hits = search(corpus_of(TOOL), "money")
+def test_the_other_levels_do_read(hits: Hits, level: Any) -> None:
     with pytest.raises(AssertionError, match="something was read"):
         disclose(hits, level)
 
@@ -310,12 +314,12 @@ def test_e5_bundled_lists_the_files_beside_the_skill_that_skill_path_names(proje
         ("../../../.ssh/id_rsa", "outside"),
         ("{home}/.ssh/id_rsa", "outside"),
         ("{home}/work/other.md", "outside"),
-        ("way-out.md", "no such file"),
+        ("way-out.md", "does not exist"),
         (".env", "Hidden"),
         ("{project}/notes/../.git/config", "Hidden"),
-        ("no/such/file.md", "no such file"),
+        ("no/such/file.md", "does not exist"),
         ("/api/v1/refunds", "outside"),
-        ("https://example.org/ferry.md", "no such file"),
+        ("https://example.org/ferry.md", "does not exist"),
         ("{project}/notes", "not a file"),
         ("picture.png", "not a text file"),
         ("a\0b", ""),
@@ -337,7 +341,7 @@ def test_e5_roots_that_are_given_take_the_place_of_the_project(project: Path) ->
     assert body_of(other, level="body", roots=[Path.home() / "work"]) == ("Another project.", "")
     assert "outside" in body_of({"path": "notes/ferry.md"}, level="body", roots=())[1]
     assert "Hidden" in body_of({"path": ".ssh/id_rsa"}, level="body", roots=["~"])[1]
-    with pytest.raises(InputError, match="roots is a list of folders"):
+    with pytest.raises(InputError, match="roots must be a list of folders"):
         disclose([], roots=str(project))
 
 

@@ -519,7 +519,7 @@ def test_a_corpus_of_a_handful_of_texts_needs_no_embedder_for_words(monkeypatch:
 
 @pytest.mark.parametrize("corpus", [5, None, 2.5])
 def test_what_is_no_corpus_at_all_is_an_input_error(corpus: Any) -> None:
-    with pytest.raises(InputError, match="A corpus is"):
+    with pytest.raises(InputError, match="A corpus must be"):
         search(corpus, "pear")
 
 

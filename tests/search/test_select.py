@@ -208,7 +208,7 @@ def test_a_callable_is_not_asked_when_the_floor_already_decided() -> None:
         ("top_k", "Kept 3 of 3 candidates: the first 3."),
         ("rel_threshold", "Kept 2 of 3 candidates: at least 0.9 of the best score."),
         ("abs_threshold", "Kept 2 of 3 candidates: a score of at least 0.5."),
-        ("score_gap", "Kept 2 of 3 candidates: the next score is below 0.5 of the one before it."),
+        ("score_gap", "Kept 2 of 3 candidates: the next score is below 0.5 of the previous one."),
         ("softmax", "Kept 3 of 3 candidates: at least 10 % of the softmax at temperature 0.5."),
     ],
 )

@@ -57,7 +57,7 @@ def test_it_says_what_the_corpus_holds(corpus: Corpus) -> None:
     tool = corpus.as_tool()
     assert tool.name == "search_shop"
     assert "shop has 2 of kind tool, 1 of kind file" in tool.description
-    assert "nothing yet" in create_corpus(in_memory=True, embedder="none").as_tool().description
+    assert "no documents yet" in create_corpus(in_memory=True, embedder="none").as_tool().description
     named = corpus.as_tool(name="find_tools", description="Finds tools.", k=1, level="metadata")
     assert (named.name, named.description) == ("find_tools", "Finds tools.")
     assert named.parameters["properties"]["top_k"]["default"] == 1

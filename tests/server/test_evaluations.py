@@ -102,7 +102,7 @@ UNUSABLE: list[tuple[Any, str]] = [
     ('{"query": "q"}', "Line 1 is not a case."),
     ([{"query": "q", "gold": []}, {"gold": []}], "Case 2 is not a case."),
     ('{"query": "q", "gold": [], "meta": {"x": 1e999}}', "Line 1 contains a number that is not finite"),
-    ('{"query": "q", "gold": []}\n' * 5001, "At most 5,000 cases are evaluated at once, not 5,001."),
+    ('{"query": "q", "gold": []}\n' * 5001, "A request may have up to 5,000 cases, not 5,001."),
 ]
 
 
