@@ -1,11 +1,8 @@
-"""docs/guides/engines.md is run on real servers, and prints what it shows."""
+"""The code blocks of docs/guides/engines.md, run on a real server, and the numbers in its text."""
 
 from __future__ import annotations
 
-import contextlib
-import io
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,22 +11,17 @@ from shortlist.index.engines import address as addresses
 from shortlist.index.engines.cluster_rows import LONGEST_NAME
 from shortlist.index.engines.cluster_schema import DIALECTS, FORMULAS, WINDOW
 from tests.index.engines.conftest import on_servers
+from tests.pages import ROOT, read_page, run_blocks
 
-ROOT = Path(__file__).parents[3]
-DOCUMENT = (ROOT / "docs" / "guides" / "engines.md").read_text("utf-8")
-BLOCK = re.compile(r"^```python\n(.*?)^```\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+DOCUMENT = read_page("guides/engines.md")
+SHOWN = "opensearch+http://localhost:9200/team"
 
 
 @on_servers
-def test_every_block_runs_and_prints_the_output_below_it(address: str) -> None:
-    names: dict[str, Any] = {"engine": address, "data": ROOT / "examples" / "data"}
-    blocks = BLOCK.findall(DOCUMENT)
-    assert len(blocks) == DOCUMENT.count("```python") == 4
-    for block, shown in blocks:
-        output = io.StringIO()
-        with contextlib.redirect_stdout(output):
-            exec(compile(block, "docs/guides/engines.md", "exec"), names)
-        assert output.getvalue() == shown
+def test_every_block_runs_and_prints_the_output_below_it(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT / "examples" / "data")
+    names: dict[str, Any] = {}
+    assert run_blocks(DOCUMENT, names, prepare=lambda code: code.replace(SHOWN, address)) == 4
     names["corpus"].close()
 
 
