@@ -64,28 +64,28 @@ def run(folders: list[Path]) -> None:
 
 
 def sizes(rows: dict[str, Any]) -> str:
-    """Bytes a passage, as docs/guides/scale.md shows them."""
+    """Bytes per passage, as docs/guides/scale.md shows them."""
     shown = {
-        "text, and what is shown of it": "  stored text",
-        "columns: counts of words, exact vectors, what is filtered by": "  columns",
+        "stored text": "  stored text",
+        "columns: term counts, exact vectors, filter fields": "  columns",
         "vectors": "  vectors",
-        "graph of vectors": "  graph of vectors",
-        "words": "  words",
-        "documents, which are the truth": "  documents",
+        "vector graph": "  graph of vectors",
+        "inverted index": "  words",
+        "documents": "  documents",
     }
     kinds = [kind for kind in rows if kind != "embedded"]
     lines = _head(kinds)
     lines += [_line(name, [f"{rows[kind][key]:,}" for kind in kinds]) for name, key in shown.items()]
     sums = [sum(rows[kind][key] for key in shown.values()) for kind in kinds]
-    lines.append(_line("**together**", [f"**{total:,}**" for total in sums]))
-    lines.append(_line("together, just written", [f"{rows[kind]['bytes as written']:,}" for kind in kinds]))
+    lines.append(_line("**total**", [f"**{total:,}**" for total in sums]))
+    lines.append(_line("total before merging", [f"{rows[kind]['bytes as written']:,}" for kind in kinds]))
     return "\n".join(lines)
 
 
 def speeds(rows: dict[str, Any]) -> str:
-    """Passages a second and milliseconds a query, as docs/guides/scale.md shows them."""
+    """Passages per second and milliseconds per query, as docs/guides/scale.md shows them."""
     lines = _head(list(rows))
-    lines.append(_line("passages indexed a second", [f"{row['passages/s']:,}" for row in rows.values()]))
+    lines.append(_line("passages indexed per second", [f"{row['passages/s']:,}" for row in rows.values()]))
     for mode in MODES:
         cells = [f"{row[f'{mode} p50 ms']:.0f} / {row[f'{mode} p95 ms']:.0f}" for row in rows.values()]
         lines.append(_line(f"`{mode}`, p50 / p95 ms", cells))

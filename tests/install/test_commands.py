@@ -6,7 +6,6 @@ import contextlib
 import io
 import json
 import re
-import shlex
 from pathlib import Path
 
 import pytest
@@ -15,9 +14,9 @@ from shortlist import install
 from shortlist._files import replace_text
 from shortlist.cli import ERROR, OK, USAGE, run
 from shortlist.install import agent_config
+from tests.pages import read_blocks, read_page, run_commands
 
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "guides" / "install.md").read_text("utf-8")
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGE = read_page("guides/install.md")
 
 
 @pytest.fixture
@@ -35,21 +34,18 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_every_code_block_of_the_docs_runs_and_prints_what_it_shows(home: Path) -> None:
-    output, ran = io.StringIO(), 0
-    for language, block in BLOCK.findall(DOCUMENT):
+    output = io.StringIO()
+    for language, block in read_blocks(PAGE):
         if language == "json":
             (home / ".cursor").mkdir()
             (home / ".cursor" / "mcp.json").write_text(block)
         elif language == "sh":
-            for line in block.splitlines():
-                with contextlib.redirect_stdout(output):
-                    assert run(shlex.split(line)[1:]) == OK
-                ran += 1
+            with contextlib.redirect_stdout(output):
+                run_commands(block)
         else:
             printed = re.sub(r"\d{8}-\d{6}(-\d+)?", "20261115-101500", output.getvalue().replace(str(home), "~"))
             assert printed == block
             output = io.StringIO()
-    assert ran == 6
 
 
 def test_several_agents_and_all_of_them_are_installed_at_once(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,10 +23,11 @@ from shortlist.sources.mcp_servers import mcp_client as source
 from shortlist.sources.mcp_servers import mcp_transport
 from tests.mcp.conftest import WEATHER, Servers
 from tests.mcp.test_process import environment
+from tests.pages import read_blocks, read_page
 from tests.server.conftest import Service
 
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "guides" / "gateway.md").read_text("utf-8")
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", DOCUMENT, re.MULTILINE | re.DOTALL)
+DOCUMENT = read_page("guides/gateway.md")
+BLOCKS = read_blocks(DOCUMENT)
 PROSE = " ".join(DOCUMENT.split())
 
 

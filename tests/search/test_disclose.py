@@ -14,6 +14,7 @@ from shortlist import (
     CorpusSource,
     Document,
     Hit,
+    Hits,
     InputError,
     Passage,
     build,
