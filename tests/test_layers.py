@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import shortlist
+from website import module_list
 
 ROOT = Path(shortlist.__file__).parent
 LAYERS: dict[str, int] = {
@@ -121,3 +122,8 @@ def test_the_package_does_not_grow() -> None:
 
 def test_every_package_has_a_layer() -> None:
     assert {name.split(".")[0] for name in MODULES} - PUBLIC <= set(LAYERS)
+
+
+def test_the_architecture_page_lists_every_module() -> None:
+    page = module_list.PAGE.read_text("utf-8")
+    assert module_list.replace_list(page) == page, "run: python -m website.module_list"

@@ -24,7 +24,7 @@ EXIT_CODES = {0: "success", 1: "error", 2: "usage error", 3: "no match", 130: "i
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the generated pages. MkDocs calls this before it renders the site."""
     for path, write in PAGES.items():
-        files.append(File.generated(config, path, content=write()))
+        files.append(File.generated(config, path, content=write()))  # type: ignore[no-untyped-call]
     return files
 
 
@@ -68,8 +68,8 @@ def write_routes() -> str:
             lines += table(("Parameter", "Type", "Meaning"), rows)
             for media in route.get("requestBody", {}).get("content", {}).values():
                 lines += ["", f"Body: {describe_schema(media['schema'])}"]
-            rows = [(code, item.get("description", "")) for code, item in route["responses"].items()]
-            lines += ["", *table(("Status", "Answer"), rows)]
+            answers = [(code, item.get("description", "")) for code, item in route["responses"].items()]
+            lines += ["", *table(("Status", "Answer"), answers)]
     lines += ["", "## Types"]
     for name, schema in sorted(document["components"]["schemas"].items()):
         lines += ["", f"### {name}", "", schema.get("description", ""), ""]

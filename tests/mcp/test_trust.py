@@ -153,8 +153,8 @@ def test_over_http_an_untrusted_file_does_nothing_approval_starts_it_and_a_chang
                 await app({**scope, "state": state}, receive, send)
 
             transport = httpx2.ASGITransport(app=with_state)
-            client = httpx2.AsyncClient(transport=transport, base_url="http://localhost:9200", timeout=PATIENCE)
-            http = await stack.enter_async_context(client)
+            connection = httpx2.AsyncClient(transport=transport, base_url="http://localhost:9200", timeout=PATIENCE)
+            http = await stack.enter_async_context(connection)
             async with Client(streamable_http_client("http://localhost:9200/mcp", http_client=http)) as client:
                 await distrusted_then_trusted_then_changed(Agent(client), project)
             assert (await http.get("/v1/mcp")).json()["pending_files"] == [
