@@ -37,3 +37,23 @@ def test_every_public_name_is_in_the_reference_once() -> None:
 def test_every_page_is_in_the_navigation() -> None:
     navigation = (ROOT / "website" / "mkdocs.yml").read_text("utf-8")
     assert [page for page in DOCS.rglob("*.md") if page.relative_to(DOCS).as_posix() not in navigation] == []
+
+
+ARCHAIC = re.compile(
+    "mend|dear|anew|heed|so many|told|tells of|be it|but for|whoever|somebody|nobody|for good|further ado|"
+    "is no (name|path|result|corpus|file)|nearness|likeness|stands in|lies in"
+)
+DATA = ("bert-vocab.txt", "english.toml", "injection_rules.toml", "LICENSE")  # words of users and attackers
+
+
+def test_texts_are_free_of_archaic_phrases() -> None:
+    files = [ROOT / "README.md", *DOCS.rglob("*.md"), *(ROOT / "src").rglob("*")]
+    texts = [path for path in files if path.is_file() and path.suffix not in (".onnx", ".pyc", ".nbc", ".nbi", ".png")]
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in texts
+        if path.name not in DATA
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        if ARCHAIC.search(line)
+    ]
+    assert found == []

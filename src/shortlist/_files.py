@@ -82,7 +82,7 @@ class JsonFile:
         self._private, self._more = private, more
 
     def read(self) -> dict[str, Any]:
-        """The mapping; empty if there is no file."""
+        """The mapping; empty if the file does not exist."""
         try:
             data = json.loads(self.path.read_bytes())
             if data["format"] != self._version:
