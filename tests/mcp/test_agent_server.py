@@ -182,7 +182,7 @@ def test_an_item_that_cannot_be_read_is_an_error_with_a_suggestion(servers: Serv
         assert "in several corpora: handbook, other" in await agent.error("read", id="leave.md")
         assert (await agent("read", id="leave.md", corpus="other"))["text"] == "the same id in another corpus"
         assert "Did you mean 'handbook'?" in await agent.error("read", id="leave.md", corpus="handbok")
-        assert "no passage" in await agent.error("read", id="leave.md", corpus=handbook, locator="page=9")
+        assert "No passage" in await agent.error("read", id="leave.md", corpus=handbook, locator="page=9")
         assert "offset" in await agent.error("read", id="long.md", offset=-1)
         assert "'corpus' must be a string, not [1]" in await agent.error("read", id="long.md", corpus=[1])
         assert "read needs a non-empty 'id'" in await agent.error("read")

@@ -14,7 +14,6 @@ from shortlist import (
     CorpusSource,
     Document,
     Hit,
-    Hits,
     InputError,
     Passage,
     build,
@@ -40,12 +39,12 @@ TOOL = Document("t", "refund", "Give the money back.", metadata={"access": "writ
 
 
 @pytest.fixture
-def hits() -> Hits:
-    return search(corpus_of(TOOL), "money")
+def shop() -> Corpus:
+    return corpus_of(TOOL)
 
 
 @pytest.fixture
-def no_reading(hits: Hits, monkeypatch: pytest.MonkeyPatch) -> None:
+def no_reading(shop: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: object, **options: object) -> NoReturn:
         raise AssertionError("something was read")
 
@@ -54,8 +53,8 @@ def no_reading(hits: Hits, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("no_reading")
-def test_metadata_are_shown_without_reading_anything(hits: Hits) -> None:
-    (hit,) = hits
+def test_metadata_are_shown_without_reading_anything(shop: Corpus) -> None:
+    (hit,) = search(shop, "money")
     (shown,) = disclose(select([hit]))
     assert shown.to_dict() == {
         "id": "t",
@@ -77,7 +76,8 @@ def test_metadata_are_shown_without_reading_anything(hits: Hits) -> None:
 
 @pytest.mark.usefixtures("no_reading")
 @pytest.mark.parametrize("level", ["body", "bundled"])
-def test_the_other_levels_do_read(hits: Hits, level: Any) -> None:
+def test_the_other_levels_do_read(shop: Corpus, level: Any) -> None:
+    hits = search(shop, "money")
     with pytest.raises(AssertionError, match="something was read"):
         disclose(hits, level)
 
