@@ -10,6 +10,7 @@ import pytest
 
 import shortlist
 from tests.pages import DOCS, ROOT, read_page, run_blocks
+from website import reference_pages
 
 # Pages that need a service, a cluster or several steps are run by the tests of their package.
 PAGES = (
@@ -32,6 +33,18 @@ def test_every_public_name_is_in_the_reference_once() -> None:
         r"^::: shortlist\.(?:search\.retrieve\.)?(\w+)$", read_page("reference/python.md"), re.MULTILINE
     )
     assert sorted(written) == sorted({*shortlist.__all__} - {"eval_gen", "REFUSAL"})
+
+
+@pytest.mark.parametrize("name", reference_pages.PAGES)
+def test_generated_pages_are_up_to_date(name: str) -> None:
+    page, write = reference_pages.REFERENCE / f"{name}.md", reference_pages.PAGES[name]
+    assert write() == page.read_text("utf-8"), "run: python -m website.reference_pages"
+
+
+def test_every_link_between_files_leads_somewhere() -> None:
+    pages = [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]
+    links = [(page, link) for page in pages for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text("utf-8"))]
+    assert [(page, link) for page, link in links if ":" not in link and not (page.parent / link).exists()] == []
 
 
 def test_every_page_is_in_the_navigation() -> None:

@@ -1,4 +1,7 @@
-"""Reference pages that are generated from the code: commands, HTTP routes, MCP tools and settings."""
+"""Reference pages generated from the code: commands, HTTP routes, MCP tools and settings.
+
+`python -m website.reference_pages` writes them to docs/reference; MkDocs uses this module for the pages of the root.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from typing import Any
 import click
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
 from shortlist import _settings
 from shortlist.cli.app import app
@@ -18,14 +22,32 @@ from shortlist.mcp.agent_server import DEFINITIONS
 from shortlist.server.application import create_app
 
 ROOT = Path(__file__).parent.parent
+REFERENCE = ROOT / "docs" / "reference"
+ROOT_PAGES = {
+    "explanation/security.md": "SECURITY.md",
+    "explanation/architecture.md": "ARCHITECTURE.md",
+    "changelog.md": "CHANGELOG.md",
+    "contributing.md": "CONTRIBUTING.md",
+}
+LINK = re.compile(r"\]\(docs/([^)]+)\)")
 EXIT_CODES = {0: "success", 1: "error", 2: "usage error", 3: "no match", 130: "interrupted by Ctrl-C"}
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the generated pages. MkDocs calls this before it renders the site."""
-    for path, write in PAGES.items():
-        files.append(File.generated(config, path, content=write()))  # type: ignore[no-untyped-call]
+    """Add the pages of the repository's root to the site. MkDocs calls this before it renders."""
+    for path, source in ROOT_PAGES.items():
+        up = "../" * path.count("/")
+        text = LINK.sub(rf"]({up}\1)", (ROOT / source).read_text("utf-8"))
+        files.append(File.generated(config, path, content=text))  # type: ignore[no-untyped-call]
     return files
+
+
+def on_page_markdown(markdown: str, page: Page, **options: Any) -> str:
+    """Replace links to files of the repository's root, such as ../../SECURITY.md, by links to their pages."""
+    up = "../" * page.file.src_uri.count("/")
+    for path, source in ROOT_PAGES.items():
+        markdown = re.sub(rf"\]\((?:\.\./)*{source}", f"]({up}{path}", markdown)
+    return markdown
 
 
 def write_commands() -> str:
@@ -139,17 +161,6 @@ def write_settings() -> str:
     return "\n".join(lines) + "\n"
 
 
-def write_from(source: str) -> str:
-    """A Markdown file of the repository's root as a page, with its links adapted."""
-    text = (ROOT / source).read_text("utf-8")
-    return re.sub(r"\]\((?:docs/)?([^):]+\.md(?:#[^)]*)?)\)", lambda link: f"]({adapt_link(link[1])})", text)
-
-
-def adapt_link(link: str) -> str:
-    root_pages = {"SECURITY.md": "security.md", "ARCHITECTURE.md": "architecture.md"}
-    return root_pages.get(link, f"../{link}")
-
-
 def table(head: tuple[str, ...], rows: Any) -> list[str]:
     cells = [[" ".join(str(cell).split()).replace("|", r"\|") for cell in row] for row in rows]
     if not cells:
@@ -157,11 +168,8 @@ def table(head: tuple[str, ...], rows: Any) -> list[str]:
     return [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *cells)]
 
 
-PAGES = {
-    "reference/cli.md": write_commands,
-    "reference/http.md": write_routes,
-    "reference/mcp.md": write_mcp_tools,
-    "reference/settings.md": write_settings,
-    "explanation/security.md": lambda: write_from("SECURITY.md"),
-    "explanation/architecture.md": lambda: write_from("ARCHITECTURE.md"),
-}
+PAGES = {"cli": write_commands, "http": write_routes, "mcp": write_mcp_tools, "settings": write_settings}
+
+if __name__ == "__main__":
+    for name, write in PAGES.items():
+        (REFERENCE / f"{name}.md").write_text(write(), "utf-8")
