@@ -91,9 +91,10 @@ class Screen:
                 self._draw_body(item)
         self.say(found.reason, "dim" if found.results else "")
         if others:
-            shown = [(hit.name, hit.relevance if found.abstained else hit.score) for hit in others[:CLOSEST]]
-            names = ", ".join(f"{name} {value or 0:.2f}" for name, value in shown)
-            self.say(f"{'Closest, by relevance' if found.abstained else 'Not selected'}: {names}", "dim")
+            names = ", ".join(
+                _format_scores(hit) if found.abstained else f"{hit.name} {hit.score:.2f}" for hit in others[:CLOSEST]
+            )
+            self.say(f"{'Closest' if found.abstained else 'Not selected'}: {names}", "dim")
         left_out = dict(found.signals.get("left_out", {})) if found.results else {}
         for text in (*(f"{corpus}: {reason}" for corpus, reason in left_out.items()), *found.signals.get("try", ())):
             self.say(text, "dim")
@@ -314,6 +315,11 @@ def show_progress(title: str) -> Iterator[Bar]:
 
 def _count(data: Row, *names: str) -> str:
     return ", ".join(f"{data[name]:,} {name}" for name in names if data[name])
+
+
+def _format_scores(hit: Hit) -> str:
+    relevance = "" if hit.relevance is None else f", relevance {hit.relevance:.2f}"
+    return f"{hit.name} (score {hit.score:.2f}{relevance})"
 
 
 def _make_heading(item: Hit | Disclosure, show_corpus: bool = False) -> Text:
