@@ -174,17 +174,16 @@ class Screen:
             self.say(f"{tokens:,} tokens in {count_of(answer.usage.get('calls', 1), 'call')}", "dim")
 
     def show_ingested(self, data: Row) -> None:
-        counts = _count({**data, "failed": len(data["failed"])}, "read", "unchanged", "removed", "skipped", "failed")
-        rate = f", {data['chunks'] / max(data['seconds'], 0.001):,.0f} chunks per second" if data["chunks"] else ""
-        size = f"{data['documents']:,} pages and rows in {data['passages']:,} chunks"
-        self._draw_summary(_shorten(data["index"]), f"files {counts or 'none'}; {size}", data, rate)
+        counts = _count({**data, "failed": len(data["failed"])}, "unchanged", "removed", "skipped", "failed")
+        parts = (count_of(data["read"], "file", "read"), counts, count_of(data["passages"], "chunk"))
+        self._draw_summary(_shorten(data["index"]), ", ".join(filter(None, parts)), data)
 
     def show_built(self, data: Row) -> None:
         counts = _count(data, "added", "changed", "removed", "unchanged") or "nothing to read"
         self._draw_summary(data["corpus"], f"{count_of(data['documents'], 'document')} ({counts})", data)
 
-    def _draw_summary(self, name: str, text: str, data: Row, rate: str = "") -> None:
-        self.draw(Text.assemble((name, "bold"), f": {text}", (f" in {data['seconds']:.1f} s{rate}", "dim")))
+    def _draw_summary(self, name: str, text: str, data: Row) -> None:
+        self.draw(Text.assemble((name, "bold"), f": {text}", (f" in {data['seconds']:.1f} s", "dim")))
 
     def show_corpora(self, rows: Sequence[Row]) -> None:
         table = []
