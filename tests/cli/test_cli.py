@@ -460,14 +460,15 @@ def test_ctrl_c_in_a_build_leaves_the_last_committed_state(tmp_path: Path) -> No
     code = (
         "import sys, time, pathlib\n"
         "from shortlist import CorpusSource, Document\n"
-        "from shortlist import cli\n"
+        "from shortlist import cli, register\n"
         "from shortlist.sources import SOURCES\n"
         "def read():\n"
         "    for at in range(1000): yield Document(str(at), '', f'the second state {at}')\n"
         f"    pathlib.Path({str(reached)!r}).touch()\n"
         "    time.sleep(60)\n"
         "SOURCES['slow'] = lambda name='slow': CorpusSource(name, 'slow', read)\n"
-        "sys.argv = ['shortlist', 'build', 'big', '--kind', 'slow']\n"
+        "register('big', 'slow', replace=True)\n"
+        "sys.argv = ['shortlist', 'build', 'big']\n"
         "cli.main()\n"
     )
     process = subprocess.Popen(

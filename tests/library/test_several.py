@@ -121,7 +121,7 @@ def test_each_corpus_has_its_own_floor(shelf: tuple[Corpus, Corpus]) -> None:
     coffee.set_floor("auto", 1.0)
     found = discover(shelf, "green", min_score="auto")
     assert found.abstained
-    assert found.reason.startswith("Nothing fits in any of 2 corpora. tea: Its best score")
+    assert found.reason.startswith("No match in any of 2 corpora. tea: The best score")
     assert len(found.candidates) > 0
 
 
