@@ -72,7 +72,7 @@ class Bm25s(Section):
 
     temperature: float = setting(0.5, "Softmax temperature.", "BM25S_TEMPERATURE", ge=0.1, le=10)
     ignore_zero: bool = setting(True, "Leave out documents that share no word with the query.", "BM25S_IGNORE_ZERO")
-    llm_tools_cutoff: float = setting(10.0, "Least percentage of the softmax.", "BM25S_CUTOFF", ge=0, le=100)
+    llm_tools_cutoff: float = setting(10.0, "Minimum percentage of the softmax.", "BM25S_CUTOFF", ge=0, le=100)
 
 
 class Documents(Section):
@@ -80,7 +80,7 @@ class Documents(Section):
 
     source: str = setting(SOURCE, "The document file.", option="--documents", min_length=1)
     folder: str | None = setting(None, "Folder of the catalogs that can be switched to.", min_length=1)
-    auto_reload: bool = setting(True, "Read the document file again when it changes.")
+    auto_reload: bool = setting(True, "Reload the document file when it changes.")
     encoding: Encoding = setting("utf-8", "Encoding of the document file.")
     embedder: str = setting("default", "Embedder of a catalog that is served for the first time.", min_length=1)
 
@@ -89,7 +89,7 @@ class Server(Section):
     """The address of the service, and who may use it."""
 
     host: str = setting(LOOPBACK, "Address to listen on.", "BM25S_HOST", option="--host", min_length=1)
-    port: int = setting(9200, "Port to listen on; 0 takes a free one.", "BM25S_PORT", option="--port", ge=0, le=65535)
+    port: int = setting(9200, "Port to listen on; 0 picks a free one.", "BM25S_PORT", option="--port", ge=0, le=65535)
     reload: bool = setting(False, "Restart when the settings file or the code of this package changes.")
     log_level: LogLevel = setting("info", "Log level.", "BM25S_LOG_LEVEL")
     token: Token = setting(None, "Token that callers must send.", "SHORTLIST_TOKEN", option="--token")
@@ -102,7 +102,7 @@ class Server(Section):
 class Limits(Section):
     """Limits of one request."""
 
-    max_body_bytes: int = setting(16 << 20, "Largest request body.", ge=1 << 10, le=1 << 30)
+    max_body_bytes: int = setting(16 << 20, "Maximum size of a request body.", ge=1 << 10, le=1 << 30)
     request_seconds: float = setting(30.0, "Time limit of a request.", ge=0.1, le=3600)
     answer_seconds: float = setting(300.0, "Time limit of an answer to a question.", ge=0.1, le=3600)
     eval_seconds: float = setting(300.0, "Time limit of an evaluation.", ge=0.1, le=3600)
@@ -120,12 +120,14 @@ class Llm(Section):
 class Answers(Section):
     """How files are chunked and questions answered."""
 
-    chunk_size: int = _answer_setting(800, "Characters of a chunk.", "chunk-size", ge=50, le=100_000)
-    chunk_overlap: int = _answer_setting(120, "Characters that chunks share.", "chunk-overlap", ge=0, le=50_000)
+    chunk_size: int = _answer_setting(800, "Characters per chunk.", "chunk-size", ge=50, le=100_000)
+    chunk_overlap: int = _answer_setting(120, "Characters shared by chunks.", "chunk-overlap", ge=0, le=50_000)
     top_k: int = _answer_setting(4, "Passages shown to the model.", "top-k", ge=1, le=20)
-    threshold: float | None = _answer_setting(None, "Least score; None: calibrated or 0.30.", "threshold", ge=0, le=1)
+    threshold: float | None = _answer_setting(
+        None, "Lowest similarity; default: calibrated, or 0.30.", "threshold", ge=0, le=1
+    )
     memory_window_turns: int = _answer_setting(5, "Turns to remember.", "memory-window-turns", ge=0, le=50)
-    agent_max_steps: int = _answer_setting(5, "Most steps of an agent.", "agent-max-steps", ge=1, le=50)
+    agent_max_steps: int = _answer_setting(5, "Maximum steps of an agent.", "agent-max-steps", ge=1, le=50)
 
 
 class Mcp(Section):
@@ -133,7 +135,7 @@ class Mcp(Section):
 
     enabled: bool = setting(True, "Serve agents at /mcp.")
     upstream: bool = setting(True, "Reach the user's MCP servers through it.")
-    config: tuple[str, ...] = setting((), "Files that list those servers; empty: the usual ones.")
+    config: tuple[str, ...] = setting((), "Files that list those servers; default: the usual ones.")
 
 
 class Engine(Section):

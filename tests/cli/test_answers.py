@@ -44,7 +44,7 @@ def test_ingest_reports_what_it_did_and_what_it_could_not_read(lamp: Shell) -> N
     }  # fmt: skip
     assert [Path(problem["source"]).name for problem in done.json["failed"]] == ["broken.docx"]
     again = lamp("ingest", "lamps", *INDEX)
-    assert "index: files" in again.out
+    assert "index: 0 files read, 1 unchanged, 1 failed, 1 chunk in " in again.out
     assert "broken.docx was skipped." in again.err
     assert lamp("ingest", "nowhere", *INDEX).code == 1
 

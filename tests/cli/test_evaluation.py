@@ -19,7 +19,7 @@ EVALUATING = ["eval", "eval-select", "sweep-select", "calibrate-min-score", "dis
 def test_eval_prints_measures_outcomes_and_the_why_of_misses(shop: Shell) -> None:
     done = shop("eval", "shop", "cases.jsonl", "--mode", "lexical", "--misses", "1")
     assert done.code == 0
-    assert "shop, lexical, 90 documents: 40 cases, 20 without an expected result" in done.out
+    assert "shop, lexical, 90 documents: 60 cases, 20 without an expected result" in done.out
     for word in ("recall", "ndcg", "mrr", "@10", "hit_rank_1", "Ranked above it:", "misses are shown"):
         assert word in done.out
     assert done.err == ""
@@ -80,7 +80,7 @@ def test_a_page_is_written_beside_the_answer(shop: Shell) -> None:
 def test_a_page_of_a_comparison_is_about_the_second_of_both(shop: Shell) -> None:
     shop("eval", "shop", "cases.jsonl", "--compare", "lexical", "dense", "--html", "page.html")
     page = (shop.folder / "page.html").read_text("utf-8")
-    assert "90 documents, mode dense, 40 cases with gold" in page
+    assert "90 documents, mode dense, 60 cases, 20 without an expected result" in page
     floor = shop("calibrate-min-score", "shop", "cases.jsonl", "--mode", "dense", "--json").json
     assert floor["says"] in page
 

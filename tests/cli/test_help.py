@@ -12,6 +12,7 @@ from typing import Any, get_args
 import click
 import pytest
 
+from shortlist._settings import FIELDS, OPTIONS
 from shortlist.cli import run
 from shortlist.cli.app import TEXTS, app
 from shortlist.results import Level, Mode
@@ -161,3 +162,21 @@ def test_errors_of_the_library_give_cli_advice(shop: Shell) -> None:
     assert done.code == 1
     assert "--rebuild" in done.err
     assert "rebuild=True" not in done.err
+
+
+@pytest.mark.parametrize("path", dict(groups()))
+def test_no_line_of_a_list_of_commands_is_cut(path: str) -> None:
+    assert [line for line in show_help(path).splitlines() if line.endswith("...") and "Usage" not in line] == []
+
+
+def test_defaults_that_settings_can_change_are_shown_as_they_are() -> None:
+    """Such an option has no default of its own, which would override the settings."""
+    defaults = {option: FIELDS[key].default for key, option in OPTIONS.items()}
+    shown = {
+        (param.opts[0], match[1])
+        for command in COMMANDS.values()
+        for param in command.params
+        if isinstance(param, click.Option) and (match := re.search(r"\(default: ([\d.]+)\)", param.help or ""))
+    }
+    assert len(shown) == 7
+    assert [(option, value) for option, value in shown if value != str(defaults[option])] == []

@@ -100,7 +100,14 @@ def test_floors_are_judged_by_cases_that_did_not_choose_them() -> None:
 
 def test_a_good_floor_says_what_it_costs(shop: Corpus) -> None:
     says = calibrate_min_score(shop, IN_SCOPE + OUT_OF_SCOPE, mode="lexical").says
-    assert says.endswith("0% of the queries with an expected result get none, 0% of those without one get some.")
+    assert "0% of the queries with an expected result get none, 0% of those without one get some." in says
+
+
+def test_too_few_cases_for_held_out_measures_are_reported(shop: Corpus) -> None:
+    few = calibrate_min_score(shop, IN_SCOPE + OUT_OF_SCOPE, mode="lexical", persist=True)
+    assert "at least 10 cases of each kind, and there are 3 with" in few.says
+    assert f"{len(OUT_OF_SCOPE)} without one" in few.says
+    assert "Held-out" not in calibrate_min_score(shop, (IN_SCOPE + OUT_OF_SCOPE) * 5, mode="lexical").says
 
 
 def test_both_kinds_of_cases_and_one_corpus_are_needed(shop: Corpus) -> None:

@@ -164,7 +164,16 @@ def test_a_name_that_could_share_a_folder_with_a_stored_or_built_in_corpus_is_re
     for name, other in (("Stored", "stored"), ("SKILLS", "skills")):
         with pytest.raises(InputError, match=f"would share a folder with '{other}'"):
             register(name, "files", root=notes)
+
+
+def test_a_stored_corpus_that_is_not_registered_is_only_taken_over_if_asked(notes: Path) -> None:
+    shortlist.build({"a": "text"}, name="stored", embedder="none")
+    with pytest.raises(InputError, match=r"not registered is already stored as 'stored'.*--replace"):
+        register("stored", "files", root=notes)
+    assert "stored" not in registered()
+    register("stored", "files", root=notes, replace=True)
     register("stored", "files", root=notes)
+    register("skills", "skills", root=notes)
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ class Group(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for heading, entries in self._headings.items():
             with formatter.section(heading):
-                formatter.write_dl([(name, self.commands[name].get_short_help_str(100)) for name in entries])
+                formatter.write_dl([(name, self.commands[name].get_short_help_str(200)) for name in entries])
 
 
 def _make_command(name: str, entry: Mapping[str, Any]) -> click.Command:

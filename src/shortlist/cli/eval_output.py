@@ -20,7 +20,7 @@ SWEEP_MEASURES = ("conditional_commit_rate", "precision", "recall", "f1", "mean_
 
 
 def show_report(screen: Screen, report: DiscoveryReport, misses: int) -> None:
-    counts = f"{count_of(len(report.in_scope), 'case')}, {len(report.out_of_scope):,} without an expected result"
+    counts = f"{count_of(len(report.outcomes), 'case')}, {len(report.out_of_scope):,} without an expected result"
     about = f", {report.mode}, {count_of(report.documents, 'document')}: {counts}"
     screen.draw(Text.assemble((report.corpus, "bold"), about))
     if report.metrics:
@@ -48,7 +48,11 @@ def show_report(screen: Screen, report: DiscoveryReport, misses: int) -> None:
 def show_comparison(screen: Screen, comparison: Comparison) -> None:
     one, two = comparison.first, comparison.second
     first, second = (one.mode, two.mode) if one.corpus == two.corpus else (one.corpus, two.corpus)
-    screen.draw(Text.assemble((f"{first} against {second}", "bold"), f", {count_of(len(one.in_scope), 'case')}"))
+    screen.draw(
+        Text.assemble(
+            (f"{first} against {second}", "bold"), f", {count_of(len(one.in_scope), 'case')} with an expected result"
+        )
+    )
     rows: list[Cells] = []
     for name, pair in comparison.metrics.items():
         if name.partition("@")[2] in ("", str(two.k)) or name == "hit@1":

@@ -91,9 +91,10 @@ class Screen:
                 self._draw_body(item)
         self.say(found.reason, "dim" if found.results else "")
         if others:
-            shown = [(hit.name, hit.relevance if found.abstained else hit.score) for hit in others[:CLOSEST]]
-            names = ", ".join(f"{name} {value or 0:.2f}" for name, value in shown)
-            self.say(f"{'Closest, by relevance' if found.abstained else 'Not selected'}: {names}", "dim")
+            names = ", ".join(
+                _format_scores(hit) if found.abstained else f"{hit.name} {hit.score:.2f}" for hit in others[:CLOSEST]
+            )
+            self.say(f"{'Closest' if found.abstained else 'Not selected'}: {names}", "dim")
         left_out = dict(found.signals.get("left_out", {})) if found.results else {}
         for text in (*(f"{corpus}: {reason}" for corpus, reason in left_out.items()), *found.signals.get("try", ())):
             self.say(text, "dim")
@@ -173,17 +174,16 @@ class Screen:
             self.say(f"{tokens:,} tokens in {count_of(answer.usage.get('calls', 1), 'call')}", "dim")
 
     def show_ingested(self, data: Row) -> None:
-        counts = _count({**data, "failed": len(data["failed"])}, "read", "unchanged", "removed", "skipped", "failed")
-        rate = f", {data['chunks'] / max(data['seconds'], 0.001):,.0f} chunks per second" if data["chunks"] else ""
-        size = f"{data['documents']:,} pages and rows in {data['passages']:,} chunks"
-        self._draw_summary(_shorten(data["index"]), f"files {counts or 'none'}; {size}", data, rate)
+        counts = _count({**data, "failed": len(data["failed"])}, "unchanged", "removed", "skipped", "failed")
+        parts = (count_of(data["read"], "file", "read"), counts, count_of(data["passages"], "chunk"))
+        self._draw_summary(_shorten(data["index"]), ", ".join(filter(None, parts)), data)
 
     def show_built(self, data: Row) -> None:
         counts = _count(data, "added", "changed", "removed", "unchanged") or "nothing to read"
         self._draw_summary(data["corpus"], f"{count_of(data['documents'], 'document')} ({counts})", data)
 
-    def _draw_summary(self, name: str, text: str, data: Row, rate: str = "") -> None:
-        self.draw(Text.assemble((name, "bold"), f": {text}", (f" in {data['seconds']:.1f} s{rate}", "dim")))
+    def _draw_summary(self, name: str, text: str, data: Row) -> None:
+        self.draw(Text.assemble((name, "bold"), f": {text}", (f" in {data['seconds']:.1f} s", "dim")))
 
     def show_corpora(self, rows: Sequence[Row]) -> None:
         table = []
@@ -314,6 +314,11 @@ def show_progress(title: str) -> Iterator[Bar]:
 
 def _count(data: Row, *names: str) -> str:
     return ", ".join(f"{data[name]:,} {name}" for name in names if data[name])
+
+
+def _format_scores(hit: Hit) -> str:
+    relevance = "" if hit.relevance is None else f", relevance {hit.relevance:.2f}"
+    return f"{hit.name} (score {hit.score:.2f}{relevance})"
 
 
 def _make_heading(item: Hit | Disclosure, show_corpus: bool = False) -> Text:

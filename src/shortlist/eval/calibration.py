@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from shortlist.results import Floats
 
 FOLDS = 5
+LEAST_HELD_OUT = 2 * FOLDS  # cases of each kind
 
 # The built-in relevance weighs as much as this number of cases, and calibration never reverses its order.
 PRIOR_CASES = 5.0
@@ -70,6 +71,12 @@ class Calibration(Plain):
         ]
         if self.not_retrieved:
             parts.append(f"Left out: {count_of(self.not_retrieved, 'case')} whose expected results were not retrieved.")
+        if self.held_out is None:
+            parts.append(
+                f"Held-out measures need at least {LEAST_HELD_OUT} cases of each kind, and there are "
+                f"{len(self.in_scope)} with an expected result that was retrieved and {len(self.out_of_scope)} without "
+                "one: the threshold may not hold for other questions."
+            )
         if (self.held_out or {"youden_j": self.youden_j})["youden_j"] < WEAK:
             parts.append(
                 "Scores of this mode hardly separate the two here: try another mode, add words that people use to "
@@ -211,7 +218,7 @@ def auroc(inside: Floats, outside: Floats) -> float:
 
 def _cross_validate(inside: Floats, outside: Floats, seed: int, grid: Floats | None) -> dict[str, float] | None:
     """The measures of thresholds on the fold that did not choose them; None with fewer than ten cases of a kind."""
-    if min(len(inside), len(outside)) < 2 * FOLDS:
+    if min(len(inside), len(outside)) < LEAST_HELD_OUT:
         return None
     random = np.random.default_rng(seed)
     folds, outside_folds = (random.permutation(len(values)) % FOLDS for values in (inside, outside))

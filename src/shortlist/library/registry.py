@@ -18,6 +18,7 @@ from shortlist.errors import InputError, RegistryDamaged
 from shortlist.index.corpus_paths import OF_A_PATH, corpus_dir, full_name, stored_corpora
 from shortlist.index.engine import EMBEDDED
 from shortlist.index.engines.address import Address
+from shortlist.index.location import find_corpus_file
 from shortlist.sources import SOURCES, CorpusSource
 
 FILE = "corpora.json"
@@ -71,8 +72,8 @@ def register(
     """Register a name for a source. Nothing is read or built yet.
 
     `root` is a path or a list of paths; `pattern` and other options depend on the kind of source. `engine` is the
-    address of a cluster to store the corpus in; user and password are not saved. Registering the name again for
-    something else needs `replace=True`.
+    address of a cluster to store the corpus in; user and password are not saved. A name that is registered for
+    something else, or whose stored corpus is not registered, needs `replace=True`.
     """
     _check_name(name)
     if kind in ONLY_IN_A_PROGRAM:
@@ -87,6 +88,12 @@ def register(
             before = f"{known[name].kind} {redact(' '.join(known[name].roots))}".rstrip()
             raise InputError(
                 f"{name!r} is already registered as {before}. Choose another name, or replace it (replace=True, "
+                "--replace)."
+            )
+        if name not in (*known, *BUILT_IN) and find_corpus_file(name) and not replace:
+            raise InputError(
+                f"A corpus that is not registered is already stored as {name!r}, and the next build would remove "
+                "documents that are not in the new source. Choose another name, or replace it (replace=True, "
                 "--replace)."
             )
         _check_neighbours(name, known)

@@ -52,8 +52,8 @@ class Study:
     def html(self) -> str:
         report, best = self.report, self.sweep.best() if self.sweep else None
         about = (
-            f"{report.documents:,} documents, mode {report.mode}, {len(report.in_scope):,} cases with gold, "
-            f"{len(report.out_of_scope):,} to which nothing applies; intervals are {report.confidence:.0%} bootstrap."
+            f"{report.documents:,} documents, mode {report.mode}, {len(report.outcomes):,} cases, "
+            f"{len(report.out_of_scope):,} without an expected result; intervals are {report.confidence:.0%} bootstrap."
         )
         counts = [(name, count) for name, count in report.taxonomy.items() if count]
         outcomes = [{"outcome": name, "cases": count, "meaning": OUTCOMES[name]} for name, count in counts]
