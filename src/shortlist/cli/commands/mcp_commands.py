@@ -163,7 +163,8 @@ def deny(out: Output, names: Sequence[str]) -> None:
 
 
 def _permit(out: Output, names: Sequence[str], access: str | None) -> None:
-    file = AgentConfig(config_dir() / OWN_FILE, "permissions", private=True)
+    path = config_dir() / OWN_FILE
+    file = AgentConfig(path, "permissions", private=not path.exists())  # an existing file keeps its permissions
     for name in names:
         if not name.strip("/* "):
             raise InputError(f"{name!r} names no server. Write SERVER, SERVER/TOOL or SERVER/PATTERN*.")
