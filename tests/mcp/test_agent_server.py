@@ -182,7 +182,7 @@ def test_an_item_that_cannot_be_read_is_an_error_with_a_suggestion(servers: Serv
         assert "in several corpora: handbook, other" in await agent.error("read", id="leave.md")
         assert (await agent("read", id="leave.md", corpus="other"))["text"] == "the same id in another corpus"
         assert "Did you mean 'handbook'?" in await agent.error("read", id="leave.md", corpus="handbok")
-        assert "no passage" in await agent.error("read", id="leave.md", corpus=handbook, locator="page=9")
+        assert "No passage" in await agent.error("read", id="leave.md", corpus=handbook, locator="page=9")
         assert "offset" in await agent.error("read", id="long.md", offset=-1)
         assert "'corpus' must be a string, not [1]" in await agent.error("read", id="long.md", corpus=[1])
         assert "read needs a non-empty 'id'" in await agent.error("read")
@@ -191,6 +191,25 @@ def test_an_item_that_cannot_be_read_is_an_error_with_a_suggestion(servers: Serv
 
 
 # call
+
+
+def test_a_tool_that_only_a_corpus_describes_is_marked_and_cannot_be_called(servers: Servers) -> None:
+    servers.add("weather", WEATHER)
+    flights = tool("search_flights", "Search flights between two airports.", origin=TEXT)
+    shortlist.build(shortlist.CorpusSource.from_tools([flights], "travel"), "travel").close()
+
+    async def talk(agent: Agent) -> None:
+        (item,) = (await agent("discover", query="search flights between two airports"))["results"]
+        assert (item["id"], item["corpus"], item["callable"]) == ("search_flights", "travel", False)
+        (item,) = (await agent("discover", query="weather forecast rain"))["results"]
+        assert "callable" not in item
+        for act in ("call", "call_read"):
+            sentence = await agent.error(act, tool="search_flights", arguments={"origin": "OST"})
+            assert "'search_flights' is an entry of the corpus travel. No MCP server offers it" in sentence
+            assert "read" in sentence
+        assert "There is no tool 'search_boats'" in await agent.error("call", tool="search_boats")
+
+    with_agent(servers.gateway(), talk)
 
 
 def test_the_result_of_a_call_is_passed_on_unchanged(servers: Servers) -> None:

@@ -22,6 +22,7 @@ import shortlist
 from shortlist._text import printable
 from shortlist.errors import CorpusNotFound, InputError, ShortlistError, SourceError
 from shortlist.mcp.collection import SKILLS, TOOLS, Collection
+from shortlist.mcp.gateway.tool_catalog import UnknownTool
 
 if TYPE_CHECKING:
     from shortlist.protocols import LLM
@@ -108,9 +109,9 @@ class AgentActions:
 
     def _add_schema(self, item: Data) -> Data:
         """A found item; a tool that can be called is shown with its server's description and its schema."""
-        tool = self.gateway.catalog.tools.get(item["id"]) if item["corpus"] == TOOLS else None
-        if tool is None:
-            return item
+        tool = self.gateway.catalog.tools.get(item["id"])
+        if tool is None or item["corpus"] != TOOLS:
+            return item | ({"callable": False} if tool is None and item["kind"] == "tool" else {})
         shown = {key: value for key, value in item.items() if key != "locator"}
         shown |= {"text": _truncate(tool.description, 1000), "access": tool.access}
         is_short = len(json.dumps(tool.schema, ensure_ascii=False)) <= LONGEST_SCHEMA
@@ -140,7 +141,13 @@ class AgentActions:
         return await self.call(tool, arguments, only_reads=True)
 
     async def call(self, tool: str, arguments: Any = None, *, only_reads: bool = False) -> types.CallToolResult:
-        found, raw = await self.gateway.call(tool, arguments, only_reads=only_reads)
+        try:
+            found, raw = await self.gateway.call(tool, arguments, only_reads=only_reads)
+        except UnknownTool:
+            if corpus := await _run_in_thread(lambda: self._find_corpus_of(tool)):
+                where = f"{tool!r} is an entry of the corpus {corpus}"
+                raise InputError(f"{where}. No MCP server offers it, so it cannot be called. Use read.") from None
+            raise
         try:
             result = types.CallToolResult.model_validate(raw)
         except ValueError:
@@ -155,6 +162,16 @@ class AgentActions:
         if texts or not content:
             content.insert(0, types.TextContent(type="text", text=text if texts else "Done; nothing was returned."))
         return types.CallToolResult(content=content, structured_content=shown, is_error=result.is_error)
+
+    def _find_corpus_of(self, id: str) -> str:
+        """The name of the first corpus that has an item; empty if none does."""
+        from shortlist.search import agent_actions  # noqa: PLC0415  # slow to load
+
+        for corpus in self._collection.corpora():
+            with suppress(ShortlistError):
+                agent_actions.read(corpus, id)
+                return corpus.name
+        return ""
 
     async def ask(self, question: str, corpus: str | None = None) -> Data:
         def answer() -> Data:

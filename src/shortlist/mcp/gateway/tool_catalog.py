@@ -37,6 +37,10 @@ STORED = ("name", "title", "description", "inputSchema", "outputSchema", "annota
 Entry = dict[str, Any]
 
 
+class UnknownTool(InputError):
+    """No server offers a tool of this name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tool:
     """A tool of a server: its permission, why it is pending approval (empty if it is not), and what changed in it."""
@@ -189,7 +193,7 @@ def find_tool(name: str, tools: Mapping[str, Tool]) -> Tool:
     if tool is None:
         near = _suggest(name, [one.id for one in tools.values() if one.is_offered])
         suggestion = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
-        raise InputError(f"There is no tool {name[:80]!r}.{suggestion} Find tools with discover.")
+        raise UnknownTool(f"There is no tool {name[:80]!r}.{suggestion} Find tools with discover.")
     quoted = shlex.quote(printable(tool.id, ""))  # its server chose the id, so it may contain anything
     if tool.access == "never":
         raise InputError(f"{tool.id} is denied by the user. Only the user can permit it: shortlist mcp allow {quoted}")
