@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,21 @@ def test_without_a_match_discover_abstains_with_a_reason(servers: Servers) -> No
     assert answer["abstained"]
     assert answer["results"] == []
     assert answer["reason"]
+
+
+def test_without_servers_the_agent_learns_where_to_add_some(skill: Path) -> None:
+    own = Path(os.environ["SHORTLIST_CONFIG_DIR"]) / "mcp.json"
+    advice = f"No MCP server is configured. Add servers to {own}."
+
+    async def talk(agent: Agent) -> None:
+        assert (await agent("discover", query="rain", kind="tool"))["note"] == advice
+        assert "note" not in await agent("discover", query="bring a release to production")
+        assert (await agent.error("call", tool="get_forecast")).endswith(f"Find tools with discover. {advice}")
+        (skill / "SKILL.md").unlink()
+
+    with_agent(Gateway(GatewayConfig()), talk)
+    answer = with_agent(Gateway(GatewayConfig()), lambda agent: agent("discover", query="rain"))
+    assert (answer["results"], answer["note"]) == ([], advice)
 
 
 def test_tools_skills_and_documents_are_found_together_or_apart(servers: Servers, handbook: str, skill: Path) -> None:

@@ -105,6 +105,10 @@ class AgentActions:
         failed = [name for name in unlisted if name not in starting]
         notes = [f"Not ready yet: {', '.join(starting[:5])}. Search again in a moment."] if starting else []
         notes += [f"Unavailable: {', '.join(failed[:5])}. See status."] if failed else []
+        if empty := self.gateway.empty_notes():
+            counts = await _run_in_thread(lambda: [count for _, count in self._collection.counts()])
+            has_items = any(number for count in counts for one, number in count.items() if kind in (None, one))
+            notes += [] if has_items else empty
         return _add_notes(found, [*notes, *self.gateway.pending_notes()])
 
     def _add_schema(self, item: Data) -> Data:
@@ -143,11 +147,11 @@ class AgentActions:
     async def call(self, tool: str, arguments: Any = None, *, only_reads: bool = False) -> types.CallToolResult:
         try:
             found, raw = await self.gateway.call(tool, arguments, only_reads=only_reads)
-        except UnknownTool:
+        except UnknownTool as error:
             if corpus := await _run_in_thread(lambda: self._find_corpus_of(tool)):
                 where = f"{tool!r} is an entry of the corpus {corpus}"
                 raise InputError(f"{where}. No MCP server offers it, so it cannot be called. Use read.") from None
-            raise
+            raise InputError(" ".join([str(error), *self.gateway.empty_notes()])) from None
         try:
             result = types.CallToolResult.model_validate(raw)
         except ValueError:

@@ -176,6 +176,10 @@ class Gateway:
         rows += [{"name": each.id, "state": "broken", "tools": None, "problem": each.reason} for each in self.problems]
         return rows
 
+    def empty_notes(self) -> list[str]:
+        """How to add servers, if there is none and no problem or pending file is the reason."""
+        return [] if self._upstreams or self.problems or self.pending_files else [self._config.advice()]
+
     def pending_notes(self) -> list[str]:
         """What is pending approval, in sentences that an agent can pass on to the user."""
         notes = [pending.reason for pending in self.pending_files]

@@ -77,6 +77,11 @@ class GatewayConfig:
         """A value that changes with any of the files and with the approvals."""
         return stamp_of(*self._paths, config_dir() / OWN_FILE, trust_file())
 
+    def advice(self) -> str:
+        """What an agent can tell the user when no server is configured."""
+        place = f" Add servers to {(self._given or [config_dir() / OWN_FILE])[0]}." if self._has_servers else ""
+        return f"No MCP server is configured.{place}"
+
     def read(self, *, strict: bool = True) -> Configured:
         """The current configuration, with the first server of each name. An unreadable file is a problem or, if it was
         given and `strict`, an error."""
