@@ -129,7 +129,7 @@ class AgentActions:
             if corpus in (None, TOOLS):
                 try:
                     wanted, within = self.gateway.find(id).id, TOOLS
-                except InputError:
+                except (InputError, SourceError):
                     if corpus == TOOLS:
                         raise
             try:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import shortlist
 from shortlist._paths import cache_dir, config_dir, data_dir
 from shortlist._settings import FIELDS, SECRETS, VARIABLES
-from shortlist._text import count_of
+from shortlist._text import count_of, printable
 from shortlist.cli.output import ERROR, OK, Output
 from shortlist.errors import CorpusNotFound, EmbedderError, ShortlistError
 from shortlist.index.corpus_paths import stored_corpora
@@ -106,6 +106,8 @@ def _check_servers() -> Iterator[Check]:
         yield Check("MCP tools", "note", says, "Review with: shortlist mcp approve")
     fix = "Fix the configuration; shortlist mcp status shows the result."
     yield from (Check("MCP servers", "note", problem.reason, fix) for problem in gateway.problems)
+    again = "Fix it, then run: shortlist mcp status --refresh"
+    yield from (Check("MCP servers", "broken", printable(why), again) for why in gateway.catalog.list_failures())
     servers = len(gateway.catalog.servers)
     yield Check("MCP servers", "ok", f"{servers} configured, {count_of(len(gateway.catalog.list_offered()), 'tool')}")
 

@@ -235,11 +235,14 @@ class Upstream:
                         await self._list_tools(client)
         except Exception as failure:  # whatever a server does, the others keep running
             error = failure
-        if self.state == "starting":
-            self._failed_starts += 1
+        is_failed_start = self.state == "starting"
+        self._failed_starts += is_failed_start
         self._client = None
         await asyncio.to_thread(complaints.close)
-        return mcp_client.describe_failure(self.server, complaints, error, START_SECONDS)
+        problem = mcp_client.describe_failure(self.server, complaints, error, START_SECONDS)
+        if is_failed_start and not self._closed.is_set():
+            await asyncio.to_thread(self._catalog.record_failure, self.server, problem)
+        return problem
 
     async def _list_tools(self, client: Client) -> None:
         async with self._listing:
