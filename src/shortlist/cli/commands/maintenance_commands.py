@@ -26,7 +26,7 @@ from shortlist.library import registry
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.server.service_settings import State, load_settings, unknown_variables
-from shortlist.sources.mcp_servers.mcp_config import review_command
+from shortlist.sources.mcp_servers.mcp_config import OWN_FILE, review_command
 
 # The modules of each extra, and the meaning of the environment variables that are not settings.
 ENVIRONMENT = json.loads(Path(__file__).with_name("environment.json").read_text("utf-8"))
@@ -150,6 +150,7 @@ def show(out: Output, settings: str | None) -> None:
     data: dict[str, Any] = {
         "folders": {name: str(folder) for name, folder in _find_folders().items()},
         "registry": str(registry.registry_file()),
+        "mcp_servers": str(config_dir() / OWN_FILE),
         "variables": {name: "***" if value and name in secret else value for name, value in values.items()},
         "settings": State(loaded).rows(),
     }
