@@ -106,9 +106,10 @@ class AgentActions:
         notes = [f"Not ready yet: {', '.join(starting[:5])}. Search again in a moment."] if starting else []
         notes += [f"Unavailable: {', '.join(failed[:5])}. See status."] if failed else []
         if empty := self.gateway.empty_notes():
-            counts = await _run_in_thread(lambda: [count for _, count in self._collection.counts()])
-            has_items = any(number for count in counts for one, number in count.items() if kind in (None, one))
-            notes += [] if has_items else empty
+            counts = await _run_in_thread(lambda: dict(self._collection.counts()))
+            notes += (
+                [] if any(sum(one.values()) if kind is None else one.get(kind) for one in counts.values()) else empty
+            )
         return _add_notes(found, [*notes, *self.gateway.pending_notes()])
 
     def _add_schema(self, item: Data) -> Data:
@@ -148,8 +149,9 @@ class AgentActions:
         try:
             found, raw = await self.gateway.call(tool, arguments, only_reads=only_reads)
         except UnknownTool as error:
-            if corpus := await _run_in_thread(lambda: self._find_corpus_of(tool)):
-                where = f"{tool!r} is an entry of the corpus {corpus}"
+            corpora = await _run_in_thread(lambda: [one.name for one in self._collection.corpora() if tool in one])
+            if corpora:
+                where = f"{tool!r} is an entry of the corpus {corpora[0]}"
                 raise InputError(f"{where}. No MCP server offers it, so it cannot be called. Use read.") from None
             raise InputError(" ".join([str(error), *self.gateway.empty_notes()])) from None
         try:
@@ -166,16 +168,6 @@ class AgentActions:
         if texts or not content:
             content.insert(0, types.TextContent(type="text", text=text if texts else "Done; nothing was returned."))
         return types.CallToolResult(content=content, structured_content=shown, is_error=result.is_error)
-
-    def _find_corpus_of(self, id: str) -> str:
-        """The name of the first corpus that has an item; empty if none does."""
-        from shortlist.search import agent_actions  # noqa: PLC0415  # slow to load
-
-        for corpus in self._collection.corpora():
-            with suppress(ShortlistError):
-                agent_actions.read(corpus, id)
-                return corpus.name
-        return ""
 
     async def ask(self, question: str, corpus: str | None = None) -> Data:
         def answer() -> Data:

@@ -175,12 +175,11 @@ def _permit(out: Output, names: Sequence[str], access: str | None) -> None:
     change = file.change()
     if change.is_needed:
         change.apply()
-    found = GatewayConfig().read() if access else None
-    servers = [*(one.name for one in found.servers), *(one.id for one in found.problems)] if found else []
+    servers = [row["name"] for row in Gateway(GatewayConfig()).status()] if access else []
     for name in names if access else ():
         is_pattern = any(mark in name.partition("/")[0] for mark in "*?[")
         if not is_pattern and not any(f"{name}/".startswith(f"{server}/") for server in servers):
-            out.warn(f"No configured server matches {name!r}. The rule is stored all the same.")
+            out.warn(f"No configured server matches {name!r}. The rule is stored anyway.")
     rules = dict(file.servers)
     lines = [f"{rule:5} {printable(name)}" for name, rule in rules.items()]
     lines = lines or ["No rules. Tools are read or write as their servers mark them."]

@@ -187,7 +187,7 @@ class Gateway:
 
     def empty_notes(self) -> list[str]:
         """How to add servers, if there is none and no problem or pending file is the reason."""
-        return [] if self._upstreams or self.problems or self.pending_files else [self._config.advice()]
+        return [] if self._upstreams or self.problems or self.pending_files else [self._config.advice]
 
     def pending_notes(self) -> list[str]:
         """What is pending approval, in sentences that an agent can pass on to the user."""

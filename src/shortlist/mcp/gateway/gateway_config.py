@@ -69,6 +69,8 @@ class GatewayConfig:
         self._given = [Path(file).expanduser() for file in files]
         self.needs_trust, self._has_servers = needs_trust, has_servers
         self._paths = self._given or mcp_config.possible_files()
+        place = f" Add servers to {self._given[0] if self._given else config_dir() / OWN_FILE}."
+        self.advice = f"No MCP server is configured.{place if has_servers else ''}"  # for when there is none
         key = "\n".join(str(path.resolve()) for path in self._given or [project_folders()[-1]])
         # The folder for the data of this configuration.
         self.home = data_dir() / "mcp" / blake2b(key.encode("utf-8", "replace"), digest_size=8).hexdigest()
@@ -76,11 +78,6 @@ class GatewayConfig:
     def stamp(self) -> tuple[int, ...]:
         """A value that changes with any of the files and with the approvals."""
         return stamp_of(*self._paths, config_dir() / OWN_FILE, trust_file())
-
-    def advice(self) -> str:
-        """What an agent can tell the user when no server is configured."""
-        place = f" Add servers to {(self._given or [config_dir() / OWN_FILE])[0]}." if self._has_servers else ""
-        return f"No MCP server is configured.{place}"
 
     def read(self, *, strict: bool = True) -> Configured:
         """The current configuration, with the first server of each name. An unreadable file is a problem or, if it was

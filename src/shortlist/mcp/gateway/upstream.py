@@ -200,6 +200,8 @@ class Upstream:
                 self.problem = ""
                 await self._set_state("idle")
                 return
+            if self.state == "starting":
+                await asyncio.to_thread(self._catalog.record_failure, self.server, self.problem)
             failures = 1 if time() - began > STEADY else failures + 1
             if failures >= MOST_FAILURES:
                 await self._set_state("failed")
@@ -235,14 +237,11 @@ class Upstream:
                         await self._list_tools(client)
         except Exception as failure:  # whatever a server does, the others keep running
             error = failure
-        is_failed_start = self.state == "starting"
-        self._failed_starts += is_failed_start
+        if self.state == "starting":
+            self._failed_starts += 1
         self._client = None
         await asyncio.to_thread(complaints.close)
-        problem = mcp_client.describe_failure(self.server, complaints, error, START_SECONDS)
-        if is_failed_start and not self._closed.is_set():
-            await asyncio.to_thread(self._catalog.record_failure, self.server, problem)
-        return problem
+        return mcp_client.describe_failure(self.server, complaints, error, START_SECONDS)
 
     async def _list_tools(self, client: Client) -> None:
         async with self._listing:
