@@ -17,6 +17,7 @@ import click
 import pytest
 
 import shortlist
+from shortlist._paths import config_dir
 from shortlist.cli import run
 from shortlist.cli.commands import corpus_commands
 from shortlist.library.registry import registry_file
@@ -156,6 +157,11 @@ def test_the_doctor_does_not_call_a_corpus_broken_whose_embedder_only_a_program_
     (check,) = [check for check in done.json["checks"] if check["name"] == "mine"]
     assert (done.code, check["state"], check["says"]) == (0, "note", "1 document, keyword search only")
     assert "only your program has" in check["fix"]
+
+
+def test_config_show_prints_the_path_of_the_mcp_servers(shell: Shell) -> None:
+    assert shell("config", "show", "--json").json["mcp_servers"] == str(config_dir() / "mcp.json")
+    assert "MCP servers" in shell("config", "show").out
 
 
 def test_secrets_are_not_shown(shell: Shell) -> None:

@@ -375,6 +375,27 @@ class TestOnly:
         assert json.loads(file.read_text()) == {"mcpServers": servers}
         assert self.behind(own) == {}
 
+    def test_only_the_owner_can_read_a_moved_secret(self, own: Path, places: Places) -> None:
+        before = write(own / "mcp.json", json.dumps({"mcpServers": {"old": {"command": "x"}}}))
+        before.chmod(0o644)
+        secret = {"mcpServers": {"git": {"command": "x", "env": {"TOKEN": "secret-value"}}}}
+        file = write(places.home / ".cursor" / "mcp.json", json.dumps(secret))
+        file.chmod(0o600)
+        moves = self.moves(own, places)
+        plan = plan_install(AGENTS["cursor"], "user", places, relocation=moves)
+        for change in [*moves.changes(), plan.change]:
+            change.apply()
+        assert "secret-value" in before.read_text()
+        file.unlink()  # the file that it comes back to is a new one
+        back = self.moves(own, places)
+        plan = plan_uninstall(AGENTS["cursor"], "user", places, relocation=back)
+        for change in [plan.change, *back.changes()]:
+            change.apply()
+        assert json.loads(file.read_text()) == secret
+        written = [*own.iterdir(), *file.parent.iterdir()]
+        assert len([path for path in written if "secret-value" in path.read_text()]) > 2
+        assert {stat.S_IMODE(path.stat().st_mode) for path in written} == {0o600}
+
     def test_the_keys_of_codex_are_translated_and_restored(self, own: Path, places: Places) -> None:
         text = """\
 [mcp_servers.local]

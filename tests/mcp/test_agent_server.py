@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,21 @@ def test_without_a_match_discover_abstains_with_a_reason(servers: Servers) -> No
     assert answer["reason"]
 
 
+def test_without_servers_the_agent_learns_where_to_add_some(skill: Path) -> None:
+    own = Path(os.environ["SHORTLIST_CONFIG_DIR"]) / "mcp.json"
+    advice = f"No MCP server is configured. Add servers to {own}."
+
+    async def talk(agent: Agent) -> None:
+        assert (await agent("discover", query="rain", kind="tool"))["note"] == advice
+        assert "note" not in await agent("discover", query="bring a release to production")
+        assert (await agent.error("call", tool="get_forecast")).endswith(f"Find tools with discover. {advice}")
+        (skill / "SKILL.md").unlink()
+
+    with_agent(Gateway(GatewayConfig()), talk)
+    answer = with_agent(Gateway(GatewayConfig()), lambda agent: agent("discover", query="rain"))
+    assert (answer["results"], answer["note"]) == ([], advice)
+
+
 def test_tools_skills_and_documents_are_found_together_or_apart(servers: Servers, handbook: str, skill: Path) -> None:
     servers.add("weather", WEATHER)
 
@@ -191,6 +207,25 @@ def test_an_item_that_cannot_be_read_is_an_error_with_a_suggestion(servers: Serv
 
 
 # call
+
+
+def test_a_tool_that_only_a_corpus_describes_is_marked_and_cannot_be_called(servers: Servers) -> None:
+    servers.add("weather", WEATHER)
+    flights = tool("search_flights", "Search flights between two airports.", origin=TEXT)
+    shortlist.build(shortlist.CorpusSource.from_tools([flights], "travel"), "travel").close()
+
+    async def talk(agent: Agent) -> None:
+        (item,) = (await agent("discover", query="search flights between two airports"))["results"]
+        assert (item["id"], item["corpus"], item["callable"]) == ("search_flights", "travel", False)
+        (item,) = (await agent("discover", query="weather forecast rain"))["results"]
+        assert "callable" not in item
+        for act in ("call", "call_read"):
+            sentence = await agent.error(act, tool="search_flights", arguments={"origin": "OST"})
+            assert "'search_flights' is an entry of the corpus travel. No MCP server offers it" in sentence
+            assert "read" in sentence
+        assert "There is no tool 'search_boats'" in await agent.error("call", tool="search_boats")
+
+    with_agent(servers.gateway(), talk)
 
 
 def test_the_result_of_a_call_is_passed_on_unchanged(servers: Servers) -> None:

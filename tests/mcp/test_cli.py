@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,6 +41,29 @@ def test_status_shows_what_is_known_and_asks_servers_only_with_refresh(servers: 
     assert "No such file" in asked[1]["problem"]
     assert not weather.is_alive()
     assert "weather" in shell("status")
+
+
+def test_the_doctor_names_a_server_that_failed_until_it_works(capsys: pytest.CaptureFixture[str]) -> None:
+    own = Path(os.environ["SHORTLIST_CONFIG_DIR"])
+    servers = Servers(own)
+    servers.config = own / "mcp.json"
+    own.mkdir(parents=True)
+    weather = servers.add("weather", WEATHER)
+
+    def find_problems() -> list[str]:
+        capsys.readouterr()
+        run(["doctor", "--json"])
+        return [row["says"] for row in json.loads(capsys.readouterr().out)["checks"] if row["state"] == "broken"]
+
+    (own / "weather.json").unlink()  # without it, the server cannot start
+    assert find_problems() == []
+    assert run(["mcp", "status", "--refresh"]) == 0
+    (problem,) = find_problems()
+    assert "The server weather" in problem
+    assert "weather.json" in problem
+    weather.offers(WEATHER)
+    assert run(["mcp", "status", "--refresh"]) == 0
+    assert find_problems() == []
 
 
 def test_pending_tools_are_shown_and_approved_by_name_by_server_or_all(servers: Servers, shell: Any) -> None:

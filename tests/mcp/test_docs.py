@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from bench.context import _tokens, make_servers
+from shortlist._paths import config_dir
 from shortlist.cli import run
 from shortlist.mcp import agent_server
 from shortlist.mcp.agent_server import DEFINITIONS
@@ -34,15 +35,20 @@ PROSE = " ".join(DOCUMENT.split())
 def test_every_block_runs_and_prints_what_is_shown(
     servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ours, theirs = (json.loads(block) for language, block in BLOCKS if language == "json")
+    ours, theirs, example = (json.loads(block) for language, block in BLOCKS if language == "json")
     (tmp_path / "agent.json").write_text(json.dumps(ours))
     assert GatewayConfig([tmp_path / "agent.json"]).read().servers == ()  # our own entry does not count
     assert theirs["mcpServers"]["team"]["url"].startswith("https://")
+    assert example["mcpServers"].keys() == {"weather"}  # which ours replaces
     servers.add("weather", WEATHER)
     servers.entries["weather"] = theirs["mcpServers"]["weather"] | servers.entries["weather"]
     servers.write()
     (server,) = GatewayConfig([servers.config]).read().servers
     assert (server.seconds, server.allow, server.deny) == (120, ("get_*",), ("get_raw_*",))
+
+    own = config_dir() / "mcp.json"
+    own.parent.mkdir(parents=True, exist_ok=True)
+    own.write_text(servers.config.read_text())
 
     service = Service(tmp_path)
     try:

@@ -142,6 +142,24 @@ def test_a_server_that_keeps_failing_is_retried_with_growing_pauses_and_then_onl
     assert pauses[:3] == [0.01, 0.02, 0.04]
 
 
+def test_a_call_of_a_server_that_failed_says_why(servers: Servers) -> None:
+    servers.add("weather", WEATHER)
+    servers.entries["broken"] = {"command": "/nonexistent/server"}
+    servers.entries["unset"] = {"command": "x", "env": {"KEY": "${NO_SUCH_VARIABLE}"}}
+    servers.write()
+
+    async def talk(agent: Agent) -> None:
+        for name in ("broken/x", "mcp__broken__x"):
+            sentence = await agent.error("call", tool=name)
+            assert sentence.startswith(f"'{name}' is not available. The server broken failed: ")
+            assert "No such file" in sentence
+        assert "No such file" in await agent.error("read", id="broken/x")
+        assert "NO_SUCH_VARIABLE" in await agent.error("call", tool="unset/x")
+        assert "There is no tool 'weather/x'" in await agent.error("call", tool="weather/x")
+
+    with_agent(servers.gateway(), talk)
+
+
 def test_a_call_during_a_long_pause_says_how_long_it_lasts(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(upstream, "FIRST_PAUSE", 30.0)
     servers.entries["broken"] = {"command": "/nonexistent/server"}

@@ -143,6 +143,9 @@ def test_the_commands_change_only_the_rules(own: Path, capsys: pytest.CaptureFix
     assert shell("allow") == "never hub/drop_*\nnever hub/delete_*\nread  hub/get_*\n"
     shell("allow", "hub/drop_*")
     shell("allow", "hub/delete_*", "--forget")
+    assert "No configured server" not in shell("allow", "hub/drop_*")
+    assert "No configured server matches 'hubb/get'." in shell("allow", "hubb/get")
+    assert "No configured server" not in shell("allow", "hubb/get", "--forget")
     rules: dict[str, Any] = json.loads(shell("allow", "--json"))["permissions"]
     assert rules == {"hub/drop_*": "write", "hub/get_*": "read"}
     assert "// mine" in own.read_text()

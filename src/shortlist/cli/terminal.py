@@ -214,13 +214,12 @@ class Screen:
         table = []
         for row in data["servers"]:
             notes = [row.get("problem", ""), *(f"{name}: {why}" for name, why in row.get("refused", {}).items())]
-            notes += [f"{row['denied']:,} denied"] if row.get("denied") else []
-            counts = (str(row.get(key) or "-") for key in ("read_only", "pending"))
+            counts = (str(row.get(key) or "-") for key in ("read_only", "pending", "denied"))
             tools = "-" if row["tools"] is None else f"{row['tools']:,}"
             table.append(map(printable, [row["name"], row["state"], tools, *counts, " ".join(filter(None, notes))]))
         if table:
-            titles = ("server", "state", "tools", "read-only", "pending", "")
-            self.draw_table(titles, table, ("bold", "", "", "", "", "dim"))
+            titles = ("server", "state", "tools", "read-only", "pending", "denied", "problem")
+            self.draw_table(titles, table, ("bold", "", "", "", "", "", "dim"))
         else:
             self.say("No server is configured.", "yellow")
         for row in data["pending_files"]:
@@ -274,7 +273,7 @@ class Screen:
 
     def show_settings(self, data: Row, meanings: Mapping[str, str]) -> None:
         folders = {f"{name} folder": path for name, path in data["folders"].items()}
-        self._draw_pairs({**folders, "registry": data["registry"]})
+        self._draw_pairs({**folders, "registry": data["registry"], "MCP servers": data["mcp_servers"]})
         self.draw()
         self._draw_pairs({name: value or f"not set: {meanings[name]}" for name, value in data["variables"].items()})
         self.draw()

@@ -142,13 +142,14 @@ def plan_uninstall(
     agent: Agent, scope: Scope, places: Places, *, name: str = NAME, relocation: Relocation | None = None
 ) -> Plan:
     """Remove the entry, and nothing else. With a relocation, the servers that were moved come back."""
-    file = AgentConfig(agent.file(scope, places), agent.key)
+    path = agent.file(scope, places)
+    restored = relocation.restore(path) if relocation else {}
+    file = AgentConfig(path, agent.key, private=bool(restored) and not path.exists())
     action = "absent"
     if name in file.servers:
         file.check_ours(name)
         file.drop(name)
         action = "removed"
-    restored = relocation.restore(file.path) if relocation else {}
     moved = [other for other in restored if other not in file.servers]
     for other in moved:
         file.put([other], restored[other])

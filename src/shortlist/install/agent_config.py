@@ -33,7 +33,7 @@ class Change:
     before: str | None
     after: str
     secrets: frozenset[Secret] = frozenset()  # which the diff hides
-    is_private: bool = False  # whether only the owner may read a new file
+    is_private: bool = False  # whether only the owner may read the file and its backup from now on
 
     @property
     def is_needed(self) -> bool:
@@ -50,6 +50,8 @@ class Change:
         """Write the file and return its backup. What another program wrote in the meantime is never lost."""
         if _read_text(self.path) != self.before:
             raise SourceError(f"{self.path} was changed by another program in the meantime. Run the command again.")
+        if self.is_private and self.before is not None:
+            self.path.chmod(self.path.stat().st_mode & 0o600)  # before the backup, which has the same permissions
         backup = _back_up(self.path) if self.before is not None else None
         self.path.parent.mkdir(parents=True, exist_ok=True)
         replace_text(self.path, self.after, private=self.is_private)

@@ -22,6 +22,7 @@ import shortlist
 from shortlist._text import printable
 from shortlist.errors import CorpusNotFound, InputError, ShortlistError, SourceError
 from shortlist.mcp.collection import SKILLS, TOOLS, Collection
+from shortlist.mcp.gateway.tool_catalog import UnknownTool
 
 if TYPE_CHECKING:
     from shortlist.protocols import LLM
@@ -104,13 +105,18 @@ class AgentActions:
         failed = [name for name in unlisted if name not in starting]
         notes = [f"Not ready yet: {', '.join(starting[:5])}. Search again in a moment."] if starting else []
         notes += [f"Unavailable: {', '.join(failed[:5])}. See status."] if failed else []
+        if empty := self.gateway.empty_notes():
+            counts = await _run_in_thread(lambda: dict(self._collection.counts()))
+            notes += (
+                [] if any(sum(one.values()) if kind is None else one.get(kind) for one in counts.values()) else empty
+            )
         return _add_notes(found, [*notes, *self.gateway.pending_notes()])
 
     def _add_schema(self, item: Data) -> Data:
         """A found item; a tool that can be called is shown with its server's description and its schema."""
-        tool = self.gateway.catalog.tools.get(item["id"]) if item["corpus"] == TOOLS else None
-        if tool is None:
-            return item
+        tool = self.gateway.catalog.tools.get(item["id"])
+        if tool is None or item["corpus"] != TOOLS:
+            return item | ({"callable": False} if tool is None and item["kind"] == "tool" else {})
         shown = {key: value for key, value in item.items() if key != "locator"}
         shown |= {"text": _truncate(tool.description, 1000), "access": tool.access}
         is_short = len(json.dumps(tool.schema, ensure_ascii=False)) <= LONGEST_SCHEMA
@@ -124,7 +130,7 @@ class AgentActions:
             if corpus in (None, TOOLS):
                 try:
                     wanted, within = self.gateway.find(id).id, TOOLS
-                except InputError:
+                except (InputError, SourceError):
                     if corpus == TOOLS:
                         raise
             try:
@@ -140,7 +146,14 @@ class AgentActions:
         return await self.call(tool, arguments, only_reads=True)
 
     async def call(self, tool: str, arguments: Any = None, *, only_reads: bool = False) -> types.CallToolResult:
-        found, raw = await self.gateway.call(tool, arguments, only_reads=only_reads)
+        try:
+            found, raw = await self.gateway.call(tool, arguments, only_reads=only_reads)
+        except UnknownTool as error:
+            corpora = await _run_in_thread(lambda: [one.name for one in self._collection.corpora() if tool in one])
+            if corpora:
+                where = f"{tool!r} is an entry of the corpus {corpora[0]}"
+                raise InputError(f"{where}. No MCP server offers it, so it cannot be called. Use read.") from None
+            raise InputError(" ".join([str(error), *self.gateway.empty_notes()])) from None
         try:
             result = types.CallToolResult.model_validate(raw)
         except ValueError:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import shortlist
 from shortlist._paths import cache_dir, config_dir, data_dir
 from shortlist._settings import FIELDS, SECRETS, VARIABLES
-from shortlist._text import count_of
+from shortlist._text import count_of, printable
 from shortlist.cli.output import ERROR, OK, Output
 from shortlist.errors import CorpusNotFound, EmbedderError, ShortlistError
 from shortlist.index.corpus_paths import stored_corpora
@@ -26,7 +26,7 @@ from shortlist.library import registry
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.server.service_settings import State, load_settings, unknown_variables
-from shortlist.sources.mcp_servers.mcp_config import review_command
+from shortlist.sources.mcp_servers.mcp_config import OWN_FILE, review_command
 
 # The modules of each extra, and the meaning of the environment variables that are not settings.
 ENVIRONMENT = json.loads(Path(__file__).with_name("environment.json").read_text("utf-8"))
@@ -106,6 +106,8 @@ def _check_servers() -> Iterator[Check]:
         yield Check("MCP tools", "note", says, "Review with: shortlist mcp approve")
     fix = "Fix the configuration; shortlist mcp status shows the result."
     yield from (Check("MCP servers", "note", problem.reason, fix) for problem in gateway.problems)
+    again = "Fix it, then run: shortlist mcp status --refresh"
+    yield from (Check("MCP servers", "broken", printable(why), again) for why in gateway.catalog.list_failures())
     servers = len(gateway.catalog.servers)
     yield Check("MCP servers", "ok", f"{servers} configured, {count_of(len(gateway.catalog.list_offered()), 'tool')}")
 
@@ -148,6 +150,7 @@ def show(out: Output, settings: str | None) -> None:
     data: dict[str, Any] = {
         "folders": {name: str(folder) for name, folder in _find_folders().items()},
         "registry": str(registry.registry_file()),
+        "mcp_servers": str(config_dir() / OWN_FILE),
         "variables": {name: "***" if value and name in secret else value for name, value in values.items()},
         "settings": State(loaded).rows(),
     }

@@ -163,7 +163,8 @@ def deny(out: Output, names: Sequence[str]) -> None:
 
 
 def _permit(out: Output, names: Sequence[str], access: str | None) -> None:
-    file = AgentConfig(config_dir() / OWN_FILE, "permissions", private=True)
+    path = config_dir() / OWN_FILE
+    file = AgentConfig(path, "permissions", private=not path.exists())  # an existing file keeps its permissions
     for name in names:
         if not name.strip("/* "):
             raise InputError(f"{name!r} names no server. Write SERVER, SERVER/TOOL or SERVER/PATTERN*.")
@@ -174,6 +175,11 @@ def _permit(out: Output, names: Sequence[str], access: str | None) -> None:
     change = file.change()
     if change.is_needed:
         change.apply()
+    servers = [row["name"] for row in Gateway(GatewayConfig()).status()] if access else []
+    for name in names if access else ():
+        is_pattern = any(mark in name.partition("/")[0] for mark in "*?[")
+        if not is_pattern and not any(f"{name}/".startswith(f"{server}/") for server in servers):
+            out.warn(f"No configured server matches {name!r}. The rule is stored anyway.")
     rules = dict(file.servers)
     lines = [f"{rule:5} {printable(name)}" for name, rule in rules.items()]
     lines = lines or ["No rules. Tools are read or write as their servers mark them."]

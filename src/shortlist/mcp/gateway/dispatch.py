@@ -13,7 +13,7 @@ from shortlist._text import count_of
 from shortlist.errors import InputError, SourceError
 from shortlist.mcp.gateway.arguments import check_arguments
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
-from shortlist.mcp.gateway.tool_catalog import Catalog, Tool, find_tool
+from shortlist.mcp.gateway.tool_catalog import SEPARATORS, Catalog, Tool, UnknownTool, find_tool
 from shortlist.mcp.gateway.upstream import Roots, Upstream
 from shortlist.sources.mcp_servers.mcp_client import WORDS
 from shortlist.sources.tools.prompt_injection import find_orders
@@ -123,8 +123,17 @@ class Gateway:
         await asyncio.gather(*(refresh(self._upstreams[name]) for name in wanted))
 
     def find(self, name: str) -> Tool:
+        """The offered tool of this name. An unavailable server that is named is the reason why there is none."""
         self.catalog.reload()
-        return find_tool(name, self.catalog.tools)
+        try:
+            return find_tool(name, self.catalog.tools)
+        except UnknownTool:
+            for row in self.status():
+                is_meant = name.removeprefix("mcp__").startswith(tuple(row["name"] + end for end in SEPARATORS))
+                if is_meant and (row["tools"] is None or "problem" in row):
+                    reason = row.get("problem") or f"The server {row['name']} is not ready yet. Try again in a moment."
+                    raise SourceError(f"{name[:80]!r} is not available. {reason}") from None
+            raise
 
     async def call(self, name: str, arguments: Any, *, only_reads: bool = False) -> tuple[Tool, dict[str, Any]]:
         """Call an approved tool with valid arguments; the tool, and the result of its server.
@@ -134,10 +143,10 @@ class Gateway:
         await self.reload()
         try:
             tool = await asyncio.to_thread(self.find, name)
-        except InputError:
-            unlisted = len(self._find_unlisted())
-            if not unlisted or len(await self.wait_for_lists()) >= unlisted:
+        except (UnknownTool, SourceError):
+            if not self._find_unlisted():
                 raise
+            await self.wait_for_lists()
             tool = await asyncio.to_thread(self.find, name)
         checked = await asyncio.to_thread(_check, tool, arguments, only_reads)
         upstream = self._upstreams.get(tool.server)
@@ -175,6 +184,10 @@ class Gateway:
             rows.append(row)
         rows += [{"name": each.id, "state": "broken", "tools": None, "problem": each.reason} for each in self.problems]
         return rows
+
+    def empty_notes(self) -> list[str]:
+        """How to add servers, if there is none and no problem or pending file is the reason."""
+        return [] if self._upstreams or self.problems or self.pending_files else [self._config.advice]
 
     def pending_notes(self) -> list[str]:
         """What is pending approval, in sentences that an agent can pass on to the user."""

@@ -69,6 +69,8 @@ class GatewayConfig:
         self._given = [Path(file).expanduser() for file in files]
         self.needs_trust, self._has_servers = needs_trust, has_servers
         self._paths = self._given or mcp_config.possible_files()
+        place = f" Add servers to {self._given[0] if self._given else config_dir() / OWN_FILE}."
+        self.advice = f"No MCP server is configured.{place if has_servers else ''}"  # for when there is none
         key = "\n".join(str(path.resolve()) for path in self._given or [project_folders()[-1]])
         # The folder for the data of this configuration.
         self.home = data_dir() / "mcp" / blake2b(key.encode("utf-8", "replace"), digest_size=8).hexdigest()

@@ -30,11 +30,16 @@ from shortlist.sources.mcp_servers.mcp_config import Server
 FORMAT = 2
 SHOWN = 300  # characters of a description in a review
 MOST_SUGGESTIONS = 3
+SEPARATORS = ("/", ".", "__", ":")  # between a server and its tool; before both, "mcp__" is permitted
 
 # What is stored of a tool, and all that an agent sees of it. The rest (icons, execution, _meta) is not checked.
 STORED = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 
 Entry = dict[str, Any]
+
+
+class UnknownTool(InputError):
+    """No server offers a tool of this name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +134,21 @@ class Catalog:
             approved |= {name: tools[name] for name, reason, _ in _review(tools, approved) if not reason}
         data = {"format": FORMAT, "server": server.name, "at": time.time(), "tools": tools, "refused": refused}
         replace_text(listed, json.dumps(data))
+        _path_of(server, "failed").unlink(missing_ok=True)
         self.reload()
+
+    def record_failure(self, server: Server, reason: str) -> None:
+        """Store why the last attempt to start a server failed, until it lists its tools."""
+        path = _path_of(server, "failed")
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            replace_text(path, json.dumps(reason))
+
+    def list_failures(self) -> Iterator[str]:
+        """Why servers failed at the last attempt."""
+        for server in self.servers.values():
+            with contextlib.suppress(OSError, ValueError):
+                yield str(json.loads(_path_of(server, "failed").read_bytes()))
 
     def approve(self, tools: Iterable[Tool]) -> None:
         """Approve tools as they are now."""
@@ -178,8 +197,8 @@ def find_tool(name: str, tools: Mapping[str, Tool]) -> Tool:
         raise InputError("The name of the tool is empty. Use server/tool, as discover shows it.")
     tool = tools.get(name)
     if tool is None:
-        spellings = ("{0.server}.{0.name}", "{0.server}__{0.name}", "{0.server}:{0.name}", "mcp__{0.server}__{0.name}")
-        found = [one for one in tools.values() if name in (spelling.format(one) for spelling in spellings)]
+        spelled = name.removeprefix("mcp__"), name
+        found = [one for one in tools.values() if any(one.server + end + one.name in spelled for end in SEPARATORS)]
         found = found or [one for one in tools.values() if one.name == name]
         offered = [one for one in found if one.is_offered]
         if len(offered) > 1:
@@ -189,7 +208,7 @@ def find_tool(name: str, tools: Mapping[str, Tool]) -> Tool:
     if tool is None:
         near = _suggest(name, [one.id for one in tools.values() if one.is_offered])
         suggestion = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
-        raise InputError(f"There is no tool {name[:80]!r}.{suggestion} Find tools with discover.")
+        raise UnknownTool(f"There is no tool {name[:80]!r}.{suggestion} Find tools with discover.")
     quoted = shlex.quote(printable(tool.id, ""))  # its server chose the id, so it may contain anything
     if tool.access == "never":
         raise InputError(f"{tool.id} is denied by the user. Only the user can permit it: shortlist mcp allow {quoted}")

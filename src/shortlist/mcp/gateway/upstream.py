@@ -200,6 +200,8 @@ class Upstream:
                 self.problem = ""
                 await self._set_state("idle")
                 return
+            if self.state == "starting":
+                await asyncio.to_thread(self._catalog.record_failure, self.server, self.problem)
             failures = 1 if time() - began > STEADY else failures + 1
             if failures >= MOST_FAILURES:
                 await self._set_state("failed")
