@@ -292,7 +292,7 @@ class Screen:
         self.draw(table)
         broken = sum(check["state"] == "broken" for check in checks)
         failed = f"{broken} of {count_of(len(checks), 'check')} failed."
-        self.say(failed if broken else "Everything is in order.", "bold")
+        self.say(failed if broken else "No check failed.", "bold")
 
 
 @contextmanager
