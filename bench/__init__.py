@@ -1,1 +1,1 @@
-"""Measurements, kept in bench/results. `python -m bench` lists them."""
+"""Benchmarks; results are stored in bench/results. `python -m bench` lists them."""

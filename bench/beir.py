@@ -1,4 +1,4 @@
-"""Sets in BEIR layout: corpus.jsonl, queries.jsonl, qrels/test.tsv; a .tar.xz of such a folder will do."""
+"""Sets in BEIR layout: corpus.jsonl, queries.jsonl, qrels/test.tsv, as a folder or a .tar.xz archive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors alone, beside faiss (flat and HNSW), usearch and qdrant-edge: build, query, recall@10 against exact products.
+"""Vector search compared with faiss (flat, HNSW), usearch and qdrant-edge: build, query, recall@10.
 
 One thread each. Vectors of a folder's texts by the default embedder; a number instead of a folder makes so many
 clustered ones of 384 numbers. No rival that is not installed (`pip install faiss-cpu usearch qdrant-edge-py`).

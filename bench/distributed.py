@@ -1,4 +1,4 @@
-"""One corpus here and on OpenSearch and Elasticsearch, run on this machine: ingest, query, agreement, bytes, memory.
+"""The embedded engine, OpenSearch and Elasticsearch on one machine: ingest, query, agreement, bytes, memory.
 
 The servers are those of the tests (`tests/servers`), one node each, with the settings that they are shipped with but
 for a heap of 512 MB; one that cannot be had is left out. Queries are asked one after the other, and each is answered

@@ -1,4 +1,4 @@
-"""What an embedder costs: descriptions a second, a query, and a catalog of 2,000 tools on disk, built and changed.
+"""Speed of embedders: descriptions per second, time per query, and building and changing a catalog of 2,000 tools.
 
 Folders or archives in BEIR layout with tools. `short` is a name and the first sentence; the catalog is of whole texts.
 Every embedder encodes the same texts in one run, with as many threads as it takes by itself.

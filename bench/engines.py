@@ -1,4 +1,4 @@
-"""Ours and the rivals behind one face: build from titles and texts, ask for the places of the best, add one document.
+"""One interface for shortlist and other engines: build from titles and texts, rank, and add a document.
 
 Each gets the whole text, title first, does its own tokenizing, of queries too, and works with one thread. What is named
 `-disk` stores the text as well, and a document is added only when it is committed and found.

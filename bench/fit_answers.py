@@ -1,4 +1,4 @@
-"""`python -m bench.fit_answers FOLDER`: the numbers of `answer/extractive/`, fitted to half the titles of a set."""
+"""`python -m bench.fit_answers FOLDER`: fit the weights of `answer/extractive/` on half of the titles of a set."""
 
 from __future__ import annotations
 

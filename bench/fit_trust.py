@@ -1,4 +1,4 @@
-"""`python -m bench.fit_trust EMBEDDER FOLDER...`: the numbers of `search/trust.py`, each also with its set left out."""
+"""`python -m bench.fit_trust EMBEDDER FOLDER...`: fit the weights of `search/relevance.py`."""
 
 from __future__ import annotations
 

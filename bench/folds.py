@@ -1,4 +1,4 @@
-"""Our own embedder as it was before it saw a set: the vectors that `python -m training folds` kept of each.
+"""Vectors of our embedder trained without a set, as `python -m training folds` stores them.
 
 The shipped model has seen the queries of every tool set that it was trained on, so its own figures there say nothing.
 """

@@ -1,4 +1,4 @@
-"""Words and vectors together, beside LanceDB: build, query and nDCG@10 with the same texts and the same vectors.
+"""Hybrid search compared with LanceDB: build, query and nDCG@10 with the same texts and the same vectors.
 
 Both store the text on disk and are asked for ten hits, text included. Ours embeds texts and queries on its way;
 LanceDB is handed the vectors ready made, so its figures leave the embedding out. No rival that is not installed

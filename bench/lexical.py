@@ -1,4 +1,4 @@
-"""Words alone, beside bm25s, tantivy, rank_bm25 and SQLite FTS5: index, query, batch, upsert, memory, disk, cold start.
+"""Keyword search compared with bm25s, tantivy, rank_bm25 and SQLite FTS5: time, memory, disk, cold start.
 
 Every engine runs in a process of its own, with one thread but for the batch. No rival that is not installed
 (`pip install tantivy rank_bm25`); the slow ones only up to a size (`engines.py`). A number instead of a folder makes a

@@ -1,4 +1,4 @@
-"""POST /retrieve of 10,000 tools by wrk with 16 connections while documents are added: rate, latency, memory."""
+"""Load test of POST /retrieve on 10,000 tools while documents are added: rate, latency, memory."""
 
 from __future__ import annotations
 

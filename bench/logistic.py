@@ -1,4 +1,4 @@
-"""Logistic regression, by Newton's method."""
+"""Logistic regression by Newton's method."""
 
 from __future__ import annotations
 

@@ -1,12 +1,11 @@
-"""nDCG@10 of every mode beside bm25s, and how well the best relevance tells that nothing fits.
+"""nDCG@10 of every mode compared with bm25s, and how well relevance separates answerable from unanswerable queries.
 
-Folders or archives in BEIR layout. Corpora are made as a user would make them. Of a set with more than 1,500 judged
-queries every nth is asked. Of sets with questions that nothing fits the second table tells how often the best hit of
-a question that something fits is the more relevant one (AUROC), how many of either kind the floor takes for the other,
-and how well bm25s' best score would tell them apart.
+Takes folders or archives in BEIR layout and builds corpora with the public API. Sets with more than 1,500 judged
+queries are sampled. The second table is for sets with unanswerable queries: the AUROC of the best relevance, the error rates at
+the built-in threshold, and the AUROC of the best score of bm25s.
 
-With `--folds=OUT`, a folder of `python -m training folds`, both tables also tell of `embedder="tools"`, by models that
-never saw the set.
+With `--folds=OUT`, a folder of `python -m training folds`, both tables include `embedder="tools"` with models that were
+trained without the set.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where results go: JSON with the machine, the versions and the commit."""
+"""Stores results as JSON with the machine, the versions and the commit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions that something fits and questions that nothing fits, taken from sets that have both."""
+"""Answerable and unanswerable questions of the data sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a command takes from start to end, in a process of its own.
+"""Run time of commands, each in its own process.
 
 `python -m bench startup [CHECKOUT...]` measures other checkouts beside this one. The runs are interleaved, so that a
 busy machine slows all of them alike. CPU time is reported too, since it depends less on what else the machine does.

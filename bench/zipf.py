@@ -1,4 +1,4 @@
-"""A corpus of made-up words, as frequent as words are: the r-th of them about 1 / (r + 2.7) of the time."""
+"""A synthetic corpus with a Zipfian word distribution: the r-th word has a frequency of about 1 / (r + 2.7)."""
 
 from __future__ import annotations
 

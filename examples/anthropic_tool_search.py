@@ -1,4 +1,4 @@
-"""Claude with ninety tools, of which it sees one: the search. Needs the package anthropic and a key."""
+"""Claude with ninety tools behind one search tool. Needs the package anthropic and a key."""
 
 from __future__ import annotations
 

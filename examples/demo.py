@@ -1,4 +1,4 @@
-"""The main job, offline, on the data beside this file: find the few right things, or say that nothing fits."""
+"""A demo on the example data, offline: build, discover, abstain, disclose, search and ask."""
 
 from __future__ import annotations
 
@@ -10,40 +10,40 @@ from shortlist import Corpus, CorpusSource, Discovery
 
 HERE = Path(__file__).parent
 DATA = HERE / "data"
-KEPT = HERE.parent / ".demo"  # built on the first run, only compared on the next
+KEPT = HERE.parent / ".demo"  # built on the first run, updated on later ones
 
-# Scores in the default mode go from 0 to 1; a best score below this means that nothing fits.
+# Scores of the default mode are between 0 and 1; below this threshold nothing fits.
 FLOOR = 0.15
 
 
 def main() -> None:
-    heading("Build: each corpus is kept, and a second run touches only what changed")
+    heading("Build: corpora are stored on disk; later runs index only changes")
     tools = build("tools", CorpusSource.from_catalog(DATA / "tools.yaml"))
     skills = build("skills", CorpusSource.from_skills(DATA / "skills"))
     docs = build("docs", CorpusSource.from_files(DATA / "docs"))
 
-    heading("Discover: an agent sees the few tools that fit, not all ninety")
+    heading("Discover: the few tools that match, out of ninety")
     show(shortlist.discover(tools, "refund a payment to the customer's card", min_score=FLOOR))
     show(shortlist.discover(tools, "where is the parcel right now", min_score=FLOOR, filter={"access": "read"}))
 
-    heading("Discover: nothing fits, and it says so")
+    heading("Discover: abstain if nothing fits")
     show(shortlist.discover(tools, "play some quiet jazz while I work", min_score=FLOOR))
     show(shortlist.discover(tools, "xyzzy plugh", min_score=FLOOR))
 
-    heading("Disclose: the body of a skill and the files beside it, only now that it was chosen")
+    heading("Disclose: the text of the selected skill and the files next to it")
     found = shortlist.discover(skills, "roll back a bad release", min_score=FLOOR, level="bundled")
     show(found)
     for item in found.results:
         lines = (item.body or "").splitlines()
         print("\n".join(f"    | {line[:100]}" for line in lines[:8]))
-        print(f"    | ... {len(lines) - 8} more lines; beside it: {', '.join(item.files)}")
+        print(f"    | ... {len(lines) - 8} more lines; other files: {', '.join(item.files)}")
 
-    heading("Search: passages of documents, with their place")
+    heading("Search: passages of documents with their locations")
     for hit in shortlist.search(docs, "how long do customers have to return a mattress?", k=3):
         text = " ".join(hit.text.split())
         print(f"  {hit.score:.2f}  {hit.id} ({hit.locator})\n        {text[:96]}...")
 
-    heading("Ask: sentences of the documents, each cited, or the refusal; with a language model, in its words")
+    heading("Ask: sentences of the documents with citations, or a refusal (no language model needed)")
     for question in ("Who founded the company?", "How do I delete my account?", "What is the salary of the founders?"):
         answer = shortlist.ask(docs, question)
         print(f'  "{question}"\n    {answer.text}')

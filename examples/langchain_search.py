@@ -1,4 +1,4 @@
-"""LangChain with our search: documents for a question, a tool for an agent, and few tools out of many."""
+"""LangChain with shortlist: a retriever, a search tool for an agent, and a selection of tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LlamaIndex with our search as its retriever."""
+"""LlamaIndex with shortlist as its retriever."""
 
 from __future__ import annotations
 

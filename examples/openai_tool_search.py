@@ -1,4 +1,4 @@
-"""An OpenAI model with three functions that it sees when it asks for them. Needs the package openai and a key."""
+"""An OpenAI model that loads functions through tool search. Needs the package openai and a key."""
 
 from __future__ import annotations
 

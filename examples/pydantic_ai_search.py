@@ -1,4 +1,4 @@
-"""A PydanticAI agent with ninety tools that it sees when it has found them. Needs a model and its key."""
+"""A PydanticAI agent that finds its ninety tools by search. Needs a model and its key."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""From public data to the embedder `tools`: see NOTES.md."""
+"""Training of the embedder `tools` from public data; NOTES.md has the experiments."""

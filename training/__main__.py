@@ -1,4 +1,4 @@
-"""`python -m training make BENCH PAIRS BASE OUT` makes the shipped file; `folds` measures it on sets that it never saw.
+"""`python -m training make BENCH PAIRS BASE OUT` makes the shipped file; `folds` measures it on left-out sets.
 
 BENCH is a folder of sets in BEIR layout, PAIRS a .jsonl.xz of {source, query, positive}, BASE the model.safetensors of
 all-MiniLM-L6-v2. OUT keeps prepared data, so that a second command does not prepare it again.

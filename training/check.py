@@ -1,4 +1,4 @@
-"""What does packing cost? The figures of the packed model, run by onnxruntime, beside those of the weights."""
+"""Compares the quality of the packed model, run by onnxruntime, with that of its weights."""
 
 from __future__ import annotations
 

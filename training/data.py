@@ -1,4 +1,4 @@
-"""What is it trained on? Judged queries of tool sets, weak pairs, and what catalogs say of themselves.
+"""Training data: judged queries of tool sets, weak pairs, and sentences of catalogs.
 
 Everything becomes one file of texts and numbers, so that a machine with an accelerator needs nothing else.
 """

@@ -1,4 +1,4 @@
-"""How does the model become a small file? One ONNX graph, its weights as bytes with a scale for each block.
+"""Exports the model as one ONNX graph with 8-bit weights and a scale per block.
 
 The graph is written out here rather than traced. It has no mask and no padding: texts that share a batch are of one
 length.

@@ -1,4 +1,4 @@
-"""How well does a model find? nDCG@10 and, for abstention, how well the best cosine tells what is served."""
+"""Measures a model: nDCG@10, and for abstention the AUROC of the best cosine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The encoder: BERT as all-MiniLM-L6-v2 has it, in plain torch, with any number of layers."""
+"""The encoder: the BERT architecture of all-MiniLM-L6-v2 in plain torch, with any number of layers."""
 
 from __future__ import annotations
 

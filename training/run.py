@@ -1,4 +1,4 @@
-"""Which runs were made, and what came of each? A job is a name, settings, the families left out and what to keep."""
+"""Runs training jobs and stores their figures. A job has a name, settings, left-out families and what to save."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is it trained? In-batch and mined negatives, both directions, beside questions that no tool serves.
+"""Contrastive training with in-batch and mined negatives in both directions, and questions that no tool serves.
 
 Batches of documents are also held near what the base model says of them, and at the end the weights are averaged with
 those of the base model: both keep what it knew.
