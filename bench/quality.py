@@ -1,8 +1,8 @@
 """nDCG@10 of every mode compared with bm25s, and how well relevance separates answerable from unanswerable queries.
 
 Takes folders or archives in BEIR layout and builds corpora with the public API. Sets with more than 1,500 judged
-queries are sampled. The second table is for sets with unanswerable queries: the AUROC of the best relevance, the error rates at
-the built-in threshold, and the AUROC of the best score of bm25s.
+queries are sampled. The second table is for sets with unanswerable queries: the AUROC of the best relevance, the
+error rates at the built-in threshold, and the AUROC of the best score of bm25s.
 
 With `--folds=OUT`, a folder of `python -m training folds`, both tables include `embedder="tools"` with models that were
 trained without the set.
