@@ -18,9 +18,10 @@ FIXTURES = {f"{kind}_url" for kind in KINDS}
 TESTS = Path(__file__).parents[1]
 # Tests that start servers, kill processes, damage files or run every documented command: minutes, not seconds.
 PROCESSES = (
-    *("mcp/", "server/", "servers/", "sources/test_mcp.py", "cli/test_evaluation.py", "search/test_hostile.py"),
+    *("mcp/", "server/", "servers/", "sources/test_mcp.py", "search/test_hostile.py"),
+    *(f"cli/test_{name}.py" for name in ("answers", "cli", "evaluation")),
     *(f"index/test_{name}.py" for name in ("concurrency", "damage", "durability")),
-    *("parity/test_softmax_retriever.py", "test_readme.py"),
+    *("parity/test_documents.py", "parity/test_softmax_retriever.py", "test_readme.py"),
 )
 SKIPPED = "Not tested on a real {kind}: {reason}."
 
@@ -55,7 +56,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("cluster")
         if place.startswith("web/"):
             item.add_marker("browser")
-        if place.startswith(PROCESSES) or place.endswith("/test_docs.py"):
+        if place.startswith(PROCESSES) or place.endswith("test_docs.py"):
             item.add_marker("process")
 
 
