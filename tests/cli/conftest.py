@@ -8,34 +8,22 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 
 import shortlist
 from shortlist.cli import run
 from shortlist.cli.app import app
+from website.reference_pages import walk_commands
 
 ROOT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-m", "shortlist")
 
 
-def walk(group: click.Group, path: str = "shortlist") -> Iterator[tuple[str, click.Command]]:
-    """Every command below a group, by its full name."""
-    for name in group.commands:
-        command = group.get_command(click.Context(group), name)
-        assert command
-        if isinstance(command, click.Group):
-            yield from walk(command, f"{path} {name}")
-        else:
-            yield f"{path} {name}", command
-
-
-COMMANDS = dict(walk(app))
+COMMANDS = dict(walk_commands(app))
 
 
 class Done:

@@ -153,7 +153,7 @@ class BM25SRetriever:
 
     def warm_up(self) -> None:
         """Load the compiled loops, so that the first queries are faster."""
-        from shortlist.index import kernels  # noqa: F401, PLC0415  # imports numba
+        import shortlist.index.kernels.ranking_loops  # noqa: F401, PLC0415  # imports numba
 
         self.retrieve_documents("ready")
 

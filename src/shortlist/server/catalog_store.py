@@ -44,9 +44,7 @@ class CatalogStore:
         self.retriever = self._open(self.state.document_file, BM25SSettings(**self.state.settings()))
         self._read_at_start()
         if len(self.corpus) >= COMPILED_FROM:  # now, so that no request waits for it
-            import shortlist.index.kernels.ranking_loops  # noqa: F401, PLC0415  # numba
-
-            self.retriever.retrieve_documents("one text")
+            self.retriever.warm_up()
 
     def _open(self, file: Path, settings: BM25SSettings) -> BM25SRetriever:
         path = get_folder(file) / "corpus"
