@@ -34,4 +34,4 @@ def own_places(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
 def plain_install(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tools are found as without extras, by the same scores on every machine, unless a test is about our own model."""
     if request.node.get_closest_marker("extras") is None:
-        monkeypatch.setattr(tools_model, "default_for_tools", lambda: "default")
+        monkeypatch.setattr(tools_model, "default_for_tools", lambda *_: "default")

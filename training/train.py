@@ -29,6 +29,7 @@ from training import export, measure, model
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 VOCABULARY = Path(__file__).parents[1] / "src/shortlist/index/embedders/data/bert-vocab.txt"
+NEEDS, NEAR = 24, 6  # needs of one server in a batch, and those that it does not serve
 BLOCK = 64  # neighbours in a batch that come from one set or are siblings of few APIs
 
 
@@ -42,6 +43,7 @@ class Settings:
     judged: float = 0.55  # share of steps
     weak: float = 0.28
     documents: float = 0.17
+    written: float = 0.0  # needs and tools that were written for training
     distil: float = 1.0  # weight of the base model's word on documents
     questions: int = 128  # that no tool serves, beside each batch of tools
     back: float = 0.5  # weight of documents finding their queries
@@ -68,9 +70,10 @@ class Data:
         self.variants: dict[int, list[int]] = {}
         for name in self.all["families"]:
             for number in self.sets[name]["documents"]:
-                made = _variants(texts[number])
-                self.variants[number] = list(range(len(texts), len(texts) + len(made)))
-                texts.extend(made)
+                self._vary(number, texts)
+        for server in self.all.get("written", ()):
+            for number, _ in server["tools"]:
+                self._vary(number, texts)
         if not kept.exists():
             tokenizer = tokenizer_of(VOCABULARY)
             tokenizer.enable_truncation(export.TOKENS)
@@ -84,6 +87,11 @@ class Data:
         arrays = np.load(kept)
         self.lengths = arrays["lengths"]
         self.ids = np.split(arrays["ids"], np.cumsum(self.lengths)[:-1])
+
+    def _vary(self, number: int, texts: list[str]) -> None:
+        made = _variants(texts[number])
+        self.variants[number] = list(range(len(texts), len(texts) + len(made)))
+        texts.extend(made)
 
     def padded(self, numbers: list[int], most: int, device: torch.device) -> tuple[Tensor, Tensor]:
         lengths = np.minimum(self.lengths[numbers], most)
@@ -100,7 +108,7 @@ class Data:
 def _variants(text: str) -> list[str]:
     """A tool without its name, without its parameters, and both."""
     name, _, rest = text.partition("\n")
-    said = rest.partition("Parameters: ")[0].strip()
+    said = rest.partition("Parameters: ")[0].partition("\n\n")[0].strip()
     return [one for one in dict.fromkeys((rest, f"{name}\n{said}", said)) if len(one) > 20 and one != text]
 
 
@@ -167,6 +175,7 @@ class Batch:
     also: list[list[int]]  # places in documents that are right too
     foreign: list[int]  # questions that none of the documents serves
     tools: bool
+    beside: list[list[int] | None]  # the documents that each of these questions is known not to need; None: all
 
 
 class Sampler:
@@ -187,6 +196,8 @@ class Sampler:
         self.papers = {"techdocs": 0.35, "medquad": 0.2, "squad2": 0.15, "wiki": 0.3}
         self.foreign = [*data.all["questions"], *(row[0] for row in self.pairs["medquad"][:2000])]
         self.unserved = [row[0] for name, one in self.judged.items() if name != "bfcl" for row in one["unserved"]]
+        self.chat: list[int] = data.all.get("chat", [])
+        self.written = [one for one in data.all.get("written", ()) if one["family"] not in left_out]
         self.groups: dict[str, list[list[Any]]] = defaultdict(list)
         for row in self.pairs["openapi"]:
             self.groups[row[2]].append(row)
@@ -199,9 +210,12 @@ class Sampler:
 
     def draw(self) -> Batch:
         settings = self.settings
-        kind = self.random.choices("jwd", (settings.judged, settings.weak, settings.documents))[0]
+        shares = (settings.judged, settings.weak, settings.documents, settings.written)
+        kind = self.random.choices("jwdn", shares)[0]
         if kind == "j":
             return self._judged()
+        if kind == "n":
+            return self._needs()
         table, tools = (self.weak, True) if kind == "w" else (self.papers, False)
         source = self.random.choices(list(table), list(table.values()))[0]
         return self._paired(source, tools)
@@ -237,6 +251,28 @@ class Sampler:
             listed = self.random.sample(self.pairs[source], min(self.settings.batch, len(self.pairs[source])))
         return self._batch([(row[0], row[1], [row[1], *row[3:]], []) for row in listed], tools=tools)
 
+    def _needs(self) -> Batch:
+        """Some needs of each of several servers of different families, and needs that sound like theirs."""
+        rows: list[tuple[int, int, list[int], list[int]]] = []
+        foreign: list[tuple[int, list[int]]] = []
+        families: set[str] = set()
+        for server in self.random.sample(self.written, len(self.written)):
+            if len(rows) >= self.settings.batch or server["family"] in families:
+                continue
+            families.add(server["family"])
+            tools = [number for number, _ in server["tools"]]
+            needs = [(query, number, [number], []) for number, queries in server["tools"] for query in queries]
+            chosen = self.random.sample(needs, min(NEEDS, len(needs)))
+            left = [number for number in tools if number not in {row[1] for row in chosen}]
+            rows += [(*chosen[0][:3], left), *chosen[1:]]  # all tools of the server are there to be told apart
+            near = self.random.sample(server["none"], min(NEAR, len(server["none"])))
+            foreign += [(query, tools) for query in near]
+        batch = self._batch(rows, tools=True)
+        place = {number: at for at, number in enumerate(batch.documents)}
+        batch.foreign += [query for query, _ in foreign]
+        batch.beside += [[place[number] for number in tools] for _, tools in foreign]
+        return batch
+
     def _batch(self, rows: list[tuple[int, int, list[int], list[int]]], *, tools: bool) -> Batch:
         documents: dict[int, int] = {}
         for _, positive, _, wrong in rows:
@@ -249,13 +285,13 @@ class Sampler:
         if tools and self.settings.questions:
             asked = {row[0] for row in rows}
             count = self.settings.questions
-            drawn = self.random.sample(self.foreign, count // 2)
+            drawn = self.random.sample(self.foreign, count // 4)
+            drawn += self.random.sample(self.chat or self.foreign, count // 4)
             drawn += self.random.choices(self.unserved, k=count // 2) if self.unserved else []
             foreign = [number for number in dict.fromkeys(drawn) if number not in asked]
         also = [[documents[text] for text in golds[query] if text in documents] for query, *_ in rows]
-        return Batch(
-            [row[0] for row in rows], list(documents), [documents[row[1]] for row in rows], also, foreign, tools
-        )
+        queries, positive = [row[0] for row in rows], [documents[row[1]] for row in rows]
+        return Batch(queries, list(documents), positive, also, foreign, tools, [None] * len(foreign))
 
 
 def loss_of(batch: Batch, queries: Tensor, documents: Tensor, foreign: Tensor | None, settings: Settings) -> Tensor:
@@ -268,6 +304,12 @@ def loss_of(batch: Batch, queries: Tensor, documents: Tensor, foreign: Tensor | 
     with torch.no_grad():  # copies of the positive under another name are no negatives
         twins = (documents[positive] @ documents.T) > 0.97
     here = torch.arange(len(batch.queries), device=device)
+    known = np.ones((len(batch.foreign), len(batch.documents)), dtype=bool)
+    for row, near in enumerate(batch.beside):
+        if near is not None:
+            known[row] = False
+            known[row, near] = True
+    beside = torch.from_numpy(known).to(device)
     hidden = right | twins
     hidden[here, positive] = False
     total = torch.zeros((), device=device)
@@ -283,11 +325,13 @@ def loss_of(batch: Batch, queries: Tensor, documents: Tensor, foreign: Tensor | 
             columns = columns.masked_fill(blocked, -1e4)
             if foreign is not None:
                 away = functional.normalize(foreign[:, :dims], dim=1)
-                columns = torch.cat([columns, two[positive] @ away.T / settings.temperature], dim=1)
+                others = (two[positive] @ away.T / settings.temperature).masked_fill(~beside[:, positive].T, -1e4)
+                columns = torch.cat([columns, others], dim=1)
             loss = loss + settings.back * functional.cross_entropy(columns, here)
         total = total + loss
     if settings.apart and foreign is not None:
-        served, unserved = (queries * documents[positive]).sum(1), (foreign @ documents.T).amax(1)
+        served = (queries * documents[positive]).sum(1)
+        unserved = (foreign @ documents.T).masked_fill(~beside, -1.0).amax(1)
         total = total + settings.apart * functional.softplus((unserved[None, :] - served[:, None]) / 0.05).mean()
     return total
 

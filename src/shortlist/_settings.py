@@ -82,7 +82,11 @@ class Documents(Section):
     folder: str | None = setting(None, "Folder of the catalogs that can be switched to.", min_length=1)
     auto_reload: bool = setting(True, "Reload the document file when it changes.")
     encoding: Encoding = setting("utf-8", "Encoding of the document file.")
-    embedder: str = setting("default", "Embedder of a catalog that is served for the first time.", min_length=1)
+    embedder: str = setting(
+        "auto",
+        "Embedder of a catalog that is served for the first time. auto: tools if installed, for up to 1,000 tools.",
+        min_length=1,
+    )
 
 
 class Server(Section):

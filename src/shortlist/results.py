@@ -118,7 +118,11 @@ class Selection(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Disclosure(Plain):
-    """A selected document at one level. `note` explains a body that is stale."""
+    """A selected document at one level.
+
+    `description` is one line about it, `needs` the required arguments of a tool (only set by `discover`). `note`
+    explains a body that is stale.
+    """
 
     id: str
     name: str
@@ -134,6 +138,8 @@ class Disclosure(Plain):
     note: str = ""
     corpus: str = ""
     relevance: float | None = None
+    description: str = ""
+    needs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,7 @@ def test_functions_are_called_and_what_goes_wrong_is_a_sentence() -> None:
 def test_a_catalog_says_in_its_metadata_what_a_tool_takes() -> None:
     toolbox = Toolbox(f"tools:{DATA / 'tools.yaml'}")
     assert len(list(toolbox)) == 90
-    (found,) = toolbox.find('{"query": "money back for the customer"}').tools
+    found = toolbox.find('{"query": "money back for the customer"}').tools[0]
     assert found.name == "refund_payment"
     assert found.parameters["required"] == ["payment_id", "amount"]
     assert "search_customers" in toolbox  # whose title, "Find a customer", is not valid as a name

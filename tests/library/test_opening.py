@@ -30,6 +30,7 @@ from shortlist import (
     search,
 )
 from shortlist.index.corpus_paths import stored_corpora
+from shortlist.index.embedders.tools_model import MOST_IN_MEMORY
 from shortlist.index.location import find_corpus_file
 
 FRUIT = {"apple": "A red apple.", "pear": "A green pear.", "plum": "A blue plum."}
@@ -247,7 +248,11 @@ def test_tools_that_are_kept_are_read_by_our_own_model(tmp_path: Path, monkeypat
     with build(source, path=tmp_path / "b") as corpus:  # an existing one keeps its own
         assert corpus.config.embedder == "default"
     with build(source, in_memory=True) as corpus:
+        assert corpus.config.embedder == "tools"
+    many = [Document(str(at), f"tool {at}", "Water the plants.", kind="tool") for at in range(MOST_IN_MEMORY + 1)]
+    with build(many, in_memory=True) as corpus:
         assert corpus.config.embedder == "default"
+    assert open_corpora(many[:2], needs_vectors=True)[0].config.embedder == "tools"
     with build({"a": "text"}, path=tmp_path / "c") as corpus:
         assert corpus.config.embedder == "default"
     find = importlib.util.find_spec

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from shortlist.errors import InputError
-from shortlist.mcp.agent_server import LONGEST_SCHEMA
+from shortlist.mcp.agent_server import LONGEST_SCHEMAS
 from shortlist.mcp.gateway import upstream
 from shortlist.mcp.gateway.arguments import check_arguments
 from shortlist.mcp.gateway.tool_review import LARGEST, LONGEST_NAME, find_changes
@@ -135,7 +135,7 @@ def test_enormous_and_deep_schemas_are_rejected_or_left_to_read(servers: Servers
     answer, status = discover_and_status(servers, "weather of a wide area with many fields")
     found = {item["id"]: item for item in answer["results"]}
     assert found["bad/wide"]["note"] == "Its schema is long: read it."
-    assert len(json.dumps(found["bad/wide"])) < LONGEST_SCHEMA
+    assert len(json.dumps(found["bad/wide"])) < LONGEST_SCHEMAS
     (row,) = status["servers"]
     assert (row["tools"], row["pending"]) == (2, 0)
     assert [why.split(" of ")[0][:19] for why in row["refused"].values()] == [

@@ -71,6 +71,8 @@ def test_metadata_are_shown_without_reading_anything(shop: Corpus) -> None:
         "note": "",
         "corpus": "in memory",
         "relevance": hit.relevance,
+        "description": "Give the money back.",
+        "needs": [],
     }
 
 

@@ -33,6 +33,7 @@ from shortlist import (
 from shortlist.index.lexical import lexical_ranker
 from shortlist.results import Mode
 from shortlist.search import scores
+from shortlist.search.relevance import trust_in
 
 MODES = get_args(Mode)
 PLAIN = Scoring(k1=1.2)  # every field weighs 1
@@ -240,25 +241,25 @@ def test_hybrid_is_the_sum_of_reciprocal_ranks_and_ties_share_the_better_rank() 
     assert [hit.id for hit in hits] == ["b", "a", "c", "d", "e"]
 
 
-def test_auto_is_four_fifths_of_the_share_of_a_perfect_match_and_one_fifth_cosine() -> None:
+def test_auto_weighs_the_share_of_a_perfect_match_and_the_cosine_by_the_number_of_terms() -> None:
     hits = search(corpus_of(MIXED, table_embedder(MEANING), scoring=PLAIN), "red", mode="auto")
     average = (3 + 5 + 2 + 2 + 2) / 5  # and a perfect match of "red" scores idf(5, 2) * 1
     expected = {
-        "a": 0.8 * gain(2, 3, average) + 0.2 * 0.3,
-        "b": 0.8 * gain(1, 5, average) + 0.2 * 0.9,
-        "c": 0.2 * 0.6,
-        "d": 0.2 * 0.6,
-        "e": 0.2 * 0.1,
+        "a": 0.63 * gain(2, 3, average) + 0.37 * 0.3,
+        "b": 0.63 * gain(1, 5, average) + 0.37 * 0.9,
+        "c": 0.37 * 0.6,
+        "d": 0.37 * 0.6,
+        "e": 0.37 * 0.1,
     }
     assert scored(hits) == pytest.approx(expected, abs=1e-7)
-    assert [hit.id for hit in hits] == ["a", "b", "c", "d", "e"]
+    assert [hit.id for hit in hits] == ["b", "a", "c", "d", "e"]
 
 
 def test_auto_counts_words_that_no_document_holds_in_the_perfect_match() -> None:
     vectors = MEANING | {"red quince": [1.0, 0.0]}
     hits = search(corpus_of(MIXED, table_embedder(vectors), scoring=PLAIN), "red quince", mode="auto")
     share = idf(5, 2) * gain(2, 3, 14 / 5) / (idf(5, 2) + idf(5, 0))
-    assert scored(hits)["a"] == pytest.approx(0.8 * share + 0.2 * 0.3, abs=1e-7)
+    assert scored(hits)["a"] == pytest.approx(0.64 * share + 0.36 * 0.3, abs=1e-7)
 
 
 @settings(max_examples=40, deadline=None)
@@ -278,7 +279,8 @@ def test_hybrid_and_auto_equal_a_naive_fusion_of_the_two_rankings(contents: list
             if id in ranking
         )
         share = by_words_once.get(id, 0.0) / total if total else 0.0
-        expected["auto"][id] = 0.8 * share + 0.2 * by_meaning.get(id, 0.0)
+        weight = trust_in("light").lexical_share.of(len(once))
+        expected["auto"][id] = weight * share + (1 - weight) * by_meaning.get(id, 0.0)
     assert scored(search(corpus, asked, mode="hybrid")) == pytest.approx(expected["hybrid"], abs=1e-12)
     assert scored(search(corpus, asked, mode="auto")) == pytest.approx(expected["auto"], abs=1e-9)
 

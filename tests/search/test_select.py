@@ -289,7 +289,6 @@ NAN = float("nan")
         {"max_k": 2.5},
         {"max_k": "3"},
         {"max_k": True},
-        {"max_k": None},
         {"rel": -0.1},
         {"rel": 1.1},
         {"rel": NAN},

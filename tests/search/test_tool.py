@@ -76,8 +76,8 @@ def test_no_more_come_than_are_asked_for_and_never_more_than_the_most() -> None:
     corpus = create_corpus(in_memory=True, embedder="none")
     corpus.sync([Document(str(at), "", "same words") for at in range(30)])
     tool = as_tool(corpus)
-    assert len(tool("same words")["results"]) == 3
-    assert len(tool("same words", top_k="5")["results"]) == 5
+    assert len(tool("same words")["results"]) == 5
+    assert len(tool("same words", top_k="3")["results"]) == 3
     assert len(tool("same words", top_k=10_000)["results"]) == MOST
 
 

@@ -35,6 +35,7 @@ def show_report(screen: Screen, report: DiscoveryReport, misses: int) -> None:
         if count
     ]
     screen.draw_table(("", "cases", ""), outcomes, ("", ">", "dim"))
+    screen.say(f"Threshold: {report.threshold}.{_compare_without(report)}", "dim")
     for one in report.misses[:misses]:
         screen.draw(Text.assemble((f"{one.outcome}  ", "yellow"), (one.case.query, "bold")))
         screen.say(one.why.says if one.why else "", "dim", indent=2)
@@ -43,6 +44,15 @@ def show_report(screen: Screen, report: DiscoveryReport, misses: int) -> None:
             f"{misses} of {len(report.misses):,} misses are shown. Show more with --misses N, or all with --json.",
             "dim",
         )
+
+
+def _compare_without(report: DiscoveryReport) -> str:
+    """How the outcomes would differ without a threshold."""
+    counts = report.taxonomy_without_threshold
+    changed = {name: count for name, count in counts.items() if count != report.taxonomy[name]}
+    if not changed:
+        return " Without it the outcomes are the same." if report.threshold != "none" else ""
+    return f" Without it: {', '.join(f'{name} {count:,}' for name, count in changed.items())}."
 
 
 def show_comparison(screen: Screen, comparison: Comparison) -> None:

@@ -18,6 +18,7 @@ from shortlist.index.embedders.embedder_binding import EmbedderSpec
 from shortlist.library.opening import Searchable, open_corpora
 from shortlist.protocols import Progress
 from shortlist.results import Mode, Selector
+from shortlist.search.discover import STRATEGY, MinScore
 from shortlist.sources import CorpusSource, documents_of
 
 SMALLEST = 10
@@ -60,8 +61,8 @@ def distractor_robustness_curve(
     mode: Mode = "auto",
     k: int = 10,
     *,
-    strategy: str | Selector = "conservative",
-    min_score: float | None = None,
+    strategy: str | Selector = STRATEGY,
+    min_score: MinScore = "auto",
     embedder: EmbedderSpec = None,
     repeats: int = REPEATS,
     seed: int = SEED,

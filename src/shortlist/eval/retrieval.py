@@ -17,7 +17,7 @@ from shortlist.eval.statistics import CONFIDENCE, RESAMPLES, SEED, Estimate, Pai
 from shortlist.library.opening import Searchable
 from shortlist.protocols import Progress
 from shortlist.results import Hit, Mode, Selection, Selector
-from shortlist.search.discover import MinScore
+from shortlist.search.discover import STRATEGY, MinScore, candidates_for, describe_threshold
 from shortlist.search.filters import Filter
 
 DEPTH = 1000  # hits among which an expected result is looked for below the top k, as in the runs of trec_eval
@@ -64,9 +64,12 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class DiscoveryReport(Plain):
-    """How well the expected results were found; `metrics` are means over the cases that have any."""
+    """How well the expected results were found; `metrics` are means over the cases that have any.
 
-    _shown = "corpus mode k documents confidence metrics taxonomy"
+    `threshold` is what a result had to reach, `taxonomy_without_threshold` the outcomes with `min_score=None`.
+    """
+
+    _shown = "corpus mode k documents confidence metrics taxonomy threshold taxonomy_without_threshold"
 
     corpus: str
     mode: Mode
@@ -77,6 +80,8 @@ class DiscoveryReport(Plain):
     outcomes: Sequence[Outcome] = field(repr=False)
     seconds: float
     confidence: float = CONFIDENCE
+    threshold: str = "none"
+    taxonomy_without_threshold: Mapping[str, int] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Estimate:
         return self.metrics[name]
@@ -121,8 +126,8 @@ def evaluate_discovery(
     filter: Filter | None = None,
     *,
     metrics: Sequence[str] | None = None,
-    strategy: str | Selector = "conservative",
-    min_score: MinScore = None,
+    strategy: str | Selector = STRATEGY,
+    min_score: MinScore = "auto",
     confidence: float = CONFIDENCE,
     resamples: int = RESAMPLES,
     seed: int = SEED,
@@ -139,11 +144,14 @@ def evaluate_discovery(
         raise InputError(f"k must be 1 or more, not {k!r}.")
     names = tuple(metrics or default_metrics(k))
     measures = {name: metric(name) for name in names}
-    depth = max([k, *(depth_of(name) or 0 for name in names)])
+    depth = max([candidates_for(k, selection.get("max_k")), *(depth_of(name) or 0 for name in names)])
     with open_reader(corpus, mode, filter) as reader:
         began = time.perf_counter()
         known = {id for one in reader.corpora for id in one.ids()}
         explainer = Explainer(reader, known)
+
+        thresholds: dict[str, str] = {}
+        without: list[str] = []
 
         def evaluate(case: Case, retrieved: Retrieved) -> Outcome:
             chosen = retrieved.choose(k, strategy, min_score, **selection)
@@ -152,6 +160,8 @@ def evaluate_discovery(
             ranked, expected = [hit.id for hit in all_hits], case.relevance
             rank = first_rank(ranked, expected)
             outcome = _classify(case, rank, k, chosen, known)
+            without.append(_classify(case, rank, k, retrieved.choose(k, strategy, None, **selection), known))
+            thresholds.update((one.corpus.name, describe_threshold(one, mode, min_score)) for one in retrieved.found)
             return Outcome(
                 case,
                 outcome,
@@ -179,7 +189,15 @@ def evaluate_discovery(
         outcomes,
         time.perf_counter() - began,
         confidence,
+        _join_thresholds(thresholds),
+        {name: without.count(name) for name in OUTCOMES},
     )
+
+
+def _join_thresholds(thresholds: Mapping[str, str]) -> str:
+    """One text if it is the same for all corpora."""
+    texts = dict.fromkeys(thresholds.values())
+    return "; ".join(texts) if len(texts) == 1 else "; ".join(f"{name}: {text}" for name, text in thresholds.items())
 
 
 def _add_deeper_hits(case: Case, hits: Sequence[Hit], depth: int, known: set[str], reader: Reader) -> list[Hit]:

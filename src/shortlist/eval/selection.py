@@ -15,7 +15,7 @@ from shortlist.eval.statistics import CONFIDENCE, RESAMPLES, SEED, Estimate, Tab
 from shortlist.library.opening import Searchable
 from shortlist.protocols import Progress
 from shortlist.results import Hit, Mode, Selector
-from shortlist.search.discover import MinScore
+from shortlist.search.discover import STRATEGY, MinScore, candidates_for
 from shortlist.search.filters import Filter
 from shortlist.search.select import select
 
@@ -95,12 +95,12 @@ class SelectionReport:
 def evaluate_selection(
     corpus: Searchable,
     cases: Sequence[Case],
-    strategy: str | Selector = "conservative",
+    strategy: str | Selector = STRATEGY,
     mode: Mode = "auto",
     k: int = 10,
     filter: Filter | None = None,
     *,
-    min_score: MinScore = None,
+    min_score: MinScore = "auto",
     confidence: float = CONFIDENCE,
     resamples: int = RESAMPLES,
     seed: int = SEED,
@@ -108,6 +108,7 @@ def evaluate_selection(
     **selection: Any,
 ) -> SelectionReport:
     """Select for every case as `discover` would, and evaluate the selections; options are those of `discover`."""
+    k = candidates_for(k, selection.get("max_k"))
     with open_reader(corpus, mode, filter) as reader:
         choices = [
             _make_choice(case, found.rank(k), found.choose(k, strategy, min_score, **selection).selected)

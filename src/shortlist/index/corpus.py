@@ -16,6 +16,7 @@ from shortlist.index.config import Config, Floor
 from shortlist.index.corpus_paths import corpus_folder
 from shortlist.index.embedders.embedder_binding import EmbedderBinding, EmbedderSpec, spec_of
 from shortlist.index.embedders.named import load_embedder
+from shortlist.index.embedders.tools_model import suggest_embedder
 from shortlist.index.engine import EMBEDDED, Engine, State
 from shortlist.index.location import Location, close_on_error, find_location
 from shortlist.index.storage.records import clean
@@ -170,6 +171,7 @@ class Corpus:
             "analyzer": config.analyzer,
             "embedder": config.embedder_name,
             "dim": config.dim,
+            "advice": suggest_embedder(self.kinds(), config.embedder_name),
             "floors": dict(config.floors),
             "doubts": doubts,
         }

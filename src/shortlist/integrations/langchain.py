@@ -10,7 +10,7 @@ from pydantic import Field, create_model
 
 from shortlist.errors import InputError, MissingExtra
 from shortlist.integrations.retrieved_texts import Texts
-from shortlist.integrations.toolbox import K, Toolbox
+from shortlist.integrations.toolbox import Toolbox
 from shortlist.library.opening import Searchable
 from shortlist.protocols import AgentTool
 from shortlist.search.corpus_tool import as_tool
@@ -55,7 +55,7 @@ class ShortlistTool(BaseTool):
         arguments = create_model(
             "Search",
             query=(str, Field(description=query["description"])),
-            top_k=(int, Field(top_k["default"], **limits)),
+            top_k=(int | None, Field(top_k.get("default"), **limits)),
         )
         super().__init__(name=search.name, description=search.description, args_schema=arguments, search=search)
 
@@ -76,7 +76,7 @@ class ToolChooser:
         self._toolbox = Toolbox(schemas, **options)
         self._tools = {schema["function"]["name"]: tool for schema, tool in zip(schemas, tools, strict=True)}
 
-    def choose(self, query: str, k: int = K) -> list[BaseTool]:
-        """Up to k tools that match, the best first; none without a match."""
+    def choose(self, query: str, k: int | None = None) -> list[BaseTool]:
+        """The tools that match, or the first k of them, the best first; none without a match."""
         found = self._toolbox.find({"query": query, "top_k": k})
         return [self._tools[self._toolbox.document(tool.name).title] for tool in found.tools]

@@ -33,14 +33,13 @@ class Texts:
         is_name = isinstance(corpus, str | Path)  # which may mean a new corpus later
         self._corpus = corpus if is_name else open_corpora(corpus, needs_vectors=options.get("mode") != "lexical")
         self._passages = passages
-        self._options = {"min_score": "auto", **options}
+        self._options = options
 
     def find(self, query: str) -> list[Text]:
         if not self._passages:
             found = discover(self._corpus, query, **{"level": "body", **self._options})
             return [Text(item.id, item.body or "", item.score, _metadata(item)) for item in found.results]
-        options: dict[str, Any] = {"mode": "auto", "k": 10, "filter": None, "strategy": "conservative", **self._options}
-        selection, _ = find(self._corpus, query, whole=False, **options)
+        selection, _ = find(self._corpus, query, whole=False, **self._options)
         return [Text(f"{hit.id}#{hit.locator}", hit.text, hit.score, _metadata(hit)) for hit in selection.selected]
 
 

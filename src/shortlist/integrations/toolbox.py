@@ -17,20 +17,18 @@ from shortlist._text import did_you_mean
 from shortlist.documents import Document, Problem
 from shortlist.errors import InputError, ShortlistError
 from shortlist.index.corpus import Corpus, create_corpus
+from shortlist.index.embedders.tools_model import default_in_memory
 from shortlist.library.opening import open_named
 from shortlist.protocols import AgentTool
 from shortlist.search.corpus_tool import as_tool
-from shortlist.sources.tools.openapi import arguments_of
-from shortlist.sources.tools.tool_catalogs import SCHEMAS, tools_of
+from shortlist.sources.tools.tool_catalogs import describe_tool, tools_of
 
-K = 5
 MAX_NAME = 64  # characters in a name that every vendor accepts
 CHECK_SECONDS = 30.0  # between checks of an engine that does not announce changes
 
 Tools = Corpus | str | Path | Iterable[Any]
 Place = tuple[str, str]  # the name of a corpus and an id in it
 
-_ALTERNATIVES = ("allOf", "anyOf", "oneOf")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _MARKED = re.compile(r".*_[0-9a-f]{10}")
 
@@ -47,12 +45,17 @@ class Toolbox:
     """Tools that a model finds with a query, and then calls by a unique name.
 
     `tools` is a corpus, its name, several of these, or a list of Python functions, AgentTools, Documents and schemas
-    of any vendor. `search` is the only tool that a model sees at first. Options are those of `discover`; the default
-    of `min_score` is the threshold that was calibrated for the corpus.
+    of any vendor. `search` is the only tool that a model sees at first. Options are those of `as_tool`.
     """
 
     def __init__(
-        self, tools: Tools, *, name: str = "search_tools", description: str | None = None, k: int = K, **options: Any
+        self,
+        tools: Tools,
+        *,
+        name: str = "search_tools",
+        description: str | None = None,
+        k: int | None = None,
+        **options: Any,
     ) -> None:
         self._functions: dict[str, Callable[..., Any]] = {}
         self._places = self._locate(tools)
@@ -146,7 +149,7 @@ class Toolbox:
             documents[document.id] = document
             if callable(item):
                 self._functions[document.id] = item.run if isinstance(item, AgentTool) else item
-        corpus = create_corpus("tools", in_memory=True)
+        corpus = create_corpus("tools", in_memory=True, embedder=default_in_memory(documents.values()))
         corpus.add(documents.values())
         return corpus
 
@@ -168,7 +171,7 @@ class Toolbox:
         def refuse(**_: Any) -> NoReturn:
             raise InputError(f"{name} is not a Python function. Call {document.id} where it runs.")
 
-        return AgentTool(name, *_describe(document), self._functions.get(document.id, refuse))
+        return AgentTool(name, *describe_tool(document), self._functions.get(document.id, refuse))
 
 
 class _Names:
@@ -213,29 +216,6 @@ def _plain_name(document: Document) -> str:
 def _mark(name: str, place: Place) -> str:
     mark = blake2b("\0".join(place).encode(), digest_size=5).hexdigest()
     return f"{name[: MAX_NAME - 11] or 'tool'}_{mark}"
-
-
-def _describe(document: Document) -> tuple[str, dict[str, Any]]:
-    """The description and parameters of a tool: from its vendor's schema, or from the metadata of a catalog entry."""
-    try:
-        entry = document.metadata if document.payload is None else json.loads(document.payload)
-    except ValueError:
-        entry = None
-    entry = entry if isinstance(entry, Mapping) else {}
-    function = entry.get("function")
-    inner = function if isinstance(function, Mapping) else entry
-    if isinstance(entry.get("method"), str) and isinstance(entry.get("path"), str):
-        schema: Any = arguments_of(entry)
-    else:
-        schema = next((inner[key] for key in SCHEMAS if isinstance(inner.get(key), Mapping)), {})
-    description = inner.get("description") or inner.get("summary") or document.content
-    # Vendors accept only an object, so alternatives at the top level are merged.
-    parts = [part for word in _ALTERNATIVES for part in schema.get(word) or () if isinstance(part, Mapping)]
-    properties: dict[str, Any] = {}
-    for part in [*parts, schema]:
-        properties |= part.get("properties") or {}
-    rest = {key: value for key, value in schema.items() if key not in _ALTERNATIVES}
-    return str(description).strip(), {**rest, "type": "object", "properties": properties}
 
 
 class ToolSearch:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from shortlist._text import did_you_mean
-from shortlist.documents import Document
+from shortlist.documents import Document, Problem
 from shortlist.errors import InputError, ShortlistError
 from shortlist.index.corpus import Corpus, create_corpus
 from shortlist.index.embedders import tools_model
@@ -34,9 +34,10 @@ def build(
 ) -> Corpus:
     """Sync a corpus with a source: incremental, idempotent, all or nothing. `corpus.changes` reports what was done.
 
-    `source` may be a registered or built-in name such as "skills". A new corpus uses `embedder` (default: "tools" for
-    tools on disk if onnxruntime is installed, else "default"); changing the embedder of an existing corpus needs
-    `rebuild=True`. `engine` is the address of a cluster to store it in. Other options are passed to `create_corpus`.
+    `source` may be a registered or built-in name such as "skills". A new corpus uses `embedder`; by default "tools" for
+    tools if onnxruntime is installed (in memory, for up to 200 of them), else "default". Changing the embedder of an
+    existing corpus needs `rebuild=True`. `engine` is the address of a cluster to store it in. Other options are passed
+    to `create_corpus`.
     """
     if isinstance(source, str) and (entry := registry.find(source)):
         source, name = entry.source(), name or entry.name
@@ -52,11 +53,14 @@ def build(
         source = CorpusSource.from_mapping(source) if isinstance(source, Mapping) else CorpusSource.from_list(source)
     is_new = not in_memory and find_corpus_file(name or source.name, path) is None
     options |= {"engine": engine, "in_memory": in_memory, "rebuild": rebuild, "progress": progress}
-    if source.kind in OF_TOOLS and not in_memory:
+    documents: Iterable[Document | Problem] = list(source) if in_memory else source
+    if in_memory:
+        options["default_embedder"] = tools_model.default_in_memory(documents)
+    elif source.kind in OF_TOOLS:
         options["default_embedder"] = tools_model.default_for_tools()
     corpus = create_corpus(name or source.name, path=path, embedder=embedder, **options)
     try:
-        corpus.sync(source, prune=prune, progress=progress)
+        corpus.sync(documents, prune=prune, progress=progress)
     except BaseException:
         with contextlib.suppress(ShortlistError, OSError):
             if is_new and corpus.is_empty and corpus.path is not None:  # created for a source that cannot be read

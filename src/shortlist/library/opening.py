@@ -13,6 +13,7 @@ from shortlist.documents import Document
 from shortlist.errors import CorpusError, CorpusNotFound, InputError, RegistryDamaged
 from shortlist.index.corpus import Corpus, create_corpus, open_corpus
 from shortlist.index.corpus_paths import OF_A_PATH, full_name, stored_corpora
+from shortlist.index.embedders.tools_model import default_in_memory
 from shortlist.index.engine import EMBEDDED, State
 from shortlist.index.engines import pointers
 from shortlist.index.location import find_corpus_file
@@ -56,8 +57,9 @@ def _is_list_of_corpora(items: Any) -> TypeGuard[Sequence[Corpus | str | Path]]:
 def _index_in_memory(texts: Any, needs_vectors: bool) -> Corpus:
     if not isinstance(texts, Iterable):
         raise InputError(f"A corpus must be a Corpus, its name, or a list or mapping of texts, not {texts!r}.")
-    corpus = create_corpus(in_memory=True, embedder="default" if needs_vectors else "none")
-    if failed := corpus.add(documents_of(texts)).failed:
+    documents = list(documents_of(texts))
+    corpus = create_corpus(in_memory=True, embedder=default_in_memory(documents) if needs_vectors else "none")
+    if failed := corpus.add(documents).failed:
         raise InputError(f"{failed[0].id or 'An entry'} cannot be searched: {failed[0].reason}")
     return corpus
 

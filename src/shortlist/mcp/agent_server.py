@@ -38,7 +38,7 @@ INSTRUCTIONS = (
 )
 
 LONGEST_QUERY = 2_000  # characters
-LONGEST_SCHEMA = 4_000  # characters that are shown with a found tool; read shows any
+LONGEST_SCHEMAS = 4_000  # characters of schemas that discover shows, the best tool first; read shows any
 LONGEST_RESULT = 100_000  # characters of text that a call may return
 ASK_SECONDS = 300.0
 FIND_SECONDS = 60.0
@@ -90,13 +90,12 @@ class AgentActions:
         def find() -> Data:
             from shortlist.search import agent_actions, corpus_tool  # noqa: PLC0415  # slow to load
 
-            number = SCHEMAS["discover"]["properties"]["limit"]
-            most = number["default"] if limit is None else limit
-            most = corpus_tool.parse_count(most, "limit", most=number["maximum"])
+            most = SCHEMAS["discover"]["properties"]["limit"]["maximum"]
+            number = None if limit is None else corpus_tool.parse_count(limit, "limit", most=most)
             self.gateway.catalog.reload()
             filter = None if kind is None else {"kind": KINDS[kind]}
-            found = agent_actions.find(self._collection.corpora(), query[:LONGEST_QUERY], most, filter)
-            return found | {"results": [self._add_schema(item) for item in found["results"]]}
+            found = agent_actions.find(self._collection.corpora(), query[:LONGEST_QUERY], number, filter)
+            return found | {"results": self._add_schemas(found["results"])}
 
         found = await _run_in_thread(find)
         if kind not in (None, "tool"):
@@ -112,15 +111,27 @@ class AgentActions:
             )
         return _add_notes(found, [*notes, *self.gateway.pending_notes()])
 
-    def _add_schema(self, item: Data) -> Data:
-        """A found item; a tool that can be called is shown with its server's description and its schema."""
-        tool = self.gateway.catalog.tools.get(item["id"])
-        if tool is None or item["corpus"] != TOOLS:
-            return item | ({"callable": False} if tool is None and item["kind"] == "tool" else {})
-        shown = {key: value for key, value in item.items() if key != "locator"}
-        shown |= {"text": _truncate(tool.description, 1000), "access": tool.access}
-        is_short = len(json.dumps(tool.schema, ensure_ascii=False)) <= LONGEST_SCHEMA
-        return shown | ({"input_schema": tool.schema} if is_short else {"note": "Its schema is long: read it."})
+    def _add_schemas(self, items: list[Data]) -> list[Data]:
+        """Found items; a tool that can be called is shown with access and schema.
+
+        The schemas share a budget. Beyond it, a tool has one line of description and its required arguments.
+        """
+        shown, left = [], LONGEST_SCHEMAS
+        for item in items:
+            tool = self.gateway.catalog.tools.get(item["id"])
+            if tool is None or item["corpus"] != TOOLS:
+                shown.append(item | ({"callable": False} if tool is None and item["kind"] == "tool" else {}))
+                continue
+            about = {key: value for key, value in item.items() if key not in ("locator", "text", "needs")}
+            about |= {"access": tool.access}
+            left -= len(json.dumps(tool.schema, ensure_ascii=False))
+            if left >= 0:
+                shown.append(about | {"text": _truncate(tool.description, 1000), "input_schema": tool.schema})
+            else:
+                line = tool.description.strip().partition("\n")[0]
+                needs = {"needs": item["needs"]} if "needs" in item else {}
+                shown.append(about | {"text": _truncate(line, 200)} | needs | {"note": "Read it for its schema."})
+        return shown
 
     async def read(self, id: str, corpus: str | None = None, locator: str | None = None, offset: Any = 0) -> Data:
         def show() -> Data:

@@ -36,14 +36,15 @@ def list_sources(corpus: Searchable, limit: int = MOST_SOURCES, filter: Filter |
     return {"sources": sorted(names)[:limit], "total": len(names)}
 
 
-def find(corpus: Searchable, query: str, limit: int = 3, filter: Filter | None = None) -> dict[str, Any]:
-    """Discover with `min_score="auto"`: the results with the reason, or none and the closest matches."""
-    found = discover(corpus, query, k=max(10, limit), filter=filter, min_score="auto", max_k=limit)
-    chosen = {(item.corpus, item.id) for item in found.results}
+def find(corpus: Searchable, query: str, limit: int | None = None, filter: Filter | None = None) -> dict[str, Any]:
+    """Discover: the results with the reason, or none and the closest matches."""
+    found = discover(corpus, query, filter=filter, max_k=limit)
+    chosen = {(item.corpus, item.id): item for item in found.results}
     results, near = [], []
     for hit in found.candidates:
-        if (hit.corpus, hit.id) in chosen:
-            results.append(_glance(hit) | {"locator": hit.locator, "text": hit.text[:GLANCE]})
+        if item := chosen.get((hit.corpus, hit.id)):
+            needs = {"needs": list(item.needs)} if item.needs else {}
+            results.append(_glance(hit) | needs | {"locator": hit.locator, "text": hit.text[:GLANCE]})
         else:
             near.append(_glance(hit))
     shown = {"query": query, "abstained": found.abstained, "reason": found.reason}

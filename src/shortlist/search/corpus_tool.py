@@ -13,7 +13,6 @@ from shortlist.protocols import AgentTool
 from shortlist.results import Level
 from shortlist.search.discover import discover
 
-K = 3
 MOST = 20
 
 
@@ -22,16 +21,17 @@ def as_tool(
     *,
     name: str | None = None,
     description: str | None = None,
-    k: int = K,
+    k: int | None = None,
     level: Level = "body",
     **options: Any,
 ) -> AgentTool:
     """Make a search tool for a model: it returns the few documents that match, or reports that none does.
 
-    A model may ask for up to 20 results instead of `k`. `level` is how much of each result is disclosed. Other options
-    are passed to `discover`: mode, filter, strategy, min_score, rel and so on.
+    `k` is the number of results, by default 1 to 5 as in `discover`; a model may ask for another number, up to 20.
+    `level` is how much of each result is disclosed. Other options are passed to `discover`: mode, filter, strategy,
+    min_score, rel and so on.
     """
-    k = parse_count(k, "k", most=MOST)
+    k = None if k is None else parse_count(k, "k", most=MOST)
     corpora = open_corpora(corpus, needs_vectors=True)
     asked: Searchable = corpus if isinstance(corpus, str | Path) else corpora  # a name is opened again for each call
 
@@ -39,7 +39,7 @@ def as_tool(
         if not isinstance(query, str) or not query.strip():
             raise InputError(f"'query' must be a non-empty string, not {query!r}.")
         wanted = k if top_k is None else parse_count(top_k, "top_k", most=MOST)
-        found = discover(asked, query, k=max(wanted, 10), level=level, max_k=wanted, **{"min_score": "auto", **options})
+        found = discover(asked, query, level=level, max_k=wanted, **options)
         return {
             "query": query,
             "abstained": found.abstained,
@@ -48,14 +48,15 @@ def as_tool(
             **{name: found.signals[name] for name in ("near_misses", "try") if name in found.signals},
         }
 
-    top_k_text = f"Maximum number of results (default {k})."
+    top_k_text = f"Number of results (default {k or '1 to 5, as many as fit'})."
     parameters = search_parameters("What you need, in words.", top_k_text, k, MOST)
     return AgentTool(name or _name(corpora), description or _description(corpora), parameters, run)
 
 
-def search_parameters(query: str, top_k: str, default: int, most: int) -> dict[str, Any]:
+def search_parameters(query: str, top_k: str, default: int | None, most: int) -> dict[str, Any]:
     """The JSON Schema of a query and a number of results, with their descriptions."""
-    count = {"type": "integer", "description": top_k, "minimum": 1, "maximum": most, "default": default}
+    count = {"type": "integer", "description": top_k, "minimum": 1, "maximum": most}
+    count |= {} if default is None else {"default": default}
     return {
         "type": "object",
         "properties": {"query": {"type": "string", "description": query}, "top_k": count},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, get_args
@@ -18,6 +19,7 @@ from shortlist.sources.skills import FILE as SKILL
 from shortlist.sources.skills import USUAL_PLACES
 
 MAX_FILES = 200
+LONGEST_LINE = 160  # characters of a description
 
 POINTERS = ("skill_path", "path")
 """Metadata fields that may name the file with the body of a document."""
@@ -83,7 +85,14 @@ def _disclose(hit: Hit, level: Level, loader: Loader | None, roots: Sequence[str
         files=_files_beside(body.skill) if level == "bundled" and body.skill else (),
         stale=bool(body.note),
         note=body.note,
+        description=describe_in_one_line(hit),
     )
+
+
+def describe_in_one_line(hit: Hit) -> str:
+    """What the document's metadata say about it, or the first line of the passage."""
+    text = str(hit.metadata.get("description") or hit.text)
+    return textwrap.shorten(text.strip().partition("\n")[0], LONGEST_LINE, placeholder="…")
 
 
 def _body(hit: Hit, loader: Loader | None, roots: Sequence[str | Path] | None) -> _Body:

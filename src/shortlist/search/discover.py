@@ -21,22 +21,28 @@ from shortlist.search.filters import Filter
 from shortlist.search.relevance import FLOOR
 from shortlist.search.retrieve import Found, merge, open_query, retrieve
 from shortlist.search.select import is_built_in, select
+from shortlist.sources.tools.tool_catalogs import describe_tool
 
 NEAR_MISSES = 3
 SHIPPED = f"The built-in relevance threshold of {FLOOR:g}; this corpus has none calibrated for this mode."
 
 MinScore = float | Literal["auto"] | None
 
+# The defaults of every way to call discover and of every evaluation.
+STRATEGY = "adaptive"
+K = 10
+
 
 def discover(
     corpus: Searchable,
     query: str,
     mode: Mode = "auto",
-    k: int = 10,
+    k: int = K,
     filter: Filter | None = None,
     *,
-    strategy: str | Selector = "conservative",
-    min_score: MinScore = None,
+    strategy: str | Selector = STRATEGY,
+    max_k: int | None = None,
+    min_score: MinScore = "auto",
     level: Level = "metadata",
     loader: Loader | None = None,
     roots: Sequence[str | Path] | None = None,
@@ -45,37 +51,48 @@ def discover(
 ) -> Discovery:
     """Return the few documents that match the query, or abstain.
 
+    By default the best document is returned, with up to four others that are nearly as relevant. `max_k` asks for that
+    number of results instead; `strategy` for another rule of `select`.
+
     Abstains if the best score is below `min_score`. With "auto", each corpus uses the threshold calibrated for it and
     the mode, or else the built-in relevance threshold; with None it never abstains while anything matches. `signals` of
     an abstention has the closest matches, what was searched and what to try. `progress` is passed to `search`; `level`,
-    `loader` and `roots` to `disclose`; other options to `select`: max_k, rel, gap_ratio, temperature, cutoff.
+    `loader` and `roots` to `disclose`; other options to `select`: rel, gap_ratio, temperature, cutoff.
     """
-    reads = level != "metadata"
     chosen, candidates = find(
-        corpus, query, mode, k, filter, strategy, min_score, progress=progress, reads_documents=reads, **selection
+        corpus, query, mode, k, filter, strategy, min_score, max_k=max_k, progress=progress, **selection
     )
     shown = disclose(chosen, level, loader=loader, roots=roots)
+    shown = [replace(item, needs=_needs(hit)) for item, hit in zip(shown, chosen.selected, strict=True)]
     return Discovery(query, mode, shown, chosen.reason, chosen.signals, candidates)
+
+
+def _needs(hit: Hit) -> tuple[str, ...]:
+    """The required arguments of a tool."""
+    document = hit.load() if hit.kind == "tool" and hit.load else None
+    return tuple(describe_tool(document)[1].get("required", ())) if document else ()
 
 
 def find(
     corpus: Searchable,
     query: str,
-    mode: Mode,
-    k: int,
-    filter: Filter | None,
-    strategy: str | Selector,
-    min_score: MinScore,
+    mode: Mode = "auto",
+    k: int = K,
+    filter: Filter | None = None,
+    strategy: str | Selector = STRATEGY,
+    min_score: MinScore = "auto",
     *,
+    max_k: int | None = None,
     progress: Progress | None = None,
     whole: bool = True,
-    reads_documents: bool = False,
     **selection: Any,
 ) -> tuple[Selection, Hits]:
-    """Select from the candidates, and return both. With `reads_documents`, the selected hits carry their documents.
+    """Select from the candidates, and return both. The selected hits carry their documents.
 
     Everything is read from one state, which is closed before a strategy of the caller runs.
     """
+    k = candidates_for(k, max_k)
+    selection["max_k"] = max_k
     if isinstance(min_score, str) and min_score != "auto":
         raise InputError(f"min_score must be a number, None or 'auto', not {min_score!r}.")
     chosen: Selection | None = None
@@ -87,12 +104,17 @@ def find(
             chosen = judged.select(strategy, selection)
         else:
             judged.read_ahead()
-        documents = _read_documents(found, chosen.selected if chosen else candidates) if reads_documents else {}
+        documents = _read_documents(found, chosen.selected if chosen else candidates)
     chosen = chosen or judged.select(strategy, selection)
     selected = [
         replace(hit, load=partial(documents.get, hit.load)) if hit.load in documents else hit for hit in chosen.selected
     ]
     return replace(chosen, selected=selected), candidates
+
+
+def candidates_for(k: int, max_k: int | None) -> int:
+    """The number of candidates: k, or what is asked for if that is more."""
+    return max(k, max_k) if k and isinstance(max_k, int) else k
 
 
 def _read_documents(found: Sequence[Found], hits: Sequence[Hit]) -> dict[Any, Any]:
@@ -111,6 +133,7 @@ def choose(
     **selection: Any,
 ) -> Selection:
     """Select as `discover` does. The states must be open."""
+    k = candidates_for(k, selection.get("max_k"))
     return _judge(found, query, mode, k, min_score).select(strategy, selection)
 
 
@@ -167,7 +190,7 @@ def _judge(found: Sequence[Found], query: str, mode: Mode, k: int, min_score: Mi
     floors = [one.state.config.floor(mode, one.state.since) if is_auto else Floor(min_score) for one in found]  # type: ignore[arg-type]
     fitting, left_out = [], {}
     for one, floor in zip(found, floors, strict=True):
-        refusal = refuse_unknown(one) or (_refuse_below(one, floor.value, several=several) if is_auto else None)
+        refusal = (refuse_unknown(one) or _refuse_below(one, floor.value, several=several)) if is_auto else None
         if refusal:
             left_out[one.corpus.name] = refusal
         else:
@@ -184,11 +207,21 @@ def _judge(found: Sequence[Found], query: str, mode: Mode, k: int, min_score: Mi
     return _Judged(found, query, mode, hits, left_out, None if is_auto and several else floors[0].value, signals)
 
 
+def describe_threshold(found: Found, mode: Mode, min_score: MinScore) -> str:
+    """What a hit must reach so that `discover` does not abstain."""
+    if min_score is None:
+        return "none"
+    own = found.state.config.floor(mode, found.state.since).value if min_score == "auto" else min_score
+    if own is None:
+        return f"a relevance of {FLOOR:g} (built-in)"
+    return f"a score of {own:.4g} ({'calibrated' if min_score == 'auto' else 'given'})"
+
+
 def _refuse_below(found: Found, floor: float | None, *, several: bool) -> Selection | None:
-    """Abstain if the best hit is below the corpus's own threshold or, without one, below the built-in one."""
+    """Abstain if all hits are below the corpus's own threshold or, without one, below the built-in one."""
     if not found.hits:
         return None
-    best = found.hits[0]
+    best = found.hits[0] if floor is not None else max(found.hits, key=lambda hit: hit.relevance or 0.0)
     signals = {"candidates": len(found.hits), "top_score": best.score, "relevance": best.relevance}
     if floor is None and best.relevance is not None and best.relevance < FLOOR:
         reason = f"The best match, {best.name}, has a relevance of {best.relevance:.2g}; the threshold is {FLOOR:g}."

@@ -21,8 +21,9 @@ from shortlist.library.opening import CorpusState, Searchable, open_corpora, ope
 from shortlist.protocols import Embedder, Progress
 from shortlist.results import Hit, Hits, Mode
 from shortlist.search.filters import Filter, allowed
-from shortlist.search.relevance import BY_WORDS, calibration_of, probability, trust_in
+from shortlist.search.relevance import BY_WORDS, OTHER_SERVICE, calibration_of, probability, trust_in
 from shortlist.search.scores import best_passages, score
+from shortlist.search.services import find_unknown_services
 
 if TYPE_CHECKING:
     from shortlist.index.engine import Allowed, State
@@ -121,17 +122,21 @@ class Found:
     def embedder(self) -> Embedder | None:
         return self.state.embedder
 
-    def comparable(self, hit: Hit) -> Hit:
-        return hit if self.perfect == 1.0 else replace(hit, score=hit.score / self.perfect)
-
 
 def merge(found: Sequence[Found], query: str, mode: str, k: int) -> Hits:
     """Merge the hits of several corpora, best first. Documents that the query names are always included.
 
-    Lexical scores of several corpora are divided by the score of a perfect match in their corpus; other scores are
-    compared directly.
+    Lexical scores of several corpora are divided by the score of a perfect match in their corpus. The scores of "auto"
+    are compared directly if the corpora have the same embedder; else they are replaced by the relevance.
     """
-    hits = [(hit, hit.id in one.named) for one in found for hit in map(one.comparable, one.hits)]
+    by_relevance = mode == "auto" and len({one.state.config.embedder_name for one in found}) > 1
+
+    def comparable(hit: Hit, perfect: float) -> Hit:
+        if by_relevance and hit.relevance is not None:
+            return replace(hit, score=hit.relevance)
+        return hit if perfect == 1.0 else replace(hit, score=hit.score / perfect)
+
+    hits = [(comparable(hit, one.perfect), hit.id in one.named) for one in found for hit in one.hits]
     hits.sort(key=lambda pair: -pair[0].score)
     kept = sorted(hits, key=lambda pair: not pair[1])[:k]
     return Hits(sorted((hit for hit, _ in kept), key=lambda hit: -hit.score), query=query, mode=mode)
@@ -166,7 +171,7 @@ def look(
     trust = trust_in(state.config.embedder_name)
     # Pure BM25 uses plain term counts; "auto" weights the query terms.
     terms = weighed if mode == "auto" else lexical.analyzer.terms(query)
-    parts, scores = score(state, query, terms, mode, k, mask, trust.lexical_share)
+    parts, scores = score(state, query, terms, mode, k, mask, trust.lexical_share.of(len(weighed)))
     named = lexical.named(query)
     if whole:
         positions = _best(state, scores, k, named if mask is None else named[mask[named]])
@@ -179,7 +184,8 @@ def look(
     signals["named"] = _are_of(state, positions, named)
     weights = trust.relevance if "dense" in signals else BY_WORDS
     slope, shift = calibration_of(state.config, mode)
-    relevance = probability(slope * weights.odds(signals) + shift).tolist()
+    odds = weights.odds(signals) + (OTHER_SERVICE if find_unknown_services(query, lexical) else 0.0)
+    relevance = probability(slope * odds + shift).tolist()
     hits = [
         Hit(
             passage,

@@ -1,6 +1,7 @@
 """Selection: keep a few hits, or none, always with a reason.
 
-All strategies except "abs_threshold" are relative to the best score, so the same settings work for every mode.
+"adaptive" compares relevances. The others compare scores, all except "abs_threshold" relative to the best one, so that
+the same settings work for every mode.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("shortlist")
 
+ADAPTIVE_MAX_K = 5
+NEAR_ODDS = 0.9  # of relevance: exp(-0.9) is 0.4 of the best odds; docs/explanation/ranking.md has the measurement
 MAX_K = 3
 REL = 0.9
 GAP_RATIO = 0.5
@@ -41,7 +44,7 @@ LOOKED_AT = 2_000
 def select(
     hits: list[Hit],
     strategy: str | Selector = "conservative",
-    max_k: int = MAX_K,
+    max_k: int | None = None,
     rel: float = REL,
     gap_ratio: float = GAP_RATIO,
     min_score: float | None = None,
@@ -52,8 +55,10 @@ def select(
 
     Strategies:
 
-    - "conservative": hits that score at least `rel` of the best, at most `max_k`
-    - "top_k": the first `max_k`
+    - "adaptive": hits that are nearly as relevant as the best, at most 5: one if it is clearly ahead; with `max_k`, the
+      first `max_k`
+    - "conservative": hits that score at least `rel` of the best, at most `max_k` (default 3)
+    - "top_k": the first `max_k` (default 3)
     - "rel_threshold": hits that score at least `rel` of the best
     - "abs_threshold": hits that score at least `min_score`
     - "score_gap": hits before the first drop below `gap_ratio` of the previous score
@@ -143,7 +148,7 @@ def register_strategy(name: str, selector: Selector, *, replace: bool = False) -
 
 @dataclass(frozen=True, slots=True)
 class _Options:
-    max_k: int
+    max_k: int | None
     rel: float
     gap_ratio: float
     min_score: float | None
@@ -155,7 +160,9 @@ class _Options:
             is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
             if name != "max_k" and not is_number and (name, value) != ("min_score", None):
                 raise InputError(f"{name} must be a number, not {value!r}.")
-        if isinstance(self.max_k, bool) or not isinstance(self.max_k, int) or self.max_k < 1:
+        if self.max_k is not None and (
+            isinstance(self.max_k, bool) or not isinstance(self.max_k, int) or self.max_k < 1
+        ):
             raise InputError(f"max_k must be an integer of 1 or more, not {self.max_k!r}.")
         if not 0 <= self.rel <= 1 or not 0 <= self.gap_ratio <= 1:
             raise InputError(f"rel and gap_ratio must be between 0 and 1, not {self.rel!r} and {self.gap_ratio!r}.")
@@ -168,13 +175,31 @@ class _Options:
 Kept = tuple[list[Hit], str, float | None]  # the hits, the rule in words, and the cutoff score
 
 
+def _keep_adaptively(hits: list[Hit], options: _Options) -> Kept:
+    if options.max_k is not None:
+        return _keep_first(hits, options)
+    best = max(map(_log_odds, hits))
+    near = [hit for hit in hits if hit is hits[0] or _log_odds(hit) >= best - NEAR_ODDS]
+    if len(near) == 1:
+        return near, "clearly ahead of the others", None
+    return _prefer_distinct(near, ADAPTIVE_MAX_K), f"nearly as relevant as the best, at most {ADAPTIVE_MAX_K}", None
+
+
+def _log_odds(hit: Hit) -> float:
+    """Log odds of the relevance; a hit without one counts as equally relevant."""
+    relevance = min(max(0.5 if hit.relevance is None else hit.relevance, 1e-12), 1 - 1e-12)
+    return math.log(relevance / (1 - relevance))
+
+
 def _keep_conservatively(hits: list[Hit], options: _Options) -> Kept:
     near, rule, line = _keep_near(hits, options)
-    return _prefer_distinct(near, options.max_k), f"{rule}, at most {options.max_k}", line
+    most = options.max_k or MAX_K
+    return _prefer_distinct(near, most), f"{rule}, at most {most}", line
 
 
 def _keep_first(hits: list[Hit], options: _Options) -> Kept:
-    return hits[: options.max_k], f"the first {options.max_k}", None
+    most = options.max_k or MAX_K
+    return hits[:most], f"the first {most}", None
 
 
 def _keep_near(hits: list[Hit], options: _Options) -> Kept:
@@ -207,6 +232,7 @@ def _keep_by_softmax(hits: list[Hit], options: _Options) -> Kept:
 
 
 STRATEGIES: dict[str, Callable[[list[Hit], _Options], Kept]] = {
+    "adaptive": _keep_adaptively,
     "conservative": _keep_conservatively,
     "top_k": _keep_first,
     "rel_threshold": _keep_near,

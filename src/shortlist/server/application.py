@@ -137,7 +137,7 @@ def _add_status(endpoints: Endpoints, served: CatalogStore, metrics: Metrics, mo
             "document_file": str(served.document_file),
             "documents": sizes["documents"],
             "problem": served.problem,
-            "index": {**sizes, **{key: info[key] for key in ("analyzer", "embedder", "dim")}},
+            "index": {**sizes, **{key: info[key] for key in ("analyzer", "embedder", "dim", "advice")}},
             "llm": model,
             "settings": served.settings(),
             "configuration": served.state.rows(),

@@ -6,6 +6,7 @@ import json
 import logging
 import threading
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from shortlist._text import count_of
 from shortlist.documents import Changes, Document, Problem
 from shortlist.errors import CorpusNotFound, InputError, SourceError
 from shortlist.index.corpus import Corpus, create_corpus
+from shortlist.index.embedders.tools_model import default_for_tools
 from shortlist.index.storage.database import DATABASE
 from shortlist.index.storage.records import to_record
 from shortlist.kits.retriever import ANALYZER, SCORING, BM25SRetriever, read_catalog
@@ -25,6 +27,7 @@ from shortlist.sources.structured import SUFFIXES
 log = logging.getLogger("shortlist.serve")
 
 NAME = "catalog"
+MOST_ENCODED = 1_000  # tools that a service encodes with our model when it first starts: some ten seconds
 COMPILED_FROM = 1_000  # documents; with fewer, numpy is as fast as compiled loops
 
 
@@ -54,6 +57,11 @@ class CatalogStore:
                 corpus.reindex(analyzer=ANALYZER, scoring=SCORING)
         else:
             embedder = self._configured.documents.embedder
+            if embedder == "auto":
+                count = 0
+                with suppress(SourceError, OSError):  # reading it at the start reports it
+                    count = len(read_catalog(file, self._configured.documents.encoding))
+                embedder = default_for_tools(count, MOST_ENCODED)
             corpus = create_corpus(NAME, path=path, embedder=embedder, analyzer=ANALYZER, scoring=SCORING)
         return BM25SRetriever(settings, file, corpus=corpus)
 

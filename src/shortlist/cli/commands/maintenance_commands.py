@@ -118,7 +118,8 @@ def _check_corpora() -> Iterator[Check]:
             with shortlist.open_corpus(folder) as corpus:
                 info = corpus.info()
                 shortlist.search(corpus, "one text", k=1)
-            yield Check(name, "ok", f"{count_of(info['documents'], 'document')}, embedder {info['embedder']}")
+            says = f"{count_of(info['documents'], 'document')}, embedder {info['embedder']}"
+            yield Check(name, "note" if info["advice"] else "ok", says, info["advice"])
         except EmbedderError as error:
             yield Check(name, "note", f"{count_of(info['documents'], 'document')}, keyword search only", str(error))
         except (ShortlistError, OSError) as error:

@@ -20,7 +20,7 @@ from shortlist.eval.selection import Point, SelectionReport, Sweep, evaluate_sel
 from shortlist.eval.statistics import SEED, Estimate
 from shortlist.index.corpus import Corpus
 from shortlist.results import Selector
-from shortlist.search.discover import MinScore
+from shortlist.search.discover import STRATEGY, MinScore
 from shortlist.search.filters import Filter
 
 MOST_DOCUMENTS = 20_000  # for a curve of distractors, which indexes them all again
@@ -113,8 +113,8 @@ def study(
     comparison: Comparison | None = None,
     *,
     filter: Filter | None = None,
-    strategy: str | Selector = "conservative",
-    min_score: MinScore = None,
+    strategy: str | Selector = STRATEGY,
+    min_score: MinScore = "auto",
     curve: bool = True,
     seed: int = SEED,
     tell: Callable[[Step], None] | None = None,

@@ -6,12 +6,14 @@ import importlib
 import importlib.util
 import os
 import re
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shortlist.documents import Document, Problem
 from shortlist.index.embedders import models
 
 if TYPE_CHECKING:
@@ -20,13 +22,35 @@ if TYPE_CHECKING:
 MODEL = models.DATA / "tools" / "model.onnx"
 MAX_TOKENS = 256  # the positions in the file
 MAX_THREADS = 4
+MOST_IN_MEMORY = 200  # tools, about two seconds; then "default", which takes a tenth of a second
+MOST_CACHED = 2_000  # vectors of documents, three megabytes: lists are indexed again in every call
 
 _HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
-def default_for_tools() -> str:
-    """The embedder of a new persistent corpus of tools: ours, if the package that runs it is installed."""
-    return "tools" if importlib.util.find_spec("onnxruntime") else "default"
+def default_for_tools(count: int = 0, most: int = 0) -> str:
+    """The embedder of a new corpus of tools: ours, if the package that runs it is installed.
+
+    Not for more than `most` tools if that is given: it encodes about a hundred tools per second.
+    """
+    return "tools" if importlib.util.find_spec("onnxruntime") and count <= (most or count) else "default"
+
+
+def default_in_memory(documents: Iterable[Document | Problem]) -> str:
+    """The embedder of documents that are indexed in memory."""
+    listed = [one for one in documents if isinstance(one, Document)]
+    if not listed or any(one.kind != "tool" for one in listed):
+        return "default"
+    return default_for_tools(len(listed), MOST_IN_MEMORY)
+
+
+def suggest_embedder(kinds: Iterable[str], embedder: str) -> str:
+    """How to rank the documents of a corpus better if they are tools; "" if its embedder is the best for them."""
+    if set(kinds) != {"tool"} or not embedder.startswith("wordllama"):
+        return ""
+    if default_for_tools() == "tools":
+        return "The embedder 'tools' ranks tools better: build the corpus again with --embedder tools --rebuild."
+    return "The embedder 'tools' ranks tools better. Install it: pip install \"shortlist[tools]\""
 
 
 def as_read(text: str) -> str:
@@ -50,6 +74,7 @@ class ToolsEmbedder(models.OnnxEmbedder):
         tokenizer = tokenizers.Tokenizer.from_str(made.to_str())  # can encode without offsets, twice as fast
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self._threads = min(MAX_THREADS, cores)
+        self._cache: dict[str, Vectors] = {}
         super().__init__(MODEL, tokenizer, f"tools#{models.fingerprint([MODEL])}", MAX_TOKENS, threads=self._threads)
 
     @cached_property
@@ -57,6 +82,16 @@ class ToolsEmbedder(models.OnnxEmbedder):
         return models.start_session(MODEL, self.name, 1) if self._threads > 1 else self._session
 
     def _encode(self, texts: list[str], *, query: bool) -> list[Vectors]:
+        cache = {} if query else self._cache
+        missing = [text for text in dict.fromkeys(texts) if text not in cache]
+        found = {text: cache[text] for text in texts if text in cache}
+        found |= zip(missing, self._encode_new(missing), strict=True)
+        if len(cache) + len(missing) > MOST_CACHED:
+            cache.clear()
+        cache |= {text: found[text] for text in missing[:MOST_CACHED]}
+        return [found[text] for text in texts]
+
+    def _encode_new(self, texts: list[str]) -> list[Vectors]:
         with models.explain_errors(f"{self.name} cannot encode"):
             ids = [row.ids for row in self._tokenizer.encode_batch_fast([as_read(text) for text in texts])]
             if len(ids) == 1:

@@ -25,7 +25,7 @@ from shortlist.eval.reporting.plots import Figure
 from shortlist.eval.retrieval import Comparison, DiscoveryReport, Outcome
 from shortlist.eval.statistics import Estimate, Paired
 from shortlist.results import Answer, Citation, Claim, Disclosure, Dropped, Evidence, Hit, Level, Mode
-from shortlist.search.select import CUTOFF, GAP_RATIO, MAX_K, REL, TEMPERATURE
+from shortlist.search.select import CUTOFF, GAP_RATIO, REL, TEMPERATURE
 
 MOST_HITS = 1_000
 MOST_LISTED = 10_000
@@ -40,7 +40,7 @@ Percentage = Annotated[float, Field(ge=0, le=100)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Question = Annotated[str, Field(max_length=LONGEST_QUESTION)]
 Depth = Annotated[int, Field(ge=1, le=DEEPEST)]
-Strategy = Literal["conservative", "top_k", "rel_threshold", "abs_threshold", "score_gap", "softmax"]
+Strategy = Literal["adaptive", "conservative", "top_k", "rel_threshold", "abs_threshold", "score_gap", "softmax"]
 Threshold = float | Literal["auto"] | None
 
 
@@ -96,8 +96,8 @@ class SearchBody(Body):
 
 
 class DiscoverBody(SearchBody):
-    strategy: Strategy = "conservative"
-    max_k: int = Field(default=MAX_K, ge=1, le=MOST_HITS)
+    strategy: Strategy = "adaptive"
+    max_k: int | None = Field(default=None, ge=1, le=MOST_HITS)
     rel: Share = REL
     gap_ratio: Share = GAP_RATIO
     min_score: Threshold = "auto"
@@ -136,8 +136,8 @@ class EvalBody(Body):
     against: Mode | None = None
     k: Depth = 10
     filter: dict[str, Any] | None = None
-    strategy: Strategy = "conservative"
-    min_score: Threshold = None
+    strategy: Strategy = "adaptive"
+    min_score: Threshold = "auto"
     unknown: Literal["refuse", "count"] = "refuse"
     curve: bool = False
     html: bool = False

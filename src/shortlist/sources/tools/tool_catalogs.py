@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,12 @@ from shortlist.errors import SourceError
 from shortlist.sources.folder import walk
 from shortlist.sources.structured import SUFFIXES, load, split_entries, to_json
 from shortlist.sources.tools.json_schema import describe_schema
-from shortlist.sources.tools.openapi import is_openapi, read_operations
+from shortlist.sources.tools.openapi import arguments_of, is_openapi, read_operations
 
 # The keys of the list of tools in a file: a bare list, our catalogs, requests to a model, answers of an MCP server.
 LISTS: tuple[tuple[str, ...], ...] = ((), ("documents",), ("tools",), ("functions",), ("result", "tools"))
 SCHEMAS = ("parameters", "input_schema", "inputSchema")
+_ALTERNATIVES = ("allOf", "anyOf", "oneOf")
 
 
 def tools_in_catalog(path: Path, encoding: str = "utf-8") -> Iterator[Document | Problem]:
@@ -138,3 +140,26 @@ def _read_function(function: Callable[..., Any], where: str, names: set[str]) ->
         return Document(id, name, content, kind="tool", source=address, payload=to_json(schema))
     except Exception as error:  # a callable may raise anything when it is inspected
         return Problem(where, f"In {where}, {type(function).__name__} cannot be described: {error}.")
+
+
+def describe_tool(document: Document) -> tuple[str, dict[str, Any]]:
+    """The description and parameters of a tool: from its vendor's schema, or from the metadata of a catalog entry."""
+    try:
+        entry = document.metadata if document.payload is None else json.loads(document.payload)
+    except ValueError:
+        entry = None
+    entry = entry if isinstance(entry, Mapping) else {}
+    function = entry.get("function")
+    inner = function if isinstance(function, Mapping) else entry
+    if isinstance(entry.get("method"), str) and isinstance(entry.get("path"), str):
+        schema: Any = arguments_of(entry)
+    else:
+        schema = next((inner[key] for key in SCHEMAS if isinstance(inner.get(key), Mapping)), {})
+    description = inner.get("description") or inner.get("summary") or document.content
+    # Vendors accept only an object, so alternatives at the top level are merged.
+    parts = [part for word in _ALTERNATIVES for part in schema.get(word) or () if isinstance(part, Mapping)]
+    properties: dict[str, Any] = {}
+    for part in [*parts, schema]:
+        properties |= part.get("properties") or {}
+    rest = {key: value for key, value in schema.items() if key not in _ALTERNATIVES}
+    return str(description).strip(), {**rest, "type": "object", "properties": properties}

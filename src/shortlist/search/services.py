@@ -1,0 +1,31 @@
+"""Names of well-known services in a query: a catalog that mentions none of them hardly serves it."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from shortlist.index.lexical.lexical_ranker import Lexical
+
+_WORD = re.compile(r"[\w.]*\w")
+
+
+@cache
+def _known_names() -> tuple[frozenset[str], frozenset[str]]:
+    """Names that are distinctive in any case, and names that are also common words, as they are written."""
+    names = json.loads(Path(__file__).with_name("services.json").read_bytes())
+    return frozenset([*names["any_case"], *names["two_words"]]), frozenset(names["as_written"])
+
+
+def find_unknown_services(query: str, lexical: Lexical) -> list[str]:
+    """The services that the query names and that no document mentions."""
+    distinctive, as_written = _known_names()
+    words = _WORD.findall(query)
+    named = [word for at, word in enumerate(words) if word.lower() in distinctive or (at and word in as_written)]
+    named += [name for pair in pairwise(words) if (name := " ".join(pair)).lower() in distinctive]
+    return [name for name in named if not all(lexical.knows([term]) for term in lexical.analyzer.terms(name))]
