@@ -235,5 +235,5 @@ def test_on_a_phone_the_page_scrolls_to_the_results(service: Service, visit: Vis
     expect(page.locator(".tiles").first).to_be_in_viewport()
     page.locator("label", has_text="Lint").click()
     page.get_by_role("button", name="Check the corpus").click()
-    expect(page.get_by_role("button", name="Check the corpus")).to_be_visible()
-    expect(page.locator(".finding").first).to_be_in_viewport()
+    expect(page.locator(".step")).to_contain_text("error")
+    expect(page.locator(".step")).to_be_in_viewport()

@@ -290,9 +290,9 @@ def test_a_closed_token_dialog_ends_the_wait_and_can_be_opened_again(locked: Ser
     retry.first.click()
     dialog.get_by_role("textbox", name="Token").fill("open-sesame")
     dialog.get_by_role("button", name="Continue").click()
-    if tab == "Settings":  # which has two parts that are loaded on their own
-        expect(retry).to_have_count(1)
-        retry.click()
+    for left in (2, 1) if tab == "Settings" else ():  # which has three parts that are loaded on their own
+        expect(retry).to_have_count(left)
+        retry.first.click()
     expect(page.locator(READY[tab]).first).to_be_visible()
 
 

@@ -389,6 +389,9 @@ def test_sample_queries_come_from_the_corpus_and_find_something(service: Service
     documents = service.ask("GET", f"/v1/corpora/{corpus}/documents?limit=1000")["documents"]
     queries = samples.all_inner_texts()
     assert all(any(query in f"{one['title']} {one['content']}" for one in documents) for query in queries)
+    page.set_viewport_size({"width": 390, "height": 844})
+    boxes = [sample.bounding_box() for sample in samples.all()]
+    assert all(box and box["x"] >= 0 and box["x"] + box["width"] <= 390 for box in boxes)
     samples.first.press("Enter")
     expect(page.get_by_role("searchbox", name="Query")).to_be_focused()
     expect(page.get_by_role("searchbox", name="Query")).to_have_value(queries[0])

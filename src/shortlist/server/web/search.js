@@ -309,6 +309,8 @@ export function mount(root, params) {
   function fail(error, again) {
     showVerdict("wrong", "warn", error.title || "Something went wrong", error.message);
     live.textContent = error.message;
+    copied.hidden = true;
+    copy.classList.remove("ready");
     const button = h("button", { type: "button", onclick: again }, icon("reload"), "Try again");
     blank.replaceChildren(h("div", { class: "again" }, button));
   }
