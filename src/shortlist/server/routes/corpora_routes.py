@@ -118,7 +118,8 @@ def describe_document(document: Document) -> Answer:
 def match_words(analyzer: Analyzer, query: str, text: str) -> list[str]:
     """The words of a text, as written, that have a term of the query; of an identifier only these parts."""
     terms = set(analyzer.terms(query))
-    parts = {part for word in analyzer.words(text) for part in subwords(word)}
+    found = {word for word in set(analyzer.words(text)) if not terms.isdisjoint(analyzer.terms_of(word))}
+    parts = {part for word in found for part in subwords(word)}
     return sorted(part for part in parts if not terms.isdisjoint(analyzer.terms_of(part)))
 
 
