@@ -103,7 +103,7 @@ export class Results {
       h("span", { class: "hit-text" }, title, snippet),
       score,
     );
-    const entry = { button, rank, title, snippet, score, fills: new Map(), element: h("li", {}, button) };
+    const entry = { button, rank, title, snippet, score, element: h("li", {}, button) };
     button.addEventListener("click", () => {
       this.#rove(button);
       this.open(entry.row, true);
@@ -112,7 +112,7 @@ export class Results {
     return entry;
   }
 
-  #fill({ element, button, rank, title, snippet, score, fills, row }, at, gauges, border) {
+  #fill({ element, button, rank, title, snippet, score, row }, at, gauges, border) {
     element.className = row.kept ? "kept" : "rejected";
     element.style.setProperty("--at", at);
     element.style.setProperty("--below", border >= 0 && at >= border ? 1 : 0);
@@ -121,10 +121,7 @@ export class Results {
     put(snippet, marked(excerpt(row.snippet, row.matched), row.matched));
     put(
       score,
-      gauges.map((one, place) => {
-        if (!fills.has(one.key)) fills.set(one.key, h("span", { class: "fill" }));
-        return gauge(one, row.values[one.key], fills.get(one.key), place === 0);
-      }),
+      gauges.map((one, place) => gauge(one, row.values[one.key], place === 0)),
     );
     const numbers = gauges
       .filter(({ key }) => isNumber(row.values[key]))
@@ -191,15 +188,14 @@ const isNumber = (value) => typeof value === "number";
 const share = (value, { scale }) => Math.max(0, Math.min(value / scale, 1));
 
 /** A bar with its lines, its name and its value. A value may be missing: keyword search has no semantic similarity. */
-function gauge(one, value, fill, isMain) {
-  fill.style.setProperty("--share", isNumber(value) ? share(value, one) : 0);
+function gauge(one, value, isMain) {
   return h(
     "span",
     { class: `gauge ${one.key}${isMain ? " main" : ""}` },
     h(
       "span",
       { class: "track" },
-      fill,
+      h("span", { class: "fill", "--share": isNumber(value) ? share(value, one) : 0 }),
       one.lines.map((line) =>
         h("span", { class: `line${line.isThreshold ? " threshold" : ""}`, "--line": share(line.at, one) }),
       ),
