@@ -87,15 +87,16 @@ class Hit(Plain):
 
 
 class Hits(list[Hit]):
-    """A list of hits, best first, with the query and mode."""
+    """A list of hits, best first, with the query and mode. `note` explains why none of them may be related to it."""
 
-    def __init__(self, hits: Iterable[Hit] = (), *, query: str = "", mode: str = "") -> None:
+    def __init__(self, hits: Iterable[Hit] = (), *, query: str = "", mode: str = "", note: str = "") -> None:
         super().__init__(hits)
         self.query = query
         self.mode = mode
+        self.note = note
 
     def to_dict(self) -> dict[str, Any]:
-        return {"query": self.query, "mode": self.mode, "hits": [hit.to_dict() for hit in self]}
+        return {"query": self.query, "mode": self.mode, "note": self.note, "hits": [hit.to_dict() for hit in self]}
 
 
 Selector = Callable[[list[Hit]], list[Hit]]

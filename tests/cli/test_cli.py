@@ -275,6 +275,14 @@ def test_no_match_is_a_document_too(shop: Shell) -> None:
     assert shop("search", "shop", "refund", "--filter", "access=none", "--quiet").out == ""
 
 
+def test_a_search_of_which_nothing_is_known_says_so_on_stderr(shop: Shell) -> None:
+    done = shop("search", "shop", "xqzvw", "--json")
+    assert done.json["hits"]
+    assert (done.code, done.json["note"] in done.err) == (0, True)
+    assert shop("search", "shop", "refund", "--json").err == ""
+    assert shop("search", "shop", "xqzvw", "--quiet").err == ""
+
+
 def test_debug_shows_where_an_error_comes_from(shell: Shell) -> None:
     for more, environment in ((["--debug"], {}), ([], {"SHORTLIST_DEBUG": "1"})):
         with pytest.raises(shortlist.CorpusNotFound):

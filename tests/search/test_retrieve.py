@@ -26,6 +26,7 @@ from shortlist import (
     Passage,
     Scoring,
     create_corpus,
+    discover,
     load_embedder,
     search,
     select,
@@ -542,6 +543,17 @@ def test_a_corpus_that_is_not_there_is_an_error_that_says_how_to_build_it(name: 
 def test_hits_remember_the_query_and_the_mode() -> None:
     hits = search(["pear"], "pear", mode="lexical")
     assert (hits.query, hits.mode) == ("pear", "lexical")
+
+
+def test_hits_for_a_query_of_which_nothing_is_known_say_so() -> None:
+    query = "xyzzy plugh"
+    fruit = corpus_of([Document("a", "Apple", "red apple"), Document("b", "Pear", "green pear")], "light")
+    tea = corpus_of([Document("c", "Tea", "green tea")], "light")
+    unknown = search(fruit, query, mode="dense")
+    assert unknown
+    assert unknown.note == unknown.to_dict()["note"] == discover(fruit, query, mode="dense").reason
+    assert search([fruit, tea], query, mode="dense").note == unknown.note
+    assert search([fruit, tea], f"{query} tea", mode="dense").note == ""
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -106,6 +106,31 @@ def test_discover_abstains_below_a_threshold_which_is_the_line(client: TestClien
     assert client.post("/v1/corpora/catalog/discover", json=asked).json()["abstained"] is False
 
 
+def test_candidates_have_the_words_that_match_the_query(client: TestClient) -> None:
+    client.post("/documents", json={"id": "f", "title": "refundPayments", "content": "Refunded payments, unpaid."})
+    answer = client.post("/v1/corpora/catalog/discover", json={"query": "refunding a payment", "k": 9}).json()
+    matched = {hit["id"]: hit["matched"] for hit in answer["candidates"]}
+    assert matched == {"refund": ["Refund", "payment"], "f": ["Payments", "Refunded", "payments", "refund"]}
+
+
+def test_explain_has_the_words_the_documents_above_and_the_cut(client: TestClient) -> None:
+    asked = {"query": "refund an invoice zebra", "mode": "lexical", "strategy": "top_k", "max_k": 1}
+    found = client.post("/v1/corpora/catalog/discover", json=asked).json()
+    first, second = (hit["id"] for hit in found["candidates"])
+    word = {"refund": "refund", "invoice": "invoice"}
+    why = client.post("/v1/corpora/catalog/explain", json=asked | {"id": second}).json()
+    assert (why["rank"], why["looked_at"], why["score"]) == (2, 2, found["candidates"][1]["score"])
+    assert (why["matched"], why["elsewhere"], why["unknown"]) == ([word[second]], [word[first]], ["zebra"])
+    assert [(rival["id"], rival["matched"]) for rival in why["above"]] == [(first, [word[first]])]
+    assert found["reason"] in why["cut"]
+    best = client.post("/v1/corpora/catalog/explain", json=asked | {"id": first}).json()
+    assert (best["rank"], best["above"], best["cut"]) == (1, [], "")
+    filtered = client.post("/v1/corpora/catalog/explain", json=asked | {"id": first, "filter": {"access": "read"}})
+    assert (filtered.json()["exists"], filtered.json()["rank"]) == (True, None)
+    unknown = client.post("/v1/corpora/catalog/explain", json=asked | {"id": "nowhere"}).json()
+    assert (unknown["exists"], "'nowhere'" in unknown["says"]) == (False, True)
+
+
 def test_disclose_shows_documents_by_id(client: TestClient, notes: str) -> None:
     shown = client.post("/v1/corpora/notes/disclose", json={"ids": ["tea.md"]}).json()["documents"]
     assert [(item["id"], item["body"], item["stale"]) for item in shown] == [

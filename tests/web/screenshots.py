@@ -11,7 +11,7 @@ from playwright.sync_api import sync_playwright
 
 from tests.web.conftest import FLAGS, ROOT, Service
 
-PLACE = "#/search?q=refund+a+payment+to+the+customer%27s+card&temperature=1.2&cutoff=8"
+PLACE = "#/search?q=refund+a+payment+to+the+customer%27s+card"
 IMAGES = ROOT / "docs" / "images"
 
 
@@ -25,8 +25,8 @@ def main() -> None:
                 viewport={"width": 1360, "height": 800}, color_scheme=scheme, reduced_motion="reduce"
             )
             page.goto(f"{service.url}/{PLACE}")
-            page.get_by_role("button", name="refund_payment").click()
-            page.get_by_text("exclusiveMinimum").wait_for()
+            page.locator(".hits .hit").nth(1).click()
+            page.get_by_role("heading", name="Why this rank").wait_for()
             page.screenshot(path=IMAGES / name)
         page = browser.new_page(viewport={"width": 1360, "height": 1180}, color_scheme="light")
         page.goto(f"{service.url}/#/eval?mode=lexical")

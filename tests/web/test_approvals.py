@@ -124,7 +124,7 @@ def test_a_command_is_copied_or_selected(pending: Service, visit: Visitor) -> No
     assert page.evaluate("navigator.clipboard.readText()") == "shortlist mcp approve weather/alerts"
     page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")  # as over plain HTTP
     copy.click()
-    expect(page.get_by_text("The command is selected")).to_be_visible()
+    expect(page.get_by_text("The text is selected")).to_be_visible()
     assert page.evaluate("getSelection().toString()") == "shortlist mcp approve weather/alerts"
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.web.conftest import Service, Visitor
+from tests.web.conftest import ServeCatalog, Service, Visitor
 
 TOOLS = [{"id": f"tool_{n}", "title": f"Tool {n}", "content": f"Does thing number {n}."} for n in range(5)]
 HOSTILE = {
@@ -74,7 +74,7 @@ def test_a_document_is_added_found_edited_and_deleted(editable: Service, visit: 
     expect(page.get_by_text("Deleted Feed the badger.")).to_be_visible()
     assert "feed_otter" not in ids(editable)
     find(page, "badger")
-    expect(page.locator(".verdict-title")).to_have_text("Nothing fits")
+    expect(page.locator(".verdict-title")).to_contain_text("Nothing")
 
 
 def test_fields_that_are_not_edited_stay_the_same(editable: Service, visit: Visitor) -> None:
@@ -165,7 +165,7 @@ def test_content_of_documents_is_text_and_never_html(editable: Service, visit: V
     panel = page.get_by_role("complementary", name="Document")
     expect(panel.locator("pre")).to_have_text(HOSTILE["content"])  # type: ignore[arg-type]
     expect(panel.get_by_text("javascript:alert(7)")).to_be_visible()
-    page.locator("label", has_text="Discover").click()
+    page.locator("label", has_text="Softmax").click()
     expect(page.locator(".hits .hit-title", has_text="<img src=x onerror=alert(1)> quagga")).to_be_visible()
     page.get_by_role("link", name="Documents").click()
     narrow(page, "quagga", ["<img src=x onerror=alert(1)> quagga"])
@@ -179,6 +179,61 @@ def test_content_of_documents_is_text_and_never_html(editable: Service, visit: V
     page.get_by_role("button", name="Delete <img src=x").click()
     expect(page.get_by_text("Deleted <img src=x onerror=alert(1)> quagga.")).to_be_visible()
     assert HOSTILE["id"] not in ids(editable)
+
+
+LONG = {"id": "i" * 500, "title": "t" * 500, "content": f"okapi {'c' * 500}", "metadata": {"k" * 500: "v" * 500}}
+BIDI = {
+    "id": "bidi",
+    "title": "fdp\u202etxt.okapi",
+    "content": "okapi \u2066 \u200f \U000e0041 \u0007 می\u200cخواهم 👩\u200d🚀 שלום",
+    "keywords": ["\u202ekey"],
+    "metadata": {"na\u202eme": "\u202evalue", "שם": "ערך"},
+}
+CONTROLS = re.compile("[\u0007\u200e\u200f\u202a-\u202e\u2066-\u2069\U000e0041]")
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_long_names_and_control_characters_are_shown_safely(
+    serve_catalog: ServeCatalog, visit: Visitor, width: int
+) -> None:
+    service = serve_catalog([LONG, BIDI])
+    viewport = {"width": width, "height": 844}
+    page = visit(service.url, "#/search?q=okapi", viewport=viewport)
+
+    def assert_safe() -> None:
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        assert CONTROLS.findall(page.evaluate("document.body.textContent")) == []
+        labels = page.locator("[aria-label], [title]").evaluate_all(
+            "all => all.map((one) => one.ariaLabel + one.title)"
+        )
+        assert CONTROLS.findall("".join(labels)) == []
+
+    expect(page.locator(".hits .hit")).to_have_count(2)
+    expect(page.locator(".hit-title", has_text="fdp[U+202E]txt.okapi")).to_be_visible()
+    expect(
+        page.locator(".hit-snippet", has_text="[U+2066] [U+200F] [U+E0041] [U+0007] می\u200cخواهم 👩\u200d🚀")
+    ).to_have_count(1)
+    panel = page.get_by_role("complementary", name="Document")
+    for row in page.locator(".hits .hit").all():
+        row.click()
+        expect(panel.get_by_role("heading", name="Body")).to_be_visible()
+        head = panel.locator(".panel-head").bounding_box()
+        assert head
+        assert head["height"] < 120
+        assert_safe()
+        page.keyboard.press("Escape")
+    page.goto(f"{service.url}/#/documents")
+    expect(page.locator(".document-title")).to_have_count(2)
+    expect(page.locator(".document-keywords")).to_have_text("[U+202E]key")
+    tallest = page.locator(".documents-list > li").evaluate_all(
+        "all => Math.max(...all.map((one) => one.getBoundingClientRect().height))"
+    )
+    assert tallest < 200
+    page.get_by_role("button", name="Delete ttt").click()
+    expect(page.get_by_text("Deleted ttt")).to_be_visible()
+    assert_safe()
+    page.get_by_role("button", name="Edit fdp[U+202E]txt.okapi").click()
+    expect(page.get_by_role("dialog").get_by_label("Title")).to_have_value("fdp\u202etxt.okapi")  # as it is
 
 
 @pytest.fixture
@@ -212,7 +267,7 @@ def test_a_saved_setting_is_in_force_and_survives_a_reload(restored: Service, vi
     expect(page.get_by_role("spinbutton", name="Temperature")).to_have_value("0.6")
     expect(page.get_by_role("switch", name="Ignore zero scores")).not_to_be_checked()
     page.get_by_role("link", name="Search").click()
-    expect(page.get_by_role("searchbox", name="Query")).to_be_visible()
+    page.locator("label", has_text="Softmax").click()
     expect(page.get_by_role("spinbutton", name="Temperature")).to_have_value("0.6")
     assert service.ask("GET", "/settings") == {"temperature": 0.6, "ignore_zero": False, "llm_tools_cutoff": 10.0}
 

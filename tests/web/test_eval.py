@@ -226,3 +226,13 @@ def test_results_have_names_and_colors_and_fit_a_phone(service: Service, visit: 
 def test_every_outcome_has_a_name_on_the_page() -> None:
     text = (ROOT / "src" / "shortlist" / "server" / "web" / "misses.js").read_text("utf-8")
     assert set(re.findall(r"^  (\w+): \[", text, re.MULTILINE)) == set(OUTCOMES)
+
+
+def test_on_a_phone_the_page_scrolls_to_the_results(service: Service, visit: Visitor) -> None:
+    page = open_eval(visit, service, viewport={"width": 390, "height": 844})
+    evaluate(page, FEW)
+    expect(page.locator(".tiles").first).to_be_in_viewport(ratio=1)
+    page.locator("label", has_text="Lint").click()
+    page.get_by_role("button", name="Check the corpus").click()
+    expect(page.locator(".step")).to_contain_text("error")
+    expect(page.locator(".step")).to_be_in_viewport(ratio=1)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from tests.web.conftest import DOCUMENT, Service, Visitor, assert_still
+from tests.web.axe import find_violations
+from tests.web.conftest import DOCUMENT, Service, Visitor, assert_still, running
 
 TABS = {
     "Search": "#/search?q=refund+a+payment",
@@ -19,6 +22,8 @@ TABS = {
     "Settings": "#/settings",
     "Status": "#/status",
 }
+CASES = """{"query": "refund a payment", "gold": "refund_payment"}
+{"query": "pay me back", "gold": "void_authorization"}"""
 READY = {
     "Search": ".hits .kept",
     "Ask": ".talk .empty",
@@ -61,6 +66,51 @@ def test_every_control_has_a_name_and_the_page_fits_a_phone(service: Service, vi
         "all => all.filter((one) => one.getBoundingClientRect().height < 20).map((one) => one.outerHTML)"
     )
     assert too_small == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("tab", TABS)
+def test_axe_finds_nothing_serious(service: Service, visit: Visitor, tab: str, scheme: Any) -> None:
+    page = open_tab(visit, service, tab, color_scheme=scheme)
+    found = {"at first": find_violations(page)}
+
+    def check(name: str) -> None:
+        found[name] = find_violations(page)
+
+    match tab:
+        case "Search":
+            page.locator(".hits .hit").nth(2).click()
+            expect(page.get_by_role("heading", name="Why this rank")).to_be_visible()
+            page.get_by_role("button", name="curl").click()
+            check("a result and a request")
+            page.get_by_role("searchbox", name="Query").fill("xyzzy plugh")
+            expect(page.locator(".verdict.none")).to_be_visible()
+            check("nothing known")
+            page.get_by_role("searchbox", name="Query").fill("")
+            expect(page.get_by_role("list", name="Sample queries").get_by_role("button").first).to_be_visible()
+            check("no query")
+        case "Ask":
+            page.get_by_role("combobox", name="Corpus").select_option("papers")
+            page.get_by_role("textbox", name="Question").fill("When was the old harbour opened?")
+            page.keyboard.press("Enter")
+            page.get_by_role("button", name=re.compile("^Citation 1")).first.click()
+            check("an answer")
+        case "Eval":
+            page.get_by_role("textbox", name="Cases").fill(CASES)
+            page.get_by_role("button", name="Evaluate").click()
+            page.locator(".misses summary").first.click()
+            check("an evaluation")
+        case "Documents":
+            page.locator(".document-open").first.click()
+            expect(page.get_by_role("heading", name="Body")).to_be_visible()
+            check("a document")
+            page.keyboard.press("Escape")
+            page.get_by_role("button", name="Add document").click()
+            check("the form")
+            page.keyboard.press("Escape")
+    page.set_viewport_size({"width": 390, "height": 844})
+    check("on a phone")
+    assert {name: rules for name, rules in found.items() if rules} == {}
 
 
 def test_what_is_submitted_while_the_page_loads_is_done_afterwards(service: Service, visit: Visitor) -> None:
@@ -225,6 +275,73 @@ def test_the_page_asks_for_a_token_and_reports_a_lost_connection(start: Callable
     page.get_by_role("link", name="Search").click()
     expect(page.locator(".verdict.wrong")).to_contain_text("No connection")
     expect(page.get_by_role("button", name="Try again")).to_be_visible()
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_a_closed_token_dialog_ends_the_wait_and_can_be_opened_again(locked: Service, visit: Visitor, tab: str) -> None:
+    visit.expect_errors("401")
+    page = visit(locked.url, TABS[tab])
+    dialog = page.get_by_role("dialog", name="This service requires a token")
+    expect(dialog).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    expect(page.get_by_text("No token").first).to_be_visible()
+    retry = page.get_by_role("button", name="Try again")
+    retry.first.click()
+    dialog.get_by_role("textbox", name="Token").fill("open-sesame")
+    dialog.get_by_role("button", name="Continue").click()
+    for left in (2, 1) if tab == "Settings" else ():  # which has three parts that are loaded on their own
+        expect(retry).to_have_count(left)
+        retry.first.click()
+    expect(page.locator(READY[tab]).first).to_be_visible()
+
+
+@pytest.fixture(scope="module")
+def locked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with running(tmp_path_factory.mktemp("locked"), token="open-sesame") as service:
+        yield service
+
+
+@pytest.mark.parametrize("look", ["discover", "softmax"])
+def test_on_a_phone_rows_do_not_overlap_and_nothing_in_them_is_cut_off(
+    service: Service, visit: Visitor, look: str
+) -> None:
+    page = open_tab(visit, service, "Search", viewport={"width": 390, "height": 844})
+    page.goto(f"{service.url}/#/search?q=refund+a+payment+by+card&look={look}")
+    expect(page.locator(f".gauge.{'relevance' if look == 'discover' else 'share'}").first).to_be_visible()
+    boxes = page.locator(".hits > li").evaluate_all(
+        """all => all.flatMap((row) => {
+             const boxes = [row, ...row.querySelectorAll("*")].map((one) => one.getBoundingClientRect());
+             return [[Math.min(...boxes.map((box) => box.top)), Math.max(...boxes.map((box) => box.bottom))]];
+           })"""
+    )
+    assert len(boxes) > 5
+    assert all(above[1] <= below[0] + 1 for above, below in pairwise(sorted(boxes)))
+    cut = page.locator(".gauge > :not(.track), .axis-top, .verdict-took, .hit-text").evaluate_all(
+        """all => all
+             .filter((one) => one.scrollWidth > one.clientWidth + 1 || one.scrollHeight > one.clientHeight + 1)
+             .map((one) => one.textContent)"""
+    )
+    assert cut == []
+
+
+@pytest.mark.parametrize("most", [9.9, 1_900])
+def test_the_ticks_of_a_plot_are_not_cut_off_on_a_phone(service: Service, visit: Visitor, most: float) -> None:
+    def slow(route: Route) -> None:
+        status = service.ask("GET", "/status")
+        now = status["latency"]
+        point = {"requests": 1, "p50_ms": 1.0, "p95_ms": 2.0, "p99_ms": most}
+        now["series"] = [{"time": int(time.time()) - ago, **point} for ago in (60, 30)]
+        route.fulfill(json=status)
+
+    page = visit(service.url, "#/settings", viewport={"width": 390, "height": 844})
+    page.route("**/status", slow)
+    page.get_by_role("link", name="Status").click()
+    expect(page.locator(".plot .tick", has_text=" ms")).to_be_visible()
+    assert page.locator(".plot").evaluate(
+        """(plot) => [...plot.querySelectorAll("text")].every(
+             (tick) => tick.getBoundingClientRect().left >= plot.getBoundingClientRect().left)"""
+    )
 
 
 def test_all_keys_that_the_page_shows_are_documented(service: Service, visit: Visitor) -> None:

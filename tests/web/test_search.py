@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
+import sys
+from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlencode
 
+import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.web.conftest import ServeCatalog, Service, Visitor, assert_still
@@ -21,10 +27,13 @@ def titles(page: Page, kind: str = "hit") -> Locator:
     return page.locator(f".hits .{kind} .hit-title")
 
 
+def discovered(service: Service, **body: Any) -> Any:
+    return service.ask("POST", "/v1/corpora/catalog/discover", body)
+
+
 def everything(service: Service, query: str) -> list[str]:
-    """The titles of all candidates, best first, as the page shows them for a small catalog."""
-    answer = service.ask("POST", "/retrieve", {"query": query, "llm_tools_cutoff": 0})
-    return [document["title"] for document in answer["documents"]]
+    """The titles of all candidates, best first."""
+    return [hit["name"] for hit in discovered(service, query=query)["candidates"]]
 
 
 def verdict(page: Page) -> Locator:
@@ -33,38 +42,38 @@ def verdict(page: Page) -> Locator:
 
 def test_typing_shows_what_retrieve_selects_and_what_it_rejects(service: Service, visit: Visitor) -> None:
     answer = service.ask("POST", "/retrieve", {"query": REFUND})
-    page = visit(service.url)
+    all_of_them = service.ask("POST", "/retrieve", {"query": REFUND, "llm_tools_cutoff": 0})["documents"]
+    page = visit(service.url, "#/search?look=softmax")
     type_query(page, REFUND)
     assert 0 < len(answer["documents"]) < answer["total_retrieved"]
-    expect(titles(page)).to_have_text(everything(service, REFUND))
+    expect(titles(page)).to_have_text([document["title"] for document in all_of_them])
     expect(titles(page, "kept")).to_have_text([document["title"] for document in answer["documents"]])
     best = answer["documents"][0]
     first = page.locator(".hits .kept").first
-    expect(first.locator(".value")).to_have_text(f"{100 * best['softmax_score']:.1f} %")
-    expect(first.locator(".detail")).to_have_text(f"BM25 {best['bm25_score']:.2f}")
+    expect(first.locator(".value")).to_have_text([f"{100 * best['softmax_score']:.1f} %", f"{best['bm25_score']:.2f}"])
     counts = f"Selected {len(answer['documents'])} of {answer['total_retrieved']} candidates"
     rule = "each has at least 10 % of the softmax at temperature 0.5."
     expect(page.locator(".verdict-reason")).to_have_text(f"{counts}: {rule}")
 
 
 def test_bars_are_as_long_as_their_scores_and_the_line_is_at_the_cutoff(service: Service, visit: Visitor) -> None:
-    page = visit(service.url, "#/search?q=refund+payment&temperature=2")
+    page = visit(service.url, "#/search?look=softmax&q=refund+payment&temperature=2")
     documents = service.ask("POST", "/retrieve", {"query": "refund payment", "temperature": 2})["documents"]
     expect(page.locator(".hits .kept")).to_have_count(len(documents))
-    scale = float(page.locator(".axis-top").inner_text().removesuffix(" %")) / 100
+    scale = float(page.locator(".axis-top").inner_text().removesuffix(" % share")) / 100
     track = page.locator(".track").first.bounding_box()
     line = page.locator(".axis-line").bounding_box()
     assert track
     assert line
     for at, document in enumerate(documents):
-        fill = page.locator(".hits .kept .fill").nth(at).bounding_box()
+        fill = page.locator(".hits .kept .main .fill").nth(at).bounding_box()
         assert fill
         assert abs(fill["width"] - track["width"] * document["softmax_score"] / scale) < 2
     assert abs(line["x"] - track["x"] - track["width"] * 0.10 / scale) < 3
 
 
 def test_the_sliders_change_the_query_and_not_the_settings(service: Service, visit: Visitor) -> None:
-    page = visit(service.url, "#/search?q=refund+payment")
+    page = visit(service.url, "#/search?look=softmax&q=refund+payment")
     expect(page.locator(".hits .kept").first).to_be_visible()
     page.get_by_role("slider", name="Cutoff").press("End")
     expect(verdict(page)).to_have_text("Nothing fits")
@@ -80,33 +89,30 @@ def test_the_sliders_change_the_query_and_not_the_settings(service: Service, vis
     assert service.ask("GET", "/settings") == {"temperature": 0.5, "ignore_zero": True, "llm_tools_cutoff": 10.0}
     page.get_by_role("button", name="Reset to defaults").click()
     expect(page.get_by_role("spinbutton", name="Temperature")).to_have_value("0.5")
-    expect(page).to_have_url(f"{service.url}/#/search?q=refund+payment")
+    expect(page).to_have_url(f"{service.url}/#/search?q=refund+payment&look=softmax")
 
 
 def test_discover_shows_the_selection_of_the_service_and_its_reason(service: Service, visit: Visitor) -> None:
     page = visit(service.url)
     type_query(page, REFUND)
-    page.locator("label", has_text="Discover").click()
     body: dict[str, Any] = {"query": REFUND, "strategy": "rel_threshold", "rel": 0.5, "k": 7}
     page.get_by_label("Strategy").select_option("rel_threshold")
     page.get_by_role("spinbutton", name="Relative threshold").fill("0.5")
     page.get_by_role("spinbutton", name="Candidates (k)").fill("7")
-    found = service.ask("POST", "/v1/corpora/catalog/discover", body)
+    found = discovered(service, **body)
     expect(page.locator(".verdict-reason")).to_have_text(found["reason"])
     expect(titles(page)).to_have_text([hit["name"] for hit in found["candidates"]])
     expect(titles(page, "kept")).to_have_text([item["name"] for item in found["results"]])
-    expect(page.locator(".axis-line")).to_have_text("50 % of best")
-    expect(page.locator(".hits .value").first).to_have_text(f"{found['candidates'][0]['score']:.3f}")
+    expect(page.locator(".axis-line:not(.threshold)")).to_have_text("50 % of best")
+    expect(page.locator(".hits .score .value").first).to_have_text(f"{found['candidates'][0]['score']:.3f}")
 
 
 def test_an_abstention_shows_its_reason_and_the_closest_matches(service: Service, visit: Visitor) -> None:
     page = visit(service.url, "#/search?look=discover&min_score=0.4&q=play+some+music+for+the+customer")
-    found = service.ask(
-        "POST", "/v1/corpora/catalog/discover", {"query": "play some music for the customer", "min_score": 0.4}
-    )
+    found = discovered(service, query="play some music for the customer", min_score=0.4)
     assert found["abstained"]
     expect(verdict(page)).to_have_text("Nothing fits")
-    expect(page.locator(".verdict-reason")).to_have_text(found["reason"])
+    expect(page.locator(".verdict-reason")).to_contain_text(found["reason"])
     expect(page.locator(".axis-line.threshold")).to_have_text("threshold 0.4")
     expect(page.locator(".divide")).to_have_text("Closest matches, none selected")
     expect(page.locator(".hits .rejected")).to_have_count(10)
@@ -114,7 +120,7 @@ def test_an_abstention_shows_its_reason_and_the_closest_matches(service: Service
 
 
 def test_a_query_without_a_known_word_has_no_candidates(service: Service, visit: Visitor) -> None:
-    page = visit(service.url, "#/search?q=xyzzy")
+    page = visit(service.url, "#/search?look=softmax&q=xyzzy")
     expect(verdict(page)).to_have_text("Nothing fits")
     expect(page.get_by_text("No candidates")).to_be_visible()
     expect(page.get_by_role("status").filter(has_text="Nothing fits.")).to_have_count(1)
@@ -147,7 +153,7 @@ def test_every_built_corpus_can_be_searched(service: Service, visit: Visitor) ->
 
 def test_a_result_is_read_by_click(service: Service, visit: Visitor) -> None:
     page = visit(service.url, "#/search?q=refund+payment")
-    page.get_by_role("button", name=re.compile(r"^1\. refund_payment, .* %, selected$")).click()
+    page.get_by_role("button", name=re.compile(r"^1\. refund_payment, relevance 0\.\d\d, .*, selected$")).click()
     panel = page.get_by_role("complementary", name="Document")
     expect(panel.get_by_role("heading", name="refund_payment")).to_be_focused()
     body = service.ask("POST", "/v1/corpora/catalog/disclose", {"ids": ["refund_payment"], "level": "body"})
@@ -196,9 +202,9 @@ def test_a_late_answer_to_an_older_query_is_dropped(service: Service, visit: Vis
         else:
             held.append(route)
 
-    page.route("**/retrieve", hold_the_first)
+    page.route("**/discover", hold_the_first)
     field = page.get_by_role("searchbox", name="Query")
-    with page.expect_request("**/retrieve") as older:
+    with page.expect_request("**/discover") as older:
         field.fill("parcel")
     with page.expect_event("requestfailed") as given_up:
         field.fill("refund payment")
@@ -216,11 +222,11 @@ def test_nothing_moves_while_typing(service: Service, visit: Visitor) -> None:
         field.fill("")
         expect(page.get_by_text("Results appear as you type")).to_be_visible()
         page.evaluate("readShifts()")  # those of the new width
-        for query in ("refund", "refund a payment to", "refund a payment to xyzzy"):
+        for query in ("refund", "refund a payment to", "refund a payment to a card"):  # no row falls by many ranks
             type_query(page, query.removeprefix(field.input_value()))
             expect(titles(page)).to_have_text(everything(service, query))
         field.fill("xyzzy")
-        expect(page.get_by_text("No candidates")).to_be_visible()
+        expect(verdict(page)).to_have_text("Nothing is known about this query")
         field.fill("where is my parcel")
         expect(titles(page)).to_have_text(everything(service, "where is my parcel"))
         assert_still(page)
@@ -229,17 +235,17 @@ def test_nothing_moves_while_typing(service: Service, visit: Visitor) -> None:
 def test_reload_and_back_restore_the_state(service: Service, visit: Visitor) -> None:
     page = visit(service.url)
     type_query(page, "refund payment")
-    page.get_by_role("spinbutton", name="Temperature").fill("2")
-    expect(page).to_have_url(f"{service.url}/#/search?q=refund+payment&temperature=2")
+    page.get_by_role("spinbutton", name="Candidates (k)").fill("7")
+    expect(page).to_have_url(f"{service.url}/#/search?q=refund+payment&k=7")
     page.reload()
     expect(page.get_by_role("searchbox", name="Query")).to_have_value("refund payment")
-    expect(page.get_by_role("spinbutton", name="Temperature")).to_have_value("2")
+    expect(page.get_by_role("spinbutton", name="Candidates (k)")).to_have_value("7")
     expect(page.locator(".hits .kept").first).to_be_visible()
     page.get_by_role("link", name="Status").click()
     expect(page.get_by_role("heading", name="Status")).to_be_visible()
     page.go_back()
     expect(page.get_by_role("searchbox", name="Query")).to_have_value("refund payment")
-    expect(page.get_by_role("spinbutton", name="Temperature")).to_have_value("2")
+    expect(page.get_by_role("spinbutton", name="Candidates (k)")).to_have_value("7")
     page.get_by_role("link", name="Documents").click()
     expect(page.get_by_role("heading", name="Documents")).to_be_visible()
     page.get_by_role("link", name="Search").click()
@@ -247,10 +253,12 @@ def test_reload_and_back_restore_the_state(service: Service, visit: Visitor) -> 
 
 
 def test_invalid_values_in_the_address_are_ignored(service: Service, visit: Visitor) -> None:
-    place = "#/search?q=refund+payment&corpus=nowhere&look=x&mode=x&strategy=x&k=x&rel=7&temperature=1e9&cutoff=-1&y=1"
+    place = (
+        "#/search?q=refund+payment&corpus=nowhere&look=x&mode=x&strategy=x&k=x&rel=7&temperature=1e9&filters=[1]&y=1"
+    )
     page = visit(service.url, place)
     expect(page.locator(".hits .kept .hit-title").first).to_have_text("refund_payment")
-    expect(page.get_by_role("spinbutton", name="Temperature")).to_have_value("0.5")
+    expect(page.get_by_role("spinbutton", name="Candidates (k)")).to_have_value("10")
     expect(page.get_by_role("combobox", name="Corpus")).to_have_value("catalog")
 
 
@@ -259,7 +267,7 @@ def test_of_a_large_catalog_a_bounded_number_of_closest_matches_is_shown(
 ) -> None:
     tools = [{"id": f"{n}", "title": f"zebra {n}", "content": "stripe" if n < 5 else ""} for n in range(300)]
     service = serve_catalog(tools)
-    page = visit(service.url, "#/search?q=zebra+stripe&temperature=1")
+    page = visit(service.url, "#/search?look=softmax&q=zebra+stripe&temperature=1")
     expect(page.locator(".hits .rejected")).to_have_count(5)  # of 300, those with half a percent
     expect(page.locator(".verdict-reason")).to_contain_text("None of 300 candidates has 10 % of the softmax")
     page.get_by_role("searchbox", name="Query").fill("zebra")
@@ -268,3 +276,180 @@ def test_of_a_large_catalog_a_bounded_number_of_closest_matches_is_shown(
     expect(verdict(page)).to_have_text("300 documents selected")
     expect(page.locator(".hits .kept")).to_have_count(200)
     expect(page.get_by_text("100 more not shown")).to_be_attached()
+
+
+def middle(locator: Locator) -> float:
+    """The horizontal center of an element."""
+    box = locator.bounding_box()
+    assert box
+    return box["x"] + box["width"] / 2
+
+
+def test_relevance_has_a_fixed_scale_with_the_threshold_as_a_line(service: Service, visit: Visitor) -> None:
+    page = visit(service.url)
+    for query in (REFUND, "book a flight to the moon for my cat"):
+        found = discovered(service, query=query)
+        page.get_by_role("searchbox", name="Query").fill(query)
+        expect(titles(page)).to_have_text([hit["name"] for hit in found["candidates"]])
+        expect(page.locator(".axis-top")).to_have_text("1 relevance")
+        track = page.locator(".relevance .track").first.bounding_box()
+        assert track
+        line = page.locator(".relevance .line.threshold").first
+        assert abs(middle(line) - track["x"] - track["width"] * found["signals"]["min_relevance"]) < 2
+        assert abs(middle(line) - middle(page.locator(".axis-line.threshold"))) < 60  # its label is beside it
+        for at, hit in enumerate(found["candidates"]):
+            row = page.locator(".hits .hit").nth(at)
+            for name, value in (
+                ("relevance", hit["relevance"]),
+                ("keyword", hit["signals"]["covered"]),
+                ("semantic", hit["signals"]["dense"]),
+            ):
+                expect(row.locator(f".{name} .value")).to_have_text(f"{value:.2f}")
+                width = row.locator(f".{name} .fill").evaluate("one => one.getBoundingClientRect().width")
+                assert abs(width - track["width"] * max(0.0, value)) < 1.5
+    expect(page.locator(".axis-line.threshold")).to_have_text("threshold 0.3")
+
+
+def test_a_score_threshold_is_a_line_through_the_scores(service: Service, visit: Visitor) -> None:
+    page = visit(service.url, "#/search?q=refund&min_score=0.25")
+    expect(page.locator(".axis-line.threshold")).to_have_text("threshold 0.25")
+    track = page.locator(".score .track").first.bounding_box()
+    assert track
+    assert abs(middle(page.locator(".score .line.threshold").first) - track["x"] - track["width"] * 0.25) < 2
+    expect(page.locator(".relevance .line")).to_have_count(0)
+
+
+def test_the_words_of_the_query_are_marked(service: Service, visit: Visitor) -> None:
+    page = visit(service.url, "#/search?q=refunding+the+customers")
+    row = page.locator(".hits li:not(.divide)").filter(has_text="refund_payment").first
+    expect(row.locator(".hit-title mark")).to_have_text(["refund"])
+    expect(row.locator(".hit-snippet mark").first).to_have_text("customer")
+    page.goto(f"{service.url}/#/search?q=refund+payment&look=softmax")
+    expect(page.locator(".hits .kept .hit-title mark").first).to_have_text("refund")
+
+
+def test_every_row_explains_its_rank(service: Service, visit: Visitor) -> None:
+    page = visit(service.url, "#/search?q=refund+a+payment+by+card")
+    names = everything(service, "refund a payment by card")
+    panel = page.get_by_role("complementary", name="Document")
+    for at in (0, 5):
+        row = discovered(service, query="refund a payment by card")["candidates"][at]
+        why = service.ask("POST", "/v1/corpora/catalog/explain", {"query": "refund a payment by card", "id": row["id"]})
+        page.locator(".hits .hit").nth(at).click()
+        expect(panel.get_by_role("heading", name=names[at])).to_be_focused()
+        expect(panel.get_by_text(f"{at + 1} of 10 candidates")).to_be_visible()
+        expect(panel.locator(".why .matched .word")).to_have_text(why["matched"])
+        expect(panel.locator(".above code")).to_have_text([rival["id"] for rival in why["above"]])
+    expect(panel.get_by_text(why["cut"])).to_be_visible()
+    page.get_by_role("searchbox", name="Query").fill("refund a payment by card zebra")
+    expect(panel.locator(".why .nowhere .word")).to_have_text(["zebra"])  # the panel follows the query
+    page.locator("label", has_text="Softmax").click()
+    page.locator(".hits .hit").first.click()
+    expect(panel.locator(".why .nowhere .word")).to_have_text(["zebra"])
+
+
+def test_metadata_filters_are_suggested_typed_and_removed(service: Service, visit: Visitor) -> None:
+    page = visit(service.url, "#/search?q=refund+a+payment")
+    expect(page.locator(".hits .kept").first).to_be_visible()
+    offered = page.locator("#filter-values option").evaluate_all("all => all.map((one) => one.value)")
+    assert {"access=read", "category=payments", "kind=tool"} <= set(offered)
+    field = page.get_by_role("combobox", name="Filter")
+    field.press_sequentially("category")
+    field.press("Enter")
+    expect(page.get_by_text("Enter a key and a value")).to_be_visible()
+    field.press_sequentially("=orders")
+    field.press("Enter")
+    orders = discovered(service, query="refund a payment", filter={"category": "orders"})["candidates"]
+    expect(titles(page)).to_have_text([hit["name"] for hit in orders])
+    field.press_sequentially("access=write")
+    field.press("Enter")
+    both = discovered(service, query="refund a payment", filter={"category": "orders", "access": "write"})["candidates"]
+    assert 0 < len(both) < len(orders)
+    expect(titles(page)).to_have_text([hit["name"] for hit in both])
+    page.reload()
+    expect(titles(page)).to_have_text([hit["name"] for hit in both])
+    page.get_by_role("button", name="Remove the filter category=orders").press("Enter")
+    expect(page.get_by_role("list", name="Filters").get_by_role("button")).to_have_count(1)
+    field.press_sequentially("access=read")  # of two values of one key, any
+    field.press("Enter")
+    either = discovered(service, query="refund a payment", filter={"access": {"$in": ["write", "read"]}})["candidates"]
+    expect(titles(page)).to_have_text([hit["name"] for hit in either])
+    field.press_sequentially("access=nobody")
+    field.press("Enter")
+    page.get_by_role("button", name="Remove the filter access=write").click()
+    page.get_by_role("button", name="Remove the filter access=read").click()
+    expect(page.get_by_text("No document meets the filter.")).to_be_visible()
+
+
+@pytest.mark.parametrize("corpus", ["catalog", "runbooks", "papers"])
+def test_sample_queries_come_from_the_corpus_and_find_something(service: Service, visit: Visitor, corpus: str) -> None:
+    page = visit(service.url, f"#/search?corpus={corpus}")
+    samples = page.get_by_role("list", name="Sample queries").get_by_role("button")
+    expect(samples.first).to_be_visible()
+    documents = service.ask("GET", f"/v1/corpora/{corpus}/documents?limit=1000")["documents"]
+    queries = samples.all_inner_texts()
+    assert all(any(query in f"{one['title']} {one['content']}" for one in documents) for query in queries)
+    page.set_viewport_size({"width": 390, "height": 844})
+    boxes = [sample.bounding_box() for sample in samples.all()]
+    assert all(box and box["x"] >= 0 and box["x"] + box["width"] <= 390 for box in boxes)
+    samples.first.press("Enter")
+    expect(page.get_by_role("searchbox", name="Query")).to_be_focused()
+    expect(page.get_by_role("searchbox", name="Query")).to_have_value(queries[0])
+    expect(page.locator(".hits .kept").first).to_be_visible()
+
+
+def copied(page: Page, form: str) -> str:
+    page.get_by_role("button", name=form, exact=True).press("Enter")
+    expect(page.get_by_role("status").filter(has_text=f"{form} request copied.")).to_be_visible()
+    text: str = page.evaluate("navigator.clipboard.readText()")
+    assert page.get_by_role("region", name=f"The request as {form}").text_content() == text
+    return text
+
+
+def run(command: list[str], text: str) -> Any:
+    done = subprocess.run([*command, text], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("token", ["", "open-sesame"])
+def test_the_request_is_copied_and_works_when_it_is_pasted(
+    start: Callable[..., Service], visit: Visitor, monkeypatch: pytest.MonkeyPatch, token: str
+) -> None:
+    visit.expect_errors("401")
+    service = start(token=token)
+    monkeypatch.setenv("SHORTLIST_TOKEN", token)
+    query = 'the customer\'s "card" $HOME `x` \\n \u202e é 🚢'
+    filters = '[["access","write"],["category","payments"],["category","orders"]]'
+    place = urlencode({"q": query, "k": 5, "strategy": "top_k", "max_k": 2, "filters": filters})
+    page = visit(service.url, f"#/search?{place}", permissions=["clipboard-read", "clipboard-write"])
+    if token:
+        page.get_by_role("textbox", name="Token").fill(token)
+        page.get_by_role("button", name="Continue").click()
+    condition = {"access": "write", "category": {"$in": ["payments", "orders"]}}
+    expected = discovered(service, query=query, k=5, strategy="top_k", max_k=2, filter=condition)
+    expect(titles(page)).to_have_text([hit["name"] for hit in expected["candidates"]])
+    curl, python = copied(page, "curl"), copied(page, "Python")
+    assert not re.search(rf"{token or 'no token'}|\u202e", curl + python)
+    assert run(["bash", "-c"], curl) == expected
+    assert run([sys.executable, "-c"], python) == expected
+    call = json.loads(copied(page, "MCP"))
+    assert call["params"]["arguments"] == {"query": query}
+    reply = service.ask("POST", "/mcp", call)
+    assert reply["result"]["structuredContent"]["query"] == query
+    page.locator("label", has_text="Softmax").click()
+    expect(page.locator(".axis-top")).to_contain_text("share")
+    body = {"query": query, "temperature": 0.5, "ignore_zero": True, "llm_tools_cutoff": 10}
+    assert run(["bash", "-c"], copied(page, "curl")) == service.ask("POST", "/retrieve", body)
+    page.get_by_role("button", name="Close the request").press("Enter")
+    expect(page.get_by_role("button", name="curl", exact=True)).to_be_focused()
+
+
+def test_a_query_of_which_nothing_is_known_says_so(service: Service, visit: Visitor) -> None:
+    page = visit(service.url, "#/search?q=xyzzy+plugh")
+    found = discovered(service, query="xyzzy plugh")
+    expect(verdict(page)).to_have_text("Nothing is known about this query")
+    expect(page.locator(".verdict-reason")).to_have_text(f"{found['reason']} {found['signals']['try'][0]}")
+    expect(page.locator(".divide")).to_have_text("Closest by meaning, probably unrelated")
+    expect(page.get_by_role("status").filter(has_text="Nothing is known about this query.")).to_have_count(1)
+    page.get_by_role("searchbox", name="Query").fill("play some music for the customer")
+    expect(verdict(page)).not_to_have_text("Nothing is known about this query")

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from shortlist._plain import Plain
 from shortlist.eval.cases import Case
-from shortlist.eval.reader import Reader
+from shortlist.eval.reader import Reader, open_reader
 from shortlist.index.text.analyzers import get_analyzer
-from shortlist.results import Hit, Selection
+from shortlist.library.opening import Searchable
+from shortlist.results import Hit, Mode, Selection
+from shortlist.search.discover import MinScore
+from shortlist.search.filters import Filter
 
 MOST_RIVALS = 3
 
@@ -127,6 +131,26 @@ class Explainer:
 
     def _occurs(self, word: str) -> bool:
         return any(self._reader.has_term(each.terms(word)) for each in self._analyzers)
+
+
+def explain(
+    corpus: Searchable,
+    id: str,
+    query: str,
+    mode: Mode,
+    k: int,
+    filter: Filter | None,
+    strategy: str,
+    min_score: MinScore,
+    **selection: Any,
+) -> Why:
+    """Explain the rank of a document among the k candidates of a query; the options are those of `discover`."""
+    with open_reader(corpus, mode, filter) as reader:
+        retrieved = reader.retrieve(query, k)
+        hits, chosen = retrieved.rank(k), retrieved.choose(k, strategy, min_score, **selection)
+        rank = next((at for at, hit in enumerate(hits, 1) if hit.id == id), None)
+        known = {id} if any(one.get(id) for one in reader.corpora) else set()
+        return Explainer(reader, known).explain(Case(query, (id,)), hits, rank, chosen)
 
 
 def _explain_cut(hit: Hit | None, hits: Sequence[Hit], chosen: Selection) -> str:

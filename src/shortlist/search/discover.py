@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -19,7 +18,7 @@ from shortlist.results import Discovery, Hit, Hits, Level, Mode, Selection, Sele
 from shortlist.search.disclose import Loader, disclose
 from shortlist.search.filters import Filter
 from shortlist.search.relevance import FLOOR
-from shortlist.search.retrieve import Found, merge, open_query, retrieve
+from shortlist.search.retrieve import Found, merge, open_query, refuse_unknown, retrieve
 from shortlist.search.select import is_built_in, select
 from shortlist.sources.tools.tool_catalogs import describe_tool
 
@@ -247,27 +246,3 @@ def _abstain(refused: Mapping[str, Selection]) -> Selection:
         return next(iter(refused.values()))
     reasons = " ".join(f"{name}: {refusal.reason}" for name, refusal in refused.items())
     return Selection([], f"No match in any of {len(refused)} corpora. {reasons}", {"corpora": len(refused)})
-
-
-def refuse_unknown(found: Found) -> Selection | None:
-    """Abstain if the query has only stop words, or no known term and no passage that is semantically close.
-
-    Every text has a nearest neighbor; a cosine below the embedder's noise level is a coincidence.
-    """
-    lexical, hits = found.state.lexical, found.hits
-    if not hits:
-        return None
-    says_something = lexical.analyzer.says_something(hits.query)
-    known = lexical.knows(lexical.analyzer.terms(hits.query))
-    if (says_something and known) or len(lexical.named(hits.query)):
-        return None
-    signals = {"candidates": len(hits)}
-    if not says_something:
-        return Selection([], "The query has no searchable terms.", signals)
-    nearest = max(hit.signals.get("dense", 0.0) for hit in hits)
-    among_ten, growth = getattr(found.embedder, "noise", (0.0, 0.0))  # cosines reached by coincidence
-    noise = float(among_ten + growth * math.log10(lexical.live / 10))
-    if nearest > noise:
-        return None
-    reason = "None of the query terms are in the index, and no document is semantically close."
-    return Selection([], reason, signals | {"nearest": nearest, "noise": noise})

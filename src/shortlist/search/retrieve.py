@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ from shortlist.index.query_scores import Scores
 from shortlist.index.text.query_terms import weigh_terms
 from shortlist.library.opening import CorpusState, Searchable, open_corpora, open_states
 from shortlist.protocols import Embedder, Progress
-from shortlist.results import Hit, Hits, Mode
+from shortlist.results import Hit, Hits, Mode, Selection
 from shortlist.search.filters import Filter, allowed
 from shortlist.search.relevance import BY_WORDS, OTHER_SERVICE, calibration_of, probability, trust_in
 from shortlist.search.scores import best_passages, score
@@ -61,8 +62,11 @@ def search(
     check_query(query, mode, k)
     depth = max(RERANKED_TIMES_K * k, RERANKED_AT_LEAST) if rerank and k else k
     with open_query(corpus, query, mode, depth, progress) as states:
-        hits = merge(retrieve(states, query, mode, depth, filter), query, mode, depth)
-    return Hits(_rerank(rerank, hits)[:k], query=query, mode=mode) if rerank else hits
+        found = retrieve(states, query, mode, depth, filter)
+        hits = merge(found, query, mode, depth)
+        reasons = [refusal.reason if (refusal := refuse_unknown(one)) else "" for one in found if one.hits]
+    note = reasons[0] if all(reasons) and reasons else ""
+    return Hits(_rerank(rerank, hits)[:k] if rerank else hits, query=query, mode=mode, note=note)
 
 
 def _rerank(rerank: Reranker, hits: Hits) -> list[Hit]:
@@ -140,6 +144,30 @@ def merge(found: Sequence[Found], query: str, mode: str, k: int) -> Hits:
     hits.sort(key=lambda pair: -pair[0].score)
     kept = sorted(hits, key=lambda pair: not pair[1])[:k]
     return Hits(sorted((hit for hit, _ in kept), key=lambda hit: -hit.score), query=query, mode=mode)
+
+
+def refuse_unknown(found: Found) -> Selection | None:
+    """Abstain if the query has only stop words, or no known term and no passage that is semantically close.
+
+    Every text has a nearest neighbor; a cosine below the embedder's noise level is a coincidence.
+    """
+    lexical, hits = found.state.lexical, found.hits
+    if not hits:
+        return None
+    says_something = lexical.analyzer.says_something(hits.query)
+    known = lexical.knows(lexical.analyzer.terms(hits.query))
+    if (says_something and known) or len(lexical.named(hits.query)):
+        return None
+    signals = {"candidates": len(hits)}
+    if not says_something:
+        return Selection([], "The query has no searchable terms.", signals)
+    nearest = max(hit.signals.get("dense", 0.0) for hit in hits)
+    among_ten, growth = getattr(found.embedder, "noise", (0.0, 0.0))  # cosines reached by coincidence
+    noise = float(among_ten + growth * math.log10(lexical.live / 10))
+    if nearest > noise:
+        return None
+    reason = "None of the query terms are in the index, and no document is semantically close."
+    return Selection([], reason, signals | {"nearest": nearest, "noise": noise})
 
 
 def retrieve(

@@ -18,6 +18,8 @@ def search(out: Output, words: Sequence[str], corpus: list[str], **how: Any) -> 
     names, query = _split_query(words, corpus)
     hits = shortlist.search(open_corpora(out, names), query, **how)
     out.show(hits.to_dict(), lambda screen: screen.show_hits(hits), [hit.id for hit in hits])
+    if hits.note:
+        out.note(f"shortlist: {hits.note} The results are probably unrelated.")
     return OK if hits else ABSTAINED
 
 

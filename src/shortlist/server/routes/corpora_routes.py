@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Query
@@ -10,9 +11,11 @@ from fastapi import Query
 from shortlist._text import did_you_mean
 from shortlist.documents import Changes, Document
 from shortlist.errors import CorpusNotFound, SourceError
+from shortlist.eval.explain import explain
 from shortlist.index.corpus import Corpus
 from shortlist.index.engine import EMBEDDED
 from shortlist.index.location import find_corpus_file
+from shortlist.index.text.analyzers import Analyzer, get_analyzer, subwords
 from shortlist.library import registry
 from shortlist.library.opening import describe_corpora, open_named, size_of
 from shortlist.search.disclose import disclose, read_hit
@@ -112,6 +115,14 @@ def describe_document(document: Document) -> Answer:
     return {key: getattr(document, key) for key in ("id", "title", "content", "keywords", "metadata")}
 
 
+def match_words(analyzer: Analyzer, query: str, text: str) -> list[str]:
+    """The words of a text, as written, that have a term of the query; of an identifier only these parts."""
+    terms = set(analyzer.terms(query))
+    found = {word for word in set(analyzer.words(text)) if not terms.isdisjoint(analyzer.terms_of(word))}
+    parts = {part for word in found for part in subwords(word)}
+    return sorted(part for part in parts if not terms.isdisjoint(analyzer.terms_of(part)))
+
+
 def add_corpora(endpoints: Endpoints, corpora: ServedCorpora) -> None:
     @endpoints.add("GET /v1/corpora", "Corpora", tag="corpora")
     def get_corpora() -> Answer:
@@ -126,10 +137,20 @@ def add_corpora(endpoints: Endpoints, corpora: ServedCorpora) -> None:
     @endpoints.add(f"POST {DISCOVER}", "Discovery", 404, 409, tag="corpora", pool="read")
     def discover_in_corpus(name: str, body: schemas.DiscoverBody) -> Answer:
         """Select the few documents that match, or none; with all candidates, which show how they were selected."""
-        discovery = discover(corpora.corpus(name), **body.model_dump(), roots=())
+        corpus = corpora.corpus(name)
+        discovery = discover(corpus, **body.model_dump(), roots=())
         selected = {item.id for item in discovery.results}
-        candidates = [{**hit.to_dict(), "selected": hit.id in selected} for hit in discovery.candidates]
+        match = partial(match_words, get_analyzer(corpus.config.analyzer), body.query)
+        candidates = [
+            {**hit.to_dict(), "selected": hit.id in selected, "matched": match(f"{hit.name}\n{hit.text}")}
+            for hit in discovery.candidates
+        ]
         return {**discovery.to_dict(), "candidates": candidates, "line": discovery.signals.get("line")}
+
+    @endpoints.add("POST /v1/corpora/{name:path}/explain", "Why", 404, 409, tag="corpora", pool="read")
+    def explain_in_corpus(name: str, body: schemas.ExplainBody) -> Answer:
+        """Explain why a document has its rank in what `discover` returns for the same request."""
+        return explain(corpora.corpus(name), **body.model_dump(exclude={"level"})).to_dict()
 
     @endpoints.add("POST /v1/corpora/{name:path}/disclose", "Disclosures", 404, 409, tag="corpora", pool="read")
     def disclose_of_corpus(name: str, body: schemas.DiscloseBody) -> Answer:

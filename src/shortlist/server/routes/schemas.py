@@ -106,6 +106,10 @@ class DiscoverBody(SearchBody):
     level: Level = "metadata"
 
 
+class ExplainBody(DiscoverBody):
+    id: Id
+
+
 class DiscloseBody(Body):
     ids: list[str] = Field(max_length=MOST_HITS)
     level: Level = "body"

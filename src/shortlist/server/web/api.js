@@ -105,9 +105,11 @@ function showConnection(isFine) {
   element.textContent = isFine ? "Connected" : "No connection";
 }
 
-/** Resolves once a token was entered; it is stored for this browser tab only. */
+export const hasToken = () => sessionStorage.getItem(TOKEN) !== null;
+
+/** Resolves once a token was entered; it is stored for this browser tab only. Fails if the dialog is closed. */
 function askForToken(wasWrong) {
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     const input = h("input", {
       id: "token",
       name: "token",
@@ -119,15 +121,19 @@ function askForToken(wasWrong) {
     const submit = (event) => {
       event.preventDefault();
       sessionStorage.setItem(TOKEN, input.value.trim());
-      dialog.remove();
       resolve();
+      dialog.close();
+    };
+    const close = () => {
+      dialog.remove();
+      reject(new ServiceError("Without a token the service answers nothing.", { status: 401, title: "No token" }));
     };
     const dialog = h(
       "dialog",
       {
         class: "dialog small",
         "aria-labelledby": "token-title",
-        oncancel: (event) => event.preventDefault(),
+        onclose: close,
       },
       h(
         "form",
@@ -142,7 +148,12 @@ function askForToken(wasWrong) {
         ),
         h("label", { for: "token" }, "Token"),
         input,
-        h("div", { class: "actions" }, h("button", { class: "primary" }, "Continue")),
+        h(
+          "div",
+          { class: "actions" },
+          h("button", { type: "button", onclick: () => dialog.close() }, "Cancel"),
+          h("button", { class: "primary" }, "Continue"),
+        ),
       ),
     );
     document.body.append(dialog);

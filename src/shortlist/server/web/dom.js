@@ -1,4 +1,4 @@
-// Creates elements. The content of documents is inserted as text, never as HTML.
+// Creates elements. The content of documents is inserted as text, never as HTML, and without invisible characters.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -16,12 +16,41 @@ function fill(element, attributes, children) {
     if (value === null || value === undefined || value === false) continue;
     if (typeof value === "function") element.addEventListener(name.slice(2), value);
     else if (name.startsWith("--")) element.style.setProperty(name, value);
+    else if (SHOWN.has(name)) element.setAttribute(name, visible(value));
     else element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(
-    ...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false),
-  );
+  put(element, ...children);
   return element;
+}
+
+/** Replaces the content of an element. */
+export function put(element, ...children) {
+  const shown = children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false);
+  element.replaceChildren(...shown.map((child) => (child instanceof Node ? child : visible(child))));
+}
+
+const SHOWN = new Set(["aria-label", "title"]);
+
+/**
+ * A text with codes for characters that are invisible or change the text direction. Joiners stay inside of words and
+ * emoji of other scripts than ASCII, which need them.
+ */
+export function visible(text) {
+  return String(text).replace(
+    /(?!\r?\n|\t)(?!(?<=[^\0-\x7f])[\u200c\u200d](?=[^\0-\x7f]))[\p{C}\p{Zl}\p{Zp}]/gu,
+    (letter) => `[U+${letter.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}]`,
+  );
+}
+
+/** Copies a text that `element` shows; selects it there if the browser does not allow copying. */
+export async function copyText(text, element, name) {
+  try {
+    await navigator.clipboard.writeText(text);
+    note(`${name} copied.`);
+  } catch {
+    getSelection().selectAllChildren(element);
+    note("The browser does not allow copying. The text is selected: copy it with Ctrl+C or ⌘C.");
+  }
 }
 
 const ICONS = {

@@ -264,6 +264,8 @@ export function mount(root, params) {
       showResults();
       fail(error);
     }
+    const { top } = strip.getBoundingClientRect();
+    if (top < 0 || top > innerHeight / 2) strip.scrollIntoView(); // below the form on a small screen
   }
 
   function fail(error) {

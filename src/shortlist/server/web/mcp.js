@@ -1,6 +1,6 @@
 // The MCP servers behind the service, and what is pending approval. Only the command line approves anything.
 
-import { h, icon, note, table } from "./dom.js";
+import { copyText, h, icon, table } from "./dom.js";
 import { counted, number } from "./outcome.js";
 
 const COLUMNS = ["Name", "Tools", "Read-only", "Pending", "Denied", "Problem"];
@@ -65,15 +65,17 @@ function serverList({ servers, problem }) {
   const rows = table("MCP servers", COLUMNS, servers.map(cells), { class: "servers" });
   return [
     h("div", { class: "card-head" }, h("h2", {}, "MCP servers"), count),
-    problem ? h("p", { class: "notice" }, icon("warn"), visible(problem)) : h("div", { class: "wide" }, rows),
+    problem
+      ? h("p", { class: "notice" }, icon("warn"), problem)
+      : h("div", { class: "wide", tabindex: "0", role: "group", "aria-label": "Table of servers" }, rows),
   ];
 }
 
 function cells({ name, tools, read_only, pending, denied, problem, refused = {} }) {
   const problems = [problem, ...Object.entries(refused).map(([tool, reason]) => `${tool}: ${reason}`)];
   const counts = [read_only, pending, denied].map((count) => (count ? number(count) : "–"));
-  const about = visible(problems.filter(Boolean).join(" ")) || "–";
-  return [h("span", {}, visible(name)), tools === null ? "–" : number(tools), ...counts, about];
+  const about = problems.filter(Boolean).join(" ") || "–";
+  return [h("span", {}, name), tools === null ? "–" : number(tools), ...counts, about];
 }
 
 /** A list whose items stay open or closed while their rows do not change. */
@@ -94,7 +96,7 @@ function listOf(make) {
 
 function pendingFile({ file, servers, command }) {
   return [
-    h("p", {}, h("code", {}, visible(file)), " ", h("span", { class: "muted" }, counted(servers, "server"))),
+    h("p", {}, h("code", {}, file), " ", h("span", { class: "muted" }, counted(servers, "server"))),
     commandLine(command),
   ];
 }
@@ -103,7 +105,7 @@ function pendingTool({ tool, reason, changes, command }) {
   return h(
     "details",
     {},
-    h("summary", {}, h("code", {}, visible(tool)), " ", h("span", { class: "muted" }, visible(reason))),
+    h("summary", {}, h("code", {}, tool), " ", h("span", { class: "muted" }, reason)),
     changes.map(changed),
     commandLine(command),
   );
@@ -114,7 +116,7 @@ function changed({ part, waits, diff }) {
     h(
       "p",
       {},
-      h("code", {}, visible(part)),
+      h("code", {}, part),
       " ",
       waits
         ? h("span", { class: "badge warning" }, "Needs approval")
@@ -123,26 +125,14 @@ function changed({ part, waits, diff }) {
     h(
       "pre",
       { class: "diff" },
-      diff.map((line) => h(TAGS[line[0]] ?? "span", {}, visible(line))),
+      diff.map((line) => h(TAGS[line[0]] ?? "span", {}, line)),
     ),
   ];
 }
 
 function commandLine(command) {
   const code = h("code", {}, command);
-  const copy = async () => {
-    try {
-      await navigator.clipboard.writeText(command);
-      note("Command copied.");
-    } catch {
-      getSelection().selectAllChildren(code);
-      note("The browser does not allow copying. The command is selected: copy it with Ctrl+C or ⌘C.");
-    }
-  };
+  const copy = () => copyText(command, code, "Command");
   const button = h("button", { type: "button", "aria-label": `Copy: ${command}`, onclick: copy }, icon("copy"), "Copy");
   return h("div", { class: "command" }, code, button);
 }
-
-/** A server's text with codes for characters that are invisible or change the text direction. */
-const visible = (text) => text.replace(/(?![\n\t])[\p{C}\p{Zl}\p{Zp}]/gu, (letter) => `[U+${code(letter)}]`);
-const code = (letter) => letter.codePointAt(0).toString(16).toUpperCase().padStart(4, "0");

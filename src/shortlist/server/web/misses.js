@@ -78,11 +78,6 @@ function miss(one) {
 const rank = ({ rank: at, gold }) => (at ? `rank ${at.toLocaleString("en")}` : gold.length ? "no rank" : "");
 
 function why({ gold, selected, why: cause }) {
-  const words = [
-    ["matched", cause.matched, cause.wanted ? "in the document" : "in the returned document"],
-    ["elsewhere", cause.elsewhere, "only in other documents"],
-    ["nowhere", cause.unknown, "in no document"],
-  ].filter(([, list]) => list.length);
   return h(
     "dl",
     { class: "facts why" },
@@ -93,6 +88,18 @@ function why({ gold, selected, why: cause }) {
         "Returned",
         selected.map((id) => h("code", {}, id)),
       ),
+    causes(cause),
+  );
+}
+
+/** What explains the rank of a document: the words of the query, what ranks above, and what the selection did. */
+export function causes(cause) {
+  const words = [
+    ["matched", cause.matched, cause.wanted ? "in the document" : "in the returned document"],
+    ["elsewhere", cause.elsewhere, "only in other documents"],
+    ["nowhere", cause.unknown, "in no document"],
+  ].filter(([, list]) => list.length);
+  return [
     words.length > 0 &&
       fact(
         "Words",
@@ -107,7 +114,7 @@ function why({ gold, selected, why: cause }) {
       ),
     cause.above.length > 0 && fact("Ranked above", h("ol", { class: "above" }, cause.above.map(rival))),
     cause.cut && fact("Cut", cause.cut),
-  );
+  ];
 }
 
 const fact = (name, value) => h("div", {}, h("dt", {}, name), h("dd", {}, value));

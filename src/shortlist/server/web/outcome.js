@@ -8,29 +8,44 @@ const FEW = 200;
 export const askedCutoff = (cutoff, documents) => (documents <= FEW ? 0 : Math.min(cutoff, SHOWN_FROM));
 
 /** An answer of POST /retrieve: documents at or above the cutoff are selected. */
-export function softmaxOutcome(answer, { cutoff, temperature }) {
+export function softmaxOutcome(answer, { cutoff, temperature, q }) {
   if (!answer.success) return nothing(answer.message);
   const rows = answer.documents.map((document) => ({
     id: document.id,
     title: document.title || document.id,
     snippet: document.content,
-    score: document.softmax_score,
+    matched: q.split(/[^\p{L}\p{N}]+/u).flatMap(cases),
+    values: { share: document.softmax_score, bm25: document.bm25_score },
     label: percent(document.softmax_score),
-    detail: `BM25 ${document.bm25_score.toFixed(2)}`,
     kept: document.softmax_score >= cutoff / 100,
   }));
   const kept = rows.filter((row) => row.kept).length;
   const rule = `${number(cutoff)} % of the softmax at temperature ${number(temperature)}`;
   const all = answer.total_retrieved;
+  const best = Math.max(0, ...rows.map((row) => row.values.bm25));
   return {
     rows,
     kept,
     candidates: all,
-    scale: ceiling(Math.max(rows[0]?.score ?? 0, (cutoff / 100) * 1.1)),
+    gauges: [
+      {
+        key: "share",
+        name: "share",
+        scale: ceiling(Math.max(rows[0]?.values.share ?? 0, (cutoff / 100) * 1.1)),
+        format: percent,
+        lines: [{ at: cutoff / 100, name: `cutoff ${number(cutoff)} %` }],
+      },
+      { key: "bm25", name: "BM25", scale: ceiling(best), format: (value) => value.toFixed(2), lines: [] },
+    ],
     tick: (share) => `${number(share * 100)} %`,
-    lines: [{ at: cutoff / 100, name: `cutoff ${number(cutoff)} %` }],
     reason: softmaxReason(kept, all, rule, rows[0]),
   };
+}
+
+/** A word as texts usually write it: /retrieve does not return the matched words. */
+function cases(word) {
+  const low = word.toLowerCase();
+  return word ? [word, low, low[0].toUpperCase() + low.slice(1)] : [];
 }
 
 function softmaxReason(kept, all, rule, best) {
@@ -40,32 +55,50 @@ function softmaxReason(kept, all, rule, best) {
   return `None of ${counted(all, "candidate")} has ${rule}${most}.`;
 }
 
-/** An answer of discover: candidates, best first, and the score that selected ones need. */
+/**
+ * An answer of discover. Relevance, and what it is computed from, has a fixed scale from 0 to 1. The best candidate
+ * must reach the threshold of relevance or of the score; then the strategy draws a line through the scores.
+ */
 export function discoverOutcome(found, asked) {
+  const { signals, line } = found;
   const rows = found.candidates.map((hit) => ({
     id: hit.id,
     title: hit.name,
     snippet: hit.text,
-    score: hit.score,
-    label: hit.score.toFixed(3),
-    detail: Object.entries(hit.signals)
-      .map(([name, value]) => `${name} ${value.toFixed(2)}`)
-      .join("\n"),
+    matched: hit.matched,
+    values: { relevance: hit.relevance, score: hit.score, keyword: hit.signals.covered, semantic: hit.signals.dense },
     kept: hit.selected,
   }));
-  const threshold = found.signals.min_score;
-  const lines = [];
-  if (found.line > 0 && found.line !== threshold) lines.push({ at: found.line, name: LINES[asked.strategy](asked) });
-  if (typeof threshold === "number")
-    lines.push({ at: threshold, name: `threshold ${number(threshold, 3)}`, isThreshold: true });
+  const threshold = (at) =>
+    typeof at === "number" ? [{ at, name: `threshold ${number(at, 3)}`, isThreshold: true }] : [];
+  const ofScore = threshold(signals.min_score);
+  if (line > 0 && line !== signals.min_score) {
+    const name = LINES[asked.strategy]?.(asked) ?? `${number((100 * line) / signals.top_score, 0)} % of best`;
+    ofScore.push({ at: line, name });
+  }
+  const fixed = { scale: 1, format: (value) => value.toFixed(2), lines: [] };
+  const most = Math.max(0, ...rows.map((row) => row.values.score), ...ofScore.map(({ at }) => at * 1.05));
+  const isBlend = ["auto", "dense"].includes(found.mode) && most <= 1; // which ends at 1
+  const advice = found.abstained && signals.unknown_words.length ? ` ${signals.try[0]}` : "";
   return {
     rows,
     kept: rows.filter((row) => row.kept).length,
     candidates: rows.length,
-    scale: ceiling(Math.max(rows[0]?.score ?? 0, ...lines.map((line) => line.at * 1.05))),
+    gauges: [
+      { ...fixed, key: "relevance", name: "relevance", lines: threshold(signals.min_relevance) },
+      {
+        key: "score",
+        name: "score",
+        scale: isBlend ? 1 : ceiling(most),
+        format: (value) => value.toFixed(value < 10 ? 3 : 1),
+        lines: ofScore,
+      },
+      { ...fixed, key: "keyword", name: "keyword" },
+      { ...fixed, key: "semantic", name: "semantic" },
+    ],
     tick: (value) => number(value, 3),
-    lines,
-    reason: found.reason,
+    isUnknown: found.abstained && rows.length > 0 && !("top_score" in signals), // refused before any score was compared
+    reason: found.reason + advice,
   };
 }
 
@@ -78,7 +111,7 @@ const LINES = {
   top_k: ({ max_k }) => `first ${max_k}`,
 };
 
-const nothing = (reason) => ({ rows: [], kept: 0, candidates: 0, scale: 1, tick: number, lines: [], reason });
+const nothing = (reason) => ({ rows: [], kept: 0, candidates: 0, gauges: [], tick: number, reason });
 
 /** The next round number, so that the scale stays the same while scores change a little. */
 export function ceiling(value, steps = [1, 1.5, 2, 3, 4, 5, 6, 8, 10]) {

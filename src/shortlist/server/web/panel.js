@@ -1,6 +1,8 @@
 // The side panel for one document: its body, metadata and bundled files.
 
-import { empty, failure, h, icon } from "./dom.js";
+import { empty, failure, h, icon, put, visible } from "./dom.js";
+import { causes } from "./misses.js";
+import { counted } from "./outcome.js";
 
 const REST = ["No document selected", "Select a result to read it as an agent would."];
 
@@ -55,7 +57,7 @@ export class Panel {
   reset() {
     this.asked = null;
     this.element.classList.remove("open");
-    this.heading.textContent = this.name;
+    put(this.heading, this.name);
     this.body.replaceChildren(empty("documents", ...this.rest));
   }
 
@@ -65,20 +67,22 @@ export class Panel {
     this.closed(was);
   }
 
-  /** Shows the result of `load()`, unless another document was opened in the meantime. */
-  async open({ id, title }, load, { focus }) {
-    const again = this.asked === id;
-    this.asked = id;
+  /** Shows the result of `load()`, unless another document was opened, or for another `reason`, in the meantime. */
+  async open({ id, title }, load, { focus, reason = null }) {
+    const again = this.asked === id && this.reason === reason;
+    const isAsked = () => this.asked === id && this.reason === reason;
+    Object.assign(this, { asked: id, reason });
     this.element.classList.add("open");
-    this.heading.textContent = title;
+    put(this.heading, title);
+    this.heading.title = title.length > 80 ? visible(title) : "";
     if (focus) this.heading.focus({ preventScroll: true });
     if (again) return;
     this.body.setAttribute("aria-busy", "true");
     try {
       const found = await load();
-      if (this.asked === id) this.body.replaceChildren(...this.draw(found));
+      if (isAsked()) this.body.replaceChildren(...this.draw(found));
     } catch (error) {
-      if (this.asked === id) this.body.replaceChildren(failure(error));
+      if (isAsked()) this.body.replaceChildren(failure(error));
     } finally {
       this.body.removeAttribute("aria-busy");
     }
@@ -87,7 +91,7 @@ export class Panel {
 }
 
 /** The content of the panel for a disclosed document. */
-function parts({ id, kind, source, locator, body, metadata, files, note, corpus }) {
+function parts({ id, kind, source, locator, body, metadata, files, note, corpus, why }) {
   const place = [source, locator && locator !== "whole" ? locator : ""].filter(Boolean).join(" · ");
   return [
     h(
@@ -99,6 +103,7 @@ function parts({ id, kind, source, locator, body, metadata, files, note, corpus 
       fact("From", place),
     ),
     note && h("p", { class: "notice" }, icon("warn"), note),
+    why && [h("h3", {}, "Why this rank"), h("dl", { class: "facts why" }, explained(why))],
     h("h3", {}, "Body"),
     h("pre", { class: "text", dir: "auto", tabindex: "0", role: "region", "aria-label": "Body" }, body || "(empty)"),
     Object.keys(metadata).length > 0 && [h("h3", {}, "Metadata"), tree(metadata)],
@@ -113,6 +118,16 @@ function parts({ id, kind, source, locator, body, metadata, files, note, corpus 
   ]
     .flat()
     .filter(Boolean);
+}
+
+function explained(why) {
+  const place = why.rank ? `${why.rank} of ${counted(why.looked_at, "candidate")}` : `not in the top ${why.looked_at}`;
+  const signals = Object.entries(why.signals).map(([name, value]) => `${name} ${value.toFixed(2)}`);
+  return [
+    fact("Rank", place),
+    fact("Score", why.score !== null && `${why.score.toFixed(3)} (${signals.join(", ")})`),
+    causes(why),
+  ];
 }
 
 export const fact = (name, value) => value && h("div", {}, h("dt", {}, name), h("dd", {}, value));

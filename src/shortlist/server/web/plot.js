@@ -5,7 +5,7 @@ import { ceiling, number } from "./outcome.js";
 
 const WIDTH = 720,
   HEIGHT = 240,
-  LEFT = 52,
+  LEFT = 92, // fits the largest number and the unit in the font of a small screen
   RIGHT = 12,
   TOP = 12,
   BOTTOM = 28;

@@ -1,9 +1,12 @@
 // The ranked rows. Each has a fixed height and moves to its rank, so nothing else moves.
 
-import { h } from "./dom.js";
+import { h, put, visible } from "./dom.js";
 
 // The most rows that are shown; the others are counted.
 const MOST = 200;
+const LONGEST = 600; // characters of a text; two lines are shown
+const LEAD = 60; // characters before the first matched word
+const UNKNOWN = "Closest by meaning, probably unrelated";
 
 const move = (list, element, before) =>
   list.moveBefore && element.parentNode === list
@@ -28,7 +31,6 @@ export class Results {
   }
 
   show(outcome) {
-    const { scale, lines } = outcome;
     const rows = outcome.rows.slice(0, MOST);
     this.element.hidden = !rows.length;
     this.#drawAxis(outcome);
@@ -37,13 +39,10 @@ export class Results {
     const before = this.rows;
     this.rows = new Map(rows.map((row) => [row.id, Object.assign(before.get(row.id) ?? this.#make(), { row })]));
     for (const [id, { element }] of before) if (!this.rows.has(id)) element.remove();
-    const share = (line) => (line ? Math.min(line.at / scale, 1) : -1);
-    const main = share(lines.find((line) => !line.isThreshold));
-    const threshold = share(lines.find((line) => line.isThreshold));
     const border = rows.findIndex((row) => !row.kept);
     let at = 0;
     for (const entry of this.rows.values()) {
-      this.#fill(entry, at, { scale, main, threshold, border });
+      this.#fill(entry, at, outcome.gauges, border);
       const wanted = this.list.children[at];
       if (wanted !== entry.element) move(this.list, entry.element, wanted ?? null);
       at += 1;
@@ -54,7 +53,7 @@ export class Results {
         : h(
             "li",
             { class: "divide", "--at": border, "--below": 0 },
-            border ? "Not selected" : "Closest matches, none selected",
+            border ? "Not selected" : outcome.isUnknown ? UNKNOWN : "Closest matches, none selected",
           );
     if (this.divider) this.list.insertBefore(this.divider, this.list.children[border]);
     const left = outcome.rows.length - rows.length;
@@ -66,6 +65,7 @@ export class Results {
         )
       : null;
     if (this.rest) this.list.append(this.rest);
+    this.element.style.setProperty("--gauges", outcome.gauges.length);
     this.list.style.setProperty("--rows", rows.length);
     this.list.style.setProperty("--dividers", (border < 0 ? 0 : 1) + (left ? 1 : 0));
     this.#rove(this.list.querySelector("[tabindex='0']") ?? this.#buttons()[0]);
@@ -95,21 +95,15 @@ export class Results {
     const rank = h("span", { class: "rank" });
     const title = h("span", { class: "hit-title", dir: "auto" });
     const snippet = h("span", { class: "hit-snippet", dir: "auto" });
-    const value = h("span", { class: "value" });
-    const detail = h("span", { class: "detail" });
+    const score = h("span", { class: "hit-score" });
     const button = h(
       "button",
       { type: "button", class: "hit", tabindex: "-1" },
       rank,
       h("span", { class: "hit-text" }, title, snippet),
-      h(
-        "span",
-        { class: "hit-score" },
-        h("span", { class: "track" }, h("span", { class: "fill" })),
-        h("span", { class: "numbers" }, value, detail),
-      ),
+      score,
     );
-    const entry = { button, rank, title, snippet, value, detail, element: h("li", {}, button) };
+    const entry = { button, rank, title, snippet, score, element: h("li", {}, button) };
     button.addEventListener("click", () => {
       this.#rove(button);
       this.open(entry.row, true);
@@ -118,51 +112,54 @@ export class Results {
     return entry;
   }
 
-  #fill({ element, button, rank, title, snippet, value, detail, row }, at, { scale, main, threshold, border }) {
-    const below = border >= 0 && at >= border;
-    element.className = `${row.kept ? "kept" : "rejected"}${main < 0 ? " no-line" : ""}${threshold < 0 ? " no-threshold" : ""}`;
-    for (const [name, number] of Object.entries({
-      at,
-      below: below ? 1 : 0,
-      share: Math.max(0, Math.min(row.score / scale, 1)),
-      line: main,
-      threshold,
-    }))
-      element.style.setProperty(`--${name}`, number);
-    rank.textContent = at + 1;
-    title.textContent = row.title;
-    snippet.textContent = row.snippet;
-    value.textContent = row.label;
-    detail.textContent = row.detail;
+  #fill({ element, button, rank, title, snippet, score, row }, at, gauges, border) {
+    element.className = row.kept ? "kept" : "rejected";
+    element.style.setProperty("--at", at);
+    element.style.setProperty("--below", border >= 0 && at >= border ? 1 : 0);
+    put(rank, at + 1);
+    put(title, marked(row.title, row.matched));
+    put(snippet, marked(excerpt(row.snippet, row.matched), row.matched));
+    put(
+      score,
+      gauges.map((one, place) => gauge(one, row.values[one.key], place === 0)),
+    );
+    const numbers = gauges
+      .filter(({ key }) => isNumber(row.values[key]))
+      .map(({ key, name, format }) => `${name} ${format(row.values[key])}`);
     button.setAttribute(
       "aria-label",
-      `${at + 1}. ${row.title}, ${row.label}, ${row.kept ? "selected" : "not selected"}`,
+      visible(`${at + 1}. ${row.title}, ${numbers.join(", ")}, ${row.kept ? "selected" : "not selected"}`),
     );
   }
 
-  #drawAxis({ scale, tick, lines }) {
-    this.axis.replaceChildren(
-      h(
-        "span",
-        { class: "axis-scale" },
-        h("span", { class: "axis-zero" }, "0"),
-        h("span", { class: "axis-top" }, tick(scale)),
-        lines.map((line) =>
-          h(
-            "span",
-            {
-              class: `axis-line${line.isThreshold ? " threshold" : ""}${isLeft(line) ? " left" : ""}`,
-              "--line": Math.min(line.at / scale, 1),
-            },
-            line.name,
+  /** The scale of the first gauge, and the names of the lines of all. */
+  #drawAxis({ gauges, tick }) {
+    const lines = gauges.flatMap((one) => one.lines.map((line) => ({ ...line, share: share(line.at, one) })));
+    const lowest = Math.min(...lines.map((one) => one.share));
+    put(
+      this.axis,
+      gauges.length > 0 &&
+        h(
+          "span",
+          { class: "axis-scale" },
+          h("span", { class: "axis-zero" }, "0"),
+          h("span", { class: "axis-top" }, `${tick(gauges[0].scale)} ${gauges[0].name}`),
+          lines.map((line) =>
+            h(
+              "span",
+              {
+                class: `axis-line${line.isThreshold ? " threshold" : ""}${isLeft(line) ? " left" : ""}`,
+                "--line": line.share,
+              },
+              line.name,
+            ),
           ),
         ),
-      ),
     );
 
     /** A single label is on the side with more space; of two, that of the lower line is on the left. */
     function isLeft(line) {
-      return lines.length > 1 ? line.at === Math.min(...lines.map((one) => one.at)) : line.at / scale > 0.5;
+      return lines.length > 1 ? line.share === lowest : line.share > 0.5;
     }
   }
 
@@ -185,4 +182,51 @@ export class Results {
     this.#rove(button);
     button.focus();
   }
+}
+
+const isNumber = (value) => typeof value === "number";
+const share = (value, { scale }) => Math.max(0, Math.min(value / scale, 1));
+
+/** A bar with its lines, its name and its value. A value may be missing: keyword search has no semantic similarity. */
+function gauge(one, value, isMain) {
+  return h(
+    "span",
+    { class: `gauge ${one.key}${isMain ? " main" : ""}` },
+    h(
+      "span",
+      { class: "track" },
+      h("span", { class: "fill", "--share": isNumber(value) ? share(value, one) : 0 }),
+      one.lines.map((line) =>
+        h("span", { class: `line${line.isThreshold ? " threshold" : ""}`, "--line": share(line.at, one) }),
+      ),
+    ),
+    h("span", { class: "gauge-name" }, one.name),
+    h("span", { class: "value" }, isNumber(value) ? one.format(value) : "–"),
+  );
+}
+
+/** The matched words as a pattern. Inside of an identifier a word starts and ends where the case changes. */
+function pattern(words) {
+  const longestFirst = words.toSorted((one, other) => other.length - one.length);
+  const any = longestFirst.map((word) => word.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&")).join("|");
+  return new RegExp(`(?:(?<![\\p{L}\\p{N}])|(?<=\\p{Ll})(?=\\p{Lu}))(?:${any})(?!\\p{Ll})`, "gu");
+}
+
+/** A text with its matched words marked. */
+function marked(text, words) {
+  if (!words.length) return [text];
+  const parts = [];
+  let at = 0;
+  for (const { 0: word, index } of text.matchAll(pattern(words))) {
+    parts.push(text.slice(at, index), h("mark", {}, word));
+    at = index + word.length;
+  }
+  return [...parts, text.slice(at)];
+}
+
+/** The text from shortly before its first matched word, if that is not at the beginning. */
+function excerpt(text, words) {
+  const from = words.length ? text.search(pattern(words)) : -1;
+  const start = text.lastIndexOf(" ", from - LEAD) + 1;
+  return from > 2 * LEAD && start > 0 ? `… ${text.slice(start, start + LONGEST)}` : text.slice(0, LONGEST);
 }

@@ -1,10 +1,12 @@
 // The Search tab: shows what an agent would get for a query, as you type.
 
-import { debounced, empty, h, icon } from "./dom.js";
+import { copyText, debounced, empty, h, icon, put } from "./dom.js";
 import { askedCutoff, counted, discoverOutcome, softmaxOutcome } from "./outcome.js";
 import { Panel } from "./panel.js";
+import { copies, discoverBody, explainBody, retrieveBody } from "./request.js";
 import { Results } from "./results.js";
 import { remember } from "./route.js";
+import { sampleQueries } from "./samples.js";
 import * as service from "./service.js";
 import { DEFAULTS, read as fromAddress, tuning } from "./tuning.js";
 
@@ -38,6 +40,16 @@ export function mount(root, params) {
   const verdict = h("div", { class: "verdict" });
   const live = h("p", { class: "unseen", role: "status", "aria-live": "polite" });
   const blank = h("div");
+  const samples = h("ul", { class: "samples", "aria-label": "Sample queries" });
+  const copied = h("div", { class: "copied", hidden: true });
+  const copy = h(
+    "div",
+    { class: "copy-as", role: "group", "aria-labelledby": "copy-as" },
+    h("span", { id: "copy-as" }, "Copy as"),
+    ["curl", "Python", "MCP"].map((form) =>
+      h("button", { type: "button", class: "quiet", onclick: () => copyAs(form) }, form),
+    ),
+  );
   const panel = new Panel({
     closed: (id) => {
       results.mark(null);
@@ -46,10 +58,11 @@ export function mount(root, params) {
   });
   const results = new Results({ open: read, leave: () => field.focus() });
   const controls = tuning({ change, reset: () => change({ ...defaults, look: state.look }) });
+  const filtered = h("span", { class: "badge", hidden: true });
   const fold = h(
     "details",
     { class: "tuning", open: matchMedia("(min-width: 60rem)").matches },
-    h("summary", {}, icon("settings"), "Tuning"),
+    h("summary", {}, icon("settings"), "Tuning", filtered),
     controls.element,
   );
   const found = h(
@@ -57,6 +70,8 @@ export function mount(root, params) {
     { class: "found", id: "found", "aria-label": "Results" },
     live,
     verdict,
+    copy,
+    copied,
     blank,
     results.element,
   );
@@ -99,18 +114,17 @@ export function mount(root, params) {
     if (!root.isConnected) return undefined;
     corpus.replaceChildren(...service.choices(known));
     const first = service.preferred(known, params.corpus);
-    defaults.look = first.served ? "softmax" : "discover";
     state = { ...defaults, ...fromAddress(params), corpus: first.name, q: field.value };
     if (!first.served) state.look = "discover";
     corpus.value = state.corpus;
-    controls.show(state, first.served);
+    showControls();
     if (state.q !== (params.q ?? "")) note();
     return ask();
   }
 
   function selectCorpus(name) {
     const one = known.find((other) => other.name === name);
-    change({ corpus: name, look: one.served ? state.look : "discover" });
+    change({ corpus: name, look: one.served ? state.look : "discover", filters: [] });
     panel.reset();
     results.clear();
   }
@@ -119,16 +133,24 @@ export function mount(root, params) {
     opensFirst = false;
     if (!current()) return;
     state = { ...state, ...partial };
-    controls.show(state, current().served);
+    showControls();
     if (answer?.look === "softmax" && state.look === "softmax" && "cutoff" in partial) show();
     note();
     soon();
   }
 
+  function showControls() {
+    const count = state.look === "discover" ? state.filters.length : 0;
+    controls.show(state, current().served);
+    filtered.hidden = !count;
+    put(filtered, counted(count, "filter"));
+  }
+
   function note() {
     const kept = { corpus: current().served ? "" : state.corpus, q: state.q };
+    const filters = state.filters.length ? JSON.stringify(state.filters) : "";
     const tuned = Object.entries(state).filter(([name, value]) => !(name in kept) && value !== defaults[name]);
-    remember("search", { ...kept, ...Object.fromEntries(tuned) });
+    remember("search", { ...kept, ...Object.fromEntries(tuned), filters });
   }
 
   /** Searches for the current state; a request for an older one is aborted. */
@@ -164,33 +186,59 @@ export function mount(root, params) {
     }
   }
 
-  async function retrieved({ q, temperature, cutoff, ignore_zero }, signal) {
-    const body = { query: q, temperature, ignore_zero };
-    const documents = current().documents;
-    const first = await service.retrieve({ ...body, llm_tools_cutoff: askedCutoff(cutoff, documents) }, signal);
+  async function retrieved(asked, signal) {
+    const body = retrieveBody(asked);
+    const least = askedCutoff(asked.cutoff, current().documents);
+    const first = await service.retrieve({ ...body, llm_tools_cutoff: least }, signal);
     if (first.documents.length || !first.total_retrieved) return first;
     // With many candidates each share is small; the best is at least the mean.
     return service.retrieve({ ...body, llm_tools_cutoff: 99 / first.total_retrieved }, signal);
   }
 
-  function discoverBody({ q, mode, k, strategy, rel, max_k, gap_ratio, temperature, cutoff, min_score }) {
-    const threshold = min_score > 0 || strategy === "abs_threshold" ? { min_score } : {};
-    return { query: q, mode, k, strategy, rel, max_k, gap_ratio, temperature, cutoff, ...threshold };
+  function show() {
+    const isSoftmax = answer.look === "softmax";
+    const outcome = isSoftmax
+      ? softmaxOutcome(answer.given, { ...state, q: answer.asked.q })
+      : discoverOutcome(answer.given, answer.asked);
+    const { kept, candidates, reason, rows, isUnknown } = outcome;
+    const took = `${answer.ms < 10 ? answer.ms.toFixed(1) : Math.round(answer.ms)} ms`;
+    const title = isUnknown ? "Nothing is known about this query" : "Nothing fits";
+    results.show(outcome);
+    if (!isSoftmax) controls.offer(answer.given.candidates);
+    blank.replaceChildren();
+    copied.hidden = true;
+    copy.classList.add("ready");
+    if (kept) showVerdict("kept", "check", `${counted(kept, "document")} selected`, reason, took);
+    else showVerdict("none", "none", title, reason, took);
+    if (!rows.length) blank.replaceChildren(nothingFound());
+    live.textContent = kept ? `${kept} of ${candidates} selected.` : `${title}. ${reason}`;
+    const open = rows.find((row) => row.id === panel.asked);
+    if (open) read(open, false);
+    else panel.reset();
+    results.mark(panel.asked);
   }
 
-  function show() {
-    const outcome =
-      answer.look === "softmax" ? softmaxOutcome(answer.given, state) : discoverOutcome(answer.given, answer.asked);
-    const { kept, candidates, reason, rows } = outcome;
-    const took = `${answer.ms < 10 ? answer.ms.toFixed(1) : Math.round(answer.ms)} ms`;
-    results.show(outcome);
-    blank.replaceChildren();
-    if (kept) showVerdict("kept", "check", `${counted(kept, "document")} selected`, reason, took);
-    else showVerdict("none", "none", "Nothing fits", reason, took);
-    if (!rows.length) blank.replaceChildren(nothingFound());
-    live.textContent = kept ? `${kept} of ${candidates} selected.` : `Nothing fits. ${reason}`;
-    if (!rows.some((row) => row.id === panel.asked)) panel.reset();
-    results.mark(panel.asked);
+  function copyAs(form) {
+    if (!answer) return;
+    const { text, hint } = copies(answer.asked)[form];
+    const name = `The request as ${form}`;
+    const code = h("pre", { class: "text", tabindex: "0", role: "region", "aria-label": name }, text);
+    const close = () => {
+      copied.hidden = true;
+      [...copy.children].find((one) => one.textContent === form).focus();
+    };
+    put(
+      copied,
+      code,
+      h(
+        "button",
+        { type: "button", class: "quiet icon-button", "aria-label": "Close the request", onclick: close },
+        icon("close"),
+      ),
+      hint && h("p", { class: "hint" }, hint),
+    );
+    copied.hidden = false;
+    copyText(text, code, `${form} request`);
   }
 
   function nothingFound() {
@@ -201,6 +249,8 @@ export function mount(root, params) {
         "This corpus is empty",
         one.served ? "Add a document in the Documents tab." : "Build it: shortlist build.",
       );
+    if (state.look === "discover" && state.filters.length)
+      return empty("search", "No candidates", "No document meets the filter. Remove a filter.");
     return empty(
       "search",
       "No candidates",
@@ -219,7 +269,31 @@ export function mount(root, params) {
       counted(one.documents, "document"),
       one.documents ? "Results appear as you type." : "This corpus has no documents yet.",
     );
-    blank.replaceChildren(one.documents ? hints() : nothingFound());
+    blank.replaceChildren(one.documents ? hints(samples) : nothingFound());
+    copied.hidden = true;
+    copy.classList.remove("ready");
+    suggest(one);
+  }
+
+  /** Shows sample queries; without any, the page works as well. */
+  async function suggest(one) {
+    if (samples.dataset.corpus === one.name) return;
+    samples.dataset.corpus = one.name;
+    samples.replaceChildren();
+    const queries = await sampleQueries(one).catch(() => []);
+    if (samples.dataset.corpus !== one.name) return;
+    put(
+      samples,
+      queries.map((query) =>
+        h("li", {}, h("button", { type: "button", onclick: () => use(query) }, h("span", { dir: "auto" }, query))),
+      ),
+    );
+  }
+
+  function use(query) {
+    field.value = query;
+    field.focus();
+    change({ q: query });
   }
 
   function showVerdict(tone, name, title, reason, took = "") {
@@ -235,6 +309,8 @@ export function mount(root, params) {
   function fail(error, again) {
     showVerdict("wrong", "warn", error.title || "Something went wrong", error.message);
     live.textContent = error.message;
+    copied.hidden = true;
+    copy.classList.remove("ready");
     const button = h("button", { type: "button", onclick: again }, icon("reload"), "Try again");
     blank.replaceChildren(h("div", { class: "again" }, button));
   }
@@ -242,7 +318,15 @@ export function mount(root, params) {
   function read(row, focus) {
     if (!focus && !panel.isOpen) return;
     results.mark(row.id);
-    panel.open(row, () => service.disclose(state.corpus, row.id), { focus });
+    const { asked } = answer;
+    const load = async () => {
+      const [shown, why] = await Promise.all([
+        service.disclose(asked.corpus, row.id),
+        service.explain(asked.corpus, explainBody(row.id, asked)),
+      ]);
+      return { ...shown, why };
+    };
+    panel.open(row, load, { focus, reason: asked });
   }
 
   /** Opens the best result once it is known. */
@@ -286,11 +370,12 @@ const KEYS = [
   ["Esc", "close it and go back to the query"],
 ];
 
-function hints() {
+function hints(samples) {
   return h(
     "div",
     { class: "hints" },
-    h("p", {}, "Search as an agent would: describe the task, not the name of the tool."),
+    h("p", {}, "Search as an agent would: describe the task, not the name of the tool. For example:"),
+    samples,
     h(
       "dl",
       { class: "keys", "aria-label": "Keys" },

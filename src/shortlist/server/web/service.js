@@ -12,8 +12,11 @@ export async function corpora() {
   return rows.map((row) => ({ ...row, served: row.name === SERVED }));
 }
 
-export const retrieve = (body, signal) => post("/retrieve", body, { signal });
-export const discover = (corpus, body, signal) => post(path("v1", "corpora", corpus, "discover"), body, { signal });
+export const RETRIEVE = "/retrieve";
+export const discoverPath = (corpus) => path("v1", "corpora", corpus, "discover");
+export const retrieve = (body, signal) => post(RETRIEVE, body, { signal });
+export const discover = (corpus, body, signal) => post(discoverPath(corpus), body, { signal });
+export const explain = (corpus, body) => post(path("v1", "corpora", corpus, "explain"), body);
 export const disclose = async (corpus, id) =>
   (await post(path("v1", "corpora", corpus, "disclose"), { ids: [id], level: "bundled" })).documents[0];
 

@@ -210,7 +210,7 @@ async function showOthers(card) {
     h("div", { class: "card-head" }, h("h2", {}, "Other settings"), h("p", { class: "muted" }, "Set when the service was started")),
     h(
       "div",
-      { class: "wide" },
+      { class: "wide", tabindex: "0", role: "group", "aria-label": "Table of settings" },
       h(
         "table",
         { class: "texts" },

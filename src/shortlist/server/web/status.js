@@ -17,6 +17,7 @@ const SPAN = 600;
 export function mount(root) {
   let timer = null;
   let ended = false;
+  let shown = ""; // the corpora in the table
   const facts = h("dl", { class: "tiles" });
   const latency = h("section", { class: "card", "aria-label": "Latency" });
   const corpora = h("section", { class: "card flush", "aria-label": "Corpora" });
@@ -33,6 +34,7 @@ export function mount(root) {
 
   async function look() {
     clearTimeout(timer);
+    let isRefused = false;
     try {
       if (!document.hidden) {
         const [status, known] = await Promise.all([service.status(), service.corpora()]);
@@ -44,9 +46,10 @@ export function mount(root) {
         parts.hidden = false;
       }
     } catch (error) {
+      isRefused = error.status === 401;
       if (!ended) said.replaceChildren(failure(error, look));
     }
-    if (!ended) timer = setTimeout(look, EVERY);
+    if (!ended && !isRefused) timer = setTimeout(look, EVERY);
   }
 
   function show(status, known) {
@@ -76,11 +79,13 @@ export function mount(root) {
         : empty("status", "No requests yet", "Latencies appear here after the first search."),
       latencies,
     );
+    if (shown === JSON.stringify(known)) return; // a new table would lose the focus
+    shown = JSON.stringify(known);
     corpora.replaceChildren(
       h("div", { class: "card-head" }, h("h2", {}, "Corpora"), h("p", { class: "muted" }, `${known.length} in total`)),
       h(
         "div",
-        { class: "wide" },
+        { class: "wide", tabindex: "0", role: "group", "aria-label": "Table of corpora" },
         table(
           "Corpora",
           ["Name", "Documents", "Passages", "Size", "Embedder"],

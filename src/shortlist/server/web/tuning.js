@@ -2,12 +2,13 @@
 
 import { TEMPERATURES, choice, segments, slider, toggle } from "./controls.js";
 import { h } from "./dom.js";
+import { filterControl, readFilters } from "./filters.js";
 
 export const DEFAULTS = {
   look: "discover",
   mode: "auto",
   k: 10,
-  strategy: "conservative",
+  strategy: "",
   rel: 0.9,
   max_k: 3,
   gap_ratio: 0.5,
@@ -15,6 +16,7 @@ export const DEFAULTS = {
   temperature: 0.5,
   cutoff: 10,
   ignore_zero: true,
+  filters: [],
 };
 
 // Cosines and blended scores end at 1; BM25 is unbounded, but rarely exceeds this.
@@ -27,6 +29,7 @@ const MODES = [
   ["hybrid", "Hybrid", "Reciprocal rank fusion of both."],
 ];
 const STRATEGIES = [
+  ["", "Default", "The default of the service."],
   ["conservative", "Conservative", "The best document and others close to it."],
   ["top_k", "Top k", "The first documents, whatever their scores."],
   ["rel_threshold", "Relative threshold", "All documents close to the best."],
@@ -34,7 +37,8 @@ const STRATEGIES = [
   ["score_gap", "Score gap", "All documents before the first large drop."],
   ["softmax", "Softmax", "All documents with a sufficient share."],
 ];
-const USES = {
+export const USES = {
+  "": [],
   conservative: ["rel", "max_k"],
   top_k: ["max_k"],
   rel_threshold: ["rel"],
@@ -65,7 +69,7 @@ const SLIDERS = {
     min: 0,
     max: 1,
     step: 0.01,
-    hint: "Abstain if the top score is below this. 0: never.",
+    hint: "Abstain if the top score is below this. 0: the calibrated or built-in threshold.",
   },
   temperature: {
     label: "Temperature",
@@ -88,6 +92,7 @@ const KNOWN = {
 export function read(params) {
   const values = {};
   for (const [name, text] of Object.entries(params)) {
+    if (name === "filters") values.filters = readFilters(text);
     if (KNOWN[name]?.includes(text)) values[name] = name === "ignore_zero" ? text === "true" : text;
     const range = SLIDERS[name];
     const value = Number(text);
@@ -96,7 +101,7 @@ export function read(params) {
   return values;
 }
 
-/** All controls; `show(state, softmax)` shows those that apply to the state. */
+/** All controls; `show(state, softmax)` shows those that apply to the state, `offer(candidates)` suggests filters. */
 export function tuning({ change, reset }) {
   const controls = {
     look: segments({
@@ -107,6 +112,7 @@ export function tuning({ change, reset }) {
       ],
       change: (look) => change({ look }),
     }),
+    filters: filterControl({ change: (filters) => change({ filters }) }),
     mode: choice({ label: "Mode", options: MODES, change: (mode) => change({ mode }) }),
     k: ranged("k"),
     strategy: choice({ label: "Strategy", options: STRATEGIES, change: (strategy) => change({ strategy }) }),
@@ -131,7 +137,7 @@ export function tuning({ change, reset }) {
     const used =
       state.look === "softmax"
         ? ["temperature", "cutoff", "ignore_zero"]
-        : ["mode", "k", "strategy", ...USES[state.strategy], "min_score"];
+        : ["filters", "mode", "k", "strategy", ...USES[state.strategy], "min_score"];
     element.hidden = false;
     controls.min_score.setRange(...(state.mode === "lexical" ? [MOST_LEXICAL, 0.5] : [1, 0.01]));
     for (const [name, control] of Object.entries(controls)) {
@@ -146,5 +152,5 @@ export function tuning({ change, reset }) {
     Object.values(controls).map((control) => control.element),
     h("button", { type: "button", class: "quiet reset", onclick: reset }, "Reset to defaults"),
   );
-  return { element, show };
+  return { element, show, offer: controls.filters.offer };
 }
