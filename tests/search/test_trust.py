@@ -41,6 +41,15 @@ def test_an_embedder_that_nothing_is_known_of_leaves_relevance_to_words() -> Non
     assert trust_in("wordllama-256") is not trust_in("tools#12345678")
 
 
+def test_with_such_an_embedder_a_query_of_unknown_words_is_not_served() -> None:
+    def count_letters(texts: list[str]) -> np.ndarray:
+        return np.array([[text.count(letter) for letter in "aeiou"] for text in texts], dtype=np.float32)
+
+    corpus = build(TOOLS, in_memory=True, embedder=count_letters)
+    assert not discover(corpus, "send money back").abstained
+    assert discover(corpus, "water my tulips").abstained
+
+
 def test_where_no_floor_was_calibrated_the_shipped_one_decides_and_the_abstention_explains_itself() -> None:
     corpus = build(TOOLS, in_memory=True)
     assert not discover(corpus, "send money back to a card", min_score="auto").abstained

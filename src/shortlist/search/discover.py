@@ -223,7 +223,7 @@ def _refuse_below(found: Found, floor: float | None, *, several: bool) -> Select
     best = found.hits[0] if floor is not None else max(found.hits, key=lambda hit: hit.relevance or 0.0)
     signals = {"candidates": len(found.hits), "top_score": best.score, "relevance": best.relevance}
     if floor is None and best.relevance is not None and best.relevance < FLOOR:
-        reason = f"The best match, {best.name}, has a relevance of {best.relevance:.2g}; the threshold is {FLOOR:g}."
+        reason = f"The highest relevance, {best.relevance:.2g} ({best.name}), is below the threshold of {FLOOR:g}."
         return Selection([], reason, signals)
     if several and floor is not None and best.score < floor:
         reason = f"The best score, {best.score:.4g} ({best.name}), is below the threshold of {floor:.4g}."
