@@ -8,6 +8,7 @@ from pathlib import Path
 from bench import (
     answers,
     context,
+    decisions,
     dense,
     distributed,
     encoding,
@@ -23,6 +24,7 @@ from bench import (
 
 BENCHMARKS = {
     "quality": quality,
+    "decisions": decisions,
     "answers": answers,
     "lexical": lexical,
     "dense": dense,

@@ -18,6 +18,7 @@ from bench.scope import Scope
 from shortlist.index.embedders.named import load_embedder
 from shortlist.protocols import Embedder
 from training import measure
+from training.data import MCP, as_embedded
 
 if TYPE_CHECKING:
     from shortlist.results import Vectors
@@ -39,7 +40,7 @@ class Kept:
 
     def known(self, scope: Scope) -> Scope | None:
         """The questions that it has vectors of; None if it does not know the documents."""
-        if not all(f"{one.title}\n{one.content}".strip() in self.vectors for one in scope.documents):
+        if not all(as_embedded(one).strip() in self.vectors for one in scope.documents):
             return None
         return replace(scope, questions=[one for one in scope.questions if one.text.strip() in self.vectors])
 
@@ -53,7 +54,7 @@ class Folds:
 
     def embedder(self, name: str) -> Embedder:
         """The one that never saw a set; for a set that no model is trained on, the shipped one."""
-        family = self._prepared["families"].get(name)
+        family = (self._prepared["families"] | {MCP: MCP}).get(name)
         if family is None:
             shipped = load_embedder("tools")
             assert shipped

@@ -70,9 +70,9 @@ def _tell(scope: Scope, embedder: EmbedderSpec, mark: str, figures: dict[str, An
 
 def _ranking(data: beir.Set, folds: Folds | None) -> dict[str, Any]:
     asked = data.asked(MOST_QUERIES)
-    found, _ = _bm25s(data.documents, [data.queries[id] for id in asked])
+    found, _ = rank_with_bm25s(data.documents, [data.queries[id] for id in asked])
     rival = sum(beir.ndcg(ids, data.relevance[id]) for id, ids in zip(asked, found, strict=True)) / len(asked)
-    corpus = shortlist.build(data.documents, in_memory=True)
+    corpus = shortlist.build(data.documents, in_memory=True, embedder="default")
     by_mode: dict[str, float] = {mode: ndcg_of(corpus, data, asked, mode) for mode in MODES}
     if folds:
         corpus = shortlist.build(data.documents, in_memory=True, embedder=folds.embedder(data.name))
@@ -87,7 +87,7 @@ def _telling(scope: Scope, embedder: EmbedderSpec) -> dict[str, Any]:
         for question in scope.questions
     ])  # fmt: skip
     fits = np.array([bool(question.gold) for question in scope.questions])
-    _, scores = _bm25s(scope.documents, [question.text for question in scope.questions])
+    _, scores = rank_with_bm25s(scope.documents, [question.text for question in scope.questions])
     if any(question.among for question in scope.questions):
         scores = _bm25s_among(scope)
     return {
@@ -111,7 +111,7 @@ def _index(documents: list[Document]) -> Any:
     return index
 
 
-def _bm25s(documents: list[Document], queries: list[str]) -> tuple[list[list[str]], Any]:
+def rank_with_bm25s(documents: list[Document], queries: list[str]) -> tuple[list[list[str]], Any]:
     """The ids of the first ten, and the best score."""
     k = min(10, len(documents))
     found, scores = _index(documents).retrieve(_tokens(queries), k=k, show_progress=False)

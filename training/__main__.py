@@ -32,7 +32,7 @@ def main() -> None:
         run.run([{"name": "tools", "settings": settings, "keep": "weights"}], prepared, given.base, given.out)
         export.export(given.out / "tools.safetensors", given.out / "model.onnx")
     elif given.step == "folds":
-        families = dict.fromkeys(data.TOOL_SETS.values())
+        families = dict.fromkeys([*data.TOOL_SETS.values(), data.MCP])
         jobs = [{"name": name, "settings": settings, "left_out": [name], "keep": "vectors"} for name in families]
         run.run(jobs, prepared, given.base, given.out)
     elif given.step == "jobs":

@@ -1,4 +1,4 @@
-"""Training data: judged queries of tool sets, weak pairs, and sentences of catalogs.
+"""Training data: judged queries of tool sets, weak pairs, sentences of catalogs, and needs written for training.
 
 Everything becomes one file of texts and numbers, so that a machine with an accelerator needs nothing else.
 """
@@ -15,6 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import shortlist
+from bench import mcp_servers
+from bench.scope import Scope
+from shortlist.sources.tools.tool_catalogs import tool_of
 
 # A fold leaves out a whole family: sets of one family share tools or queries.
 TOOL_SETS = {
@@ -28,6 +31,42 @@ TOOL_SETS = {
     "apibench": "apibench",
     "clinc150": "clinc150",
 }
+MCP = mcp_servers.NAME  # measured only, never trained on
+# Left out with it: servers written for training that do what those of its questions do.
+LIKE_MCP = [
+    "browser",
+    "chat",
+    "codehosting",
+    "codereview",
+    "demo",
+    "devtools",
+    "diff",
+    "docs",
+    "editor",
+    "fetch",
+    "filesystem",
+    "geocoding",
+    "geodata",
+    "gis",
+    "git",
+    "issuetracker",
+    "maps",
+    "memory",
+    "messenger",
+    "routing",
+    "scraping",
+    "screenshot",
+    "snippets",
+    "sql",
+    "thinking",
+    "time",
+    "todo",
+    "transit",
+    "transport",
+    "websearch",
+]
+NEEDS = Path(__file__).with_name("needs.jsonl.xz")
+ALIKE = 0.6  # shared words, of all words of two needs: such a need is not trained on if it is a measured one
 DOCUMENT_SETS = ("scifact", "nfcorpus", "cranfield")  # measured only, never trained on
 MOST_JUDGED = 4000  # training queries of one set
 MOST_ASKED = 1500  # measured queries of one set, every nth, as `python -m bench quality` asks them
@@ -86,9 +125,63 @@ def prepare(bench: Path, pairs: Path, out: Path) -> None:
             prepared["pairs"][f"catalog:{name}"] = _catalog_pairs(bench / name, texts, random_)
     for name, pairs_ in prepared["pairs"].items():
         print(name, len(pairs_), flush=True)
+    asked = []
+    if (bench / MCP).exists():
+        scope = mcp_servers.load(bench / MCP)
+        prepared["sets"][MCP] = _read_mcp(scope, texts)
+        asked = [_words(question.text) for question in scope.questions]
+    prepared["hidden_with"] = {MCP: LIKE_MCP}
+    prepared["written"], prepared["chat"] = _needs(texts, asked)
     prepared["texts"] = texts.rows
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_bytes(lzma.compress(json.dumps(prepared, ensure_ascii=False).encode(), preset=4))
+
+
+def _read_mcp(scope: Scope, texts: Texts) -> dict[str, Any]:
+    place = {document.id: at for at, document in enumerate(scope.documents)}
+    fitting = [one for one in scope.questions if one.gold]
+    return {
+        "documents": [texts.add(as_embedded(document)) for document in scope.documents],
+        "asked": [[texts.add(one.text), {place[id]: 1.0 for id in one.gold}, []] for one in fitting],
+        "unserved": [[texts.add(one.text), []] for one in scope.questions if not one.gold],
+        "train": [],
+    }
+
+
+def _needs(texts: Texts, asked: list[set[str]]) -> tuple[list[dict[str, Any]], list[int]]:
+    """Servers with their tools, the needs that each tool serves and those that none does; requests without any tool."""
+
+    def add(needs: list[str]) -> list[int]:
+        new = [need for need in needs if not any(_share(_words(need), other) >= ALIKE for other in asked)]
+        return [texts.add(need) for need in new]
+
+    servers, chat = [], []
+    for row in rows(NEEDS.with_suffix("")):
+        tools = []
+        for tool in row["tools"]:
+            described = {key: {"description": text} if text else {} for key, text in tool.get("parameters", {}).items()}
+            schema = {"type": "object", "properties": described}
+            document = tool_of({"name": tool["name"], "description": tool["description"], "inputSchema": schema}, "")
+            assert isinstance(document, shortlist.Document)
+            tools.append([texts.add(as_embedded(document)), add(tool["queries"])])
+        if tools:
+            servers.append({"family": row["family"], "tools": tools, "none": add(row["none"])})
+        else:
+            chat = add(row["none"])
+    return servers, chat
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.lower()))
+
+
+def _share(one: set[str], other: set[str]) -> float:
+    return len(one & other) / len(one | other)
+
+
+def as_embedded(document: shortlist.Document) -> str:
+    parts = (document.title, ", ".join(document.keywords), document.content)
+    return "\n".join(part for part in parts if part)
 
 
 def rows(path: Path) -> Iterator[dict[str, Any]]:

@@ -35,19 +35,19 @@ BLOCK = 64  # neighbours in a batch that come from one set or are siblings of fe
 
 @dataclass(frozen=True)
 class Settings:
-    steps: int = 250
+    steps: int = 300
     batch: int = 256
     rate: float = 1e-4
     temperature: float = 0.05
     negatives: int = 0
-    judged: float = 0.55  # share of steps
-    weak: float = 0.28
-    documents: float = 0.17
-    written: float = 0.0  # needs and tools that were written for training
+    judged: float = 0.36  # share of steps
+    weak: float = 0.16
+    documents: float = 0.2
+    written: float = 0.28  # needs and tools that were written for training
     distil: float = 1.0  # weight of the base model's word on documents
     questions: int = 128  # that no tool serves, beside each batch of tools
     back: float = 0.5  # weight of documents finding their queries
-    apart: float = 0.5  # weight of questions that no tool serves staying below those that one serves
+    apart: float = 1.0  # weight of questions that no tool serves staying below those that one serves
     dropout: float = 0.1
     vary: float = 0.4  # share of tools that are read without their name or without their parameters
     soup: int = 3  # runs, each with another seed, whose weights are averaged
@@ -71,7 +71,7 @@ class Data:
         for name in self.all["families"]:
             for number in self.sets[name]["documents"]:
                 self._vary(number, texts)
-        for server in self.all.get("written", ()):
+        for server in self.all["written"]:
             for number, _ in server["tools"]:
                 self._vary(number, texts)
         if not kept.exists():
@@ -196,8 +196,9 @@ class Sampler:
         self.papers = {"techdocs": 0.35, "medquad": 0.2, "squad2": 0.15, "wiki": 0.3}
         self.foreign = [*data.all["questions"], *(row[0] for row in self.pairs["medquad"][:2000])]
         self.unserved = [row[0] for name, one in self.judged.items() if name != "bfcl" for row in one["unserved"]]
-        self.chat: list[int] = data.all.get("chat", [])
-        self.written = [one for one in data.all.get("written", ()) if one["family"] not in left_out]
+        self.chat: list[int] = data.all["chat"]
+        hidden_kinds = {kind for name in left_out for kind in data.all["hidden_with"].get(name, ())}
+        self.written = [one for one in data.all["written"] if one["family"] not in hidden_kinds]
         self.groups: dict[str, list[list[Any]]] = defaultdict(list)
         for row in self.pairs["openapi"]:
             self.groups[row[2]].append(row)
@@ -286,7 +287,7 @@ class Sampler:
             asked = {row[0] for row in rows}
             count = self.settings.questions
             drawn = self.random.sample(self.foreign, count // 4)
-            drawn += self.random.sample(self.chat or self.foreign, count // 4)
+            drawn += self.random.sample(self.chat, count // 4)
             drawn += self.random.choices(self.unserved, k=count // 2) if self.unserved else []
             foreign = [number for number in dict.fromkeys(drawn) if number not in asked]
         also = [[documents[text] for text in golds[query] if text in documents] for query, *_ in rows]

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,10 @@ from shortlist import (
     search,
 )
 from shortlist.index.corpus_paths import stored_corpora
+from shortlist.index.embedders import tools_model
 from shortlist.index.embedders.tools_model import MOST_IN_MEMORY
 from shortlist.index.location import find_corpus_file
+from shortlist.library.opening import open_corpora
 
 FRUIT = {"apple": "A red apple.", "pear": "A green pear.", "plum": "A blue plum."}
 
@@ -394,3 +397,17 @@ def test_many_corpora_can_be_searched_by_name_in_turn() -> None:
         built({f"d{at}": "A blue plum."}, f"corpus {at}")
     for _ in range(2):
         assert [found(f"corpus {at}", "plum") for at in range(20)] == [[f"d{at}"] for at in range(20)]
+
+
+@pytest.mark.extras
+def test_a_build_encodes_again_what_an_older_model_encoded(tmp_path: Path) -> None:
+    source = CorpusSource.from_functions([water_plants])
+    with build(source, path=tmp_path / "a") as corpus:
+        corpus._engine.configure(lambda config: replace(config, embedder_name="tools#old"))
+    with open_corpus(tmp_path / "a") as corpus:
+        with pytest.raises(CorpusMismatch, match="has changed"):
+            search(corpus, "my flowers are dry", mode="dense")
+        assert search(corpus, "give the plants water", mode="lexical")
+    with build(source, path=tmp_path / "a") as corpus:
+        assert corpus.config.embedder_name == tools_model.model_name()
+        assert search(corpus, "my flowers are dry", mode="dense")[0].id == "water_plants"

@@ -60,6 +60,8 @@ def build(
         options["default_embedder"] = tools_model.default_for_tools()
     corpus = create_corpus(name or source.name, path=path, embedder=embedder, **options)
     try:
+        if tools_model.has_old_model(corpus.config):
+            corpus.reindex("tools", progress=progress)
         corpus.sync(documents, prune=prune, progress=progress)
     except BaseException:
         with contextlib.suppress(ShortlistError, OSError):

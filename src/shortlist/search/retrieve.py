@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
@@ -131,19 +131,26 @@ def merge(found: Sequence[Found], query: str, mode: str, k: int) -> Hits:
     """Merge the hits of several corpora, best first. Documents that the query names are always included.
 
     Lexical scores of several corpora are divided by the score of a perfect match in their corpus. The scores of "auto"
-    are compared directly if the corpora have the same embedder; else they are replaced by the relevance.
+    are compared directly if the corpora have the same embedder; else the score of a hit becomes the best relevance
+    from it on, so that every corpus keeps its order.
     """
-    by_relevance = mode == "auto" and len({one.state.config.embedder_name for one in found}) > 1
-
-    def comparable(hit: Hit, perfect: float) -> Hit:
-        if by_relevance and hit.relevance is not None:
-            return replace(hit, score=hit.relevance)
-        return hit if perfect == 1.0 else replace(hit, score=hit.score / perfect)
-
-    hits = [(comparable(hit, one.perfect), hit.id in one.named) for one in found for hit in one.hits]
+    embedders = {one.state.config.embedder_name for one in found if one.hits}
+    rescore = _score_by_relevance if mode == "auto" and len(embedders) > 1 else _score_by_share
+    hits = [(hit, hit.id in one.named) for one in found for hit in rescore(one)]
     hits.sort(key=lambda pair: -pair[0].score)
     kept = sorted(hits, key=lambda pair: not pair[1])[:k]
     return Hits(sorted((hit for hit, _ in kept), key=lambda hit: -hit.score), query=query, mode=mode)
+
+
+def _score_by_relevance(found: Found) -> list[Hit]:
+    best = list(accumulate((hit.relevance or 0.0 for hit in reversed(found.hits)), max))[::-1]
+    return [replace(hit, score=score) for hit, score in zip(found.hits, best, strict=True)]
+
+
+def _score_by_share(found: Found) -> list[Hit]:
+    if found.perfect == 1.0:
+        return found.hits
+    return [replace(hit, score=hit.score / found.perfect) for hit in found.hits]
 
 
 def refuse_unknown(found: Found) -> Selection | None:

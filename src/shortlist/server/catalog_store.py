@@ -17,7 +17,7 @@ from shortlist._text import count_of
 from shortlist.documents import Changes, Document, Problem
 from shortlist.errors import CorpusNotFound, InputError, SourceError
 from shortlist.index.corpus import Corpus, create_corpus
-from shortlist.index.embedders.tools_model import default_for_tools
+from shortlist.index.embedders.tools_model import default_for_tools, has_old_model
 from shortlist.index.storage.database import DATABASE
 from shortlist.index.storage.records import to_record
 from shortlist.kits.retriever import ANALYZER, SCORING, BM25SRetriever, read_catalog
@@ -55,6 +55,8 @@ class CatalogStore:
             corpus = create_corpus(NAME, path=path)
             if (corpus.config.analyzer, corpus.config.scoring) != (ANALYZER, SCORING):  # an older version built it
                 corpus.reindex(analyzer=ANALYZER, scoring=SCORING)
+            if has_old_model(corpus.config):
+                corpus.reindex("tools")
         else:
             embedder = self._configured.documents.embedder
             if embedder == "auto":

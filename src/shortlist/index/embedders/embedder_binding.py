@@ -68,6 +68,11 @@ class EmbedderBinding:
     def _load(self, spec: EmbedderSpec, config: Config) -> Embedder | None:
         embedder = load_embedder(spec)
         name = embedder.name if embedder else "none"
+        if name != config.embedder_name and spec == config.embedder:
+            raise CorpusMismatch(
+                f"The model of the embedder {spec!r} has changed since the corpus {self._corpus!r} was built. Build it "
+                f"again with rebuild=True (shortlist build NAME --rebuild), or search with mode='lexical'."
+            )
         if name != config.embedder_name:
             raise CorpusMismatch(
                 f"The corpus {self._corpus!r} was built with the embedder {config.embedder_name!r}, not {name!r}. Omit "

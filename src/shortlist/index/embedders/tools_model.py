@@ -17,6 +17,7 @@ from shortlist.documents import Document, Problem
 from shortlist.index.embedders import models
 
 if TYPE_CHECKING:
+    from shortlist.index.config import Config
     from shortlist.results import Vectors
 
 MODEL = models.DATA / "tools" / "model.onnx"
@@ -53,6 +54,16 @@ def suggest_embedder(kinds: Iterable[str], embedder: str) -> str:
     return "The embedder 'tools' ranks tools better. Install it: pip install \"shortlist[tools]\""
 
 
+def model_name() -> str:
+    """The name of the embedder with a fingerprint of the model file, which corpora store."""
+    return f"tools#{models.fingerprint([MODEL])}"
+
+
+def has_old_model(config: Config) -> bool:
+    """Whether an older version of our model encoded a corpus."""
+    return config.embedder == "tools" and config.embedder_name != model_name()
+
+
 def as_read(text: str) -> str:
     """The text as the model was trained: a first line of one word is a name, so getUserToken is get User Token."""
     first, newline, rest = text.partition("\n")
@@ -66,7 +77,7 @@ class ToolsEmbedder(models.OnnxEmbedder):
     costs a fifth less.
     """
 
-    noise = (0.3, 0.07)
+    noise = (0.24, 0.07)
 
     def __init__(self) -> None:
         tokenizers = importlib.import_module("tokenizers")
@@ -75,7 +86,7 @@ class ToolsEmbedder(models.OnnxEmbedder):
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self._threads = min(MAX_THREADS, cores)
         self._cache: dict[str, Vectors] = {}
-        super().__init__(MODEL, tokenizer, f"tools#{models.fingerprint([MODEL])}", MAX_TOKENS, threads=self._threads)
+        super().__init__(MODEL, tokenizer, model_name(), MAX_TOKENS, threads=self._threads)
 
     @cached_property
     def _single_threaded(self) -> Any:

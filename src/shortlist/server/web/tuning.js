@@ -29,7 +29,7 @@ const MODES = [
   ["hybrid", "Hybrid", "Reciprocal rank fusion of both."],
 ];
 const STRATEGIES = [
-  ["", "Default", "The default of the service."],
+  ["", "Adaptive", "The best document, and others that are nearly as relevant: up to five."],
   ["conservative", "Conservative", "The best document and others close to it."],
   ["top_k", "Top k", "The first documents, whatever their scores."],
   ["rel_threshold", "Relative threshold", "All documents close to the best."],
