@@ -9,9 +9,11 @@ import pytest
 
 from shortlist import Document, build, discover, search
 from shortlist.documents import Passage
+from shortlist.library.opening import open_states
 from shortlist.results import Hit, Mode
-from shortlist.search.relevance import BY_WORDS, FLOOR, TRUSTED, Relevance, probability, trust_in
+from shortlist.search.relevance import BY_WORDS, FLOOR, OTHER_SERVICE, TRUSTED, Relevance, probability, trust_in
 from shortlist.search.select import is_duplicate, select
+from shortlist.search.services import find_unknown_services
 
 TOOLS = [
     Document("refund_payment", "refund_payment", "Send money back to the customer's card after a charge.", kind="tool"),
@@ -80,3 +82,26 @@ def test_copies_do_not_spoil_the_gap_and_do_not_push_others_out() -> None:
     assert chosen.signals["runner_up_ratio"] == pytest.approx(0.95)
     assert [one.name for one in chosen.selected] == ["send_email", "send_email", "send_message"]
     assert select(copies, max_k=3).selected == copies
+
+
+@pytest.mark.parametrize(
+    ("query", "services"),
+    [
+        ("add it to the jira board", ["jira"]),
+        ("post it in Slack, not in Discord", ["Discord"]),
+        ("Resend the invoice, then resend it again", []),  # also a verb
+        ("mail it with Resend", ["Resend"]),
+        ("a row in Google Sheets", ["Google Sheets"]),
+    ],
+)
+def test_well_known_services_that_no_document_mentions_are_recognized(query: str, services: list[str]) -> None:
+    corpus = build([*TOOLS, Document("send", "send_message", "Post to a Slack channel.", kind="tool")], in_memory=True)
+    with open_states([corpus]) as [(_, state)]:
+        assert find_unknown_services(query, state.lexical) == services
+
+
+def test_a_query_that_names_another_service_has_lower_odds() -> None:
+    corpus = build(TOOLS, in_memory=True, embedder="none")
+    (common,), (service,) = search(corpus, "the parcel in notion"), search(corpus, "the parcel in Notion")
+    odds = [(hit.relevance or 0) / (1 - (hit.relevance or 0)) for hit in (common, service)]
+    assert np.log(odds[1]) == pytest.approx(np.log(odds[0]) + OTHER_SERVICE)
