@@ -17,7 +17,7 @@ PAGE = read_page("guides/evaluate.md")
 
 def test_every_block_runs_and_prints_what_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT / "examples" / "data")
-    assert run_blocks(PAGE) == 14
+    assert run_blocks(PAGE) == 15
 
 
 def test_every_outcome_rule_measure_and_function_is_documented() -> None:
