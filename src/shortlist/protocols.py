@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from shortlist.errors import InputError
-from shortlist.results import Ranking
 
 if TYPE_CHECKING:
-    from shortlist.results import Mask, Vectors
+    from shortlist.results import Vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +92,6 @@ class AgentTool:
 
 
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # valid for OpenAI, Anthropic and MCP
-
-
-class Ranker(Protocol):
-    """Ranks the passages of a snapshot."""
-
-    def rank(self, query: str, k: int, allowed: Mask | None = None) -> Ranking:
-        """The k best allowed passages, and those tied with the last."""
-        ...
 
 
 @runtime_checkable

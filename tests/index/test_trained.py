@@ -19,12 +19,12 @@ MAIL = "sendEmail\nSend a message to an address"
 FLIGHT = "book_flight\nReserve a seat on a plane"
 QUESTION = "will it rain in Paris tomorrow?"
 
-# As torch computed them from the weights in 32 bits.
+# As numpy computes them from the packed weights in 64 bits.
 COSINES = [
-    [1.0, 0.1212, 0.0800, 0.5079],
-    [0.1212, 1.0, 0.0305, 0.1121],
-    [0.0800, 0.0305, 1.0, -0.0298],
-    [0.5079, 0.1121, -0.0298, 1.0],
+    [1.0, 0.1625, 0.0640, 0.5554],
+    [0.1625, 1.0, 0.0604, 0.1267],
+    [0.0640, 0.0604, 1.0, -0.0248],
+    [0.5554, 0.1267, -0.0248, 1.0],
 ]
 
 

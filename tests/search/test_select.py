@@ -521,3 +521,12 @@ def test_e4_a_strategy_can_be_registered_under_a_name(monkeypatch: pytest.Monkey
 def test_e4_a_strategy_that_cannot_be_registered_is_an_input_error(name: Any, selector: Any) -> None:
     with pytest.raises(InputError):
         register_strategy(name, selector)
+
+
+def test_adaptive_selects_a_document_of_two_corpora_once() -> None:
+    passage = Passage("a", "refund", "Give the money back.")
+    twin = Passage("b", "refund", "Give the money back.")
+    hits = [Hit(passage, 0.9, corpus="one", relevance=0.8), Hit(twin, 0.8, corpus="two", relevance=0.79)]
+    assert [hit.id for hit in select(hits, "adaptive").selected] == ["a"]
+    same = [Hit(passage, 0.9, corpus="one", relevance=0.8), Hit(twin, 0.8, corpus="one", relevance=0.79)]
+    assert [hit.id for hit in select(same, "adaptive").selected] == ["a", "b"]

@@ -79,11 +79,12 @@ class Screen:
             self.say("No match.", "yellow")
 
     def show_discovery(self, found: Discovery) -> None:
-        chosen = {(item.corpus, item.id) for item in found.results}
+        chosen = {(item.corpus, item.id): item for item in found.results}
         others = [hit for hit in found.candidates if (hit.corpus, hit.id) not in chosen]
         if found.results:
             hits = [hit for hit in found.candidates if (hit.corpus, hit.id) in chosen]
-            self._draw_ranked(hits, found.candidates, found.query, "*" if self._is_ascii else "✓")
+            needs = [chosen[hit.corpus, hit.id].needs for hit in hits]
+            self._draw_ranked(hits, found.candidates, found.query, "*" if self._is_ascii else "✓", needs)
         else:
             self.say("Nothing fits.", "bold yellow")
         for item in found.results:
@@ -115,8 +116,15 @@ class Screen:
             self.draw(Text.assemble(f"[{row['rank']}] ", (row["name"], "bold"), f" (score={row['score']:.4f})"))
             self.say(row["description"], indent=4)
 
-    def _draw_ranked(self, hits: Sequence[Hit], among: Sequence[Hit], query: str, mark: str = "") -> None:
-        """A row for each hit: its mark or rank, score, bar, name, matched text and place."""
+    def _draw_ranked(
+        self,
+        hits: Sequence[Hit],
+        among: Sequence[Hit],
+        query: str,
+        mark: str = "",
+        needs: Sequence[Sequence[str]] = (),
+    ) -> None:
+        """A row for each hit: its mark or rank, score, bar, name, matched text, required arguments and place."""
         best = max(hit.score for hit in among)
         is_hybrid = isinstance(among, Hits) and among.mode == "hybrid"  # whose scores are far below 1
         full = best if best > 1.0 or (is_hybrid and best > 0) else 1.0
@@ -125,10 +133,11 @@ class Screen:
         right, wide = {"justify": "right"}, {"ratio": 1, "overflow": "fold"}
         columns = [Column(**more) for more in (right, right, {"min_width": BAR}, wide)]
         table = Table.grid(*columns, padding=(0, 1, 1, 0))
-        for rank, hit in enumerate(hits, 1):
+        for rank, (hit, needed) in enumerate(zip(hits, needs or [()] * len(hits), strict=True), 1):
             snippet = _make_snippet(str(hit.metadata.get("description") or hit.text), terms)
             place = Text(_format_place(hit.source, hit.locator), "dim")
-            about = Text("\n").join([_make_heading(hit, show_corpus), *filter(None, (snippet, place))])
+            arguments = Text(f"Needs: {', '.join(needed)}" if needed else "", "dim")
+            about = Text("\n").join([_make_heading(hit, show_corpus), *filter(None, (snippet, arguments, place))])
             label = Text(mark, "bold green") if mark else Text(str(rank), "dim")
             table.add_row(label, Text(f"{hit.score:.2f}"), self._make_bar(hit.score / full), about)
         self.draw(table)

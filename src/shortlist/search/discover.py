@@ -241,8 +241,10 @@ def _unknown_words(state: State, query: str) -> Iterator[str]:
 
 
 def _abstain(refused: Mapping[str, Selection]) -> Selection:
-    """Combine the abstentions of all corpora."""
+    """Combine the abstentions of all corpora; the reason is that of the corpus that comes closest."""
+    name = max(refused, key=lambda name: refused[name].signals.get("relevance") or 0.0)
+    closest = refused[name]
     if len(refused) == 1:
-        return next(iter(refused.values()))
-    reasons = " ".join(f"{name}: {refusal.reason}" for name, refusal in refused.items())
-    return Selection([], f"No match in any of {len(refused)} corpora. {reasons}", {"corpora": len(refused)})
+        return closest
+    reason = f"No match in any of {len(refused)} corpora. {name}: {closest.reason}"
+    return Selection([], reason, {**closest.signals, "corpora": len(refused)})

@@ -179,7 +179,11 @@ def _keep_adaptively(hits: list[Hit], options: _Options) -> Kept:
     if options.max_k is not None:
         return _keep_first(hits, options)
     best = max(map(_log_odds, hits))
-    near = [hit for hit in hits if hit is hits[0] or _log_odds(hit) >= best - NEAR_ODDS]
+    near: list[Hit] = []
+    for hit in hits:
+        is_copy = any(hit.corpus != other.corpus and is_duplicate(hit, other) for other in near)
+        if hit is hits[0] or (_log_odds(hit) >= best - NEAR_ODDS and not is_copy):
+            near.append(hit)
     if len(near) == 1:
         return near, "clearly ahead of the others", None
     return _prefer_distinct(near, ADAPTIVE_MAX_K), f"nearly as relevant as the best, at most {ADAPTIVE_MAX_K}", None
