@@ -12,9 +12,6 @@ HERE = Path(__file__).parent
 DATA = HERE / "data"
 KEPT = HERE.parent / ".demo"  # built on the first run, updated on later ones
 
-# Scores of the default mode are between 0 and 1; below this threshold nothing fits.
-FLOOR = 0.15
-
 
 def main() -> None:
     heading("Build: corpora are stored on disk; later runs index only changes")
@@ -23,15 +20,15 @@ def main() -> None:
     docs = build("docs", CorpusSource.from_files(DATA / "docs"))
 
     heading("Discover: the few tools that match, out of ninety")
-    show(shortlist.discover(tools, "refund a payment to the customer's card", min_score=FLOOR))
-    show(shortlist.discover(tools, "where is the parcel right now", min_score=FLOOR, filter={"access": "read"}))
+    show(shortlist.discover(tools, "refund a payment to the customer's card"))
+    show(shortlist.discover(tools, "where is the parcel right now", filter={"access": "read"}))
 
     heading("Discover: abstain if nothing fits")
-    show(shortlist.discover(tools, "play some quiet jazz while I work", min_score=FLOOR))
-    show(shortlist.discover(tools, "xyzzy plugh", min_score=FLOOR))
+    show(shortlist.discover(tools, "play some quiet jazz while I work"))
+    show(shortlist.discover(tools, "xyzzy plugh"))
 
     heading("Disclose: the text of the selected skill and the files next to it")
-    found = shortlist.discover(skills, "roll back a bad release", min_score=FLOOR, level="bundled")
+    found = shortlist.discover(skills, "roll back a bad release", level="bundled")
     show(found)
     for item in found.results:
         lines = (item.body or "").splitlines()
