@@ -29,7 +29,7 @@ def main() -> None:
             page.get_by_role("heading", name="Why this rank").wait_for()
             page.screenshot(path=IMAGES / name)
         page = browser.new_page(viewport={"width": 1360, "height": 1180}, color_scheme="light")
-        page.goto(f"{service.url}/#/eval?mode=lexical")
+        page.goto(f"{service.url}/#/eval")
         page.locator("input[type=file]").set_input_files(ROOT / "examples" / "data" / "cases.jsonl")
         page.get_by_role("button", name="Evaluate").click()
         page.locator(".misses").wait_for()
