@@ -139,7 +139,7 @@ def write_mcp_tools() -> str:
             )
             for key, value in tool["inputSchema"]["properties"].items()
         ]
-        lines += table(("Argument", "Type", "Required", "Meaning"), rows)
+        lines += table(("Argument", "Type", "Meaning"), rows)
     return "\n".join(lines) + "\n"
 
 
