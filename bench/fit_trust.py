@@ -19,8 +19,12 @@ from shortlist.index.query_scores import Request
 from shortlist.index.text.query_terms import weigh_terms
 from shortlist.results import Mode
 from shortlist.search.fusion import blend
+from shortlist.search.relevance import Share
 
-SHARES = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9)
+SHARES = [Share(share, 0.0, share) for share in (0.4, 0.5, 0.6, 0.7, 0.8)]
+SHARES += [
+    Share(least, per_term, most) for least in (0.3, 0.4, 0.6) for per_term in (0.01, 0.02) for most in (0.8, 0.9)
+]
 TOP = 1  # hits of each question that the regression sees: what is far down would only blur what a best one is worth
 SIGNALS = ("covered", "dense", "named")
 
@@ -43,7 +47,9 @@ def main(embedder: str, folders: list[Path]) -> None:
 
 
 def _fit_share(embedder: str, sets: list[beir.Set]) -> None:
-    print(f"{'share of words':16}" + "".join(f"{share:>8}" for share in SHARES) + "   left out")
+    print(f"{'share of words':16}" + "".join(f"{share.least:>8}" for share in SHARES) + "   left out")
+    print(f"{'and for a term':16}" + "".join(f"{share.per_term:>8}" for share in SHARES))
+    print(f"{'at most':16}" + "".join(f"{share.most:>8}" for share in SHARES))
     rows = []
     for one in sets:
         corpus = shortlist.build(one.documents, in_memory=True, embedder=embedder)
@@ -70,7 +76,7 @@ def _ndcgs(corpus: Corpus, one: beir.Set) -> list[float]:
             assert words is not None
             assert meaning is not None
             for at, share in enumerate(SHARES):
-                best = top(blend(words, meaning, lexical.ideal(terms), share), 10)[:10]
+                best = top(blend(words, meaning, lexical.ideal(terms), share.of(len(terms))), 10)[:10]
                 sums[at] += beir.ndcg([ids[place] for place in best.tolist()], one.relevance[id])
     return [float(total / len(asked_ids)) for total in sums]
 

@@ -61,7 +61,7 @@ BY_WORDS = Relevance(bias=-1.11, covered=2.54, dense=0.0, named=0.95)
 # Fitted with a bias of -2.71; shifted so that the same threshold abstains often enough.
 _STATIC = Trust(Share(0.62, 0.01, 0.9), Relevance(bias=-2.91, covered=1.11, dense=5.82, named=0.41))
 # Fitted on vectors of models that were trained without the data set in question.
-_TOOLS = Trust(Share(0.4, 0.012, 0.8), Relevance(bias=-3.08, covered=1.09, dense=6.3, named=0.43))
+_TOOLS = Trust(Share(0.3, 0.02, 0.8), Relevance(bias=-3.08, covered=1.09, dense=6.3, named=0.43))
 TRUSTED = {"wordllama": _STATIC, "tools": _TOOLS}
 
 
