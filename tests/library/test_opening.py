@@ -32,6 +32,7 @@ from shortlist import (
 from shortlist.index.corpus_paths import stored_corpora
 from shortlist.index.embedders.tools_model import MOST_IN_MEMORY
 from shortlist.index.location import find_corpus_file
+from shortlist.library.opening import open_corpora
 
 FRUIT = {"apple": "A red apple.", "pear": "A green pear.", "plum": "A blue plum."}
 

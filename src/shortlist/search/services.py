@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from shortlist.index.lexical.lexical_ranker import Lexical
+    from shortlist.index.engine import LexicalIndex
 
 _WORD = re.compile(r"[\w.]*\w")
 
@@ -22,7 +22,7 @@ def _known_names() -> tuple[frozenset[str], frozenset[str]]:
     return frozenset([*names["any_case"], *names["two_words"]]), frozenset(names["as_written"])
 
 
-def find_unknown_services(query: str, lexical: Lexical) -> list[str]:
+def find_unknown_services(query: str, lexical: LexicalIndex) -> list[str]:
     """The services that the query names and that no document mentions."""
     distinctive, as_written = _known_names()
     words = _WORD.findall(query)
