@@ -145,8 +145,9 @@ def test_eval_without_cases_is_wrong_usage(shop: Shell) -> None:
 
 
 def test_the_selection_is_evaluated_and_tuned(shop: Shell) -> None:
-    one = shop("eval-select", "shop", "cases.jsonl", "--mode", "lexical", "--rel", "0.8", "--max-k", "2", "--json").json
-    sweep = shop("sweep-select", "shop", "cases.jsonl", "--mode", "lexical", "--rel", "0.8", "--max-k", "2", "--json")
+    options = ("shop", "cases.jsonl", "--mode", "lexical", "--rel", "0.8", "--max-k", "2", "--json")
+    one = shop("eval-select", *options, "--strategy", "conservative", "--min-score", "none").json
+    sweep = shop("sweep-select", *options)
     (point,) = sweep.json["points"]
     assert point["f1"] == pytest.approx(one["f1"]["value"])
     assert shop("sweep-select", "shop", "cases.jsonl", "--rel", "0.8", "--max-k", "2", "--quiet").out == "2\t0.8\n"
