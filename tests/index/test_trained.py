@@ -102,3 +102,31 @@ def test_without_onnxruntime_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(MissingExtra, match=r'onnxruntime: pip install "shortlist\[tools\]"'):
         tools_model.ToolsEmbedder()
+
+
+@pytest.mark.parametrize(
+    ("kinds", "embedder", "advice"),
+    [
+        (["tool"], "wordllama-256", "Install it"),
+        (["tool", "skill"], "wordllama-256", ""),
+        ([], "wordllama-256", ""),
+        (["tool"], "tools#12345678", ""),
+        (["tool"], "none", ""),
+        (["tool"], "mine", ""),
+    ],
+)
+def test_another_embedder_is_suggested_only_for_tools_with_the_default_one(
+    kinds: list[str], embedder: str, advice: str
+) -> None:
+    suggested = tools_model.suggest_embedder(kinds, embedder)
+    assert (bool(suggested), advice in suggested) == (bool(advice), True)
+
+
+@pytest.mark.extras
+def test_a_corpus_of_tools_suggests_to_build_it_again_if_our_model_can_run() -> None:
+    tool = shortlist.Document("weather", "weather", WEATHER, kind="tool")
+    advice = [
+        shortlist.build([tool], in_memory=True, embedder=embedder).info()["advice"] for embedder in ("default", "tools")
+    ]
+    assert "--embedder tools --rebuild" in advice[0]
+    assert advice[1] == ""

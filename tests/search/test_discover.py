@@ -131,6 +131,31 @@ def test_a_result_has_one_line_about_it_and_the_arguments_that_a_tool_needs(ligh
     assert (text.description, text.needs) == ("red apple", ())
 
 
+@pytest.mark.parametrize(
+    ("schema", "needs"),
+    [
+        ({"required": ["city", 1, None]}, ("city",)),
+        ({"required": True}, ()),
+        ({"required": "city"}, ()),
+        ({"properties": ["city"], "required": ["city"]}, ("city",)),
+        ({"anyOf": True}, ()),
+        ({"anyOf": [{"properties": 7}]}, ()),
+    ],
+    ids=str,
+)
+def test_a_tool_with_a_malformed_schema_is_found(schema: dict[str, Any], needs: tuple[str, ...]) -> None:
+    payload = json.dumps({"name": "get_forecast", "parameters": schema})
+    tool = Document("t", "get_forecast", "Rain and wind in a city.", kind="tool", payload=payload)
+    assert [item.needs for item in discover([tool], "rain in the city", "lexical").results] == [needs]
+
+
+@pytest.mark.parametrize("parameters", [5, [{"name": "city", "schema": "string"}]])
+def test_a_tool_whose_metadata_only_look_like_an_operation_is_found(parameters: Any) -> None:
+    metadata = {"method": "GET", "path": "/forecast", "parameters": parameters}
+    tool = Document("t", "get_forecast", "Rain and wind in a city.", metadata=metadata, kind="tool")
+    assert [item.id for item in discover([tool], "rain in the city", "lexical").results] == ["t"]
+
+
 # The floor
 
 WEAK = "please refund"
