@@ -102,7 +102,12 @@ def test_texts_that_were_encoded_before_are_not_encoded_again(monkeypatch: pytes
     embedder = tools_model.ToolsEmbedder()
     encoded: list[list[str]] = []
     encode = embedder._encode_new
-    monkeypatch.setattr(embedder, "_encode_new", lambda texts: encoded.append(texts) or encode(texts))
+
+    def record(texts: list[str]) -> Any:
+        encoded.append(texts)
+        return encode(texts)
+
+    monkeypatch.setattr(embedder, "_encode_new", record)
     first = embedder.encode_documents([WEATHER, MAIL, WEATHER])
     again = embedder.encode_documents([MAIL, FLIGHT, WEATHER])
     assert encoded == [[WEATHER, MAIL], [FLIGHT]]
