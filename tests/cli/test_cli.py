@@ -159,6 +159,15 @@ def test_the_doctor_does_not_call_a_corpus_broken_whose_embedder_only_a_program_
     assert "only your program has" in check["fix"]
 
 
+def test_the_doctor_suggests_a_better_embedder_for_tools(shell: Shell) -> None:
+    documents = [shortlist.Document("tea", "brew_tea", "Brew tea.", kind="tool")]
+    shortlist.build(documents, name="mine", embedder="default").close()
+    done = shell("doctor", "--json")
+    (check,) = [check for check in done.json["checks"] if check["name"] == "mine"]
+    assert (done.code, check["state"]) == (0, "note")
+    assert 'pip install "shortlist[tools]"' in check["fix"]
+
+
 def test_config_show_prints_the_path_of_the_mcp_servers(shell: Shell) -> None:
     assert shell("config", "show", "--json").json["mcp_servers"] == str(config_dir() / "mcp.json")
     assert "MCP servers" in shell("config", "show").out
