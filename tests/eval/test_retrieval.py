@@ -7,7 +7,7 @@ import pytest
 
 import shortlist
 from shortlist import Corpus, Document, InputError
-from shortlist.eval import Case, compare, evaluate_discovery
+from shortlist.eval import Case, compare, evaluate_discovery, evaluate_selection
 from shortlist.eval.retrieval import OUTCOMES
 from shortlist.search.relevance import FLOOR
 from tests.eval.conftest import CASES, SHOP
@@ -91,6 +91,16 @@ def test_decisions_are_those_of_discover(shop: Corpus) -> None:
         assert one.selected == tuple(item.id for item in found.results)
         assert one.reason == found.reason
         assert one.ranked == tuple(hit.id for hit in found.candidates)
+
+
+def test_more_results_than_candidates_are_evaluated_as_discover_returns_them() -> None:
+    documents = [Document(f"n{number}", "", "tea " + "leaf " * number) for number in range(30)]
+    with shortlist.build(documents, in_memory=True, embedder="none") as corpus:
+        results = [item.id for item in shortlist.discover(corpus, "tea", max_k=15).results]
+        (outcome,) = evaluate_discovery(corpus, [Case("tea", ("n12",))], max_k=15).outcomes
+        (choice,) = evaluate_selection(corpus, [Case("tea", ("n12",))], max_k=15).choices
+    assert len(results) == 15
+    assert list(outcome.selected) == list(choice.selected) == results
 
 
 def test_a_miss_says_which_words_matched_which_did_not_and_what_stood_above_by_which_signals(shop: Corpus) -> None:
