@@ -30,7 +30,7 @@ def test_search_shows_rank_score_bar_name_and_text(shop: Shell) -> None:
     done = shop("search", "shop", "where is the parcel", "-k", "2")
     assert (done.code, done.err) == (0, "")
     first = done.out.splitlines()[0].split()
-    assert first == ["1", "0.63", "██████▍", "track_shipment", "tool"]
+    assert first == ["1", "0.61", "██████▏", "track_shipment", "tool"]
     assert "Show where a parcel is now." in done.out
     assert "\x1b" not in done.out
 
@@ -49,7 +49,7 @@ def test_discover_shows_what_was_selected_why_and_what_was_not(shop: Shell) -> N
     assert done.code == 0
     assert done.out.startswith("✓ ")
     assert "refund_payment" in done.out
-    assert "Kept 2 of 10 candidates: at least 0.9 of the best score" in done.out
+    assert "Kept 2 of 10 candidates: nearly as relevant as the best, at most 5." in done.out
     assert "Not selected: " in done.out
 
 
@@ -159,6 +159,15 @@ def test_the_doctor_does_not_call_a_corpus_broken_whose_embedder_only_a_program_
     assert "only your program has" in check["fix"]
 
 
+def test_the_doctor_suggests_a_better_embedder_for_tools(shell: Shell) -> None:
+    documents = [shortlist.Document("tea", "brew_tea", "Brew tea.", kind="tool")]
+    shortlist.build(documents, name="mine", embedder="default").close()
+    done = shell("doctor", "--json")
+    (check,) = [check for check in done.json["checks"] if check["name"] == "mine"]
+    assert (done.code, check["state"]) == (0, "note")
+    assert 'pip install "shortlist[tools]"' in check["fix"]
+
+
 def test_config_show_prints_the_path_of_the_mcp_servers(shell: Shell) -> None:
     assert shell("config", "show", "--json").json["mcp_servers"] == str(config_dir() / "mcp.json")
     assert "MCP servers" in shell("config", "show").out
@@ -189,7 +198,7 @@ FAILING: list[tuple[list[str], int, str]] = [
     (["search", "shop", "query", "--filter", "{"], 2, "not valid JSON"),
     (["search", "shop", "query", "--filter", '{"a": {"$like": 1}}'], 1, "Unknown filter operator '$like'"),
     (["discover", "shop", "query", "--min-score", "high"], 2, "'high' is not a number, auto or none"),
-    (["discover", "shop", "query", "--strategy", "luck"], 2, "'--strategy': 'luck' is not one of 'conservative', "),
+    (["discover", "shop", "query", "--strategy", "luck"], 2, "'--strategy': 'luck' is not one of 'adaptive', "),
     (["read", "shop", "no-such-tool"], 1, "has no document 'no-such-tool'"),
     (["build", "nowhere"], 1, "shortlist register"),
     (["build", "shop", "--pattern", "x"], 2, "need --root"),
@@ -335,14 +344,14 @@ READ: list[tuple[str, dict[str, Any]]] = [
     ("search -c a,b --corpus c --quiet query -- --json", {"corpus": ["a", "b", "c"], "quiet": True, "as_json": False}),
     ("search shop -", {"words": ("shop", "-")}),
     ("discover shop query --min-score -1 --max-k 2 --strategy=top_k", {"min_score": -1.0, "max_k": 2}),
-    ("discover shop query", {"min_score": "auto", "strategy": "conservative", "level": None, "max_k": 3}),
+    ("discover shop query", {"min_score": "auto", "strategy": "adaptive", "level": None, "max_k": None}),
     ("discover shop query --min-score none", {"min_score": None}),
     ("read shop one two --level=metadata", {"corpus": "shop", "ids": ("one", "two"), "level": "metadata"}),
     ("build shop --root a --root b --watch --option a=b", {"root": ("a", "b"), "follow": True, "others": ("a=b",)}),
     ("register a files --embedder light --embedder none", {"embedder": "none", "root": (), "replace": False}),
     (
         "eval shop cases.jsonl --compare lexical dense",
-        {"compare": ("lexical", "dense"), "min_score": None, "misses": 5},
+        {"compare": ("lexical", "dense"), "min_score": "auto", "misses": 5},
     ),
     ("sweep-select a b --max-k 1,2", {"max_k": [1, 2], "rel": [0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1]}),
     ("eval-gen shop made.jsonl -n 5", {"n": 5, "out_of_scope": 0.25, "per_document": 1, "seed": 0}),

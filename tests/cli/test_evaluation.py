@@ -25,6 +25,13 @@ def test_eval_prints_measures_outcomes_and_the_why_of_misses(shop: Shell) -> Non
     assert done.err == ""
 
 
+def test_eval_prints_the_threshold_and_what_would_differ_without_it(shop: Shell) -> None:
+    options = ("eval", "shop", "cases.jsonl", "--mode", "lexical", "--misses", "0", "--min-score")
+    assert "Threshold: none.\n" in shop(*options, "none").out
+    assert "Threshold: a score of 0 (given). Without it the outcomes are the same." in shop(*options, "0").out
+    assert "Threshold: a score of 1000 (given). Without it: hit_rank_1 " in shop(*options, "1000").out
+
+
 def test_eval_as_json_is_the_report_of_the_library(shop: Shell) -> None:
     data = shop("eval", "shop", "cases.jsonl", "--mode", "lexical", "--json").json
     report = shortlist.eval.evaluate_discovery("shop", load_cases(shop.folder / "cases.jsonl"), mode="lexical")
@@ -145,8 +152,9 @@ def test_eval_without_cases_is_wrong_usage(shop: Shell) -> None:
 
 
 def test_the_selection_is_evaluated_and_tuned(shop: Shell) -> None:
-    one = shop("eval-select", "shop", "cases.jsonl", "--mode", "lexical", "--rel", "0.8", "--max-k", "2", "--json").json
-    sweep = shop("sweep-select", "shop", "cases.jsonl", "--mode", "lexical", "--rel", "0.8", "--max-k", "2", "--json")
+    options = ("shop", "cases.jsonl", "--mode", "lexical", "--rel", "0.8", "--max-k", "2", "--json")
+    one = shop("eval-select", *options, "--strategy", "conservative", "--min-score", "none").json
+    sweep = shop("sweep-select", *options)
     (point,) = sweep.json["points"]
     assert point["f1"] == pytest.approx(one["f1"]["value"])
     assert shop("sweep-select", "shop", "cases.jsonl", "--rel", "0.8", "--max-k", "2", "--quiet").out == "2\t0.8\n"

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
 import shortlist
 from shortlist import Corpus, Document, InputError
-from shortlist.eval import Case, compare, evaluate_discovery
+from shortlist.eval import Case, compare, evaluate_discovery, evaluate_selection
 from shortlist.eval.retrieval import OUTCOMES
+from shortlist.search.relevance import FLOOR
 from tests.eval.conftest import CASES, SHOP
 
 
@@ -52,6 +54,35 @@ def test_a_floor_turns_what_was_found_into_a_false_abstention(shop: Corpus) -> N
     assert kept.taxonomy == report.taxonomy
 
 
+@pytest.mark.parametrize(
+    ("min_score", "calibrated", "threshold"),
+    [
+        ("auto", None, f"a relevance of {FLOOR:g} (built-in)"),
+        ("auto", 1000.0, "a score of 1000 (calibrated)"),
+        (1000.0, None, "a score of 1000 (given)"),
+        (None, 1000.0, "none"),
+    ],
+)
+def test_a_report_has_the_threshold_and_the_outcomes_without_it(
+    shop: Corpus, min_score: Any, calibrated: float | None, threshold: str
+) -> None:
+    shop.set_floor("lexical", calibrated)
+    report = evaluate_discovery(shop, CASES, mode="lexical", min_score=min_score)
+    assert report.threshold == threshold
+    assert report.taxonomy_without_threshold == evaluate_discovery(shop, CASES, "lexical", min_score=None).taxonomy
+    assert (report.taxonomy == report.taxonomy_without_threshold) == ("1000" not in threshold)
+    assert report.to_dict()["threshold"] == threshold
+
+
+def test_the_thresholds_of_several_corpora_are_listed_by_name_if_they_differ(shop: Corpus) -> None:
+    with shortlist.build({"a": "an invoice"}, "notes", in_memory=True, embedder="none") as notes:
+        both = evaluate_discovery([shop, notes], CASES, mode="lexical")
+        assert both.threshold == f"a relevance of {FLOOR:g} (built-in)"
+        notes.set_floor("lexical", 2.5)
+        both = evaluate_discovery([shop, notes], CASES, mode="lexical")
+        assert both.threshold == f"shop: a relevance of {FLOOR:g} (built-in); notes: a score of 2.5 (calibrated)"
+
+
 def test_decisions_are_those_of_discover(shop: Corpus) -> None:
     options = {"mode": "lexical", "max_k": 2, "rel": 0.2, "min_score": 0.5}
     report = evaluate_discovery(shop, CASES, **options)  # type: ignore[arg-type]
@@ -60,6 +91,16 @@ def test_decisions_are_those_of_discover(shop: Corpus) -> None:
         assert one.selected == tuple(item.id for item in found.results)
         assert one.reason == found.reason
         assert one.ranked == tuple(hit.id for hit in found.candidates)
+
+
+def test_more_results_than_candidates_are_evaluated_as_discover_returns_them() -> None:
+    documents = [Document(f"n{number}", "", "tea " + "leaf " * number) for number in range(30)]
+    with shortlist.build(documents, in_memory=True, embedder="none") as corpus:
+        results = [item.id for item in shortlist.discover(corpus, "tea", max_k=15).results]
+        (outcome,) = evaluate_discovery(corpus, [Case("tea", ("n12",))], max_k=15).outcomes
+        (choice,) = evaluate_selection(corpus, [Case("tea", ("n12",))], max_k=15).choices
+    assert len(results) == 15
+    assert list(outcome.selected) == list(choice.selected) == results
 
 
 def test_a_miss_says_which_words_matched_which_did_not_and_what_stood_above_by_which_signals(shop: Corpus) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -63,7 +64,7 @@ def test_a_sweep_gives_for_every_setting_what_evaluating_it_gives(shop: Corpus) 
     )
     assert len(sweep.points) == 8
     for point in sweep.points:
-        how = {"max_k": point.max_k, "rel": point.rel, "min_score": point.min_score}
+        how: dict[str, Any] = {"max_k": point.max_k, "rel": point.rel, "min_score": point.min_score}
         report = evaluate_selection(shop, CASES, "conservative", mode="lexical", **how)
         assert point.measures == pytest.approx({name: report.measures[name] for name in MEASURES})
 

@@ -1,4 +1,4 @@
-"""Our own model: the file as it ships, the text as it reads it, and vectors known from the weights before packing."""
+"""Our own model: the file as it ships, the text as it reads it, and the cosines that it gives."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_only_a_first_line_of_one_word_is_read_as_a_name(written: str, read: str
     assert tools_model.as_read(written) == read
 
 
-def test_the_packed_model_keeps_the_cosines_of_its_weights(tools: Any) -> None:
+def test_the_model_gives_these_cosines_on_every_machine(tools: Any) -> None:
     rows = tools.encode_documents([WEATHER, MAIL, FLIGHT, QUESTION])
     np.testing.assert_allclose(rows @ rows.T, COSINES, atol=0.01)
 
@@ -98,7 +98,55 @@ def test_the_name_tells_which_file_made_the_vectors(
     assert models.fingerprint([other]) != models.fingerprint([tools_model.MODEL])
 
 
+def test_texts_that_were_encoded_before_are_not_encoded_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    embedder = tools_model.ToolsEmbedder()
+    encoded: list[list[str]] = []
+    encode = embedder._encode_new
+
+    def record(texts: list[str]) -> Any:
+        encoded.append(texts)
+        return encode(texts)
+
+    monkeypatch.setattr(embedder, "_encode_new", record)
+    first = embedder.encode_documents([WEATHER, MAIL, WEATHER])
+    again = embedder.encode_documents([MAIL, FLIGHT, WEATHER])
+    assert encoded == [[WEATHER, MAIL], [FLIGHT]]
+    np.testing.assert_array_equal(again[[2, 0]], first[:2])
+    monkeypatch.setattr(tools_model, "MOST_CACHED", 3)
+    embedder.encode_documents([QUESTION])
+    embedder.encode_documents([MAIL])
+    assert encoded[2:] == [[QUESTION], [MAIL]]  # the cache was full
+
+
 def test_without_onnxruntime_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(MissingExtra, match=r'onnxruntime: pip install "shortlist\[tools\]"'):
         tools_model.ToolsEmbedder()
+
+
+@pytest.mark.parametrize(
+    ("kinds", "embedder", "advice"),
+    [
+        (["tool"], "wordllama-256", "Install it"),
+        (["tool", "skill"], "wordllama-256", ""),
+        ([], "wordllama-256", ""),
+        (["tool"], "tools#12345678", ""),
+        (["tool"], "none", ""),
+        (["tool"], "mine", ""),
+    ],
+)
+def test_another_embedder_is_suggested_only_for_tools_with_the_default_one(
+    kinds: list[str], embedder: str, advice: str
+) -> None:
+    suggested = tools_model.suggest_embedder(kinds, embedder)
+    assert (bool(suggested), advice in suggested) == (bool(advice), True)
+
+
+@pytest.mark.extras
+def test_a_corpus_of_tools_suggests_to_build_it_again_if_our_model_can_run() -> None:
+    tool = shortlist.Document("weather", "weather", WEATHER, kind="tool")
+    advice = [
+        shortlist.build([tool], in_memory=True, embedder=embedder).info()["advice"] for embedder in ("default", "tools")
+    ]
+    assert "--embedder tools --rebuild" in advice[0]
+    assert advice[1] == ""

@@ -68,6 +68,16 @@ def test_cosines_of_different_embedders_are_not_compared() -> None:
     assert search([one, other], "tea")
 
 
+def test_corpora_with_different_embedders_are_ordered_by_relevance() -> None:
+    by_words = build({"a": "Many apples of this world become a pie."}, "words", in_memory=True, embedder="none")
+    by_meaning = build({"b": "Apple, apple.", "c": "A green pear."}, "meaning", in_memory=True)
+    alone = {hit.id: hit for one in (by_words, by_meaning) for hit in search(one, "apple pie")}
+    hits = search([by_words, by_meaning], "apple pie")
+    assert [hit.id for hit in hits] == ["a", "b", "c"]
+    assert [hit.score for hit in hits] == [hit.relevance for hit in hits] == [alone[hit.id].relevance for hit in hits]
+    assert alone["a"].score < alone["b"].score  # which cannot be compared
+
+
 def test_filters_hold_in_every_corpus() -> None:
     one = build({"a": {"text": "tea", "hot": True}, "b": {"text": "tea", "hot": False}}, name="one", embedder="none")
     other = build({"c": {"text": "tea", "hot": True}}, name="other", embedder="none")

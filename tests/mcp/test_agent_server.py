@@ -15,7 +15,7 @@ from mcp_types import Tool
 import shortlist
 from bench.context import count_tokens
 from shortlist import REFUSAL
-from shortlist.mcp.agent_server import DEFINITIONS, AgentActions, make_server
+from shortlist.mcp.agent_server import DEFINITIONS, LONGEST_SCHEMAS, AgentActions, make_server
 from shortlist.mcp.collection import Collection, StoredCorpora
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
@@ -106,6 +106,32 @@ def test_a_found_tool_comes_with_the_reason_and_its_schema(servers: Servers) -> 
     assert item["input_schema"] == WEATHER["inputSchema"]
     assert not answer["abstained"]
     assert "Kept 1 of" in answer["reason"]
+
+
+def test_schemas_are_shown_within_a_budget_and_beyond_it_a_line_and_the_required_arguments(servers: Servers) -> None:
+    """Two of three long schemas fit; a short one behind them fits, too."""
+    long = {"type": "string", "description": "x" * (LONGEST_SCHEMAS // 3)}
+    text = "Weather forecast for a city.\nThe second line."
+    names = ["forecast_one", "forecast_two", "forecast_three"]
+    servers.add("weather", *(tool(name, text, city=long) for name in names), tool("forecast_four", text, city=TEXT))
+    query = "weather forecast for a city"
+    items = with_agent(servers.gateway(), lambda agent: agent("discover", query=query, limit=4))["results"]
+    schemas = [item["input_schema"] for item in items if "input_schema" in item]
+    assert (len(items), len(schemas)) == (4, 3)
+    assert sum(len(json.dumps(schema)) for schema in schemas) <= LONGEST_SCHEMAS
+    (last,) = (item for item in items if "input_schema" not in item)
+    assert last["text"] == "Weather forecast for a city."
+    assert (last["needs"], last["note"]) == (["city"], "Read it for its schema.")
+    assert all("needs" not in item and item["text"] == text for item in items if item is not last)
+
+
+def test_a_schema_that_is_too_long_leaves_the_budget_to_the_others(servers: Servers) -> None:
+    wide = tool("get_forecast", "Weather forecast for a city.", city={"pattern": "x" * LONGEST_SCHEMAS})
+    servers.add("weather", wide, tool("list_storms", "Storms of the weather forecast.", city=TEXT))
+    query = "get the weather forecast for a city"
+    items = with_agent(servers.gateway(), lambda agent: agent("discover", query=query, limit=2))["results"]
+    shown = [(item["id"], "input_schema" in item) for item in items]
+    assert shown == [("weather/get_forecast", False), ("weather/list_storms", True)]
 
 
 def test_without_a_match_discover_abstains_with_a_reason(servers: Servers) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fastapi.testclient import TestClient
 
 import shortlist
 from shortlist import (
@@ -29,6 +30,10 @@ from shortlist import (
 )
 from shortlist import eval as ev
 from shortlist.cli import run
+from shortlist.search import agent_actions
+from shortlist.search.corpus_tool import as_tool
+from shortlist.server.application import create_app
+from shortlist.server.service_settings import load_settings
 from tests.answer.server import completion, serving
 
 ROOT = Path(__file__).parents[2]
@@ -386,11 +391,40 @@ def test_e5_a_path_in_the_metadata_of_any_source_is_followed_or_the_note_says_wh
 
 
 def test_e6_discover_is_search_then_select_then_disclose(tools: Any) -> None:
-    found = discover(tools, "deploy the app", mode="lexical", level="body", max_k=2, rel=0.1)
-    chosen = select(search(tools, "deploy the app", mode="lexical"), max_k=2, rel=0.1)
+    how: dict[str, Any] = {"strategy": "conservative", "max_k": 2, "rel": 0.1}
+    found = discover(tools, "deploy the app", mode="lexical", level="body", **how)
+    chosen = select(search(tools, "deploy the app", mode="lexical"), **how)
     assert found.results == disclose(chosen, level="body")
     assert [(item.name, item.score) for item in found.results] == [(hit.name, hit.score) for hit in chosen.selected]
     assert found.to_dict()["abstained"] is False
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize("query", ["deploy the app to the server", "who painted the chapel", "customer", "zxqv wvut"])
+def test_e6_discover_has_one_default_everywhere(query: str, capsys: pytest.CaptureFixture[str]) -> None:
+    build("skills").close()
+    found = discover("skills", query)
+    expected = (found.abstained, [item.id for item in found.results])
+    explicit = discover("skills", query, strategy="adaptive", min_score="auto", max_k=None)
+    assert (explicit.abstained, [item.id for item in explicit.results]) == expected
+    capsys.readouterr()
+    run(["discover", "skills", query, "--json"])
+    answers = [json.loads(capsys.readouterr().out), as_tool("skills")(query), agent_actions.find("skills", query)]
+    settings = load_settings(given={"documents.auto_reload": False, "documents.embedder": "none"}, environment={})
+    with TestClient(create_app(settings), base_url="http://localhost:9200") as client:
+        answers.append(client.post("/v1/corpora/skills/discover", json={"query": query}).json())
+    assert [(one["abstained"], [item["id"] for item in one["results"]]) for one in answers] == [expected] * 4
+    (outcome,) = ev.evaluate_discovery("skills", [ev.Case(query)]).outcomes
+    (choice,) = ev.evaluate_selection("skills", [ev.Case(query)]).choices
+    assert list(outcome.selected) == list(choice.selected) == expected[1]
+
+
+def test_e6_without_a_threshold_discover_never_abstains_while_there_is_a_match() -> None:
+    with build(TOOLS, in_memory=True, embedder="none") as corpus:
+        corpus.set_floor("auto", 1000.0)
+        assert discover(corpus, "deploy zxqv").abstained
+        assert discover(corpus, "deploy zxqv", min_score=None).results[0].id == "deploy"
+        assert discover(corpus, "zxqv", min_score=None).abstained
 
 
 @pytest.mark.parametrize("query", ["", "   ", "zxqv wvut"])

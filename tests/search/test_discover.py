@@ -25,6 +25,7 @@ from shortlist import (
     select,
 )
 from shortlist.results import Mode
+from shortlist.search.disclose import LONGEST_LINE
 
 MODES = get_args(Mode)
 EXAMPLES = Path(__file__).parents[2] / "examples" / "data"
@@ -114,6 +115,47 @@ def test_an_argument_that_means_nothing_is_an_input_error(light: Corpus, query: 
         discover(light, query, **options)
 
 
+def test_max_k_asks_for_that_many_results_even_more_than_there_are_candidates_by_default(light: Corpus) -> None:
+    found = discover(light, "refund a payment", max_k=15)
+    assert len(found.results) == len(found.candidates) == 15
+    assert [item.id for item in found.results] == [hit.id for hit in search(light, "refund a payment", k=15)]
+    assert len(discover(light, "refund a payment", max_k=2).results) == 2
+
+
+def test_a_result_has_one_line_about_it_and_the_arguments_that_a_tool_needs(light: Corpus) -> None:
+    found = discover(light, "refund_payment").results[0]
+    assert found.description.startswith("Send money back to ")
+    assert (len(found.description) <= LONGEST_LINE, found.description[-1]) == (True, "…")
+    assert found.needs == ("payment_id", "amount")
+    (text,) = discover({"a": "red apple\nin a bowl", "b": "green pear"}, "apple").results
+    assert (text.description, text.needs) == ("red apple", ())
+
+
+@pytest.mark.parametrize(
+    ("schema", "needs"),
+    [
+        ({"required": ["city", 1, None]}, ("city",)),
+        ({"required": True}, ()),
+        ({"required": "city"}, ()),
+        ({"properties": ["city"], "required": ["city"]}, ("city",)),
+        ({"anyOf": True}, ()),
+        ({"anyOf": [{"properties": 7}]}, ()),
+    ],
+    ids=str,
+)
+def test_a_tool_with_a_malformed_schema_is_found(schema: dict[str, Any], needs: tuple[str, ...]) -> None:
+    payload = json.dumps({"name": "get_forecast", "parameters": schema})
+    tool = Document("t", "get_forecast", "Rain and wind in a city.", kind="tool", payload=payload)
+    assert [item.needs for item in discover([tool], "rain in the city", "lexical").results] == [needs]
+
+
+@pytest.mark.parametrize("parameters", [5, [{"name": "city", "schema": "string"}]])
+def test_a_tool_whose_metadata_only_look_like_an_operation_is_found(parameters: Any) -> None:
+    metadata = {"method": "GET", "path": "/forecast", "parameters": parameters}
+    tool = Document("t", "get_forecast", "Rain and wind in a city.", metadata=metadata, kind="tool")
+    assert [item.id for item in discover([tool], "rain in the city", "lexical").results] == ["t"]
+
+
 # The floor
 
 WEAK = "please refund"
@@ -197,6 +239,17 @@ def test_a_query_of_unknown_words_abstains_in_every_mode(shop: Corpus, query: st
     modes = MODES if shop.config.dim else ("auto", "lexical")
     for mode in modes:
         assert [item.id for item in discover(shop, query, mode=mode).results] == []
+
+
+def test_without_a_threshold_a_query_is_answered_with_what_it_matches() -> None:
+    corpus = tools("default")
+    query = "which customer painted the sistine chapel"
+    assert discover(corpus, query).abstained
+    found = discover(corpus, query, min_score=None)
+    assert (found.abstained, found.results[0].id) == (False, search(corpus, query)[0].id)
+    assert not {"floor", "min_relevance"} & set(found.signals)
+    assert discover(tools(), "xyzzy customer", "lexical", min_score=None).results != []
+    assert discover(tools(), "xyzzy plugh", "lexical", min_score=None).results == []
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -24,7 +25,7 @@ from shortlist import (
 )
 from shortlist.protocols import Reply
 from shortlist.search import select as selecting
-from shortlist.search.select import STRATEGIES, softmax
+from shortlist.search.select import NEAR_ODDS, STRATEGIES, softmax
 
 
 def hits_of(*scores: float, query: str = "") -> Hits:
@@ -33,8 +34,52 @@ def hits_of(*scores: float, query: str = "") -> Hits:
     return Hits(made, query=query)
 
 
+def relevant(*relevances: float | None) -> Hits:
+    """Hits named h0, h1 ... with these relevances and equal scores."""
+    return Hits(
+        replace(hit, relevance=one) for hit, one in zip(hits_of(*[1.0] * len(relevances)), relevances, strict=True)
+    )
+
+
 def kept(selection: Selection) -> list[str]:
     return [hit.id for hit in selection.selected]
+
+
+# Adaptive
+
+NEAR = 1 / (1 + math.exp(NEAR_ODDS))  # the lowest relevance that is near one of 0.5
+
+
+def test_adaptive_keeps_one_that_is_clearly_ahead() -> None:
+    selection = select(relevant(0.5, NEAR - 0.001, 0.1), "adaptive")
+    assert kept(selection) == ["h0"]
+    assert selection.reason == "Kept 1 of 3 candidates: clearly ahead of the others."
+
+
+def test_adaptive_keeps_those_that_are_nearly_as_relevant_five_at_most() -> None:
+    assert kept(select(relevant(0.5, NEAR + 0.001, 0.1, 0.4), "adaptive")) == ["h0", "h1", "h3"]
+    assert kept(select(relevant(*[0.9] * 7), "adaptive")) == ["h0", "h1", "h2", "h3", "h4"]
+
+
+def test_adaptive_compares_with_the_most_relevant_and_always_keeps_the_first() -> None:
+    assert kept(select(relevant(0.1, 0.9, 0.2, 0.85), "adaptive")) == ["h0", "h1", "h3"]
+
+
+def test_adaptive_prefers_distinct_hits_among_more_than_five() -> None:
+    hits = relevant(*[0.9] * 6)
+    hits[1] = replace(hits[1], passage=replace(hits[0].passage, document_id="copy"))
+    assert kept(select(hits, "adaptive")) == ["h0", "h2", "h3", "h4", "h5"]
+
+
+def test_adaptive_with_max_k_keeps_that_many_whatever_their_relevance() -> None:
+    hits = relevant(0.9, 0.01, 0.9, 0.9, 0.9, 0.9, 0.01)
+    assert kept(select(hits, "adaptive", max_k=2)) == ["h0", "h1"]
+    assert kept(select(hits, "adaptive", max_k=6)) == ["h0", "h1", "h2", "h3", "h4", "h5"]
+
+
+@pytest.mark.parametrize("relevance", [None, 0.0, 1.0])
+def test_adaptive_keeps_five_that_are_equally_relevant_or_have_no_relevance(relevance: float | None) -> None:
+    assert kept(select(relevant(*[relevance] * 7), "adaptive")) == ["h0", "h1", "h2", "h3", "h4"]
 
 
 # Conservative

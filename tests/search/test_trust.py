@@ -11,7 +11,16 @@ from shortlist import Document, build, discover, search
 from shortlist.documents import Passage
 from shortlist.library.opening import open_states
 from shortlist.results import Hit, Mode
-from shortlist.search.relevance import BY_WORDS, FLOOR, OTHER_SERVICE, TRUSTED, Relevance, probability, trust_in
+from shortlist.search.relevance import (
+    BY_WORDS,
+    FLOOR,
+    OTHER_SERVICE,
+    TRUSTED,
+    Relevance,
+    Share,
+    probability,
+    trust_in,
+)
 from shortlist.search.select import is_duplicate, select
 from shortlist.search.services import find_unknown_services
 
@@ -36,6 +45,11 @@ def test_relevance_grows_with_what_is_covered_with_the_cosine_and_with_the_name(
     signals = {"covered": np.array([0.5, 0.5]), "dense": np.array([-0.3, 0.25]), "named": np.array([0.0, 1.0])}
     assert weights.odds(signals).tolist() == [0.0, 1.5]
     assert probability(np.array([0.0, -1000.0, 1000.0])).tolist() == pytest.approx([0.5, 0.0, 1.0], abs=1e-12)
+
+
+def test_keywords_weigh_more_in_longer_queries_up_to_a_limit() -> None:
+    share = Share(least=0.5, per_term=0.01, most=0.75)
+    assert [share.of(terms) for terms in (0, 1, 10, 25, 100)] == pytest.approx([0.5, 0.51, 0.6, 0.75, 0.75])
 
 
 def test_an_embedder_that_nothing_is_known_of_leaves_relevance_to_words() -> None:

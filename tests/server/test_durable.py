@@ -9,6 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from shortlist import SourceError
+from shortlist.server import catalog_store
 from tests.server.conftest import TOOLS, Make, ids, write_catalog
 
 NEW = {"id": "new", "title": "New tool", "content": "Brings something new."}
@@ -167,6 +168,20 @@ NOWHERE = [
     "nothing.json",
     "x" * 5000 + ".json",
 ]
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize(("most", "embedder"), [(len(TOOLS), "tools#"), (len(TOOLS) - 1, "wordllama")])
+def test_a_catalog_of_few_tools_gets_our_model_when_it_is_first_served(
+    make: Make, monkeypatch: pytest.MonkeyPatch, most: int, embedder: str
+) -> None:
+    monkeypatch.setattr(catalog_store, "MOST_ENCODED", most)
+    index = make(documents__embedder="auto").get("/status").json()["index"]
+    assert index["embedder"].startswith(embedder)
+    assert bool(index["advice"]) == (embedder == "wordllama")
+    monkeypatch.setattr(catalog_store, "MOST_ENCODED", len(TOOLS))
+    again = make(documents__embedder="auto").get("/status").json()["index"]
+    assert again["embedder"] == index["embedder"]  # a stored index keeps its own
 
 
 def test_no_path_leaves_the_folder(make: Make, catalog: Path) -> None:

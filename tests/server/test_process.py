@@ -43,6 +43,7 @@ def test_confirmed_changes_survive_a_kill(start: Start, catalog: Path) -> None:
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_requests_under_way_finish_when_it_is_stopped(start: Start, catalog: Path, how: signal.Signals) -> None:
+    (catalog.parent.parent / "settings.yaml").write_text("documents: {embedder: default}\n")  # which is fast
     service = start("--documents", str(catalog))
     many = [TOOLS[0] | {"id": f"n{number}", "content": f"word{number} " * 50} for number in range(3000)]
     answers: list[httpx2.Response] = []

@@ -18,6 +18,8 @@ from shortlist.library import registry
 from shortlist.protocols import Progress
 from shortlist.sources import OF_TOOLS, CorpusSource
 
+MAY_BE_TOOLS = OF_TOOLS | {"list", "mapping", "records"}
+
 
 def build(
     source: CorpusSource | str | Mapping[str, Any] | Iterable[str | Document | Mapping[str, Any]],
@@ -53,8 +55,9 @@ def build(
         source = CorpusSource.from_mapping(source) if isinstance(source, Mapping) else CorpusSource.from_list(source)
     is_new = not in_memory and find_corpus_file(name or source.name, path) is None
     options |= {"engine": engine, "in_memory": in_memory, "rebuild": rebuild, "progress": progress}
-    documents: Iterable[Document | Problem] = list(source) if in_memory else source
-    if in_memory:
+    documents: Iterable[Document | Problem] = source
+    if in_memory and source.kind in MAY_BE_TOOLS:
+        documents = list(source)
         options["default_embedder"] = tools_model.default_in_memory(documents)
     elif source.kind in OF_TOOLS:
         options["default_embedder"] = tools_model.default_for_tools()

@@ -124,8 +124,9 @@ class AgentActions:
                 continue
             about = {key: value for key, value in item.items() if key not in ("locator", "text", "needs")}
             about |= {"access": tool.access}
-            left -= len(json.dumps(tool.schema, ensure_ascii=False))
-            if left >= 0:
+            size = len(json.dumps(tool.schema, ensure_ascii=False))
+            if size <= left:
+                left -= size
                 shown.append(about | {"text": _truncate(tool.description, 1000), "input_schema": tool.schema})
             else:
                 line = tool.description.strip().partition("\n")[0]

@@ -24,6 +24,8 @@ LONGEST_PATTERN = 500
 MOST_SECONDS = 2.0  # for a scan over all texts
 SNIPPET = 2_000  # characters of a passage around a match
 GLANCE = 500  # characters of a result
+MOST_NEEDS = 20  # required arguments of a result
+LONGEST_NEED = 100  # characters of one
 LONGEST_READ = 20_000  # characters of a document per call
 
 _MEASURED_EVERY = 256  # passages
@@ -43,7 +45,7 @@ def find(corpus: Searchable, query: str, limit: int | None = None, filter: Filte
     results, near = [], []
     for hit in found.candidates:
         if item := chosen.get((hit.corpus, hit.id)):
-            needs = {"needs": list(item.needs)} if item.needs else {}
+            needs = {"needs": [name[:LONGEST_NEED] for name in item.needs[:MOST_NEEDS]]} if item.needs else {}
             results.append(_glance(hit) | needs | {"locator": hit.locator, "text": hit.text[:GLANCE]})
         else:
             near.append(_glance(hit))

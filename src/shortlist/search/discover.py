@@ -69,7 +69,8 @@ def discover(
 def _needs(hit: Hit) -> tuple[str, ...]:
     """The required arguments of a tool."""
     document = hit.load() if hit.kind == "tool" and hit.load else None
-    return tuple(describe_tool(document)[1].get("required", ())) if document else ()
+    required = describe_tool(document)[1].get("required") if document else None
+    return tuple(name for name in required if isinstance(name, str)) if isinstance(required, list) else ()
 
 
 def find(

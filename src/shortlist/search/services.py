@@ -28,4 +28,4 @@ def find_unknown_services(query: str, lexical: LexicalIndex) -> list[str]:
     words = _WORD.findall(query)
     named = [word for at, word in enumerate(words) if word.lower() in distinctive or (at and word in as_written)]
     named += [name for pair in pairwise(words) if (name := " ".join(pair)).lower() in distinctive]
-    return [name for name in named if not all(lexical.knows([term]) for term in lexical.analyzer.terms(name))]
+    return [name for name in named if not all(lexical.knows([term]) for term in lexical.analyzer.terms(name.lower()))]

@@ -17,7 +17,7 @@ from shortlist._text import count_of
 from shortlist.documents import Changes, Document, Problem
 from shortlist.errors import CorpusNotFound, InputError, SourceError
 from shortlist.index.corpus import Corpus, create_corpus
-from shortlist.index.embedders.tools_model import default_for_tools, has_old_model
+from shortlist.index.embedders import tools_model
 from shortlist.index.storage.database import DATABASE
 from shortlist.index.storage.records import to_record
 from shortlist.kits.retriever import ANALYZER, SCORING, BM25SRetriever, read_catalog
@@ -55,7 +55,7 @@ class CatalogStore:
             corpus = create_corpus(NAME, path=path)
             if (corpus.config.analyzer, corpus.config.scoring) != (ANALYZER, SCORING):  # an older version built it
                 corpus.reindex(analyzer=ANALYZER, scoring=SCORING)
-            if has_old_model(corpus.config):
+            if tools_model.has_old_model(corpus.config):
                 corpus.reindex("tools")
         else:
             embedder = self._configured.documents.embedder
@@ -63,7 +63,7 @@ class CatalogStore:
                 count = 0
                 with suppress(SourceError, OSError):  # reading it at the start reports it
                     count = len(read_catalog(file, self._configured.documents.encoding))
-                embedder = default_for_tools(count, MOST_ENCODED)
+                embedder = tools_model.default_for_tools(count, MOST_ENCODED)
             corpus = create_corpus(NAME, path=path, embedder=embedder, analyzer=ANALYZER, scoring=SCORING)
         return BM25SRetriever(settings, file, corpus=corpus)
 

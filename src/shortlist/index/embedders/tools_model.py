@@ -94,9 +94,9 @@ class ToolsEmbedder(models.OnnxEmbedder):
 
     def _encode(self, texts: list[str], *, query: bool) -> list[Vectors]:
         cache = {} if query else self._cache
-        missing = [text for text in dict.fromkeys(texts) if text not in cache]
-        found = {text: cache[text] for text in texts if text in cache}
-        found |= zip(missing, self._encode_new(missing), strict=True)
+        found = {text: row for text in texts if (row := cache.get(text)) is not None}  # another thread may clear it
+        missing = [text for text in dict.fromkeys(texts) if text not in found]
+        found |= zip(missing, self._encode_new(missing) if missing else (), strict=True)
         if len(cache) + len(missing) > MOST_CACHED:
             cache.clear()
         cache |= {text: found[text] for text in missing[:MOST_CACHED]}

@@ -152,14 +152,18 @@ def describe_tool(document: Document) -> tuple[str, dict[str, Any]]:
     function = entry.get("function")
     inner = function if isinstance(function, Mapping) else entry
     if isinstance(entry.get("method"), str) and isinstance(entry.get("path"), str):
-        schema: Any = arguments_of(entry)
+        try:
+            schema: Any = arguments_of(entry)
+        except (AttributeError, TypeError):  # metadata may have any shape
+            schema = {}
     else:
         schema = next((inner[key] for key in SCHEMAS if isinstance(inner.get(key), Mapping)), {})
     description = inner.get("description") or inner.get("summary") or document.content
     # Vendors accept only an object, so alternatives at the top level are merged.
-    parts = [part for word in _ALTERNATIVES for part in schema.get(word) or () if isinstance(part, Mapping)]
+    alternatives = [some for word in _ALTERNATIVES if isinstance(some := schema.get(word), list)]
+    parts = [part for some in alternatives for part in some if isinstance(part, Mapping)]
     properties: dict[str, Any] = {}
     for part in [*parts, schema]:
-        properties |= part.get("properties") or {}
+        properties |= own if isinstance(own := part.get("properties"), Mapping) else {}
     rest = {key: value for key, value in schema.items() if key not in _ALTERNATIVES}
     return str(description).strip(), {**rest, "type": "object", "properties": properties}
