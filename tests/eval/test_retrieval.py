@@ -84,7 +84,7 @@ def test_the_thresholds_of_several_corpora_are_listed_by_name_if_they_differ(sho
 
 
 def test_decisions_are_those_of_discover(shop: Corpus) -> None:
-    options = {"mode": "lexical", "max_k": 2, "rel": 0.2, "min_score": 0.5}
+    options = {"mode": "lexical", "strategy": "conservative", "max_k": 2, "rel": 0.2, "min_score": 0.5}
     report = evaluate_discovery(shop, CASES, **options)  # type: ignore[arg-type]
     for one in report.outcomes:
         found = shortlist.discover(shop, one.case.query, **options)  # type: ignore[arg-type]

@@ -44,9 +44,10 @@ def test_the_commit_rate_leaves_out_what_retrieval_did_not_bring(shop: Corpus) -
 
 
 def test_choices_are_those_of_discover(shop: Corpus) -> None:
-    report = evaluate_selection(shop, CASES, mode="lexical", min_score=0.4, max_k=2, rel=0.3)
+    options = {"strategy": "conservative", "mode": "lexical", "min_score": 0.4, "max_k": 2, "rel": 0.3}
+    report = evaluate_selection(shop, CASES, **options)  # type: ignore[arg-type]
     for one in report.choices:
-        found = shortlist.discover(shop, one.case.query, mode="lexical", min_score=0.4, max_k=2, rel=0.3)
+        found = shortlist.discover(shop, one.case.query, **options)  # type: ignore[arg-type]
         assert one.selected == tuple(item.id for item in found.results)
 
 

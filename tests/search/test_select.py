@@ -363,6 +363,11 @@ def test_a_number_that_means_nothing_is_an_input_error(numbers: dict[str, Any], 
         select(hits, **numbers)
 
 
+def test_a_rel_that_adaptive_would_ignore_is_an_input_error() -> None:
+    with pytest.raises(InputError, match=r"rel \(0.5\)"):
+        select(hits_of(1.0), "adaptive", rel=0.5)
+
+
 # Properties
 
 some_scores = st.lists(st.floats(-1, 100, allow_nan=False), max_size=12).map(lambda s: sorted(s, reverse=True))
@@ -373,7 +378,8 @@ def test_what_is_selected_is_always_a_part_of_the_hits_in_their_order(
     scores: list[float], strategy: str, max_k: int, rel: float, floor: float
 ) -> None:
     hits = hits_of(*scores)
-    selection = select(hits, strategy, max_k=max_k, rel=rel, gap_ratio=rel, min_score=floor)
+    options = {} if strategy == "adaptive" else {"rel": rel}
+    selection = select(hits, strategy, max_k=max_k, gap_ratio=rel, min_score=floor, **options)
     places = [hits.index(hit) for hit in selection.selected]
     assert places == sorted(set(places))
     assert selection.abstained == (not places)

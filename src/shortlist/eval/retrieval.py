@@ -144,7 +144,8 @@ def evaluate_discovery(
         raise InputError(f"k must be 1 or more, not {k!r}.")
     names = tuple(metrics or default_metrics(k))
     measures = {name: metric(name) for name in names}
-    depth = max([candidates_for(k, selection.get("max_k")), *(depth_of(name) or 0 for name in names)])
+    reach = candidates_for(k, selection.get("max_k"))
+    depth = max([reach, *(depth_of(name) or 0 for name in names)])
     with open_reader(corpus, mode, filter) as reader:
         began = time.perf_counter()
         known = {id for one in reader.corpora for id in one.ids()}
@@ -159,8 +160,8 @@ def evaluate_discovery(
             all_hits = _add_deeper_hits(case, hits, depth, known, reader)
             ranked, expected = [hit.id for hit in all_hits], case.relevance
             rank = first_rank(ranked, expected)
-            outcome = _classify(case, rank, k, chosen, known)
-            without.append(_classify(case, rank, k, retrieved.choose(k, strategy, None, **selection), known))
+            outcome = _classify(case, rank, reach, chosen, known)
+            without.append(_classify(case, rank, reach, retrieved.choose(k, strategy, None, **selection), known))
             thresholds.update((one.corpus.name, describe_threshold(one, mode, min_score)) for one in retrieved.found)
             return Outcome(
                 case,

@@ -144,7 +144,8 @@ def merge(found: Sequence[Found], query: str, mode: str, k: int) -> Hits:
 
 def _score_by_relevance(found: Found) -> list[Hit]:
     best = list(accumulate((hit.relevance or 0.0 for hit in reversed(found.hits)), max))[::-1]
-    return [replace(hit, score=score) for hit, score in zip(found.hits, best, strict=True)]
+    scores = (best[at] if hit.score > 0 else hit.score for at, hit in enumerate(found.hits))  # at 0, nothing matches
+    return [replace(hit, score=score) for hit, score in zip(found.hits, scores, strict=True)]
 
 
 def _score_by_share(found: Found) -> list[Hit]:

@@ -74,6 +74,8 @@ def select(
     if rule is None and not callable(selector):
         known = ", ".join([*STRATEGIES, *_registered])
         raise InputError(f"Unknown strategy {strategy!r}. Use one of {known}, or a function from hits to hits.")
+    if strategy == "adaptive" and rel != REL:
+        raise InputError(f"The strategy 'adaptive' does not use rel ({rel!r}). Use strategy='conservative' with it.")
     if strategy == "abs_threshold" and min_score is None:
         raise InputError("The strategy 'abs_threshold' needs min_score, the lowest score to keep.")
     hits = _sort(hits)

@@ -18,6 +18,7 @@ from shortlist.documents import Changes, Document, Problem
 from shortlist.errors import CorpusNotFound, InputError, SourceError
 from shortlist.index.corpus import Corpus, create_corpus
 from shortlist.index.embedders import tools_model
+from shortlist.index.embedders.named import make_absolute
 from shortlist.index.storage.database import DATABASE
 from shortlist.index.storage.records import to_record
 from shortlist.kits.retriever import ANALYZER, SCORING, BM25SRetriever, read_catalog
@@ -50,15 +51,17 @@ class CatalogStore:
             self.retriever.warm_up()
 
     def _open(self, file: Path, settings: BM25SSettings) -> BM25SRetriever:
-        path = get_folder(file) / "corpus"
+        path, wanted = get_folder(file) / "corpus", self._configured.documents.embedder
         if (path / DATABASE).exists():
             corpus = create_corpus(NAME, path=path)
-            if (corpus.config.analyzer, corpus.config.scoring) != (ANALYZER, SCORING):  # an older version built it
+            config = corpus.config
+            embedder = config.embedder if wanted == "auto" else make_absolute(wanted)
+            if embedder != config.embedder or tools_model.has_old_model(config):
+                corpus.reindex(embedder, analyzer=ANALYZER, scoring=SCORING)
+            elif (config.analyzer, config.scoring) != (ANALYZER, SCORING):  # an older version built it
                 corpus.reindex(analyzer=ANALYZER, scoring=SCORING)
-            if tools_model.has_old_model(corpus.config):
-                corpus.reindex("tools")
         else:
-            embedder = self._configured.documents.embedder
+            embedder = wanted
             if embedder == "auto":
                 count = 0
                 with suppress(SourceError, OSError):  # reading it at the start reports it

@@ -50,7 +50,7 @@ def suggest_embedder(kinds: Iterable[str], embedder: str) -> str:
     if set(kinds) != {"tool"} or not embedder.startswith("wordllama"):
         return ""
     if default_for_tools() == "tools":
-        return "The embedder 'tools' ranks tools better: build the corpus again with --embedder tools --rebuild."
+        return "The embedder 'tools' ranks tools better. Build the corpus again with it."
     return "The embedder 'tools' ranks tools better. Install it: pip install \"shortlist[tools]\""
 
 
