@@ -80,19 +80,20 @@ export function discoverOutcome(found, asked) {
   const most = Math.max(0, ...rows.map((row) => row.values.score), ...ofScore.map(({ at }) => at * 1.05));
   const isBlend = ["auto", "dense"].includes(found.mode) && most <= 1; // which ends at 1
   const advice = found.abstained && signals.unknown_words.length ? ` ${signals.try[0]}` : "";
+  const score = {
+    key: "score",
+    name: "score",
+    scale: isBlend ? 1 : ceiling(most),
+    format: (value) => value.toFixed(value < 10 ? 3 : 1),
+    lines: ofScore,
+  };
   return {
     rows,
     kept: rows.filter((row) => row.kept).length,
     candidates: rows.length,
     gauges: [
       { ...fixed, key: "relevance", name: "relevance", lines: threshold(signals.min_relevance) },
-      {
-        key: "score",
-        name: "score",
-        scale: isBlend ? 1 : ceiling(most),
-        format: (value) => value.toFixed(value < 10 ? 3 : 1),
-        lines: ofScore,
-      },
+      ...(ofScore.length ? [score] : []), // only where scores decide
       { ...fixed, key: "keyword", name: "keyword" },
       { ...fixed, key: "semantic", name: "semantic" },
     ],
