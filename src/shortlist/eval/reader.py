@@ -18,7 +18,7 @@ from shortlist.index.engine import Allowed, State
 from shortlist.library.opening import Searchable, open_corpora, open_states
 from shortlist.protocols import Progress, track
 from shortlist.results import Hits, Mode, Selection, Selector
-from shortlist.search.discover import MinScore, choose
+from shortlist.search.discover import MinScore, choose, describe_threshold
 from shortlist.search.filters import Filter, allowed
 from shortlist.search.retrieve import Found, check_comparable, check_mode, look, merge, refuse_unknown
 
@@ -75,6 +75,14 @@ class Reader:
             raise InputError("There are no cases to evaluate.")
         for case in track(cases, progress):
             yield case, self.retrieve(case.query, k)
+
+    def describe_thresholds(self, min_score: MinScore) -> str:
+        """What a hit must reach: one text if it is the same for all corpora."""
+        pairs = zip(self.corpora, self._states, strict=True)
+        texts = {corpus.name: describe_threshold(state, self._mode, min_score) for corpus, (state, _) in pairs}
+        if len(set(texts.values())) == 1:
+            return next(iter(texts.values()))
+        return "; ".join(f"{name}: {text}" for name, text in texts.items())
 
     def has_term(self, terms: Sequence[str]) -> bool:
         """Whether any of the terms occurs in a corpus."""

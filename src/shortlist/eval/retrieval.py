@@ -17,7 +17,7 @@ from shortlist.eval.statistics import CONFIDENCE, RESAMPLES, SEED, Estimate, Pai
 from shortlist.library.opening import Searchable
 from shortlist.protocols import Progress
 from shortlist.results import Hit, Mode, Selection, Selector
-from shortlist.search.discover import STRATEGY, MinScore, candidates_for, describe_threshold
+from shortlist.search.discover import STRATEGY, MinScore, candidates_for
 from shortlist.search.filters import Filter
 
 DEPTH = 1000  # hits among which an expected result is looked for below the top k, as in the runs of trec_eval
@@ -151,7 +151,7 @@ def evaluate_discovery(
         known = {id for one in reader.corpora for id in one.ids()}
         explainer = Explainer(reader, known)
 
-        thresholds: dict[str, str] = {}
+        threshold = reader.describe_thresholds(min_score)
         without: list[str] = []
 
         def evaluate(case: Case, retrieved: Retrieved) -> Outcome:
@@ -162,7 +162,6 @@ def evaluate_discovery(
             rank = first_rank(ranked, expected)
             outcome = _classify(case, rank, reach, chosen, known)
             without.append(_classify(case, rank, reach, retrieved.choose(k, strategy, None, **selection), known))
-            thresholds.update((one.corpus.name, describe_threshold(one, mode, min_score)) for one in retrieved.found)
             return Outcome(
                 case,
                 outcome,
@@ -190,15 +189,9 @@ def evaluate_discovery(
         outcomes,
         time.perf_counter() - began,
         confidence,
-        _join_thresholds(thresholds),
+        threshold,
         {name: without.count(name) for name in OUTCOMES},
     )
-
-
-def _join_thresholds(thresholds: Mapping[str, str]) -> str:
-    """One text if it is the same for all corpora."""
-    texts = dict.fromkeys(thresholds.values())
-    return "; ".join(texts) if len(texts) == 1 else "; ".join(f"{name}: {text}" for name, text in thresholds.items())
 
 
 def _add_deeper_hits(case: Case, hits: Sequence[Hit], depth: int, known: set[str], reader: Reader) -> list[Hit]:

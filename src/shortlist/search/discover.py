@@ -59,8 +59,9 @@ def discover(
     `loader` and `roots` to `disclose`; other options to `select`: rel, gap_ratio, temperature, cutoff.
     """
     chosen, candidates = find(
-        corpus, query, mode, k, filter, strategy, min_score, max_k=max_k, progress=progress, **selection
-    )
+        corpus, query, mode, k, filter, strategy, min_score,
+        max_k=max_k, progress=progress, reads_all=level != "metadata", **selection,
+    )  # fmt: skip
     shown = disclose(chosen, level, loader=loader, roots=roots)
     shown = [replace(item, needs=_needs(hit)) for item, hit in zip(shown, chosen.selected, strict=True)]
     return Discovery(query, mode, shown, chosen.reason, chosen.signals, candidates)
@@ -85,9 +86,10 @@ def find(
     max_k: int | None = None,
     progress: Progress | None = None,
     whole: bool = True,
+    reads_all: bool = False,
     **selection: Any,
 ) -> tuple[Selection, Hits]:
-    """Select from the candidates, and return both. The selected hits carry their documents.
+    """Select from the candidates, and return both. Selected tools carry their documents; with `reads_all`, all hits.
 
     Everything is read from one state, which is closed before a strategy of the caller runs.
     """
@@ -104,7 +106,8 @@ def find(
             chosen = judged.select(strategy, selection)
         else:
             judged.read_ahead()
-        documents = _read_documents(found, chosen.selected if chosen else candidates)
+        selectable = chosen.selected if chosen else candidates
+        documents = _read_documents(found, [hit for hit in selectable if reads_all or hit.kind == "tool"])
     chosen = chosen or judged.select(strategy, selection)
     selected = [
         replace(hit, load=partial(documents.get, hit.load)) if hit.load in documents else hit for hit in chosen.selected
@@ -207,11 +210,11 @@ def _judge(found: Sequence[Found], query: str, mode: Mode, k: int, min_score: Mi
     return _Judged(found, query, mode, hits, left_out, None if is_auto and several else floors[0].value, signals)
 
 
-def describe_threshold(found: Found, mode: Mode, min_score: MinScore) -> str:
+def describe_threshold(state: State, mode: Mode, min_score: MinScore) -> str:
     """What a hit must reach so that `discover` does not abstain."""
     if min_score is None:
         return "none"
-    own = found.state.config.floor(mode, found.state.since).value if min_score == "auto" else min_score
+    own = state.config.floor(mode, state.since).value if min_score == "auto" else min_score
     if own is None:
         return f"a relevance of {FLOOR:g} (built-in)"
     return f"a score of {own:.4g} ({'calibrated' if min_score == 'auto' else 'given'})"
