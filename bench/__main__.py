@@ -14,6 +14,7 @@ from bench import (
     encoding,
     hostile,
     hybrid,
+    learning,
     lexical,
     load,
     page,
@@ -25,6 +26,7 @@ from bench import (
 BENCHMARKS = {
     "quality": quality,
     "decisions": decisions,
+    "learning": learning,
     "answers": answers,
     "lexical": lexical,
     "dense": dense,

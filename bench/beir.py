@@ -25,6 +25,7 @@ class Set:
     queries: dict[str, str]
     relevance: Relevance
     about: dict[str, dict[str, Any]] = field(default_factory=dict)  # what is told of a query besides its text
+    dev: Relevance = field(default_factory=dict)  # of queries that are not measured
 
     def asked(self, most: int) -> list[str]:
         """At most so many of the judged queries, every nth."""
@@ -50,12 +51,17 @@ def load(path: Path) -> Set:
         rows = list(_rows(folder / "queries.jsonl"))
         queries = {row["_id"]: row["text"] for row in rows}
         about = {row["_id"]: row.get("metadata") or {} for row in rows}
-        relevance: Relevance = {}
-        for line in (folder / "qrels" / "test.tsv").read_text("utf-8").splitlines()[1:]:
-            query, document, score = line.split("\t")
-            if float(score) > 0:
-                relevance.setdefault(query, {})[document] = float(score)
-        return Set(folder.name, documents, queries, relevance, about)
+        relevance, dev = (_judgements(folder / "qrels" / f"{name}.tsv") for name in ("test", "dev"))
+        return Set(folder.name, documents, queries, relevance, about, dev)
+
+
+def _judgements(path: Path) -> Relevance:
+    relevance: Relevance = {}
+    for line in path.read_text("utf-8").splitlines()[1:] if path.exists() else ():
+        query, document, score = line.split("\t")
+        if float(score) > 0:
+            relevance.setdefault(query, {})[document] = float(score)
+    return relevance
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import shortlist
-from bench import mcp_servers
+from bench import beir, mcp_servers, streams
 from bench.scope import Scope
 from shortlist.sources.tools.tool_catalogs import tool_of
 
@@ -235,11 +235,13 @@ def _read_set(folder: Path, texts: Texts, random_: random.Random) -> dict[str, A
         wanted = wanted[:MOST_JUDGED]
         nearest = _negatives(documents, wanted)
         train = [[texts.add(text), gold, near] for (text, gold), near in zip(wanted, nearest, strict=True)]
+    used = streams.divide(beir.load(folder)).texts if folder.name in streams.SETS else []
     return {
         "documents": [texts.add(as_indexed(row)) for row in documents],
         "asked": asked,
         "unserved": unserved,
         "train": train,
+        "uses": [texts.add(text) for text in used],
     }
 
 

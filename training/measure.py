@@ -13,7 +13,7 @@ SIX = ("sealtools", "toolbench", "bfcl", "metatool", "apibank", "toolalpaca")
 def texts_of(one: dict[str, Any]) -> dict[str, list[int]]:
     """The texts of a set that are measured, by their part in it."""
     asked, unserved = ([row[0] for row in one[key]] for key in ("asked", "unserved"))
-    return {"documents": one["documents"], "queries": asked, "unserved": unserved}
+    return {"documents": one["documents"], "queries": asked, "unserved": unserved, "uses": one.get("uses", [])}
 
 
 def unit(rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -35,7 +35,7 @@ def auroc(served: np.ndarray[Any, Any], unserved: np.ndarray[Any, Any]) -> float
     return float(below.mean() / 2 / len(unserved))
 
 
-def measure(one: dict[str, Any], documents: Any, queries: Any, unserved: Any) -> dict[str, float]:
+def measure(one: dict[str, Any], documents: Any, queries: Any, unserved: Any, **_: Any) -> dict[str, float]:
     """Figures of one set, from the unit rows of its documents, its queries and those that nothing serves."""
     cosines = queries @ documents.T
     first = np.argpartition(-cosines, 10, axis=1)[:, :10]

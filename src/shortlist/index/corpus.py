@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pkgutil
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_args
 
+from shortlist._text import did_you_mean
 from shortlist.documents import Changes, Document, Problem, Stamps
 from shortlist.errors import CorpusError, CorpusMismatch, CorpusNotFound, InputError
 from shortlist.index.config import Config, Floor
@@ -20,11 +21,19 @@ from shortlist.index.embedders.tools_model import suggest_embedder
 from shortlist.index.engine import EMBEDDED, Engine, State
 from shortlist.index.location import Location, close_on_error, find_location
 from shortlist.index.storage.records import clean
+from shortlist.index.usage_log import FILE as USAGE
+from shortlist.index.usage_log import Learning, Outcome, UsageLog, Use
 from shortlist.protocols import AgentTool, Embedder, Progress
 
 
 class Corpus:
-    """Documents, indexed and stored. Open one with `open_corpus`, create one with `create_corpus` or `build`."""
+    """Documents, indexed and stored. Open one with `open_corpus`, create one with `create_corpus` or `build`.
+
+    `learning` says what is done with use: "on" stores it and ranks by it, "log" only stores it, "off" does neither. Set
+    it on a corpus, or on the class for all.
+    """
+
+    learning: Learning = "on"
 
     def __init__(
         self,
@@ -37,6 +46,7 @@ class Corpus:
         self.name = name
         self.path = path
         self.changes = Changes()  # what the last sync did
+        self.usage = UsageLog(path / USAGE if path else None)
         self._engine = engine
         self._chosen = chosen
         self._finalizer = weakref.finalize(self, engine.close)
@@ -108,6 +118,39 @@ class Corpus:
             return replace(config, floors=floors, calibrations=known)
 
         self._engine.configure(change)
+
+    def learn(
+        self,
+        query: str,
+        id: str,
+        outcome: Outcome = "called",
+        *,
+        shown: Sequence[str] = (),
+        session: str = "",
+    ) -> bool:
+        """Store that a query led to a document, so that similar queries find it; return whether it was stored.
+
+        `outcome` is "called" or "read" if the document was right, "failed" if it could not be used. `shown` are the ids
+        among which it was chosen. Of many uses in one `session` only a few count. Nothing is stored if `learning` is
+        "off". See `usage` for what is stored and how to forget it.
+        """
+        if not isinstance(query, str) or not query.strip():
+            raise InputError(f"A query must be a non-empty string, not {query!r}.")
+        if outcome not in get_args(Outcome):
+            raise InputError(f"outcome must be one of {', '.join(get_args(Outcome))}, not {outcome!r}.")
+        if self.learning == "off":
+            return False
+        use = self.use_of(id, outcome)
+        if use is None:
+            raise CorpusNotFound(f"The corpus {self.name!r} has no document {id!r}.{did_you_mean(str(id), self.ids())}")
+        self.usage.add(query, [(clean(one), None) for one in shown], [use], session)
+        return True
+
+    def use_of(self, id: str, outcome: Outcome) -> Use | None:
+        """A use of a document as the log stores it; None if there is no such document."""
+        with self.snapshot() as state:
+            found = state.find_documents([clean(id)])
+        return Use(clean(id), found[clean(id)].hash, outcome) if found else None
 
     # Reading
 
@@ -184,6 +227,7 @@ class Corpus:
 
     def close(self) -> None:
         self._finalizer()
+        self.usage.close()
         self._engine = _ClosedEngine(self.name)
 
     def __enter__(self) -> Corpus:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from shortlist.errors import InputError
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from shortlist.index.text.analyzers import Analyzer
     from shortlist.index.text.query_terms import Asked
     from shortlist.protocols import Embedder, Progress
-    from shortlist.results import Floats, Positions, Ranking
+    from shortlist.results import Floats, Positions, Ranking, Vectors
 
 EMBEDDED = "embedded"
 MISSING: Any = object()  # a metadata value that a document does not have
@@ -29,6 +29,13 @@ Documents = Iterable["Document | Problem"]
 # What a filter allows: locally a mask over positions, in a cluster a condition that the server checks. Both support
 # `&`, `|`, `~`, and `allowed[positions]` as a mask of these positions.
 Allowed = Any
+
+
+class Located(NamedTuple):
+    """The passages of a document in a state, and its hash, which changes when the document does."""
+
+    positions: Positions
+    hash: bytes
 
 
 class LexicalIndex(Protocol):
@@ -88,6 +95,8 @@ class State(Protocol):
     # means the first passage of the record.
     def neighbors(self, source: str, locator: str, before: int, after: int) -> list[Passage]: ...
     def get(self, id: str) -> Document | None: ...
+    def find_documents(self, ids: Sequence[str]) -> dict[str, Located]: ...  # those of the documents that are stored
+    def encode(self, query: str) -> Vectors: ...  # with the embedder; the last one is remembered
     def count(self) -> int: ...  # documents
     def since(self, mark: dict[str, Any]) -> Drift: ...
 

@@ -18,7 +18,7 @@ import numpy as np
 from shortlist.documents import Document, Passage, Stamp
 from shortlist.index.config import Config
 from shortlist.index.dense.dense_ranker import Dense, VectorPart
-from shortlist.index.engine import BUILT_IN, MISSING, require_embedder
+from shortlist.index.engine import BUILT_IN, MISSING, Located, require_embedder
 from shortlist.index.lexical.lexical_ranker import Lexical
 from shortlist.index.lexical.live_postings import Part
 from shortlist.index.query_scores import AllScores, BestScores, Request, Scores, only_found
@@ -31,7 +31,7 @@ from shortlist.protocols import Embedder
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shortlist.results import Floats, Mask, Positions, Ranking
+    from shortlist.results import Floats, Mask, Positions, Ranking, Vectors
 
 # With fewer passages it is faster to score all of them than to search for the best.
 ALL_SCORES_BELOW = 50_000
@@ -86,6 +86,11 @@ class View:
             if len(here):
                 found[here] = column(item.segment)[places]
         return found
+
+    def position(self, number: int) -> int:
+        """The position of the passage with this number."""
+        item = next(item for item in self.loaded if item.row.first <= number <= item.row.last)
+        return item.part.offset + int(np.searchsorted(item.segment.passages, number))
 
 
 def read_view(connection: sqlite3.Connection, load: Callable[[SegmentRow], Segment], previous: View | None) -> View:
@@ -189,6 +194,21 @@ class Snapshot:
         query = "SELECT document, count(*) FROM passages WHERE document IN ({}) GROUP BY document"
         counts = self._of_documents(query, positions)
         return [np.arange(at, at + count) for at, count in zip(positions.tolist(), counts, strict=True)]
+
+    def find_documents(self, ids: Sequence[str]) -> dict[str, Located]:
+        query = (
+            "SELECT d.id, d.hash, min(p.num), count(*) FROM documents d JOIN passages p ON p.document = d.num "
+            "WHERE d.id IN ({}) GROUP BY d.num"
+        )
+        found: dict[str, Located] = {}
+        for batch in batched(ids, _AT_ONCE):
+            for id, hash, first, count in self._connection.execute(query.format(",".join("?" * len(batch))), batch):
+                start = self.view.position(first)
+                found[id] = Located(np.arange(start, start + count), hash)
+        return found
+
+    def encode(self, query: str) -> Vectors:
+        return self.dense.encode(query)
 
     def passages(self, positions: Positions) -> list[Passage]:
         return self._passages(self.view.numbers("passages", positions).tolist())

@@ -22,6 +22,7 @@ from shortlist.library.opening import CorpusState, Searchable, open_corpora, ope
 from shortlist.protocols import Embedder, Progress
 from shortlist.results import Hit, Hits, Mode, Selection
 from shortlist.search.filters import Filter, allowed
+from shortlist.search.learned import ODDS, apply_lessons
 from shortlist.search.relevance import BY_WORDS, OTHER_SERVICE, calibration_of, probability, trust_in
 from shortlist.search.scores import best_passages, score
 from shortlist.search.services import find_unknown_services
@@ -164,7 +165,8 @@ def refuse_unknown(found: Found) -> Selection | None:
         return None
     says_something = lexical.analyzer.says_something(hits.query)
     known = lexical.knows(lexical.analyzer.terms(hits.query))
-    if (says_something and known) or len(lexical.named(hits.query)):
+    is_learned = any(hit.signals.get("learned", 0.0) > 0 for hit in hits)
+    if (says_something and known) or is_learned or len(lexical.named(hits.query)):
         return None
     signals = {"candidates": len(hits)}
     if not says_something:
@@ -208,6 +210,8 @@ def look(
     # Pure BM25 uses plain term counts; "auto" weights the query terms.
     terms = weighed if mode == "auto" else lexical.analyzer.terms(query)
     parts, scores = score(state, query, terms, mode, k, mask, trust.lexical_share.of(len(weighed)))
+    learned = apply_lessons(corpus, state, query, weighed, scores, mask) if mode == "auto" else None
+    scores = learned or scores
     named = lexical.named(query)
     if whole:
         positions = _best(state, scores, k, named if mask is None else named[mask[named]])
@@ -221,6 +225,9 @@ def look(
     weights = trust.relevance if "dense" in signals else BY_WORDS
     slope, shift = calibration_of(state.config, mode)
     odds = weights.odds(signals) + (OTHER_SERVICE if find_unknown_services(query, lexical) else 0.0)
+    if learned:
+        signals["learned"] = learned.changes(positions)
+        odds += ODDS * signals["learned"]
     relevance = probability(slope * odds + shift).tolist()
     hits = [
         Hit(

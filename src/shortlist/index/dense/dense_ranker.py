@@ -103,11 +103,11 @@ class Dense:
     def __init__(self, parts: Sequence[VectorPart], embedder: Embedder) -> None:
         self.parts, self.embedder = parts, embedder
         self.size = sum(len(part.vectors) for part in parts)
-        self._encode = lru_cache(maxsize=1)(embedder.encode_query)
+        self.encode = lru_cache(maxsize=1)(embedder.encode_query)
 
     def rank(self, query: str, k: int, allowed: Mask | None = None) -> Ranking:
         """The k nearest, and all that tie with the last."""
-        vector = self._encode(query)
+        vector = self.encode(query)
         positions, scores = np.zeros(0, np.int64), np.zeros(0)
         if not vector.any():
             return Ranking(positions, scores)
@@ -122,7 +122,7 @@ class Dense:
     def scores_at(self, query: str, positions: Positions) -> Floats:
         """The cosine of some live positions; minus infinity if the query has no vector."""
         scores = np.full(len(positions), -np.inf)
-        vector = self._encode(query)
+        vector = self.encode(query)
         if vector.any():
             for part in self.parts:
                 here, places = locate(positions, part.offset, len(part.vectors))
@@ -132,7 +132,7 @@ class Dense:
     def scores(self, query: str, allowed: Mask | None = None) -> Floats:
         """The cosine of every position; minus infinity if it is deleted or not allowed or the query has no vector."""
         scores = np.full(self.size, -np.inf)
-        vector = self._encode(query)
+        vector = self.encode(query)
         if not vector.any():
             return scores
         with _blas().limit(limits=1, user_api="blas"):

@@ -242,11 +242,11 @@ class VectorQuery:
 
     def __init__(self, reader: PassageReader, embedder: Embedder) -> None:
         self._reader = reader
-        self._encode = lru_cache(maxsize=1)(embedder.encode_query)
+        self.encode = lru_cache(maxsize=1)(embedder.encode_query)
 
     def rank(self, query: str, k: int, size: int, allowed: Condition | None, only_ranks: bool) -> Ranking:
         """The k nearest of `size` passages, and those that tie with the last; with `only_ranks` as the server ranks."""
-        vector = self._encode(query)
+        vector = self.encode(query)
         if not vector.any():
             return NO_HITS
         depth = _vector_depth(k, only_ranks)
@@ -265,11 +265,11 @@ class VectorQuery:
 
     def first_searches(self, query: str, k: int, size: int, allowed: Condition | None, only_ranks: bool) -> list[bytes]:
         """The first search of `rank`."""
-        vector = self._encode(query)
+        vector = self.encode(query)
         return [self._search(vector, _vector_depth(k, only_ranks), size, allowed, only_ranks)] if vector.any() else []
 
     def scores_at(self, query: str, positions: Positions) -> Floats:
-        vector = self._encode(query)
+        vector = self.encode(query)
         if not vector.any():
             return np.full(len(positions), -np.inf)
         self._reader.fetch(positions)

@@ -6,7 +6,7 @@ with the statistics of the whole corpus.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from shortlist.documents import Document, Passage
 from shortlist.index.config import Config
-from shortlist.index.engine import require_embedder
+from shortlist.index.engine import Located, require_embedder
 from shortlist.index.engines import facets
 from shortlist.index.engines.cluster_client import Cluster
 from shortlist.index.engines.cluster_corpus import PAGE
@@ -27,7 +27,7 @@ from shortlist.index.storage.records import batched
 from shortlist.protocols import Embedder
 
 if TYPE_CHECKING:
-    from shortlist.results import Mask, Positions
+    from shortlist.results import Mask, Positions, Vectors
 
 _ORDER = ("added", "document", "ordinal")
 
@@ -92,6 +92,19 @@ class ClusterSnapshot(PassageReader):
 
     def siblings(self, positions: Positions) -> list[Positions]:
         ids = self.ids(positions)
+        found = self._passages_of(ids)
+        return [np.array(found.get(id, [at]), dtype=np.int64) for id, at in zip(ids, positions.tolist(), strict=True)]
+
+    def find_documents(self, ids: Sequence[str]) -> dict[str, Located]:
+        rows = self._get_rows(self.documents_alias, list(map(document_key, ids)), ("id", "hash"))
+        hashes = {row["_source"]["id"]: bytes.fromhex(row["_source"]["hash"]) for row in rows if row}
+        positions = self._passages_of(list(hashes))
+        return {id: Located(np.array(own, np.int64), hashes[id]) for id, own in positions.items()}
+
+    def encode(self, query: str) -> Vectors:
+        return self._dense.encode(query)
+
+    def _passages_of(self, ids: Sequence[str]) -> dict[str, list[int]]:
         found: dict[str, list[int]] = {}
         for batch in batched(ids, PAGE):
             body = {
@@ -102,7 +115,7 @@ class ClusterSnapshot(PassageReader):
             own = self.locate(list(self._scan(self.passages_alias, body)))
             for position, id in zip(own.tolist(), self.ids(own), strict=True):
                 found.setdefault(id, []).append(position)
-        return [np.array(found.get(id, [at]), dtype=np.int64) for id, at in zip(ids, positions.tolist(), strict=True)]
+        return found
 
     def passages(self, positions: Positions) -> list[Passage]:
         """The passages; of one that was just removed, only its id."""

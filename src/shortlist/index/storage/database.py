@@ -25,6 +25,7 @@ from shortlist.index.embedders.vector_cache import FILE as VECTORS
 from shortlist.index.storage import segment as segments
 from shortlist.index.storage.segment import Segment
 from shortlist.index.storage.sql_tables import SegmentRow, check_format, initialize
+from shortlist.index.usage_log import FILE as USAGE
 
 DATABASE = "corpus.db"
 SEGMENTS = "segments"
@@ -94,7 +95,12 @@ class Store:
     @classmethod
     def delete(cls, folder: Path) -> None:
         """Delete a store: moved away at once, so that no one finds half of it, then removed."""
-        others = {path.name for path in folder.iterdir()} - {SEGMENTS, *_files(DATABASE), *_files(VECTORS)}
+        others = {path.name for path in folder.iterdir()} - {
+            SEGMENTS,
+            *_files(DATABASE),
+            *_files(VECTORS),
+            *_files(USAGE),
+        }
         if others:
             raise CorpusError(f"{folder} contains more than a corpus ({min(others)}). Delete it by hand.")
         cls._check_no_writer(folder)
@@ -112,8 +118,8 @@ class Store:
 
     @classmethod
     def delete_rest(cls, folder: Path) -> None:
-        """Delete the cached vectors of a folder without a database, and the folder if it is empty then."""
-        for name in _files(VECTORS):
+        """Delete the cached vectors and the log of a folder without a database, and the folder if it is empty then."""
+        for name in (*_files(VECTORS), *_files(USAGE)):
             (folder / name).unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             folder.rmdir()

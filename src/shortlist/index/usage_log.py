@@ -1,0 +1,263 @@
+"""The log of use of a corpus: what was searched for, what was shown, and what was then called or read.
+
+It is a database of its own, readable by its owner only, and never part of what is searched, disclosed or served.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from shortlist._redact import redact, secrets_in_words
+from shortlist.errors import CorpusDamaged, CorpusError
+
+if TYPE_CHECKING:
+    from shortlist.results import Vectors
+
+FILE = "usage.db"
+FORMAT = 1
+MOST_SEARCHES = 20_000  # the oldest are deleted
+LONGEST_QUERY = 500  # characters
+MOST_SHOWN = 10
+PRUNED_EVERY = 100  # searches
+WAIT_SECONDS = 5.0
+
+# off: nothing is stored or used. log: searches and their outcomes are stored. on: they also change the ranking.
+Learning = Literal["off", "log", "on"]
+# What became of a document: it was called, or read, and that was right; or the call failed.
+Outcome = Literal["called", "read", "failed"]
+
+_TABLES = f"""
+PRAGMA user_version = {FORMAT};
+CREATE TABLE searches(num INTEGER PRIMARY KEY AUTOINCREMENT, at REAL, session TEXT, query TEXT, shown TEXT);
+CREATE INDEX searches_query ON searches(query);
+CREATE TABLE uses(num INTEGER PRIMARY KEY, search INTEGER, id TEXT, hash BLOB, outcome TEXT);
+CREATE INDEX uses_search ON uses(search);
+CREATE TABLE vectors(query TEXT, model TEXT, vector BLOB, PRIMARY KEY (query, model)) WITHOUT ROWID;
+CREATE TABLE version(number INTEGER);
+INSERT INTO version VALUES (1);
+"""
+
+
+class Use(NamedTuple):
+    """What became of one document after a search. `hash` is that of the document at that time."""
+
+    id: str
+    hash: bytes
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A search, the documents that it showed with their relevance, and what was then used."""
+
+    at: float
+    session: str
+    query: str
+    shown: dict[str, float | None]
+    uses: list[Use]
+
+
+class UsageLog:
+    """The log of one corpus, in a file or in memory. It is created when something is first stored."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+        self._process = os.getpid()
+
+    def add(
+        self,
+        query: str,
+        shown: Sequence[tuple[str, float | None]] = (),
+        uses: Sequence[Use] = (),
+        session: str = "",
+        at: float | None = None,
+    ) -> int:
+        """Store a search; return its number. Secrets in the query are hidden."""
+        text = normalize(redact(query, secrets_in_words(query.split())))
+        listed = json.dumps([[id, relevance and round(relevance, 3)] for id, relevance in shown[:MOST_SHOWN]])
+        with self._writing() as database:
+            row = (time.time() if at is None else at, session, text, listed)
+            cursor = database.execute("INSERT INTO searches(at, session, query, shown) VALUES (?, ?, ?, ?)", row)
+            number = int(cursor.lastrowid or 0)
+            self._add_uses(database, number, uses)
+            if number % PRUNED_EVERY == 0:
+                self._delete(database, f"num <= {number - MOST_SEARCHES}")
+        return number
+
+    def add_use(self, search: int, use: Use) -> None:
+        """Store what became of a document that a search showed."""
+        with self._writing() as database:
+            self._add_uses(database, search, [use])
+
+    def _add_uses(self, database: sqlite3.Connection, search: int, uses: Sequence[Use]) -> None:
+        if uses:
+            rows = [(search, *use) for use in uses]
+            database.executemany("INSERT INTO uses(search, id, hash, outcome) VALUES (?, ?, ?, ?)", rows)
+            database.execute("UPDATE version SET number = number + 1")
+
+    def version(self) -> int:
+        """Changes with every use that is stored or forgotten; 0 without a log."""
+        with self._reading() as database:
+            return int(database.execute("SELECT number FROM version").fetchone()[0]) if database else 0
+
+    def __iter__(self) -> Iterator[Search]:
+        """All searches, the oldest first."""
+        searches: dict[int, Search] = {}
+        with self._reading() as database:
+            if database:
+                for number, at, session, query, shown in database.execute("SELECT * FROM searches ORDER BY num"):
+                    searches[number] = Search(at, session, query, dict(json.loads(shown)), [])
+                for search, *use in database.execute("SELECT search, id, hash, outcome FROM uses ORDER BY num"):
+                    if search in searches:
+                        searches[search].uses.append(Use(*use))
+        return iter(searches.values())
+
+    def vectors(self, queries: Sequence[str], model: str, encode: Callable[[str], Vectors]) -> list[Vectors]:
+        """The vector of each query; it is stored with the log, since a good model takes milliseconds for each."""
+        with self._reading() as database:
+            rows = database.execute("SELECT query, vector FROM vectors WHERE model = ?", (model,)) if database else ()
+            known = {query: np.frombuffer(vector, np.float32) for query, vector in rows}
+        new = {query: np.asarray(encode(query), np.float32) for query in queries if query not in known}
+        if new:
+            with contextlib.suppress(CorpusError), self._writing() as database:  # it may be on a disk that is full
+                rows = [(query, model, vector.tobytes()) for query, vector in new.items()]
+                database.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows)
+        known |= new
+        return [known[query] for query in queries]
+
+    def forget(self, id: str | None = None, query: str | None = None) -> int:
+        """Delete the searches after which a document was used, or those with a query, or all; return their number."""
+        conditions, values = ["1"], []
+        if id is not None:
+            conditions.append("num IN (SELECT search FROM uses WHERE id = ?)")
+            values.append(id)
+        if query is not None:
+            conditions.append("query = ?")
+            values.append(normalize(query))
+        with self._writing(create=False) as database:
+            if database is None:
+                return 0
+            count = self._delete(database, " AND ".join(conditions), values)
+            database.execute("UPDATE version SET number = number + 1")
+        with self._reading() as database:  # so that nothing of it is left in the file
+            database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return count
+
+    def _delete(self, database: sqlite3.Connection, condition: str, values: Sequence[str] = ()) -> int:
+        count = database.execute(f"DELETE FROM searches WHERE {condition}", values).rowcount
+        if count:
+            database.execute("DELETE FROM uses WHERE search NOT IN (SELECT num FROM searches)")
+            database.execute("DELETE FROM vectors WHERE query NOT IN (SELECT query FROM searches)")
+        return count
+
+    def facts(self) -> dict[str, Any]:
+        """Counts, the time of the first search, and the size of the log."""
+        with self._reading() as database:
+            if database is None:
+                return {"searches": 0, "uses": 0, "since": None, "bytes": 0}
+            searches, since = database.execute("SELECT count(*), min(at) FROM searches").fetchone()
+            (uses,) = database.execute("SELECT count(*) FROM uses").fetchone()
+        return {
+            "searches": searches,
+            "uses": uses,
+            "since": since,
+            "bytes": os.path.getsize(self.path) if self.path else 0,
+        }
+
+    def close(self) -> None:
+        with self._lock:
+            if self._connection is not None and self._process == os.getpid():
+                self._connection.close()
+            self._connection = None
+
+    @contextlib.contextmanager
+    def _writing(self, *, create: bool = True) -> Iterator[Any]:
+        with self._opened(create=create) as database:
+            if database is None:
+                yield None
+                return
+            database.execute("BEGIN IMMEDIATE")
+            try:
+                yield database
+                database.execute("COMMIT")
+            finally:
+                if database.in_transaction:
+                    database.execute("ROLLBACK")
+
+    def _reading(self) -> contextlib.AbstractContextManager[Any]:
+        return self._opened(create=False)
+
+    @contextlib.contextmanager
+    def _opened(self, *, create: bool) -> Iterator[sqlite3.Connection | None]:
+        """The connection; None if there is no log and it is not to be created."""
+        try:
+            with self._lock:
+                if self._process != os.getpid():  # a connection does not survive a fork
+                    self._connection, self._process = None, os.getpid()
+                if self._connection is None:
+                    self._connection = self._connect(create)
+                yield self._connection
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError):
+                raise CorpusError(f"The log of use {self.path} cannot be used: {error}.") from error
+            self.close()
+            raise CorpusDamaged(
+                f"The log of use {self.path} is damaged ({error}). Searches work without it. Delete the file to start "
+                f"a new one."
+            ) from error
+
+    def _connect(self, create: bool) -> sqlite3.Connection | None:
+        if self.path is None:
+            if not create:
+                return None
+            database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        else:
+            if not os.path.exists(self.path):
+                if not create:
+                    return None
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
+            database = sqlite3.connect(self.path, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False)
+        try:
+            database.executescript("PRAGMA secure_delete = ON; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL")
+            if (found := _read_format(database)) not in (0, FORMAT):
+                raise CorpusError(f"The log of use {self.path} has the format {found}. Update shortlist to read it.")
+            if not _has_tables(database):
+                if not create:
+                    database.close()
+                    return None
+                database.execute("BEGIN EXCLUSIVE")
+                if not _has_tables(database):  # another process may have been faster
+                    for statement in _TABLES.strip().split(";")[:-1]:
+                        database.execute(statement)
+                database.execute("COMMIT")
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+
+def _read_format(database: sqlite3.Connection) -> int:
+    return int(database.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _has_tables(database: sqlite3.Connection) -> bool:
+    return _read_format(database) == FORMAT
+
+
+def normalize(query: str) -> str:
+    """A query as it is stored and compared: in one line, and not too long."""
+    return " ".join(query.split())[:LONGEST_QUERY]
