@@ -3,7 +3,7 @@
 Takes folders in BEIR layout. A share of the calls is wrong (one of the first five instead) or missing, half of each. A
 fifth of the tools is never used. Figures are those of unseen queries, for tools that were used and for those that never
 were: a right tool first, nDCG@10; and for all of them the AUROC of relevance against queries that nothing serves, and
-at the built-in threshold the share of queries that are lost and of those that are wrongly answered. "skewed" is a
+at the threshold the share of queries that are lost and of those that are wrongly answered. "skewed" is a
 stream in which a tenth of the tools has 30 uses and the others have one: what is shown as used are the others. With
 `--folds=OUT`, a folder of `python -m training folds`, also with models trained without the set.
 """
@@ -23,12 +23,12 @@ from bench.folds import Folds, Kept
 from bench.streams import USES, Stream, divide
 from shortlist.index.corpus import Corpus
 from shortlist.index.embedders.embedder_binding import EmbedderSpec
-from shortlist.search.relevance import FLOOR
+from shortlist.search.learned import find_threshold
 from training import measure
 
 NOISE = (0.0, 0.1, 0.3)  # share of wrong and missing calls
 POPULAR = 0.1  # of the tools that are used, in the skewed stream
-COLUMNS = ("first", "ndcg", "never first", "never ndcg", "auroc", "lost", "answered")
+COLUMNS = ("first", "ndcg", "never first", "never ndcg", "auroc", "lost", "answered", "threshold")
 
 
 def run(arguments: list[Path]) -> None:
@@ -115,14 +115,17 @@ def _measure(
             first[is_used].append(bool(ids) and ids[0] in question.gold)
             ndcg[is_used].append(beir.ndcg(ids, dict.fromkeys(question.gold, 1.0)))
     served, unserved = np.array(best[True]), np.array(best[False])
+    with corpus.snapshot() as state:
+        threshold = find_threshold(corpus, state, "auto")
     return {
         "first": fmean(first[True]),
         "ndcg": fmean(ndcg[True]),
         "never first": fmean(first[False]),
         "never ndcg": fmean(ndcg[False]),
         "auroc": measure.auroc(served, unserved) if len(unserved) else None,
-        "lost": float((served < FLOOR).mean()),
-        "answered": float((unserved >= FLOOR).mean()) if len(unserved) else None,
+        "lost": float((served < threshold).mean()),
+        "answered": float((unserved >= threshold).mean()) if len(unserved) else None,
+        "threshold": threshold,
         "questions": len(first[True]),
         "questions for tools never used": len(first[False]),
         "unserved": len(unserved),

@@ -79,7 +79,7 @@ class Reader:
     def describe_thresholds(self, min_score: MinScore) -> str:
         """What a hit must reach: one text if it is the same for all corpora."""
         pairs = zip(self.corpora, self._states, strict=True)
-        texts = {corpus.name: describe_threshold(state, self._mode, min_score) for corpus, (state, _) in pairs}
+        texts = {corpus.name: describe_threshold(corpus, state, self._mode, min_score) for corpus, (state, _) in pairs}
         if len(set(texts.values())) == 1:
             return next(iter(texts.values()))
         return "; ".join(f"{name}: {text}" for name, text in texts.items())

@@ -217,7 +217,14 @@ class Corpus:
             "advice": suggest_embedder(self.kinds(), config.embedder_name),
             "floors": dict(config.floors),
             "doubts": doubts,
+            "usage": self._describe_usage(),
         }
+
+    def _describe_usage(self) -> dict[str, Any]:
+        try:
+            return {"learning": self.learning, **self.usage.facts()}
+        except CorpusError as error:  # the corpus works without its log
+            return {"learning": self.learning, "problem": str(error)}
 
     def as_tool(self, **options: Any) -> AgentTool:
         """The corpus as a tool that an agent can call: `shortlist.as_tool` with its options."""

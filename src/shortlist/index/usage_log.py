@@ -20,6 +20,7 @@ import numpy as np
 
 from shortlist._redact import redact, secrets_in_words
 from shortlist.errors import CorpusDamaged, CorpusError
+from shortlist.index.storage.records import clean
 
 if TYPE_CHECKING:
     from shortlist.results import Vectors
@@ -31,6 +32,7 @@ LONGEST_QUERY = 500  # characters
 MOST_SHOWN = 10
 PRUNED_EVERY = 100  # searches
 WAIT_SECONDS = 5.0
+FORGOTTEN = 1 << 40  # added to the version when something is forgotten
 
 # off: nothing is stored or used. log: searches and their outcomes are stored. on: they also change the ranking.
 Learning = Literal["off", "log", "on"]
@@ -86,10 +88,9 @@ class UsageLog:
         at: float | None = None,
     ) -> int:
         """Store a search; return its number. Secrets in the query are hidden."""
-        text = normalize(redact(query, secrets_in_words(query.split())))
         listed = json.dumps([[id, relevance and round(relevance, 3)] for id, relevance in shown[:MOST_SHOWN]])
         with self._writing() as database:
-            row = (time.time() if at is None else at, session, text, listed)
+            row = (time.time() if at is None else at, session, normalize(query), listed)
             cursor = database.execute("INSERT INTO searches(at, session, query, shown) VALUES (?, ?, ?, ?)", row)
             number = int(cursor.lastrowid or 0)
             self._add_uses(database, number, uses)
@@ -104,8 +105,8 @@ class UsageLog:
 
     def _add_uses(self, database: sqlite3.Connection, search: int, uses: Sequence[Use]) -> None:
         if uses:
-            rows = [(search, *use) for use in uses]
-            database.executemany("INSERT INTO uses(search, id, hash, outcome) VALUES (?, ?, ?, ?)", rows)
+            query = "INSERT INTO uses(search, id, hash, outcome) SELECT num, ?, ?, ? FROM searches WHERE num = ?"
+            database.executemany(query, [(*use, search) for use in uses])  # nothing if the search was forgotten
             database.execute("UPDATE version SET number = number + 1")
 
     def version(self) -> int:
@@ -125,18 +126,26 @@ class UsageLog:
                         searches[search].uses.append(Use(*use))
         return iter(searches.values())
 
-    def vectors(self, queries: Sequence[str], model: str, encode: Callable[[str], Vectors]) -> list[Vectors]:
-        """The vector of each query; it is stored with the log, since a good model takes milliseconds for each."""
+    def vectors(
+        self, queries: Sequence[str], model: str, encode: Callable[[str], Vectors], seconds: float
+    ) -> dict[str, Vectors]:
+        """The vectors of queries, stored with the log, since a good model takes milliseconds for each.
+
+        New ones are encoded for so many seconds, the latest first; those that are left are missing.
+        """
         with self._reading() as database:
             rows = database.execute("SELECT query, vector FROM vectors WHERE model = ?", (model,)) if database else ()
             known = {query: np.frombuffer(vector, np.float32) for query, vector in rows}
-        new = {query: np.asarray(encode(query), np.float32) for query in queries if query not in known}
+        ends, new = time.monotonic() + seconds, dict[str, Any]()
+        for query in reversed(queries):
+            if query not in known and time.monotonic() < ends:
+                new[query] = np.asarray(encode(query), np.float32)
         if new:
             with contextlib.suppress(CorpusError), self._writing() as database:  # it may be on a disk that is full
                 rows = [(query, model, vector.tobytes()) for query, vector in new.items()]
                 database.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows)
         known |= new
-        return [known[query] for query in queries]
+        return {query: known[query] for query in queries if query in known}
 
     def forget(self, id: str | None = None, query: str | None = None) -> int:
         """Delete the searches after which a document was used, or those with a query, or all; return their number."""
@@ -151,8 +160,9 @@ class UsageLog:
             if database is None:
                 return 0
             count = self._delete(database, " AND ".join(conditions), values)
-            database.execute("UPDATE version SET number = number + 1")
-        with self._reading() as database:  # so that nothing of it is left in the file
+            database.execute(f"UPDATE version SET number = number + {FORGOTTEN}")
+        with self._reading() as database:  # so that nothing of it is left in the files
+            database.execute("VACUUM")
             database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return count
 
@@ -164,18 +174,16 @@ class UsageLog:
         return count
 
     def facts(self) -> dict[str, Any]:
-        """Counts, the time of the first search, and the size of the log."""
+        """Counts, the documents that were used, the time of the first search, and the size of the log."""
+        counts: tuple[Any, ...] = (0, None, 0, 0)
         with self._reading() as database:
-            if database is None:
-                return {"searches": 0, "uses": 0, "since": None, "bytes": 0}
-            searches, since = database.execute("SELECT count(*), min(at) FROM searches").fetchone()
-            (uses,) = database.execute("SELECT count(*) FROM uses").fetchone()
-        return {
-            "searches": searches,
-            "uses": uses,
-            "since": since,
-            "bytes": os.path.getsize(self.path) if self.path else 0,
-        }
+            if database is not None:
+                counts = database.execute(
+                    "SELECT count(*), min(at), (SELECT count(*) FROM uses), (SELECT count(DISTINCT id) FROM uses "
+                    "WHERE outcome != 'failed') FROM searches"
+                ).fetchone()
+        size = os.path.getsize(self.path) if self.path and database else 0
+        return dict(zip(("searches", "since", "uses", "documents", "bytes"), (*counts, size), strict=True))
 
     def close(self) -> None:
         with self._lock:
@@ -258,6 +266,12 @@ def _has_tables(database: sqlite3.Connection) -> bool:
     return _read_format(database) == FORMAT
 
 
+def was_forgotten(before: int, now: int) -> bool:
+    """Whether something was forgotten between two versions of a log."""
+    return before // FORGOTTEN != now // FORGOTTEN
+
+
 def normalize(query: str) -> str:
-    """A query as it is stored and compared: in one line, and not too long."""
-    return " ".join(query.split())[:LONGEST_QUERY]
+    """A query as it is stored and compared: in one line, without secrets, and not too long."""
+    words = clean(query).split()
+    return redact(" ".join(words), secrets_in_words(words))[:LONGEST_QUERY]

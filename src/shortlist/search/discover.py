@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from shortlist.errors import InputError
 from shortlist.index.config import Floor
+from shortlist.index.corpus import Corpus
 from shortlist.index.engine import State
 from shortlist.index.text.query_terms import weight_of
 from shortlist.library.opening import Searchable
@@ -17,6 +18,7 @@ from shortlist.protocols import Progress
 from shortlist.results import Discovery, Hit, Hits, Level, Mode, Selection, Selector
 from shortlist.search.disclose import Loader, disclose
 from shortlist.search.filters import Filter
+from shortlist.search.learned import find_threshold
 from shortlist.search.relevance import FLOOR
 from shortlist.search.retrieve import Found, merge, open_query, refuse_unknown, retrieve
 from shortlist.search.select import is_built_in, select
@@ -24,6 +26,7 @@ from shortlist.sources.tools.tool_catalogs import describe_tool
 
 NEAR_MISSES = 3
 SHIPPED = f"The built-in relevance threshold of {FLOOR:g}; this corpus has none calibrated for this mode."
+LEARNED = "A relevance threshold of {:g}, fitted to earlier use."
 
 MinScore = float | Literal["auto"] | None
 
@@ -200,23 +203,33 @@ def _judge(found: Sequence[Found], query: str, mode: Mode, k: int, min_score: Mi
             fitting.append(one)
     hits = merge(fitting, query, mode, k)
     is_shipped = [is_auto and floor.value is None for floor in floors]
-    notes = dict.fromkeys(SHIPPED if used else floor.doubt for used, floor in zip(is_shipped, floors, strict=True))
+    notes = dict.fromkeys(
+        _note_threshold(one.threshold) if used else floor.doubt
+        for used, floor, one in zip(is_shipped, floors, found, strict=True)
+    )
     signals = {
         "left_out": several and {name: refusal.reason for name, refusal in left_out.items()},
         "floor": " ".join(filter(None, notes)),
-        "min_relevance": any(is_shipped) and FLOOR,
+        "min_relevance": min(
+            (one.threshold for one, used in zip(found, is_shipped, strict=True) if used), default=None
+        ),
     }
     signals = {name: value for name, value in signals.items() if value}
     return _Judged(found, query, mode, hits, left_out, None if is_auto and several else floors[0].value, signals)
 
 
-def describe_threshold(state: State, mode: Mode, min_score: MinScore) -> str:
+def _note_threshold(threshold: float) -> str:
+    return SHIPPED if threshold == FLOOR else LEARNED.format(threshold)
+
+
+def describe_threshold(corpus: Corpus, state: State, mode: Mode, min_score: MinScore) -> str:
     """What a hit must reach so that `discover` does not abstain."""
     if min_score is None:
         return "none"
     own = state.config.floor(mode, state.since).value if min_score == "auto" else min_score
     if own is None:
-        return f"a relevance of {FLOOR:g} (built-in)"
+        threshold = find_threshold(corpus, state, mode)
+        return f"a relevance of {threshold:g} ({'built-in' if threshold == FLOOR else 'fitted to earlier use'})"
     return f"a score of {own:.4g} ({'calibrated' if min_score == 'auto' else 'given'})"
 
 
@@ -226,8 +239,9 @@ def _refuse_below(found: Found, floor: float | None, *, several: bool) -> Select
         return None
     best = found.hits[0] if floor is not None else max(found.hits, key=lambda hit: hit.relevance or 0.0)
     signals = {"candidates": len(found.hits), "top_score": best.score, "relevance": best.relevance}
-    if floor is None and best.relevance is not None and best.relevance < FLOOR:
-        reason = f"The highest relevance, {best.relevance:.2g} ({best.name}), is below the threshold of {FLOOR:g}."
+    least = found.threshold
+    if floor is None and best.relevance is not None and best.relevance < least:
+        reason = f"The highest relevance, {best.relevance:.2g} ({best.name}), is below the threshold of {least:g}."
         return Selection([], reason, signals)
     if several and floor is not None and best.score < floor:
         reason = f"The best score, {best.score:.4g} ({best.name}), is below the threshold of {floor:.4g}."

@@ -12,6 +12,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -21,13 +22,14 @@ import numpy as np
 from shortlist.errors import CorpusError
 from shortlist.index.corpus import Corpus
 from shortlist.index.lexical.lexical_ranker import top
-from shortlist.index.query_scores import Scores
+from shortlist.index.query_scores import AllScores, Scores
 from shortlist.index.text.query_terms import weigh_terms
-from shortlist.index.usage_log import Search
+from shortlist.index.usage_log import LONGEST_QUERY, Search, UsageLog, was_forgotten
 from shortlist.results import Ranking
+from shortlist.search.relevance import FLOOR
 
 if TYPE_CHECKING:
-    from shortlist.index.engine import Allowed, LexicalIndex, State
+    from shortlist.index.engine import Allowed, LexicalIndex, Located, State
     from shortlist.results import Floats, Positions, Vectors
 
 log = logging.getLogger("shortlist")
@@ -43,8 +45,18 @@ HALF_LIFE = 180 * 86_400.0  # seconds after which an example counts half
 # Log odds of relevance for a change of the score by 1.
 ODDS = 10.0
 
+# The threshold is fitted to the log once it has this many searches after which something was used, and nothing was.
+LEAST_USED, LEAST_UNUSED = 50, 20
+FITTED = 1_000  # searches, the latest ones
+LOST = 0.05  # share of what was used that would be refused
+LIMITS = (0.2, 0.35)
+
+ENCODE_SECONDS = 0.3  # for the vectors of new queries; the others follow with later searches
+RELEARN_AT_ONCE = 0.1  # seconds that reading the log may take with every new use
+RELEARN_SHARE = 20  # a longer log is read again after this many times the time that it takes
+
 CENTERED_BY = 10.0  # examples after which the mean of all of them is removed by half
-COMPARED = 8  # documents whose examples are compared one by one with the query
+COMPARED = 4  # documents whose examples are compared one by one with the query
 ADDED = 20  # documents that examples may add to those that are found without them
 CHECK_SECONDS = 30.0  # between checks for changed documents in an engine that does not announce changes
 
@@ -55,14 +67,16 @@ class Weight(NamedTuple):
     most: float
     half: float
 
-    def of(self, examples: Floats) -> Floats:
+    def of(self, examples: Any) -> Any:
         return self.most * examples / (examples + self.half)
 
 
-OWN = Weight(0.95, 5.0)  # what the document's own score loses
-MEANING = Weight(0.4, 1.7)  # cosine with the examples
+OWN = Weight(0.95, 4.5)  # what the document's own score loses
+MEANING = Weight(0.44, 1.7)  # cosine with the examples
 WORDS = Weight(0.2, 2.0)  # cosine of the words
-LEVEL = Weight(0.043, 1.0)  # what a query must exceed: any two queries have something in common
+LEVEL = Weight(0.08, 2.5)  # what a query must exceed: any two queries have something in common
+LIKENESS = Weight(0.2, 1.7)  # how much more than usual the examples are like each other, so that more is expected
+SAME = Weight(0.3, 1.0)  # the query is one of the examples
 
 
 class Example(NamedTuple):
@@ -77,6 +91,7 @@ class Lessons:
     keys: list[tuple[str, bytes]]  # id and hash
     examples: list[list[Example]]
     count: Floats  # weight of all examples of each row
+    likeness: Floats  # how much more than usual the examples of each row are like each other
     mean: Vectors  # of all examples, which says how people ask here
     centers: Vectors
     vectors: Vectors  # of all examples, by row
@@ -84,16 +99,27 @@ class Lessons:
     words: dict[str, tuple[Positions, Floats]]  # rows with a term, and its weights
     rarity: dict[str, float]
     rarest: float
+    queries: dict[str, list[tuple[int, float]]]  # rows and weights of the examples with a query
 
-    def compare(self, vector: Vectors | None, terms: Mapping[str, float]) -> tuple[Floats, Floats]:
+    @cached_property
+    def _weights(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """What every query uses: weights of meaning and words, what a row must exceed, and what it keeps."""
+        needed = LEVEL.of(self.count) + LIKENESS.of(self.count) * self.likeness
+        return MEANING.of(self.count), WORDS.of(self.count), needed, 1.0 - OWN.of(self.count)
+
+    def compare(self, query: str, vector: Vectors | None, terms: Mapping[str, float]) -> tuple[Floats, Floats]:
         """What the examples of each row add to a score, and the share of its own score that it keeps."""
+        by_meaning, by_words, needed, kept = self._weights
         words = self._compare_words(terms)
         meaning = words if vector is None else self._compare_vectors(vector)
-        gain = MEANING.of(self.count) * meaning + WORDS.of(self.count) * words - LEVEL.of(self.count)
-        return gain, 1.0 - OWN.of(self.count)
+        gain: Floats = by_meaning * meaning + by_words * words - needed
+        for row, weight in self.queries.get(_key_of(query), ()):
+            gain[row] += SAME.of(weight)
+        return gain, kept
 
     def _compare_vectors(self, vector: Vectors) -> Floats:
-        query = _unit(vector - self.mean)
+        query = vector - self.mean
+        query /= max(math.sqrt(query @ query), 1e-9)
         cosines: Floats = (self.centers @ query).astype(np.float64)
         for row in np.argsort(-cosines)[:COMPARED].tolist():
             nearest = (self.vectors[self.starts[row] : self.starts[row + 1]] @ query).max()
@@ -149,18 +175,40 @@ def make_lessons(
     weights = np.array([example.weight for example in flat])
     starts = [0, *np.cumsum([len(row) for row in listed]).tolist()]
     mean, centers, rows = np.zeros(0, np.float32), np.zeros((0, 0), np.float32), np.zeros((0, 0), np.float32)
+    likeness = np.zeros(len(keys))
     if vectors:
         rows = np.array([vectors[example.query] for example in flat], np.float32)
         mean = (weights @ rows / (weights.sum() + CENTERED_BY)).astype(np.float32)
         rows = _unit(rows - mean)
-        centers = _unit(np.add.reduceat(rows * weights[:, None].astype(np.float32), starts[:-1], axis=0))
+        weighed = rows * weights[:, None].astype(np.float32)
+        sums = np.add.reduceat(weighed, starts[:-1], axis=0)
+        centers, likeness = _unit(sums), _compare_within(rows, weighed, sums, starts)
     terms = [weigh_terms(lexical.analyzer, example.query) for example in flat]
     occurring = Counter(term for one in terms for term in one)
     known, size = lexical.frequency(list(occurring)), len(flat) + lexical.live
     rarity = {term: _rarity(size, count + known.get(term, 0)) for term, count in occurring.items()}
     words = _weigh_words(terms, weights, starts, rarity)
     count = np.add.reduceat(weights, starts[:-1])
-    return Lessons(keys, listed, count, mean, centers, rows, starts, words, rarity, _rarity(size, 0))
+    queries: dict[str, list[tuple[int, float]]] = defaultdict(list)
+    for row, own in enumerate(listed):
+        for example in own:
+            queries[_key_of(example.query)].append((row, example.weight))
+    rarest = _rarity(size, 0)
+    return Lessons(keys, listed, count, likeness, mean, centers, rows, starts, words, rarity, rarest, dict(queries))
+
+
+def _compare_within(rows: Vectors, weighed: Vectors, sums: Vectors, starts: Sequence[int]) -> Floats:
+    """How like the others the examples of each row are, less the mean of all; a row with few is drawn to the mean."""
+    sizes = np.diff(starts)
+    others = _unit(np.repeat(sums, sizes, axis=0) - weighed)
+    cosines = np.einsum("ij,ij->i", rows, others)
+    compared = sizes > 1
+    if not compared.any():
+        return np.zeros(len(sizes))
+    mean = cosines[np.repeat(compared, sizes)].mean()
+    total = np.add.reduceat(cosines, starts[:-1])
+    likeness: Floats = np.where(compared, (total - sizes * mean) / (sizes + 2), 0.0)
+    return likeness
 
 
 def _weigh_words(
@@ -184,6 +232,10 @@ def _weigh_words(
     }
 
 
+def _key_of(query: str) -> str:
+    return " ".join(query.split())[:LONGEST_QUERY].casefold()
+
+
 def _length(weights: Mapping[str, float]) -> float:
     return math.sqrt(sum(weight * weight for weight in weights.values()))
 
@@ -198,158 +250,193 @@ def _unit(rows: Vectors) -> Vectors:
     return unit
 
 
-@dataclass(frozen=True)
-class _Places:
-    """The rows of documents that are still what they were when they were used, and where they are in a state."""
+class _Places(NamedTuple):
+    """Where the documents with a row are in a state: those that are still what they were when they were used."""
 
-    at: tuple[bool, int]
-    ids: dict[str, int]  # rows by the id of the document
-    numbers: dict[int, int]  # rows by the number of the document
-    positions: dict[int, Positions]  # by row
+    at: float  # the generation of the state, or when it was read
+    rows: dict[str, int]  # by id
+    positions: Positions  # of all of them, in order
+    row_of: Positions  # at each of these positions
+
+
+class Threshold(NamedTuple):
+    """The least relevance of a match, and the searches that it was fitted to."""
+
+    value: float
+    used: int
+    unused: int
+
+
+def fit_threshold(searches: Sequence[Search]) -> Threshold | None:
+    """Fit the threshold to the log; None without enough searches.
+
+    What was used was relevant: the threshold is where nearly all of it would still be returned. Nothing being used is
+    weak evidence that nothing matched: the threshold is raised only if that was so for most of what it then refuses.
+    """
+    best: dict[bool, list[float]] = {True: [], False: []}
+    for search in searches[-FITTED:]:
+        highest = max((relevance or 0.0 for relevance in search.shown.values()), default=0.0)
+        if highest:
+            best[any(outcome in WORTH for _, _, outcome in search.uses)].append(highest)
+    used, unused = (np.array(best[kind]) for kind in (True, False))
+    if len(used) < LEAST_USED or len(unused) < LEAST_UNUSED:
+        return None
+    value = min(max(float(np.quantile(used, LOST)), LIMITS[0]), LIMITS[1])
+    value = FLOOR + (value - FLOOR) * len(used) / (len(used) + LEAST_USED)
+    refused = [int(((kind >= FLOOR) & (kind < value)).sum()) for kind in (used, unused)]
+    is_pointless = value > FLOOR and refused[0] >= refused[1]
+    return Threshold(FLOOR if is_pointless else round(value, 3), len(used), len(unused))
 
 
 @dataclass
-class _Cached:
+class Learned:
+    """What was learned for a corpus so far."""
+
+    log: UsageLog
     version: int
     embedder: str
-    lessons: Lessons | None
+    lessons: Lessons | None = None
+    threshold: Threshold | None = None
+    is_complete: bool = True  # whether the vectors of all examples are known
+    next_at: float = 0.0  # when it may be read again
     places: _Places | None = None
 
+    @property
+    def least_relevance(self) -> float:
+        return self.threshold.value if self.threshold else FLOOR
 
-_cache: WeakKeyDictionary[Corpus, _Cached] = WeakKeyDictionary()
+    def is_current(self, corpus: Corpus, version: int, embedder: str) -> bool:
+        if self.log is not corpus.usage or self.embedder != embedder or was_forgotten(self.version, version):
+            return False
+        return (self.version == version and self.is_complete) or time.monotonic() < self.next_at
 
 
-def lessons_of(corpus: Corpus, state: State) -> Lessons | None:
-    """What was learned for a corpus so far; None if nothing was."""
-    cached = _refresh(corpus, state) if corpus.learning == "on" else None
-    return cached.lessons if cached else None
+_cache: WeakKeyDictionary[Corpus, Learned] = WeakKeyDictionary()
 
 
-def _refresh(corpus: Corpus, state: State) -> _Cached | None:
-    cached = _cache.get(corpus)
+def find_threshold(corpus: Corpus, state: State, mode: str) -> float:
+    """The least relevance of a match, built in or fitted to the log."""
+    learned = find_learned(corpus, state, mode)
+    return learned.least_relevance if learned else FLOOR
+
+
+def find_learned(corpus: Corpus, state: State, mode: str = "auto") -> Learned | None:
+    """What was learned for a corpus so far; None if nothing was or it is not used: other modes rank as they say."""
+    if corpus.learning != "on" or mode != "auto":
+        return None
+    known, embedder = _cache.get(corpus), state.config.embedder_name
     try:
         version = corpus.usage.version()
-        embedder = state.config.embedder_name
-        if cached is None or (cached.version, cached.embedder) != (version, embedder):
-            cached = _cache[corpus] = _Cached(version, embedder, _learn(corpus, state) if version else None)
+        if known is None or not known.is_current(corpus, version, embedder):
+            known = _cache[corpus] = Learned(corpus.usage, version, embedder)
+            if version:
+                _learn(known, state)
     except CorpusError as error:  # a search works without the log
-        if cached is None or cached.version >= 0:
+        if known is None or known.version >= 0:
             log.warning("The search of %s does not use what was learned: %s", corpus.name, error)
-        cached = _cache[corpus] = _Cached(-1, "", None)
-    return cached
+        known = _cache[corpus] = Learned(corpus.usage, -1, embedder)
+    return known if known.lessons else None
 
 
-def _learn(corpus: Corpus, state: State) -> Lessons | None:
-    examples = collect_examples(list(corpus.usage), time.time())
-    if not examples:
-        return None
-    queries = list(dict.fromkeys(example.query for row in examples.values() for example in row))
-    vectors: dict[str, Any] = {}
+def _learn(learned: Learned, state: State) -> None:
+    began = time.monotonic()
+    searches = list(learned.log)
+    examples = collect_examples(searches, time.time())
+    vectors: dict[str, Vectors] = {}
     if state.has_vectors:
-        found = corpus.usage.vectors(queries, state.config.embedder_name, state.encode)
-        vectors = dict(zip(queries, found, strict=True))
-    return make_lessons(examples, vectors, state.lexical)
+        queries = {example.query: None for row in examples.values() for example in row}
+        vectors = learned.log.vectors(list(queries), learned.embedder, state.encode, ENCODE_SECONDS)
+        learned.is_complete = len(vectors) == len(queries)
+        examples = {
+            key: known for key, row in examples.items() if (known := [one for one in row if one.query in vectors])
+        }
+    learned.lessons = make_lessons(examples, vectors, state.lexical) if examples else None
+    learned.threshold = fit_threshold(searches)
+    if (took := time.monotonic() - began) > RELEARN_AT_ONCE:
+        learned.next_at = time.monotonic() + RELEARN_SHARE * took
 
 
 def apply_lessons(
-    corpus: Corpus,
-    state: State,
-    query: str,
-    terms: Mapping[str, float],
-    scores: Scores,
-    mask: Allowed | None,
-) -> LearnedScores | None:
-    """The scores with what was learned; None if there is nothing."""
-    lessons = lessons_of(corpus, state)
-    if lessons is None:
-        return None
-    gain, kept = lessons.compare(state.encode(query) if state.has_vectors else None, terms)
-    perfect = 1.0 if state.has_vectors else state.lexical.ideal(terms) or 1.0
-    return LearnedScores(scores, _Rows(_cache[corpus], lessons, state), gain, kept, mask, perfect)
+    learned: Learned, state: State, query: str, terms: Mapping[str, float], own: Scores, k: int, mask: Allowed | None
+) -> Scores:
+    """The scores with what was learned: a document keeps a part of its own score and gains what its examples say."""
+    lessons = learned.lessons
+    assert lessons is not None
+    gain, kept = lessons.compare(query, state.encode(query) if state.has_vectors else None, terms)
+    gain = gain if state.has_vectors else gain * state.lexical.ideal(terms)
+    places = _find_places(learned, lessons, state)
+    if isinstance(own, AllScores):
+        positions, rows = places.positions, places.row_of
+    else:
+        positions, rows = _find_affected(own.ranking(k + len(gain)).positions, places, gain, lessons, state)
+    if mask is not None:
+        positions, rows = positions[mask[positions]], rows[mask[positions]]
+    before = own.at(positions)
+    after = kept[rows] * np.where(before > -np.inf, before, 0.0) + gain[rows]
+    after = np.where((before > -np.inf) | (gain[rows] > 0), after, -np.inf)
+    if isinstance(own, AllScores):
+        scores = own.scores.copy()
+        scores[positions] = after
+        return AllScores(scores)
+    return _Changed(own, positions, after)
 
 
-class _Rows:
-    """The rows of the documents at positions of a state, and the positions of rows.
-
-    A state that is not isolated has other positions for every query. There it is checked every now and then which
-    documents have changed.
-    """
-
-    def __init__(self, cached: _Cached, lessons: Lessons, state: State) -> None:
-        self._lessons, self._state = lessons, state
-        self._is_isolated = state.generation is not None
-        at = (
-            self._is_isolated,
-            int(time.monotonic() / CHECK_SECONDS) if state.generation is None else state.generation,
-        )
-        if cached.places is None or cached.places.at != at:
-            cached.places = self._find(at)
-        self._places = cached.places
-
-    def _find(self, at: tuple[bool, int]) -> _Places:
-        located = self._state.find_documents([id for id, _ in self._lessons.keys])
-        same = {
-            row: located[id].positions
-            for row, (id, hash) in enumerate(self._lessons.keys)
-            if id in located and located[id].hash == hash
-        }
-        firsts = np.array([positions[0] for positions in same.values()], np.int64)
-        numbers = self._state.documents(firsts).tolist() if same else []
-        ids = {self._lessons.keys[row][0]: row for row in same}
-        return _Places(at, ids, dict(zip(numbers, same, strict=True)), same)
-
-    def at(self, positions: Positions) -> Positions:
-        """The row of each position, -1 without one."""
-        places = self._places
-        if self._is_isolated:
-            rows = [places.numbers.get(number, -1) for number in self._state.documents(positions).tolist()]
-        else:
-            rows = [places.ids.get(id, -1) for id in self._state.ids(positions)]
-        return np.array(rows, np.int64)
-
-    def best(self, gain: Floats) -> Positions:
-        """The positions of the rows that gain most."""
-        places = self._places.positions
-        rows = [row for row in np.argsort(-gain)[:ADDED].tolist() if gain[row] > 0 and row in places]
-        found = [places[row] for row in rows]
-        if rows and not self._is_isolated:
-            located = self._state.find_documents([self._lessons.keys[row][0] for row in rows])
-            found = [one.positions for one in located.values()]
-        return np.concatenate(found) if found else np.zeros(0, np.int64)
+def _find_places(learned: Learned, lessons: Lessons, state: State) -> _Places:
+    """The places of a state, read once; if it is not isolated, every now and then."""
+    at = float(time.monotonic() // CHECK_SECONDS if state.generation is None else state.generation)
+    places = learned.places
+    if places is None or places.at != at:
+        found = state.find_documents([id for id, _ in lessons.keys])
+        rows = {id: row for row, (id, hash) in enumerate(lessons.keys) if id in found and found[id].hash == hash}
+        places = learned.places = _Places(at, rows, *_list_positions(found, rows))
+    return places
 
 
-class LearnedScores:
-    """Scores in which documents with examples keep a part of their own score and gain what the examples say."""
+def _list_positions(found: Mapping[str, Located], rows: Mapping[str, int]) -> tuple[Positions, Positions]:
+    """The positions of all these documents in order, and their rows."""
+    listed = [found[id].positions for id in rows]
+    positions = np.concatenate([*listed, np.zeros(0, np.int64)])
+    row_of = np.repeat(np.array(list(rows.values()), np.int64), [len(one) for one in listed])
+    order = np.argsort(positions)
+    return positions[order], row_of[order]
 
-    def __init__(
-        self, own: Scores, rows: _Rows, gain: Floats, kept: Floats, mask: Allowed | None, perfect: float
-    ) -> None:
-        self._own, self._rows, self._gain, self._kept, self._mask = own, rows, gain * perfect, kept, mask
-        self._perfect = perfect  # the score of a perfect match
+
+def _find_affected(
+    ranked: Positions, places: _Places, gain: Floats, lessons: Lessons, state: State
+) -> tuple[Positions, Positions]:
+    """Those of the ranked positions that have a row, and all positions of the rows that gain most."""
+    best = np.argsort(-gain)[:ADDED]
+    if state.generation is None:  # it has other positions for every query
+        ids = [id for row in best[gain[best] > 0].tolist() if (id := lessons.keys[row][0]) in places.rows]
+        positions, rows = _list_positions(found := state.find_documents(ids), {id: places.rows[id] for id in found})
+        known = np.array([places.rows.get(id, -1) for id in state.ids(ranked)], np.int64)
+    else:
+        wanted = np.isin(places.row_of, best[gain[best] > 0])
+        positions, rows = places.positions[wanted], places.row_of[wanted]
+        at = np.minimum(np.searchsorted(places.positions, ranked), len(places.positions) - 1)
+        known = np.where(places.positions[at] == ranked, places.row_of[at], -1)
+    more = (known >= 0) & ~np.isin(ranked, positions)
+    return np.concatenate([positions, ranked[more]]), np.concatenate([rows, known[more]])
+
+
+class _Changed:
+    """Scores of which some are replaced."""
+
+    def __init__(self, own: Scores, positions: Positions, scores: Floats) -> None:
+        self._own, self._positions, self._scores = own, positions, scores
+        self._known = dict(zip(positions.tolist(), scores.tolist(), strict=True))
 
     def ranking(self, k: int) -> Ranking:
-        own = self._own.ranking(k + len(self._gain)).positions
-        more = self._rows.best(self._gain)
-        if self._mask is not None:
-            more = more[self._mask[more]]
-        positions = np.union1d(own, more)
-        scores = self.at(positions)
+        own = self._own.ranking(k + len(self._known))
+        others = ~np.isin(own.positions, self._positions)
+        positions = np.concatenate([self._positions, own.positions[others]])
+        scores = np.concatenate([self._scores, own.scores[others]])
         best = top(scores, k)
         return Ranking(positions[best], scores[best])
 
     def at(self, positions: Positions) -> Floats:
-        scores = self._own.at(positions).copy()
-        rows = self._rows.at(positions)
-        has_row = rows >= 0
-        own, gain, kept = scores[has_row], self._gain[rows[has_row]], self._kept[rows[has_row]]
-        learned = kept * np.where(own > -np.inf, own, 0.0) + gain
-        scores[has_row] = np.where((own > -np.inf) | (gain > 0), learned, -np.inf)
-        return scores
-
-    def changes(self, positions: Positions) -> Floats:
-        """What is added to each score, or subtracted from it, as a share of a perfect one."""
-        own = self._own.at(positions)
-        return (self.at(positions) - np.where(own > -np.inf, own, 0.0)) / self._perfect
+        scores = self._own.at(positions)
+        return np.array([self._known.get(*pair) for pair in zip(positions.tolist(), scores.tolist(), strict=True)])
 
     def every(self) -> None:
         return None

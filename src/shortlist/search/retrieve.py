@@ -22,8 +22,8 @@ from shortlist.library.opening import CorpusState, Searchable, open_corpora, ope
 from shortlist.protocols import Embedder, Progress
 from shortlist.results import Hit, Hits, Mode, Selection
 from shortlist.search.filters import Filter, allowed
-from shortlist.search.learned import ODDS, apply_lessons
-from shortlist.search.relevance import BY_WORDS, OTHER_SERVICE, calibration_of, probability, trust_in
+from shortlist.search.learned import ODDS, apply_lessons, find_learned
+from shortlist.search.relevance import BY_WORDS, FLOOR, OTHER_SERVICE, calibration_of, probability, trust_in
 from shortlist.search.scores import best_passages, score
 from shortlist.search.services import find_unknown_services
 
@@ -122,6 +122,7 @@ class Found:
     hits: Hits
     named: frozenset[str] = frozenset()  # ids of documents whose name is in the query
     perfect: float = 1.0  # score of a perfect match
+    threshold: float = FLOOR  # least relevance of a match
 
     @property
     def embedder(self) -> Embedder | None:
@@ -210,8 +211,9 @@ def look(
     # Pure BM25 uses plain term counts; "auto" weights the query terms.
     terms = weighed if mode == "auto" else lexical.analyzer.terms(query)
     parts, scores = score(state, query, terms, mode, k, mask, trust.lexical_share.of(len(weighed)))
-    learned = apply_lessons(corpus, state, query, weighed, scores, mask) if mode == "auto" else None
-    scores = learned or scores
+    learned, own = find_learned(corpus, state, mode), scores
+    if learned:
+        scores = apply_lessons(learned, state, query, weighed, own, k, mask)
     named = lexical.named(query)
     if whole:
         positions = _best(state, scores, k, named if mask is None else named[mask[named]])
@@ -226,7 +228,9 @@ def look(
     slope, shift = calibration_of(state.config, mode)
     odds = weights.odds(signals) + (OTHER_SERVICE if find_unknown_services(query, lexical) else 0.0)
     if learned:
-        signals["learned"] = learned.changes(positions)
+        before = own.at(positions)
+        change = values - np.where(before > -np.inf, before, 0.0)
+        signals["learned"] = change if "dense" in parts else change / (lexical.ideal(terms) or 1.0)
         odds += ODDS * signals["learned"]
     relevance = probability(slope * odds + shift).tolist()
     hits = [
@@ -244,7 +248,8 @@ def look(
     if beside_others:
         names = frozenset(state.ids(named))
         perfect = 1.0 if "dense" in parts else lexical.ideal(terms) or 1.0
-    return Found(corpus, state, Hits(hits, query=query, mode=mode), names, perfect)
+    threshold = learned.least_relevance if learned else FLOOR
+    return Found(corpus, state, Hits(hits, query=query, mode=mode), names, perfect, threshold)
 
 
 def _best(state: State, scores: Scores, k: int, named: Positions) -> Positions:
