@@ -191,7 +191,7 @@ def add_corpora(endpoints: Endpoints, corpora: ServedCorpora) -> None:
 
     @endpoints.add(f"DELETE {USAGE}", "Forgotten", 404, 409, tag="corpora")
     def forget_corpus_usage(name: str, id: UsedId = None) -> Answer:
-        """Delete the log of use of a corpus, or what it has about one document. Nothing of it is learned any more."""
+        """Delete the log of use of a corpus, or what it has about one document, and so what was learned from it."""
         if document := corpora.document_at_usage(name):
             return delete_corpus_document(*document)
         return {"forgotten": corpora.corpus(name).usage.forget(id)}
