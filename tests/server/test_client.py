@@ -70,6 +70,22 @@ def test_it_reads_and_changes_settings(client: BM25SClient) -> None:
     assert error.value.status == 422
 
 
+def test_it_reports_and_forgets_use(client: BM25SClient) -> None:
+    assert client.feedback("catalog", "lost in the mail", "track")["stored"] is True
+    client.feedback("catalog", "nothing came", "refund", "failed", shown=["refund", "track"], session="a")
+    usage = client.usage("catalog")
+    assert (usage["searches"], usage["uses"], usage["documents"]) == (2, 2, 1)
+    with pytest.raises(ServiceError, match="'trac'") as error:
+        client.feedback("catalog", "lost in the mail", "trac")
+    assert error.value.status == 404
+    with pytest.raises(ServiceError, match="no/where") as error:
+        client.usage("no/where")
+    assert error.value.status == 404
+    assert client.forget("catalog", "refund & more") == {"forgotten": 0}
+    assert client.forget("catalog", "refund") == {"forgotten": 1}
+    assert client.forget("catalog") == {"forgotten": 1}
+
+
 def test_it_indexes_reloads_and_asks_for_the_status(client: BM25SClient) -> None:
     assert client.index_documents()["count"] == 2
     assert client.index_documents([])["count"] == 0

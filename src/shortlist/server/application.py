@@ -138,6 +138,7 @@ def _add_status(endpoints: Endpoints, served: CatalogStore, metrics: Metrics, mo
             "documents": sizes["documents"],
             "problem": served.problem,
             "index": {**sizes, **{key: info[key] for key in ("analyzer", "embedder", "dim", "advice")}},
+            "learning": served.corpus.learning,
             "llm": model,
             "settings": served.settings(),
             "configuration": served.state.rows(),

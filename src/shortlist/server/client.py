@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Self
-from urllib.parse import quote
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import quote, urlencode
 
 from shortlist._http import JsonClient, backoff
 from shortlist.documents import Document
 from shortlist.errors import InputError, ServiceError
+
+if TYPE_CHECKING:
+    from shortlist.index.usage_log import Outcome
 
 URL = "http://localhost:9200"
 TIMEOUT = 30.0
@@ -16,7 +19,7 @@ TRIES, FIRST_WAIT = 4, 0.1  # of a read
 
 
 class BM25SClient:
-    """The catalog of a service, over HTTP. Answers are plain dicts; a failure is a ServiceError.
+    """The catalog of a service, and the use of its corpora, over HTTP. Answers are dicts; a failure is a ServiceError.
 
     Close it, or use it as a context manager. It can be shared by threads.
     """
@@ -52,6 +55,29 @@ class BM25SClient:
 
     def delete_document(self, doc_id: str) -> dict[str, Any]:
         return self._send("DELETE", f"/documents/{quote(doc_id, safe='')}")
+
+    def feedback(
+        self,
+        corpus: str,
+        query: str,
+        id: str,
+        outcome: Outcome = "called",
+        *,
+        shown: Sequence[str] = (),
+        session: str = "",
+    ) -> dict[str, Any]:
+        """Report that a query led to a document; see `Corpus.learn`. The catalog is the corpus "catalog"."""
+        body = {"query": query, "id": id, "outcome": outcome, "shown": list(shown), "session": session}
+        return self._send("POST", _corpus_path(corpus, "feedback"), body)
+
+    def usage(self, corpus: str) -> dict[str, Any]:
+        """How much use of a corpus is in its log: {"searches", "uses", "since", "bytes", "documents", "learning"}."""
+        return self._send("GET", _corpus_path(corpus, "usage"), is_read=True)
+
+    def forget(self, corpus: str, id: str | None = None) -> dict[str, Any]:
+        """Delete the log of use of a corpus, or what it has about one document: {"forgotten"}."""
+        query = "" if id is None else f"?{urlencode({'id': id})}"
+        return self._send("DELETE", _corpus_path(corpus, "usage") + query)
 
     def get_settings(self) -> dict[str, Any]:
         """The settings in force: {"temperature", "ignore_zero", "llm_tools_cutoff"}."""
@@ -95,6 +121,10 @@ class BM25SClient:
 
     def _error(self, reason: str) -> ServiceError:
         return ServiceError(f"{self.base_url} {reason}. Start the service: shortlist serve.")
+
+
+def _corpus_path(name: str, part: str) -> str:
+    return f"/v1/corpora/{quote(name, safe='')}/{part}"
 
 
 def _to_dict(document: Document | Mapping[str, Any]) -> dict[str, Any]:

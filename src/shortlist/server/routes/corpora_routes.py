@@ -20,6 +20,7 @@ from shortlist.library import registry
 from shortlist.library.opening import describe_corpora, open_named, size_of
 from shortlist.search.disclose import disclose, read_hit
 from shortlist.search.discover import discover
+from shortlist.search.learned import WORTH
 from shortlist.search.retrieve import search
 from shortlist.server.catalog_store import NAME, CatalogStore
 from shortlist.server.jobs import Endpoints
@@ -29,10 +30,12 @@ SEARCH = "/v1/corpora/{name:path}/search"
 DISCOVER = "/v1/corpora/{name:path}/discover"
 DOCUMENTS = "/v1/corpora/{name:path}/documents"
 DOCUMENT = "/v1/corpora/{name:path}/documents/{id:path}"
+USAGE = "/v1/corpora/{name:path}/usage"
 
 Offset = Annotated[int, Query(ge=0, le=2**31)]
 Limit = Annotated[int, Query(ge=0, le=schemas.MOST_LISTED)]
 SearchText = Annotated[str, Query(description="Only documents that contain this text.")]
+UsedId = Annotated[str | None, Query(description="Only searches after which this document was used.")]
 Answer = dict[str, Any]
 
 
@@ -69,6 +72,11 @@ class ServedCorpora:
         if document is None:
             raise CorpusNotFound(f"The corpus {name!r} has no document {id!r}.")
         return name, document
+
+    def document_at_usage(self, name: str) -> tuple[str, str] | None:
+        """The corpus and the id if NAME/usage is the path of a document, whose id may end like that."""
+        corpus, separator, id = f"{name}/usage".partition("/documents/")
+        return (corpus, id) if separator and name not in self.names() else None
 
     def rows(self) -> list[Answer]:
         catalog = self._served.corpus
@@ -115,6 +123,12 @@ def describe_document(document: Document) -> Answer:
     return {key: getattr(document, key) for key in ("id", "title", "content", "keywords", "metadata")}
 
 
+def describe_usage(corpus: Corpus) -> Answer:
+    """Counts only: what was searched for is private."""
+    used = {use.id for search in corpus.usage for use in search.uses if use.outcome in WORTH}
+    return {**corpus.usage.facts(), "documents": len(used), "learning": corpus.learning}
+
+
 def match_words(analyzer: Analyzer, query: str, text: str) -> list[str]:
     """The words of a text, as written, that have a term of the query; of an identifier only these parts."""
     terms = set(analyzer.terms(query))
@@ -158,6 +172,29 @@ def add_corpora(endpoints: Endpoints, corpora: ServedCorpora) -> None:
         corpus = corpora.corpus(name)
         items = disclose([read_hit(corpus, id) for id in body.ids], body.level, roots=())
         return {"documents": [item.to_dict() for item in items]}
+
+    @endpoints.add("POST /v1/corpora/{name:path}/feedback", "Feedback", 404, 409, tag="corpora")
+    def learn_from_feedback(name: str, body: schemas.FeedbackBody) -> Answer:
+        """Report that a query led to a document, so that similar queries find it.
+
+        It is stored in the log of use of the corpus, without secrets, unless learning is off.
+        """
+        corpus = corpora.corpus(name)
+        return {"stored": corpus.learn(**body.model_dump()), "learning": corpus.learning}
+
+    @endpoints.add(f"GET {USAGE}", "Usage", 404, 409, tag="corpora")
+    def get_corpus_usage(name: str) -> Answer:
+        """How much use of a corpus is in its log. The queries are private and not returned."""
+        if document := corpora.document_at_usage(name):
+            return get_corpus_document(*document)
+        return describe_usage(corpora.corpus(name))
+
+    @endpoints.add(f"DELETE {USAGE}", "Forgotten", 404, 409, tag="corpora")
+    def forget_corpus_usage(name: str, id: UsedId = None) -> Answer:
+        """Delete the log of use of a corpus, or what it has about one document, and so what was learned from it."""
+        if document := corpora.document_at_usage(name):
+            return delete_corpus_document(*document)
+        return {"forgotten": corpora.corpus(name).usage.forget(id)}
 
     @endpoints.add(f"GET {DOCUMENTS}", "DocumentList", 404, 409, tag="corpora")
     def get_corpus_documents(name: str, offset: Offset = 0, limit: Limit = 100, q: SearchText = "") -> Answer:

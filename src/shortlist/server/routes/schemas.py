@@ -24,6 +24,7 @@ from shortlist.eval.lint import Finding, LintReport
 from shortlist.eval.reporting.plots import Figure
 from shortlist.eval.retrieval import Comparison, DiscoveryReport, Outcome
 from shortlist.eval.statistics import Estimate, Paired
+from shortlist.index import usage_log
 from shortlist.results import Answer, Citation, Claim, Disclosure, Dropped, Evidence, Hit, Level, Mode
 from shortlist.search.select import CUTOFF, GAP_RATIO, REL, TEMPERATURE
 
@@ -32,6 +33,9 @@ MOST_LISTED = 10_000
 MOST_SHOWN = 20  # passages for one answer
 MOST_TURNS = 50  # of a conversation in one request
 LONGEST_QUESTION = 4_000  # characters
+LONGEST_QUERY = 2_000  # characters, of feedback
+LONGEST_SESSION = 200  # characters
+MOST_CHOICES = 50  # documents among which one was chosen
 DEEPEST = 100  # rank cutoff of an evaluation
 
 Id = Annotated[str, Field(min_length=1, pattern=r"\S")]
@@ -113,6 +117,14 @@ class ExplainBody(DiscoverBody):
 class DiscloseBody(Body):
     ids: list[str] = Field(max_length=MOST_HITS)
     level: Level = "body"
+
+
+class FeedbackBody(Body):
+    query: str = Field(min_length=1, max_length=LONGEST_QUERY, pattern=r"\S")
+    id: Id
+    outcome: usage_log.Outcome = "called"
+    shown: list[Id] = Field(default=[], max_length=MOST_CHOICES)
+    session: str = Field(default="", max_length=LONGEST_SESSION)
 
 
 class Turn(Body):

@@ -1,6 +1,6 @@
 // The Documents tab: browse, filter, add, edit and delete. Only the served catalog can be changed here.
 
-import { debounced, empty, failure, h, icon, loading, note } from "./dom.js";
+import { askFirst, debounced, empty, failure, h, icon, loading, note, put } from "./dom.js";
 import { edit } from "./editor.js";
 import { counted, number } from "./outcome.js";
 import { Panel } from "./panel.js";
@@ -20,7 +20,10 @@ export function mount(root, params) {
 
   const corpus = h("select", {
     "aria-label": "Corpus",
-    onchange: () => change({ corpus: corpus.value, page: 1 }),
+    onchange: () => {
+      change({ corpus: corpus.value, page: 1 });
+      showUsage();
+    },
   });
   const filter = h("input", {
     type: "search",
@@ -45,6 +48,7 @@ export function mount(root, params) {
     { class: "muted fixed", hidden: true },
     "Read-only: this corpus follows its source. Change the source and build the corpus again.",
   );
+  const learned = h("div", { class: "learned", hidden: true });
   const range = h("p", { class: "muted", role: "status", "aria-live": "polite" });
   const list = h("ul", { class: "documents-list" });
   const blank = h("div", {}, loading());
@@ -59,6 +63,7 @@ export function mount(root, params) {
   root.append(
     h("div", { class: "head" }, h("h1", {}, "Documents"), h("div", { class: "head-tools" }, corpus, filter, add)),
     fixed,
+    learned,
     h("section", { class: "card flush", "aria-label": "Documents" }, list, blank, paging),
     panel.element,
   );
@@ -80,7 +85,7 @@ export function mount(root, params) {
     corpus.replaceChildren(...service.choices(known));
     state.corpus = corpus.value = service.preferred(known, state.corpus).name;
     add.disabled = false;
-    return load();
+    return Promise.all([load(), showUsage()]);
   }
 
   function update(partial) {
@@ -120,6 +125,33 @@ export function mount(root, params) {
     } finally {
       list.removeAttribute("aria-busy");
     }
+  }
+
+  /** Shows how much the corpus has learned from use, if anything. */
+  async function showUsage() {
+    const name = state.corpus;
+    const { uses } = await service.usage(name).catch(() => ({ uses: 0 })); // documents are shown without it
+    if (name !== state.corpus) return;
+    learned.hidden = !uses;
+    put(
+      learned,
+      h("p", { class: "muted" }, `Learned from ${counted(uses, "use")}`),
+      h("button", { type: "button", class: "quiet danger", onclick: forget }, "Forget"),
+    );
+  }
+
+  async function forget() {
+    const name = state.corpus;
+    const text = "Everything that was learned from its use is deleted. This cannot be undone.";
+    if (!(await askFirst(`Forget the use of ${name}?`, text, "Forget"))) return;
+    try {
+      await service.forget(name);
+      note(`Forgot the use of ${name}.`);
+      corpus.focus();
+    } catch (error) {
+      note(error.message, null, { wrong: true });
+    }
+    await showUsage();
   }
 
   function show({ documents, count: total }, one) {

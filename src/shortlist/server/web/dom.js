@@ -109,6 +109,34 @@ export function note(text, action = null, { wrong = false } = {}) {
   setTimeout(close, action ? 12_000 : 6_000);
 }
 
+/** Asks before something that cannot be undone. The answer is whether to do it. */
+export function askFirst(title, text, label) {
+  return new Promise((resolve) => {
+    const close = (value) => () => dialog.close(value);
+    const dialog = h(
+      "dialog",
+      {
+        class: "dialog small",
+        "aria-labelledby": "ask-first",
+        onclose: () => {
+          dialog.remove();
+          resolve(dialog.returnValue === "yes");
+        },
+      },
+      h("h2", { id: "ask-first" }, title),
+      h("p", { class: "muted" }, text),
+      h(
+        "div",
+        { class: "actions" },
+        h("button", { type: "button", onclick: close("") }, "Cancel"),
+        h("button", { type: "button", class: "danger", onclick: close("yes") }, label),
+      ),
+    );
+    document.body.append(dialog);
+    dialog.showModal();
+  });
+}
+
 /** A table: `head` has the names of the columns, and each row starts with its own name. */
 export function table(caption, head, rows, attributes = {}) {
   return h(

@@ -122,10 +122,13 @@ function parts({ id, kind, source, locator, body, metadata, files, note, corpus,
 
 function explained(why) {
   const place = why.rank ? `${why.rank} of ${counted(why.looked_at, "candidate")}` : `not in the top ${why.looked_at}`;
-  const signals = Object.entries(why.signals).map(([name, value]) => `${name} ${value.toFixed(2)}`);
+  const { learned = 0, ...others } = why.signals;
+  const signals = Object.entries(others).map(([name, value]) => `${name} ${value.toFixed(2)}`);
+  const change = `${learned < 0 ? "−" : "+"}${Math.abs(learned).toFixed(2)}`;
   return [
     fact("Rank", place),
     fact("Score", why.score !== null && `${why.score.toFixed(3)} (${signals.join(", ")})`),
+    fact("Learned", !change.endsWith("0.00") && `from earlier use: ${change}`),
     causes(why),
   ];
 }

@@ -14,9 +14,13 @@ const move = (list, element, before) =>
     : list.insertBefore(element, before);
 
 export class Results {
-  /** `open(row, focus)` is called to show a row in the panel, and to move the focus there if `focus` is set. */
-  constructor({ open, leave }) {
+  /**
+   * `open(row, focus)` is called to show a row in the panel, and to move the focus there if `focus` is set; `learn(row)`
+   * when the user says that a row is right.
+   */
+  constructor({ open, leave, learn }) {
     this.open = open;
+    this.learn = learn;
     this.rows = new Map();
     this.list = h("ol", { class: "hits", onkeydown: (event) => this.#key(event, leave) });
     this.axis = h("div", { class: "axis", "aria-hidden": "true" });
@@ -84,6 +88,16 @@ export class Results {
     this.rows.get(id)?.button.focus();
   }
 
+  /** Shows what became of feedback, by the id of its row. */
+  showLearned(said) {
+    for (const [id, { right, row }] of this.rows) {
+      const text = said[id] ?? "This was right";
+      put(right, text);
+      right.classList.toggle("said", id in said);
+      right.setAttribute("aria-label", visible(`${text}: ${row.title}`));
+    }
+  }
+
   mark(id) {
     for (const [key, { button }] of this.rows) {
       if (key === id) button.setAttribute("aria-current", "true");
@@ -103,7 +117,9 @@ export class Results {
       h("span", { class: "hit-text" }, title, snippet),
       score,
     );
-    const entry = { button, rank, title, snippet, score, element: h("li", {}, button) };
+    const learn = () => this.learn(entry.row);
+    const right = h("button", { type: "button", class: "quiet was-right", tabindex: "-1", onclick: learn });
+    const entry = { button, right, rank, title, snippet, score, element: h("li", {}, button, right) };
     button.addEventListener("click", () => {
       this.#rove(button);
       this.open(entry.row, true);
@@ -168,12 +184,12 @@ export class Results {
   }
 
   #rove(button) {
-    for (const one of this.#buttons()) one.tabIndex = one === button ? 0 : -1;
+    for (const one of this.#buttons()) one.tabIndex = one.nextSibling.tabIndex = one === button ? 0 : -1;
   }
 
   #key(event, leave) {
     const buttons = this.#buttons();
-    const at = buttons.indexOf(document.activeElement);
+    const at = buttons.findIndex((one) => one.parentNode.contains(document.activeElement));
     const target = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: buttons.length - 1 }[event.key];
     if (target === undefined || at < 0) return;
     event.preventDefault();

@@ -1,6 +1,6 @@
 // The Search tab: shows what an agent would get for a query, as you type.
 
-import { copyText, debounced, empty, h, icon, put } from "./dom.js";
+import { copyText, debounced, empty, h, icon, note as notify, put } from "./dom.js";
 import { askedCutoff, counted, discoverOutcome, softmaxOutcome } from "./outcome.js";
 import { Panel } from "./panel.js";
 import { copies, discoverBody, explainBody, retrieveBody } from "./request.js";
@@ -11,6 +11,8 @@ import * as service from "./service.js";
 import { DEFAULTS, read as fromAddress, tuning } from "./tuning.js";
 
 const PAUSE = 120;
+const MOST_SHOWN = 50; // ids in one feedback
+const SAID = { on: "Learned", log: "Stored", off: "Learning is off" };
 
 export function mount(root, params) {
   let known = [];
@@ -56,7 +58,7 @@ export function mount(root, params) {
       results.focus(id);
     },
   });
-  const results = new Results({ open: read, leave: () => field.focus() });
+  const results = new Results({ open: read, leave: () => field.focus(), learn });
   const controls = tuning({ change, reset: () => change({ ...defaults, look: state.look }) });
   const filtered = h("span", { class: "badge", hidden: true });
   const fold = h(
@@ -171,7 +173,9 @@ export function mount(root, params) {
           ? await retrieved(asked, mine.signal)
           : await service.discover(asked.corpus, discoverBody(asked), mine.signal);
       if (mine !== underWay) return undefined;
-      answer = { look: asked.look, given, asked, ms: performance.now() - begun };
+      const isSame = answer?.asked.q === asked.q && answer.asked.corpus === asked.corpus;
+      const said = isSame ? answer.said : {}; // what became of feedback, by id
+      answer = { look: asked.look, given, asked, said, ms: performance.now() - begun };
       show();
       shown = now;
       if (opensFirst && shown === state) openFirst();
@@ -204,6 +208,7 @@ export function mount(root, params) {
     const took = `${answer.ms < 10 ? answer.ms.toFixed(1) : Math.round(answer.ms)} ms`;
     const title = isUnknown ? "Nothing is known about this query" : "Nothing fits";
     results.show(outcome);
+    results.showLearned(answer.said);
     if (!isSoftmax) controls.offer(answer.given.candidates);
     blank.replaceChildren();
     copied.hidden = true;
@@ -327,6 +332,21 @@ export function mount(root, params) {
       return { ...shown, why };
     };
     panel.open(row, load, { focus, reason: asked });
+  }
+
+  /** Reports that a row is right for the query. */
+  async function learn({ id, title }) {
+    const { asked, said } = answer;
+    if (said[id]) return;
+    const shown = [...results.rows.keys()].slice(0, MOST_SHOWN);
+    try {
+      const { learning } = await service.feedback(asked.corpus, { query: asked.q, id, shown });
+      said[id] = SAID[learning];
+      live.textContent = `${said[id]}: ${title}.`;
+      results.showLearned(answer?.said ?? {});
+    } catch (error) {
+      notify(error.message, null, { wrong: true });
+    }
   }
 
   /** Opens the best result once it is known. */

@@ -20,6 +20,11 @@ export const explain = (corpus, body) => post(path("v1", "corpora", corpus, "exp
 export const disclose = async (corpus, id) =>
   (await post(path("v1", "corpora", corpus, "disclose"), { ids: [id], level: "bundled" })).documents[0];
 
+/** Reports that a query led to a document: `{query, id, shown}`. */
+export const feedback = (corpus, body) => post(path("v1", "corpora", corpus, "feedback"), body);
+export const usage = (corpus) => get(path("v1", "corpora", corpus, "usage"));
+export const forget = (corpus) => remove(path("v1", "corpora", corpus, "usage"));
+
 /** The answer; `onEvent(name, data)` is called while it is written. */
 export const ask = (corpus, body, onEvent, signal) =>
   events(path("v1", "corpora", corpus, "ask"), body, onEvent, { signal });
