@@ -206,7 +206,7 @@ class Toolbox:
         def refuse(**_: Any) -> NoReturn:
             raise InputError(f"{name} is not a Python function. Call {document.id} where it runs.")
 
-        function = self._functions.get(document.id, refuse)
+        function: Callable[..., Any] = self._functions.get(document.id, refuse)
 
         def run(**arguments: Any) -> Any:
             with self.follow(name):

@@ -193,7 +193,7 @@ class AgentActions:
     def _usage(self) -> UsageSession:
         """The session of the client that sent this request."""
         address = client_address.get()
-        usage = self._sessions[address] = self._sessions.pop(address, None) or UsageSession()
+        usage = self._sessions[address] = self._sessions.pop(address, UsageSession())
         while len(self._sessions) > MOST_SESSIONS:
             del self._sessions[next(iter(self._sessions))]
         return usage
