@@ -228,6 +228,9 @@ class TestPydanticAI:
         assert agent.run_sync("Where is my parcel?", model=model).output == "track: 7"
         assert seen[1] == ["search_tools", "track_shipment"]
         assert called == [("track", {}), ("track", {"order": "7"})]
+        (search,) = corpus.usage
+        assert search.query == "send or track a parcel"
+        assert [(use.id, use.outcome) for use in search.uses] == [("track", "called")]
 
     def test_the_example_runs(self) -> None:
         from examples.pydantic_ai_search import agent

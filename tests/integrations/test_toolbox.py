@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from shortlist import AgentTool, Corpus, CorpusNotFound, Document, InputError, ShortlistError, build, create_corpus
+from shortlist import (
+    AgentTool,
+    Corpus,
+    CorpusNotFound,
+    Document,
+    InputError,
+    ShortlistError,
+    build,
+    create_corpus,
+    search,
+)
 from shortlist.integrations.toolbox import Toolbox
 
 DATA = Path(__file__).parents[2] / "examples" / "data"
@@ -218,3 +229,67 @@ def test_a_corpus_without_tools_is_an_error_and_an_empty_one_may_still_get_some(
     assert names(toolbox, "parcel") == []
     empty.add([Document("a", "track", "where is the parcel", kind="tool")])
     assert names(toolbox, "parcel") == ["track"]
+
+
+# Learning from use
+
+
+def uses(toolbox: Toolbox) -> list[tuple[str, list[str], list[tuple[str, str]]]]:
+    """The searches in the log, each with what it showed and what was then used."""
+    (corpus,) = toolbox._open().values()
+    return [(one.query, list(one.shown), [(use.id, use.outcome) for use in one.uses]) for one in corpus.usage]
+
+
+def test_functions_that_are_called_after_a_search_are_found_by_similar_queries() -> None:
+    toolbox = Toolbox([refund_payment, track_shipment])
+    assert names(toolbox, "bring back the cash") == ["refund_payment"]
+    toolbox.call("refund_payment", {"payment_id": "P"})
+    toolbox.call("track_shipment", {"order_id": "1"})  # which no search showed
+    (search,) = uses(toolbox)
+    assert search[2] == [("refund_payment", "called")]
+    (corpus,) = toolbox._open().values()
+    assert search_signals(corpus, "bring me back my cash")["refund_payment"] > 0
+
+
+def search_signals(corpus: Corpus, query: str) -> dict[str, float]:
+    return {hit.id: hit.signals["learned"] for hit in search(corpus, query)}
+
+
+def test_failures_are_stored_and_invalid_arguments_are_not() -> None:
+    def water_plants(litres: int) -> str:
+        """Water the plants."""
+        raise OSError("the tap is closed")
+
+    toolbox = Toolbox([water_plants])
+    names(toolbox, "water the plants")
+    with pytest.raises(InputError):
+        toolbox.call("water_plants", {})
+    assert uses(toolbox)[0][2] == []
+    with pytest.raises(ShortlistError, match="the tap is closed"):
+        toolbox.call("water_plants", {"litres": 1})
+    assert uses(toolbox)[0][2] == [("water_plants", "failed")]
+
+
+def test_a_found_function_may_also_be_called_directly_or_awaited() -> None:
+    toolbox = Toolbox([refund_payment, wait_for])
+    (found,) = toolbox.find({"query": "give the customer the money back"}).tools
+    assert found.invoke({"payment_id": "P"}) == "P: 0.0"
+    (found,) = toolbox.find({"query": "wait until the truck has arrived"}).tools
+    assert asyncio.run(found.invoke({"order_id": "7"})) == "7"
+    assert [used for _, _, used in uses(toolbox)] == [[("refund_payment", "called")], [("wait_for", "called")]]
+
+
+def test_searches_for_tools_that_are_called_elsewhere_are_not_stored() -> None:
+    toolbox = Toolbox(SCHEMAS)
+    assert names(toolbox, "mow the lawn") == ["openai_style"]
+    assert uses(toolbox) == []
+    toolbox = Toolbox([refund_payment, *SCHEMAS])
+    assert names(toolbox, "mow the lawn") == ["openai_style"]
+    assert {*names(toolbox, "give the money back, mow the lawn", top_k=2)} == {"refund_payment", "openai_style"}
+    assert [shown for _, shown, _ in uses(toolbox)] == [["refund_payment"]]
+
+
+def test_a_search_tool_alone_stores_nothing() -> None:
+    corpus = corpus_of(Document("refund", "Refund a payment", "Give the money back", kind="tool"))
+    assert corpus.as_tool()("refund a payment")["results"]
+    assert list(corpus.usage) == []

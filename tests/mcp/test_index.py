@@ -127,6 +127,29 @@ def test_a_corpus_of_an_older_model_is_rebuilt(
     second.close()
 
 
+def test_what_was_learned_survives_another_model_and_the_deletion_of_the_corpus(
+    tmp_path: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(tools_model, "default_for_tools", lambda *_: "default")
+        first = ToolIndex(tmp_path / "tools", catalog)
+        first.corpus().learn("sweep the yard", "office/job_3")
+        first.close()
+
+    newer = tools_model.ToolsEmbedder()
+    newer.name = "tools#newer"
+    for bundled in (named._bundled, lambda spec: newer if spec == "tools" else named._NAMES[spec]()):
+        monkeypatch.setattr(named, "_bundled", bundled)
+        index = ToolIndex(tmp_path / "tools", catalog)
+        corpus = index.corpus()
+        assert model_of(corpus) == "tools"
+        assert [hit.id for hit in shortlist.search(corpus, "sweep the yard") if hit.signals["learned"] > 0] == [
+            "office/job_3"
+        ]
+        index.close()
+    assert sorted(path.name for path in tmp_path.rglob("usage.db")) == ["usage.db"]
+
+
 def test_without_onnxruntime_tools_are_found_by_the_static_table(
     tmp_path: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,7 +18,8 @@ Block = dict[str, Any]
 class ToolSearch(toolbox.ToolSearch):
     """Client-side tool search: `tools()` for the request, `result()` for each tool_use in the response.
 
-    `tools` and options are those of `Toolbox`.
+    `tools` and options are those of `Toolbox`. Calls that `result()` does not answer are not learned from; report them
+    with `Corpus.learn`.
     """
 
     def tools(self, messages: Iterable[Mapping[str, Any]] | None = None) -> list[Block]:

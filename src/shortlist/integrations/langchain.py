@@ -68,7 +68,10 @@ class ShortlistTool(BaseTool):
 
 
 class ToolChooser:
-    """Selects the few of many LangChain tools that a model is given: `model.bind_tools(chooser.choose(query))`."""
+    """Selects the few of many LangChain tools that a model is given: `model.bind_tools(chooser.choose(query))`.
+
+    Their calls do not pass through here, so nothing is learned from them.
+    """
 
     def __init__(self, tools: Sequence[BaseTool], **options: Any) -> None:
         """Options are those of `discover`."""

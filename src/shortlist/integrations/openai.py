@@ -19,7 +19,8 @@ Item = dict[str, Any]
 class ToolSearch(toolbox.ToolSearch):
     """Client-side tool search: `tools()` for the request, `outputs()` for the response.
 
-    `tools` and options are those of `Toolbox`.
+    `tools` and options are those of `Toolbox`. Calls that `outputs()` does not answer are not learned from; report them
+    with `Corpus.learn`.
     """
 
     def tools(self) -> list[Item]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 from shortlist.documents import Document
@@ -26,7 +28,7 @@ def tool_search(tools: Tools | None = None, **options: Any) -> Strategy:
     """A strategy: `Agent(..., capabilities=[ToolSearch(strategy=tool_search())])`.
 
     It searches the agent's own deferred tools or, if given, `tools`: the corpus that `toolset` was made from. Options
-    are those of `Toolbox`.
+    are those of `Toolbox`. Calls of the agent's own tools do not pass through here, so nothing is learned from them.
     """
     given = None if tools is None else Toolbox(tools, **options)
     own: tuple[list[ToolDefinition], Toolbox] | None = None
@@ -52,23 +54,27 @@ def toolset(tools: Tools, call: Call) -> FunctionToolset[Any]:
     """The tools of a corpus as a toolset, each deferred until it is found.
 
     `call` runs a tool. It takes the tool's document, whose id and source identify what to call, and the arguments. It
-    may be asynchronous. Its InputErrors go back to the model, which may try again.
+    may be asynchronous. Its InputErrors go back to the model, which may try again. Tools that are called after
+    `tool_search` of the same corpus found them are ranked higher for similar queries.
     """
     result: FunctionToolset[Any] = FunctionToolset()
-    for agent_tool, document in Toolbox(tools).items():
-        run = _runner(call, document)
+    toolbox = Toolbox(tools)
+    toolbox.expect_calls()
+    for agent_tool, document in toolbox.items():
+        run = _runner(call, document, partial(toolbox.follow, agent_tool.name))
         tool = Tool[Any].from_schema(run, agent_tool.name, agent_tool.description, agent_tool.parameters)
         tool.defer_loading = True
         result.add_tool(tool)
     return result
 
 
-def _runner(call: Call, document: Document) -> Callable[..., Any]:
+def _runner(call: Call, document: Document, follow: Callable[[], AbstractContextManager[None]]) -> Callable[..., Any]:
     async def run(**arguments: Any) -> Any:
         try:
-            if inspect.iscoroutinefunction(call):
-                return await call(document, arguments)
-            return await asyncio.to_thread(call, document, arguments)
+            with follow():
+                if inspect.iscoroutinefunction(call):
+                    return await call(document, arguments)
+                return await asyncio.to_thread(call, document, arguments)
         except InputError as error:
             raise ModelRetry(str(error)) from error
 

@@ -8,10 +8,12 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NoReturn
+from weakref import WeakValueDictionary
 
 from shortlist._text import did_you_mean
 from shortlist.documents import Document, Problem
@@ -21,6 +23,7 @@ from shortlist.index.embedders.tools_model import default_in_memory
 from shortlist.library.opening import open_named
 from shortlist.protocols import AgentTool
 from shortlist.search.corpus_tool import as_tool
+from shortlist.search.usage_session import UsageSession
 from shortlist.sources.tools.tool_catalogs import describe_tool, tools_of
 
 MAX_NAME = 64  # characters in a name that every vendor accepts
@@ -31,6 +34,9 @@ Place = tuple[str, str]  # the name of a corpus and an id in it
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _MARKED = re.compile(r".*_[0-9a-f]{10}")
+
+# The sessions of the corpora whose tools are called here, by path or, in memory, by identity.
+_sessions: WeakValueDictionary[Path | int, UsageSession] = WeakValueDictionary()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +52,9 @@ class Toolbox:
 
     `tools` is a corpus, its name, several of these, or a list of Python functions, AgentTools, Documents and schemas
     of any vendor. `search` is the only tool that a model sees at first. Options are those of `as_tool`.
+
+    Python functions that are called after `find` found them are ranked higher for similar queries. Calls of other tools
+    are not seen here; report them with `Corpus.learn`.
     """
 
     def __init__(
@@ -59,6 +68,9 @@ class Toolbox:
     ) -> None:
         self._functions: dict[str, Callable[..., Any]] = {}
         self._places = self._locate(tools)
+        self._usage = UsageSession()
+        if self._functions:
+            self.expect_calls()
         corpora = self._open()
         kinds = sum((Counter(corpus.kinds()) for corpus in corpora.values()), Counter())
         if kinds and not kinds["tool"]:
@@ -79,13 +91,36 @@ class Toolbox:
         """The result of a call of `search` with these arguments: a mapping or its JSON text."""
         answer = self.search.invoke(arguments)
         corpora, names = self._current()
-        tools = []
+        tools, shown = [], []
         for item in answer["results"]:
             document = corpora[item["corpus"]].get(item["id"])
             name = names.of.get((item["corpus"], item["id"]))
             if document is not None and name is not None:
                 tools.append(self._tool(name, document))
+                if not self._functions or document.id in self._functions:  # of others, no call is seen
+                    shown.append((item["corpus"], item["id"], item["relevance"]))
+        for corpus in corpora.values():
+            if usage := _sessions.get(corpus.path or id(corpus)):
+                usage.searched([corpus], answer["query"], shown)
         return Found(tools, answer["reason"])
+
+    def expect_calls(self) -> None:
+        """Store the searches of these corpora from now on; `follow` stores which tools are called."""
+        for corpus in self._open().values():
+            self._usage = _sessions.setdefault(corpus.path or id(corpus), self._usage)
+
+    @contextmanager
+    def follow(self, name: str) -> Iterator[None]:
+        """Store the outcome of the call of a tool that is made in this context; invalid arguments are none."""
+        place = self._names.places.get(name, ("", ""))
+        try:
+            yield
+        except InputError:
+            raise
+        except Exception:
+            self._usage.used(*place, "failed")
+            raise
+        self._usage.used(*place, "called")
 
     def __iter__(self) -> Iterator[AgentTool]:
         """All tools, in the order in which they were added."""
@@ -171,7 +206,18 @@ class Toolbox:
         def refuse(**_: Any) -> NoReturn:
             raise InputError(f"{name} is not a Python function. Call {document.id} where it runs.")
 
-        return AgentTool(name, *describe_tool(document), self._functions.get(document.id, refuse))
+        function: Callable[..., Any] = self._functions.get(document.id, refuse)
+
+        def run(**arguments: Any) -> Any:
+            with self.follow(name):
+                return function(**arguments)
+
+        async def run_async(**arguments: Any) -> Any:
+            with self.follow(name):
+                return await function(**arguments)
+
+        followed = run_async if inspect.iscoroutinefunction(function) else run
+        return AgentTool(name, *describe_tool(document), followed)
 
 
 class _Names:

@@ -9,6 +9,7 @@ import os
 import signal
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, unquote
@@ -20,11 +21,14 @@ from mcp.server.stdio import stdio_server
 
 import shortlist
 from shortlist._text import printable
-from shortlist.errors import CorpusNotFound, InputError, ShortlistError, SourceError
+from shortlist.errors import CorpusError, CorpusNotFound, InputError, ShortlistError, SourceError
 from shortlist.mcp.collection import SKILLS, TOOLS, Collection
-from shortlist.mcp.gateway.tool_catalog import UnknownTool
+from shortlist.mcp.gateway.tool_catalog import UnknownTool, find_tool
+from shortlist.search.usage_session import UsageSession
 
 if TYPE_CHECKING:
+    from shortlist.index.corpus import Corpus
+    from shortlist.index.usage_log import Outcome
     from shortlist.protocols import LLM
 
 log = logging.getLogger("shortlist.mcp")
@@ -43,6 +47,7 @@ LONGEST_RESULT = 100_000  # characters of text that a call may return
 ASK_SECONDS = 300.0
 FIND_SECONDS = 60.0
 LEAVE_SECONDS = 5.0
+MOST_SESSIONS = 100
 PAGE = 50  # skills in a list of resources
 
 SCHEME = "shortlist://"
@@ -51,6 +56,9 @@ KINDS: dict[str, Any] = {"tool": "tool", "skill": "skill", "document": {"$nin": 
 
 Data = dict[str, Any]
 Result = TypeVar("Result")
+
+# The address of the client that sent a request; empty over stdio. Requests over HTTP have no session.
+client_address = ContextVar("client_address", default="")
 
 
 class AgentActions:
@@ -62,6 +70,7 @@ class AgentActions:
         self._collection, self.gateway, self._connect = collection, collection.gateway, connect
         self._options: dict[str, Any] = {"k": k, "threshold": threshold}  # of an answer
         self._warming: asyncio.Task[None] | None = None
+        self._sessions: dict[str, UsageSession] = {}  # by the address of the client, the latest last
 
     def instructions(self) -> str:
         return INSTRUCTIONS.format(summary=self._collection.summary())
@@ -86,6 +95,7 @@ class AgentActions:
         if kind is not None and (not isinstance(kind, str) or kind not in KINDS):
             raise InputError(f"'kind' must be {', '.join(KINDS)} or omitted, not {kind!r}.")
         unlisted = await self.gateway.wait_for_lists() if kind in (None, "tool") else {}
+        usage = self._usage()
 
         def find() -> Data:
             from shortlist.search import agent_actions, corpus_tool  # noqa: PLC0415  # slow to load
@@ -94,7 +104,11 @@ class AgentActions:
             number = None if limit is None else corpus_tool.parse_count(limit, "limit", most=most)
             self.gateway.catalog.reload()
             filter = None if kind is None else {"kind": KINDS[kind]}
-            found = agent_actions.find(self._collection.corpora(), query[:LONGEST_QUERY], number, filter)
+            corpora = self._collection.corpora()
+            found = agent_actions.find(corpora, query[:LONGEST_QUERY], number, filter)
+            items = [item for item in found["results"] + found["near"] if _is_usable(item)]
+            shown = [(item["corpus"], item["id"], item.get("relevance")) for item in items]
+            usage.searched(corpora, found["query"], shown)
             return found | {"results": self._add_schemas(found["results"])}
 
         found = await _run_in_thread(find)
@@ -135,6 +149,8 @@ class AgentActions:
         return shown
 
     async def read(self, id: str, corpus: str | None = None, locator: str | None = None, offset: Any = 0) -> Data:
+        usage = self._usage()
+
         def show() -> Data:
             from shortlist.search import agent_actions  # noqa: PLC0415  # slow to load
 
@@ -146,11 +162,14 @@ class AgentActions:
                     if corpus == TOOLS:
                         raise
             try:
-                return agent_actions.read(self._collection.corpora(within), wanted, locator, offset)
+                shown = agent_actions.read(self._collection.corpora(within), wanted, locator, offset)
             except CorpusNotFound:
                 if within is None:
                     self.gateway.find(id)  # raises an error with suggestions, or why the tool is not offered
                 raise
+            if shown["kind"] != "tool":  # of a tool, this is only its schema
+                usage.used(shown["corpus"], shown["id"], "read")
+            return shown
 
         return await _run_in_thread(show)
 
@@ -158,6 +177,28 @@ class AgentActions:
         return await self.call(tool, arguments, only_reads=True)
 
     async def call(self, tool: str, arguments: Any = None, *, only_reads: bool = False) -> types.CallToolResult:
+        try:
+            result = await self._call(tool, arguments, only_reads)
+        except SourceError:
+            await self._store_call(tool, "failed")
+            raise
+        await self._store_call(tool, "failed" if result.is_error else "called")
+        return result
+
+    async def _store_call(self, tool: str, outcome: Outcome) -> None:
+        with suppress(InputError):  # it may not be offered anymore
+            id = find_tool(tool, self.gateway.catalog.tools).id
+            await asyncio.to_thread(self._usage().used, TOOLS, id, outcome)
+
+    def _usage(self) -> UsageSession:
+        """The session of the client that sent this request."""
+        address = client_address.get()
+        usage = self._sessions[address] = self._sessions.pop(address, UsageSession())
+        while len(self._sessions) > MOST_SESSIONS:
+            del self._sessions[next(iter(self._sessions))]
+        return usage
+
+    async def _call(self, tool: str, arguments: Any, only_reads: bool) -> types.CallToolResult:
         try:
             found, raw = await self.gateway.call(tool, arguments, only_reads=only_reads)
         except UnknownTool as error:
@@ -200,10 +241,11 @@ class AgentActions:
 
     async def status(self) -> Data:
         def show() -> Data:
-            self._collection.corpora()
+            learned = {corpus.name: _describe_use(corpus) for corpus in self._collection.corpora()}
             problems = self._collection.problems
             corpora = [
                 {"name": name, "documents": sum(kinds.values()), "kinds": kinds}
+                | learned.get(name, {})
                 | ({"problem": problems[name]} if name in problems else {})
                 for name, kinds in self._collection.counts()
             ]
@@ -232,6 +274,20 @@ class AgentActions:
         return page, start + PAGE if start + PAGE < count else None
 
 
+def _is_usable(item: Data) -> bool:
+    """Whether it can be known if an item is used: a tool that no server offers is called elsewhere."""
+    return bool(item["kind"] != "tool" or item["corpus"] == TOOLS)
+
+
+def _describe_use(corpus: Corpus) -> Data:
+    """What the log of use has, if anything."""
+    with suppress(CorpusError, OSError):
+        facts = corpus.usage.facts()
+        if facts["searches"]:
+            return {"learning": f"{corpus.learning} (searches: {facts['searches']:,}, uses: {facts['uses']:,})"}
+    return {}
+
+
 def _add_notes(shown: Data, notes: list[str]) -> Data:
     return shown | ({"note": " ".join(notes)} if notes else {})
 
@@ -257,7 +313,8 @@ def make_server(agent: AgentActions) -> Server[Any]:
         server.instructions = await asyncio.to_thread(agent.instructions)  # for the next client
         return types.ListToolsResult(tools=tools)
 
-    async def call_tool(_: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        _set_client(context)
         name, arguments = params.name, params.arguments or {}
         shown: Data | None = None
         try:
@@ -286,7 +343,8 @@ def make_server(agent: AgentActions) -> Server[Any]:
         template = types.ResourceTemplate(uri_template=TEMPLATE, name="item", description=description)
         return types.ListResourceTemplatesResult(resource_templates=[template])
 
-    async def read_resource(_: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+    async def read_resource(context: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        _set_client(context)
         corpus, slash, id = params.uri.removeprefix(SCHEME).partition("/")
         try:
             if not params.uri.startswith(SCHEME) or not slash:
@@ -322,6 +380,11 @@ def make_server(agent: AgentActions) -> Server[Any]:
     for method in ("notifications/initialized", "notifications/roots/list_changed"):
         server.add_notification_handler(method, types.NotificationParams, request_roots)
     return server
+
+
+def _set_client(context: Any) -> None:
+    client = getattr(context.request, "client", None)  # of the HTTP request
+    client_address.set(client.host if client else "")
 
 
 def _check_arguments(tool: str, arguments: Mapping[str, Any]) -> None:

@@ -20,6 +20,8 @@ from shortlist.errors import CorpusError, CorpusMismatch, CorpusNotFound, Shortl
 from shortlist.index.corpus_paths import stored_corpora
 from shortlist.index.storage.database import DATABASE
 from shortlist.index.storage.records import Rows
+from shortlist.index.usage_log import FILE as USAGE
+from shortlist.index.usage_log import UsageLog
 from shortlist.library import registry
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.tool_catalog import Catalog
@@ -155,14 +157,16 @@ class ToolIndex:
     """The search over the tools that are offered: corpora on disk, in sync with the catalog.
 
     One corpus is ready immediately. The other uses our trained model, which ranks better; if it takes more than a
-    moment to sync, that happens in the background, and the first one is searched until then.
+    moment to sync, that happens in the background, and the first one is searched until then. They share one log of use,
+    which is beside them, since a corpus is deleted when its model changes.
     """
 
     def __init__(self, folder: Path, catalog: Catalog) -> None:
         self._catalog = catalog
         self._lock = threading.Lock()
-        self._static = _CatalogCorpus(folder, "default")
-        self._trained = _CatalogCorpus(folder.with_name(f"{folder.name}-trained"), "tools")
+        usage = UsageLog(folder.with_name(USAGE))
+        self._static = _CatalogCorpus(folder, "default", usage)
+        self._trained = _CatalogCorpus(folder.with_name(f"{folder.name}-trained"), "tools", usage)
         self._has_failed = False  # the trained model
         self._work: threading.Thread | None = None
         self._closed = threading.Event()
@@ -231,13 +235,14 @@ class ToolIndex:
 class _CatalogCorpus:
     """A corpus in its folder, and the digest of the catalog that it was last synced with, by any process."""
 
-    def __init__(self, folder: Path, embedder: str) -> None:
-        self._folder, self._embedder, self._digest = folder, embedder, folder / DIGEST
+    def __init__(self, folder: Path, embedder: str, usage: UsageLog) -> None:
+        self._folder, self._embedder, self._digest, self._usage = folder, embedder, folder / DIGEST, usage
         self._corpus: Corpus | None = None
 
     def corpus(self) -> Corpus:
         if self._corpus is None:
             self._corpus = shortlist.create_corpus(TOOLS, path=self._folder, default_embedder=self._embedder)
+            self._corpus.usage = self._usage
         return self._corpus
 
     def check_model(self) -> None:

@@ -29,7 +29,8 @@ def as_tool(
 
     `k` is the number of results, by default 1 to 5 as in `discover`; a model may ask for another number, up to 20.
     `level` is how much of each result is disclosed. Other options are passed to `discover`: mode, filter, strategy,
-    min_score, rel and so on.
+    min_score, rel and so on. The tool stores no searches, since it does not see what is used; report that with
+    `Corpus.learn`.
     """
     k = None if k is None else parse_count(k, "k", most=MOST)
     corpora = open_corpora(corpus, needs_vectors=True)
