@@ -109,7 +109,10 @@ def info(out: Output, name: str) -> None:
     (corpus,) = open_corpora(out, [name])
     entry = registry.find(name)
     data = {"bytes": size_of(corpus.path)} | corpus.info() | {"source": entry.to_dict() if entry else None}
-    out.show(data, lambda screen: screen.show_facts(corpus.name, data), [str(corpus.path)])
+    shown = dict(data)
+    if usage := data.get("usage"):
+        shown["usage"] = f"{count_of(usage['searches'], 'search')}, {count_of(usage['uses'], 'use')}"
+    out.show(data, lambda screen: screen.show_facts(corpus.name, shown), [str(corpus.path)])
 
 
 def status(out: Output, names: Sequence[str]) -> None:
