@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +112,7 @@ def info(out: Output, name: str) -> None:
     data = {"bytes": size_of(corpus.path)} | corpus.info() | {"source": entry.to_dict() if entry else None}
     shown = dict(data)
     if usage := data.get("usage"):
-        shown["usage"] = f"{count_of(usage['searches'], 'search')}, {count_of(usage['uses'], 'use')}"
+        shown["usage"] = usage | {"since": date.fromtimestamp(usage["since"]) if usage.get("since") else None}
     out.show(data, lambda screen: screen.show_facts(corpus.name, shown), [str(corpus.path)])
 
 

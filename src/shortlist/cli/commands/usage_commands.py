@@ -114,7 +114,7 @@ def _draw_documents(screen: Screen, data: Row) -> None:
 
 
 def _list_searches(out: Output, corpus: str) -> None:
-    rows = [
+    rows: list[Row] = [
         {
             "at": search.at,
             "session": search.session,
@@ -153,10 +153,10 @@ def forget(out: Output, corpus: str, id: str | None, query: str | None, everythi
     searches = list(log) if id or query else []
     count = log.forget(id or None, query or None)
     if not count and not everything:
-        known = {use.id for search in searches for use in search.uses} if id else {one.query for one in searches}
-        named = f" {query!r}" if query else ""
-        missing = f"search{named} after which {id!r} was used" if id else f"search{named}"
-        raise InputError(f"The log of {corpus!r} has no {missing}.{did_you_mean(id or query or '', known)}")
+        ids, queries = {use.id for search in searches for use in search.uses}, {one.query for one in searches}
+        missing = f"search{f' {query!r}' if query else ''}{f' after which {id!r} was used' if id else ''}"
+        near = did_you_mean(id, ids) if id and id not in ids else did_you_mean(query or "", queries)
+        raise InputError(f"The log of {corpus!r} has no {missing}.{near}")
     out.show({"corpus": corpus, "deleted": count}, f"{count_of(count, 'search', 'is deleted')}.", [str(count)])
     return OK
 
