@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FOLDS = 5
 UNUSED_SESSIONS = 2  # in which nothing was used after a query to which nothing seems to apply
 
-_versions = itertools.count(1 << 40)  # lessons are cached by version, and no real log has so many
+_versions = itertools.count(1 << 40)  # above those of real logs, since lessons are cached by version
 
 
 def make_cases(searches: Iterable[Search], known: Collection[str]) -> list[Case]:
