@@ -43,6 +43,12 @@ def test_a_small_lexical_search_imports_no_numba_and_no_model() -> None:
     assert modules_after(code).isdisjoint({"numba", "onnxruntime", "tokenizers", "httpx2"})
 
 
+def test_help_imports_no_corpus_and_a_search_reads_no_settings() -> None:
+    run = "from shortlist.cli import run\nassert run(%r) == 0"
+    assert modules_after(run % ["search", "--help"]).isdisjoint({"shortlist.index.corpus", "pydantic"})
+    assert "pydantic" not in modules_after(run % ["search", "tools:examples/data/tools.yaml", "refund"])
+
+
 def test_every_public_name_is_there() -> None:
     for name in shortlist.__all__:
         assert getattr(shortlist, name) is not None

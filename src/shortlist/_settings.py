@@ -40,12 +40,20 @@ def _check_token(token: SecretStr | None) -> SecretStr | None:
     return token
 
 
+def _read_switch(value: Any) -> Any:
+    """YAML reads on and off as booleans."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return value.lower() if isinstance(value, str) else value
+
+
 Encoding = Annotated[str, AfterValidator(_check_encoding)]
 Token = Annotated[SecretStr | None, AfterValidator(_check_token)]
 LogLevel = Annotated[
     Literal["critical", "error", "warning", "info", "debug"],
     BeforeValidator(lambda level: level.lower() if isinstance(level, str) else level),
 ]
+Learn = Literal["off", "log", "on"]
 
 
 def setting(default: Any, help: str, variable: str = "", option: str = "", usual: str = "", **limits: Any) -> Any:
@@ -150,6 +158,18 @@ class Engine(Section):
     certificate: str = setting("", "Certificate authority file.", "SHORTLIST_ENGINE_CERTIFICATE")
 
 
+class Usage(Section):
+    """What is learned from use."""
+
+    learn: Annotated[Learn, BeforeValidator(_read_switch)] = setting(
+        "on",
+        "off: nothing is stored or used; log: searches and what is used after them are stored; on: they also change "
+        "the ranking.",
+        "SHORTLIST_LEARN",
+        option="--learn",
+    )
+
+
 class Settings(BaseModel):
     """The sections, the origin of each value that is not a default, and the file that was read."""
 
@@ -162,6 +182,7 @@ class Settings(BaseModel):
     answers: Answers = Answers()
     mcp: Mcp = Mcp()
     engine: Engine = Engine()
+    usage: Usage = Usage()
     origins: dict[str, str] = {}
     file: Path | None = None
     warnings: tuple[str, ...] = ()
@@ -329,6 +350,17 @@ def read_file(path: Path, names: Collection[str] | None = None) -> dict[str, Any
         if isinstance(values.get(key), str) and values[key]:
             values[key] = str(path.parent / Path(values[key]).expanduser())
     return values
+
+
+def load_learning(given: str | None = None) -> Learn:
+    """`usage.learn` for a command in this folder; `given` is its option.
+
+    The file, which may belong to another program, is read only if neither the option nor the variable is set.
+    """
+    key, text = "usage.learn", given or os.environ.get("SHORTLIST_LEARN", "").strip()
+    origin = OPTIONS[key] if given else "SHORTLIST_LEARN"
+    values = Values({key: text}, {key: origin}) if text else collect_values(("usage",))
+    return values.validate().usage.learn
 
 
 class RetrieverSettings(NamedTuple):

@@ -22,7 +22,7 @@ def did_you_mean(word: str, known: Iterable[str], *, most: int = 2) -> str:
 def count_of(number: int, noun: str, verb: str = "") -> str:
     """`1 tool`, `2 tools`; with the verb "is indexed": `1 tool is indexed`, `2 tools are indexed`."""
     if number != 1:
-        noun, verb = f"{noun}s", verb.replace("is ", "are ", 1)
+        noun, verb = f"{noun}{'es' if noun.endswith('ch') else 's'}", verb.replace("is ", "are ", 1)
     return f"{number:,} {noun} {verb}".rstrip()
 
 

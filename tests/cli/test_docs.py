@@ -10,6 +10,7 @@ import sys
 import click
 import pytest
 
+import shortlist
 from shortlist.cli import run
 from shortlist.cli.app import app
 from tests.cli.conftest import COMMANDS, ROOT, Shell
@@ -51,7 +52,7 @@ def test_only_existing_commands_and_options_are_documented() -> None:
     known = {"--help", "-h", *options(app)}.union(*(options(command) for command in COMMANDS.values()))
     written = set(re.findall(r"`(--?[a-z][a-z-]*)", DOCUMENT))
     assert written <= known
-    assert set(re.findall(r"`(shortlist (?:(?:tools|config|mcp) )?[a-z][a-z-]*)", PROSE)) == set(COMMANDS)
+    assert set(re.findall(r"`(shortlist (?:(?:tools|config|mcp|cases) )?[a-z][a-z-]*)", PROSE)) == set(COMMANDS)
 
 
 def test_every_example_runs_in_order(
@@ -62,6 +63,10 @@ def test_every_example_runs_in_order(
     monkeypatch.chdir(shell.folder)
     monkeypatch.setenv("HOME", str(shell.folder / "home"))
     monkeypatch.setattr(sys, "stdin", io.StringIO("How much is express delivery?\n/exit\n"))
+    with shortlist.build("tools:tools.yaml") as corpus:  # no command writes the log of use
+        corpus.learn("where is the parcel", "track_shipment")
+        corpus.learn("give the money back", "refund_payment")
+        corpus.learn("undo a payment", "refund_payment")
     for line in LINES:
         program, *arguments = shlex.split(line)
         assert program == "shortlist"

@@ -25,7 +25,7 @@ from starlette.types import Receive, Scope, Send
 
 from shortlist import CorpusSource, Problem
 from shortlist.cli import run
-from shortlist.cli.commands import mcp_commands
+from shortlist.cli.output import Output
 from shortlist.mcp.agent_server import AgentActions, make_server
 from shortlist.mcp.collection import Collection, StoredCorpora
 from shortlist.mcp.gateway.dispatch import Gateway
@@ -356,7 +356,7 @@ def test_a_question_on_a_terminal_is_asked_and_answered(project: Project) -> Non
 
 @pytest.mark.parametrize("answer", ["\n", "no\n", "yes please\n", ""])
 def test_only_yes_approves(project: Project, monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
-    monkeypatch.setattr(mcp_commands, "_can_ask", lambda out: True)
+    monkeypatch.setattr(Output, "can_ask", lambda out: True)
     monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
     code, output = run_command("mcp", "trust")
     assert code == 1

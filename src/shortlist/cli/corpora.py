@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,8 +14,17 @@ from shortlist.library import opening, registry
 from shortlist.sources.mcp_servers.mcp_config import pending_files
 
 
+def apply_learning() -> None:
+    """Apply the setting `usage.learn` to all corpora of this process, if anything sets it."""
+    if os.environ.get("SHORTLIST_LEARN", "").strip() or Path("settings.yaml").is_file():
+        from shortlist._settings import load_learning  # noqa: PLC0415  # imports pydantic
+
+        Corpus.learning = load_learning()
+
+
 def open_corpora(out: Output, names: Sequence[str]) -> list[Corpus]:
     """Open corpora by name; one that was never built is built, with a progress bar."""
+    apply_learning()
     corpora = []
     for name in names:
         for pending in pending_files() if name == "mcp" else ():

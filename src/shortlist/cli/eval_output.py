@@ -55,9 +55,22 @@ def _compare_without(report: DiscoveryReport) -> str:
     return f" Without it: {', '.join(f'{name} {count:,}' for name, count in changed.items())}."
 
 
-def show_comparison(screen: Screen, comparison: Comparison) -> None:
+def show_usage(screen: Screen, comparison: Comparison, misses: int) -> None:
+    """An evaluation of cases from the log of use, without and with what was learned."""
+    first, second = comparison.first, comparison.second
+    screen.say("The cases are from the log of use. No one has reviewed them.", "yellow")
+    screen.say("Without what was learned:", "bold")
+    show_report(screen, first, misses)
+    screen.say("With what was learned from the other searches:", "bold")
+    show_comparison(screen, comparison, ("without", "learned"))
+    changed = [name for name, count in first.taxonomy.items() if count != second.taxonomy[name]]
+    outcomes = ", ".join(f"{name} {first.taxonomy[name]:,} -> {second.taxonomy[name]:,}" for name in changed)
+    screen.say(f"Outcomes: {outcomes or 'the same'}.", "dim")
+
+
+def show_comparison(screen: Screen, comparison: Comparison, names: Sequence[str] = ()) -> None:
     one, two = comparison.first, comparison.second
-    first, second = (one.mode, two.mode) if one.corpus == two.corpus else (one.corpus, two.corpus)
+    first, second = names or ((one.mode, two.mode) if one.corpus == two.corpus else (one.corpus, two.corpus))
     screen.draw(
         Text.assemble(
             (f"{first} against {second}", "bold"), f", {count_of(len(one.in_scope), 'case')} with an expected result"

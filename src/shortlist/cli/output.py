@@ -53,6 +53,19 @@ class Output:
         """Write a line to stderr even if quiet: why the command fails although it has an answer."""
         print(f"shortlist: {sentence}", file=sys.stderr, flush=True)
 
+    def can_ask(self) -> bool:
+        """Whether a person can answer a question."""
+        return sys.stdin.isatty() and sys.stdout.isatty() and not self.as_json and not self.quiet
+
+    @staticmethod
+    def confirm(question: str) -> bool:
+        """Ask a question; only yes means yes."""
+        print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+        is_yes = sys.stdin.readline().strip().lower() in ("y", "yes")
+        if not is_yes:
+            print("Nothing was changed.", file=sys.stderr)
+        return is_yes
+
     @contextmanager
     def progress(self, title: str, about: int = 0) -> Iterator[Bar | None]:
         """A bar on stderr if that is a terminal. It appears at the first update; `about` is the expected total."""

@@ -45,6 +45,11 @@ class Case:
         return bool(self.gold)
 
     @property
+    def is_reviewed(self) -> bool:
+        """Whether a person wrote or checked the case: only `"reviewed": false` says otherwise."""
+        return self.meta.get("reviewed") is not False
+
+    @property
     def relevance(self) -> dict[str, float]:
         """The grade of every expected id."""
         return {id: float(self.grades.get(id, 1.0)) for id in self.gold}

@@ -17,7 +17,7 @@ import shortlist
 from shortlist._paths import data_dir
 from shortlist._settings import Answers
 from shortlist.answer.llm import OpenAIChat
-from shortlist.cli.corpora import open_corpora
+from shortlist.cli.corpora import apply_learning, open_corpora
 from shortlist.cli.output import ABSTAINED, ERROR, OK, Output, write
 from shortlist.errors import CorpusNotFound, InputError, ShortlistError
 from shortlist.index.corpus import Corpus
@@ -186,6 +186,7 @@ def _find_corpora(out: Output, index_dir: str | None, shared: bool, names: Seque
     """The corpora to ask: those named, the index in a folder, the shared one, or that of this project."""
     if names:
         return open_corpora(out, names)
+    apply_learning()
     try:
         name = GLOBAL_INDEX if shared else project_index()
         return [shortlist.open_corpus(Path(index_dir).expanduser() if index_dir else name)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +110,10 @@ def info(out: Output, name: str) -> None:
     (corpus,) = open_corpora(out, [name])
     entry = registry.find(name)
     data = {"bytes": size_of(corpus.path)} | corpus.info() | {"source": entry.to_dict() if entry else None}
-    out.show(data, lambda screen: screen.show_facts(corpus.name, data), [str(corpus.path)])
+    shown = dict(data)
+    if usage := data.get("usage"):
+        shown["usage"] = usage | {"since": date.fromtimestamp(usage["since"]) if usage.get("since") else None}
+    out.show(data, lambda screen: screen.show_facts(corpus.name, shown), [str(corpus.path)])
 
 
 def status(out: Output, names: Sequence[str]) -> None:

@@ -14,6 +14,7 @@ from shortlist._text import count_of
 from shortlist.cli import eval_output
 from shortlist.cli.corpora import find_path_source, open_corpora
 from shortlist.cli.output import ABSTAINED, ERROR, OK, Output
+from shortlist.cli.usage_logs import open_logged
 from shortlist.errors import InputError
 from shortlist.eval import calibration, generate, retrieval, selection
 from shortlist.eval import distractors as distractor_curve
@@ -21,6 +22,7 @@ from shortlist.eval.cases import Case, load_beir, load_cases, save_cases, valida
 from shortlist.eval.lint import lint_corpus
 from shortlist.eval.metrics import metric
 from shortlist.eval.reporting.study import study
+from shortlist.eval.usage_cases import evaluate_with_lessons, evaluate_without_lessons, make_cases
 from shortlist.index.corpus import Corpus
 from shortlist.library.opening import is_known
 from shortlist.results import Mode
@@ -33,14 +35,16 @@ Cases = Sequence[Case]
 def with_cases(function: Callable[..., int | None]) -> Callable[..., int | None]:
     """Give a command the corpus and the cases that its arguments mean."""
 
-    def call(out: Output, corpus: str, cases: str | None, qrels: str | None, **how: Any) -> int | None:
-        return function(out, *_load(out, corpus, cases, qrels), **how)
+    def call(
+        out: Output, corpus: str, cases: str | None, qrels: str | None, unreviewed: bool, **how: Any
+    ) -> int | None:
+        return function(out, *_load(out, corpus, cases, qrels, unreviewed), **how)
 
     return call
 
 
-def _load(out: Output, corpus: str, cases: str | None, qrels: str | None) -> tuple[Corpus, Cases]:
-    """The corpus and the cases; a BEIR folder has both."""
+def _load(out: Output, corpus: str, cases: str | None, qrels: str | None, unreviewed: bool) -> tuple[Corpus, Cases]:
+    """The corpus and the cases that count; a BEIR folder has both."""
     if cases is not None:
         loaded = load_cases(cases, qrels)
         (opened,) = open_corpora(out, [corpus])
@@ -52,11 +56,27 @@ def _load(out: Output, corpus: str, cases: str | None, qrels: str | None) -> tup
         raise click.UsageError(f"CASES is missing. Example: shortlist eval {corpus} cases.jsonl")
     if not loaded:
         raise InputError(f"There are no cases in {cases or corpus}.")
-    return opened, loaded
+    counted = [case for case in loaded if unreviewed or case.is_reviewed]
+    if skipped := len(loaded) - len(counted):
+        is_skipped = count_of(skipped, "case", "that no one has reviewed is skipped")
+        advice = 'Set "reviewed" to true in those that are right, or add --unreviewed to count them.'
+        if not counted:
+            raise InputError(f"There is no reviewed case in {cases or corpus}. {advice}")
+        out.note(f"shortlist: {is_skipped}. {advice}")
+    return opened, counted
 
 
-@with_cases
 def eval(
+    out: Output, corpus: str, cases: str | None, qrels: str | None, unreviewed: bool, from_usage: bool, **how: Any
+) -> int:
+    if not from_usage:
+        return _evaluate(out, *_load(out, corpus, cases, qrels, unreviewed), **how)
+    if cases is not None:
+        raise click.UsageError("--from-usage takes the cases from the log of use. Leave out CASES.")
+    return _evaluate_usage(out, corpus, **how)
+
+
+def _evaluate(
     out: Output, corpus: Corpus, cases: Cases, mode: Mode, k: int, compare: Sequence[str], fail_under: Sequence[str],
     html: str | None, misses: int, **how: Any,
 ) -> int:  # fmt: skip
@@ -93,6 +113,25 @@ def eval(
         result = "cannot be measured: no case has an expected result" if value is None else f"is {value:.4f}"
         out.warn(f"{name} {result}; --fail-under requires {limit:g}.")
     return ERROR if failed else OK
+
+
+def _evaluate_usage(
+    out: Output, name: str, misses: int, compare: object, fail_under: object, html: object, **how: Any
+) -> int:
+    """Evaluate without what was learned, and with what was learned from the other searches."""
+    log, corpora = open_logged(out, name)
+    cases = make_cases(log, {id for one in corpora for id in one.ids()})
+    if not any(case.in_scope for case in cases):
+        raise InputError(f"No query in the log of {name!r} has led to a document that it still has.")
+    with out.progress(f"evaluating {name}") as progress:
+        report = evaluate_without_lessons(corpora, cases, progress=progress, **how)
+    with out.progress(f"evaluating {name} with what was learned") as progress:
+        second = evaluate_with_lessons(corpora, cases, log, progress=progress, **how)
+    comparison = retrieval.compare(report, second, seed=how["seed"])
+    data = report.to_dict() | {"reviewed": False, "learned": comparison.to_dict()}
+    brief = [f"{metric}\t{one:.4f}\t{second.metrics[metric]:.4f}" for metric, one in report.metrics.items()]
+    out.show(data, lambda screen: eval_output.show_usage(screen, comparison, misses), brief)
+    return OK
 
 
 def _parse_limit(text: str) -> tuple[str, float]:

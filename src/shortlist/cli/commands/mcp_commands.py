@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import shortlist
 from shortlist._paths import config_dir
+from shortlist._settings import load_learning
 from shortlist._text import did_you_mean, printable
 from shortlist.cli.output import ERROR, OK, Output
 from shortlist.errors import InputError, MissingExtra
@@ -24,11 +25,12 @@ from shortlist.sources.mcp_servers import mcp_trust
 from shortlist.sources.mcp_servers.mcp_config import OWN_FILE, PROJECT_FILES, ConfigurationFile, outline, project_files
 
 
-def run(out: Output, config: Sequence[str], corpus: Sequence[str]) -> None:
+def run(out: Output, config: Sequence[str], corpus: Sequence[str], learn: str | None) -> None:
     try:
         from shortlist.mcp.agent_server import AgentActions, serve_stdio  # noqa: PLC0415  # needs an extra
     except ImportError as error:
         raise MissingExtra("mcp", "mcp", "The MCP server") from error
+    shortlist.Corpus.learning = load_learning(learn)
     collection = Collection(Gateway(GatewayConfig(config)), StoredCorpora(corpus))
     # The files of the current folder may come with a repository, so they do not choose the model.
     model = functools.cache(lambda: connect(load_llm_settings(files=False)))
@@ -61,11 +63,11 @@ def approve(out: Output, names: Sequence[str], everything: bool, yes: bool, conf
     gateway = Gateway(GatewayConfig(config))
     pending = gateway.catalog.list_pending()
     wanted = pending if everything else _select(names, pending, gateway)
-    if wanted and not yes and _can_ask(out):
+    if wanted and not yes and out.can_ask():
         rows = [tool.review() for tool in wanted]
         out.show({}, lambda screen: screen.show_pending_tools(rows))
         tools = wanted[0].id if len(wanted) == 1 else f"these {len(wanted)} tools"
-        if not _confirm(f"Approve {tools} as shown?"):
+        if not out.confirm(f"Approve {tools} as shown?"):
             return ERROR
     gateway.catalog.approve(wanted)
     left = [tool.review() for tool in gateway.catalog.list_pending()]
@@ -104,10 +106,10 @@ def trust(out: Output, path: str | None, listed: bool, revoke: bool, yes: bool) 
         for file in files
     ]
     data: dict[str, Any] = {"files": rows, "trusted": []}
-    is_agreed, can_ask = yes, _can_ask(out)
+    is_agreed, can_ask = yes, out.can_ask()
     if can_ask:
         out.show(data, lambda screen: screen.show_project_files(rows))
-        is_agreed = yes or not pending or _confirm("Trust what is shown above, exactly as it is now?")
+        is_agreed = yes or not pending or out.confirm("Trust what is shown above, exactly as it is now?")
     for file in pending if is_agreed else ():
         mcp_trust.trust(file.path, file.content)
         data["trusted"].append(str(file.path))
@@ -184,15 +186,3 @@ def _permit(out: Output, names: Sequence[str], access: str | None) -> None:
     lines = [f"{rule:5} {printable(name)}" for name, rule in rules.items()]
     lines = lines or ["No rules. Tools are read or write as their servers mark them."]
     out.show({"permissions": rules}, "\n".join(lines), [f"{name} {rule}" for name, rule in rules.items()])
-
-
-def _can_ask(out: Output) -> bool:
-    return sys.stdin.isatty() and sys.stdout.isatty() and not out.as_json and not out.quiet
-
-
-def _confirm(question: str) -> bool:
-    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
-    is_yes = sys.stdin.readline().strip().lower() in ("y", "yes")
-    if not is_yes:
-        print("Nothing was changed.", file=sys.stderr)
-    return is_yes

@@ -12,12 +12,14 @@ from shortlist.server.service_settings import load_settings, unknown_variables
 
 
 def serve(
-    out: Output, settings: str | None, documents: str | None, corpus: Sequence[str], allow_anonymous: bool, **given: Any
-) -> None:
+    out: Output, settings: str | None, documents: str | None, corpus: Sequence[str], allow_anonymous: bool,
+    learn: str | None, **given: Any,
+) -> None:  # fmt: skip
     values = {f"server.{name}": value for name, value in given.items()} | {
         "documents.source": documents,
         "server.corpora": corpus or None,
         "server.allow_anonymous": allow_anonymous or None,
+        "usage.learn": learn,
     }
     loaded = load_settings(settings, {key: value for key, value in values.items() if value is not None})
     for sentence in unknown_variables():

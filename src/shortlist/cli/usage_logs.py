@@ -1,0 +1,38 @@
+"""The logs of use that commands name: that of a stored corpus, or as `mcp` that of the gateway for tools and skills."""
+
+from __future__ import annotations
+
+from shortlist.cli.corpora import make_not_found, open_corpora
+from shortlist.cli.output import Output
+from shortlist.index.corpus import Corpus
+from shortlist.index.corpus_paths import stored_corpora
+from shortlist.index.location import find_corpus_file
+from shortlist.index.usage_log import FILE, UsageLog
+from shortlist.mcp.collection import SKILLS, TOOLS, Collection, StoredCorpora
+from shortlist.mcp.gateway.dispatch import Gateway
+from shortlist.mcp.gateway.gateway_config import GatewayConfig
+
+
+def find_logs() -> dict[str, UsageLog]:
+    """All logs that exist, by the names of their corpora."""
+    folders = stored_corpora() | {TOOLS: GatewayConfig().home}
+    return {name: UsageLog(folder / FILE) for name, folder in folders.items() if (folder / FILE).exists()}
+
+
+def find_log(name: str) -> UsageLog:
+    """The log of a corpus, which may not exist yet."""
+    if name == TOOLS:
+        return UsageLog(GatewayConfig().home / FILE)
+    file = find_corpus_file(name)
+    if file is None:
+        raise make_not_found(name)
+    return UsageLog(file.parent / FILE)
+
+
+def open_logged(out: Output, name: str) -> tuple[UsageLog, list[Corpus]]:
+    """The log of a corpus, and the corpora that it is about."""
+    if name != TOOLS:
+        (corpus,) = open_corpora(out, [name])
+        return corpus.usage, [corpus]
+    collection = Collection(Gateway(GatewayConfig()), StoredCorpora())
+    return find_log(name), [*collection.corpora(TOOLS), *collection.corpora(SKILLS)]
