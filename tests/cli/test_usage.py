@@ -13,7 +13,7 @@ from shortlist import Corpus
 from shortlist._settings import FILE, VARIABLES, Learn
 from shortlist.cli.output import Output
 from shortlist.eval import load_cases
-from shortlist.index.usage_log import Learning, UsageLog, Use
+from shortlist.index.storage.usage_log import Learning, UsageLog, Use
 from shortlist.mcp import agent_server
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.server.application import create_app

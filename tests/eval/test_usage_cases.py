@@ -9,7 +9,7 @@ import pytest
 import shortlist
 from shortlist import Corpus
 from shortlist.eval.usage_cases import evaluate_with_lessons, evaluate_without_lessons, make_cases
-from shortlist.index.usage_log import Outcome, Search, Use
+from shortlist.index.storage.usage_log import Outcome, Search, Use
 
 KNOWN = {"refund", "track", "cancel", "stock", "invoice"}
 

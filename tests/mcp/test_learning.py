@@ -12,7 +12,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 import shortlist
-from shortlist.index.usage_log import UsageLog
+from shortlist.index.storage.usage_log import UsageLog
 from shortlist.mcp import agent_server
 from shortlist.mcp.agent_server import AgentActions, client_address
 from shortlist.mcp.collection import Collection, StoredCorpora
@@ -153,7 +153,7 @@ def test_a_damaged_log_stops_neither_search_nor_call(office: Servers, caplog: py
 
 
 def test_a_locked_log_delays_only_one_search(office: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shortlist.index.usage_log.WAIT_SECONDS", 0.1)
+    monkeypatch.setattr("shortlist.index.storage.usage_log.WAIT_SECONDS", 0.1)
     gateway = office.gateway()
     log = log_of(gateway)
     log.add("something")

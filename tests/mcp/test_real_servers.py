@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import pytest
 from mcp import Client
 
-from shortlist.index.usage_log import UsageLog
+from shortlist.index.storage.usage_log import UsageLog
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from tests.mcp.conftest import PATIENCE, Agent

@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 
 import shortlist
 from shortlist.index.corpus import Corpus
-from shortlist.index.usage_log import Learning
+from shortlist.index.storage.usage_log import Learning
 from tests.server.conftest import Make, write_catalog
 
 FEEDBACK, USAGE = "/v1/corpora/catalog/feedback", "/v1/corpora/catalog/usage"

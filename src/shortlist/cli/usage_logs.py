@@ -7,7 +7,7 @@ from shortlist.cli.output import Output
 from shortlist.index.corpus import Corpus
 from shortlist.index.corpus_paths import stored_corpora
 from shortlist.index.location import find_corpus_file
-from shortlist.index.usage_log import FILE, UsageLog
+from shortlist.index.storage.usage_log import FILE, UsageLog
 from shortlist.mcp.collection import SKILLS, TOOLS, Collection, StoredCorpora
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ from shortlist.eval.cases import Case
 from shortlist.eval.retrieval import OUTCOMES, DiscoveryReport, evaluate_discovery
 from shortlist.eval.statistics import SEED, estimate_means
 from shortlist.index.corpus import Corpus
-from shortlist.index.usage_log import Learning, Search, UsageLog
+from shortlist.index.storage.usage_log import Learning, Search, UsageLog
 from shortlist.protocols import Progress
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 FOLDS = 5
 UNUSED_SESSIONS = 2  # in which nothing was used after a query to which nothing seems to apply
-
-_versions = itertools.count(1 << 40)  # above those of real logs, since lessons are cached by version
 
 
 def make_cases(searches: Iterable[Search], known: Collection[str]) -> list[Case]:
@@ -106,15 +104,14 @@ class _Part(UsageLog):
 
     def __init__(self, whole: UsageLog, searches: Iterable[Search]) -> None:
         super().__init__(None)
-        self._whole, self._version = whole, next(_versions)
+        self._whole = whole
         for search in searches:
             self.add(search.query, list(search.shown.items()), search.uses, search.session, search.at)
 
-    def version(self) -> int:
-        return self._version
-
-    def vectors(self, queries: Sequence[str], model: str, encode: Callable[[str], Vectors]) -> list[Vectors]:
-        return self._whole.vectors(queries, model, encode)
+    def vectors(
+        self, queries: Sequence[str], model: str, encode: Callable[[str], Vectors], seconds: float
+    ) -> dict[str, Vectors]:
+        return self._whole.vectors(queries, model, encode, math.inf)
 
 
 @contextmanager

@@ -21,8 +21,8 @@ from shortlist.index.embedders.tools_model import suggest_embedder
 from shortlist.index.engine import EMBEDDED, Engine, State
 from shortlist.index.location import Location, close_on_error, find_location
 from shortlist.index.storage.records import clean
-from shortlist.index.usage_log import FILE as USAGE
-from shortlist.index.usage_log import Learning, Outcome, UsageLog, Use
+from shortlist.index.storage.usage_log import FILE as USAGE
+from shortlist.index.storage.usage_log import Learning, Outcome, UsageLog, Use
 from shortlist.protocols import AgentTool, Embedder, Progress
 
 

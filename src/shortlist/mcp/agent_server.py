@@ -28,7 +28,7 @@ from shortlist.search.usage_session import UsageSession
 
 if TYPE_CHECKING:
     from shortlist.index.corpus import Corpus
-    from shortlist.index.usage_log import Outcome
+    from shortlist.index.storage.usage_log import Outcome
     from shortlist.protocols import LLM
 
 log = logging.getLogger("shortlist.mcp")

@@ -20,8 +20,8 @@ from shortlist.errors import CorpusError, CorpusMismatch, CorpusNotFound, Shortl
 from shortlist.index.corpus_paths import stored_corpora
 from shortlist.index.storage.database import DATABASE
 from shortlist.index.storage.records import Rows
-from shortlist.index.usage_log import FILE as USAGE
-from shortlist.index.usage_log import UsageLog
+from shortlist.index.storage.usage_log import FILE as USAGE
+from shortlist.index.storage.usage_log import UsageLog
 from shortlist.library import registry
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.tool_catalog import Catalog

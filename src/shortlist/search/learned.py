@@ -23,8 +23,8 @@ from shortlist.errors import CorpusError
 from shortlist.index.corpus import Corpus
 from shortlist.index.lexical.lexical_ranker import top
 from shortlist.index.query_scores import AllScores, Scores
+from shortlist.index.storage.usage_log import LONGEST_QUERY, Search, UsageLog, was_forgotten
 from shortlist.index.text.query_terms import weigh_terms
-from shortlist.index.usage_log import LONGEST_QUERY, Search, UsageLog, was_forgotten
 from shortlist.results import Ranking
 from shortlist.search.relevance import FLOOR
 
@@ -75,7 +75,7 @@ OWN = Weight(0.95, 4.5)  # what the document's own score loses
 MEANING = Weight(0.44, 1.7)  # cosine with the examples
 WORDS = Weight(0.2, 2.0)  # cosine of the words
 LEVEL = Weight(0.08, 2.5)  # what a query must exceed: any two queries have something in common
-LIKENESS = Weight(0.2, 1.7)  # how much more than usual the examples are like each other, so that more is expected
+SIMILARITY = Weight(0.2, 1.7)  # how much more than usual the examples are like each other, so that more is expected
 SAME = Weight(0.3, 1.0)  # the query is one of the examples
 
 
@@ -91,7 +91,7 @@ class Lessons:
     keys: list[tuple[str, bytes]]  # id and hash
     examples: list[list[Example]]
     count: Floats  # weight of all examples of each row
-    likeness: Floats  # how much more than usual the examples of each row are like each other
+    similarity: Floats  # how much more than usual the examples of each row are like each other
     mean: Vectors  # of all examples, which says how people ask here
     centers: Vectors
     vectors: Vectors  # of all examples, by row
@@ -104,7 +104,7 @@ class Lessons:
     @cached_property
     def _weights(self) -> tuple[Floats, Floats, Floats, Floats]:
         """What every query uses: weights of meaning and words, what a row must exceed, and what it keeps."""
-        needed = LEVEL.of(self.count) + LIKENESS.of(self.count) * self.likeness
+        needed = LEVEL.of(self.count) + SIMILARITY.of(self.count) * self.similarity
         return MEANING.of(self.count), WORDS.of(self.count), needed, 1.0 - OWN.of(self.count)
 
     def compare(self, query: str, vector: Vectors | None, terms: Mapping[str, float]) -> tuple[Floats, Floats]:
@@ -175,14 +175,14 @@ def make_lessons(
     weights = np.array([example.weight for example in flat])
     starts = [0, *np.cumsum([len(row) for row in listed]).tolist()]
     mean, centers, rows = np.zeros(0, np.float32), np.zeros((0, 0), np.float32), np.zeros((0, 0), np.float32)
-    likeness = np.zeros(len(keys))
+    similarity = np.zeros(len(keys))
     if vectors:
         rows = np.array([vectors[example.query] for example in flat], np.float32)
         mean = (weights @ rows / (weights.sum() + CENTERED_BY)).astype(np.float32)
         rows = _unit(rows - mean)
         weighed = rows * weights[:, None].astype(np.float32)
         sums = np.add.reduceat(weighed, starts[:-1], axis=0)
-        centers, likeness = _unit(sums), _compare_within(rows, weighed, sums, starts)
+        centers, similarity = _unit(sums), _compare_within(rows, weighed, sums, starts)
     terms = [weigh_terms(lexical.analyzer, example.query) for example in flat]
     occurring = Counter(term for one in terms for term in one)
     known, size = lexical.frequency(list(occurring)), len(flat) + lexical.live
@@ -194,7 +194,7 @@ def make_lessons(
         for example in own:
             queries[_key_of(example.query)].append((row, example.weight))
     rarest = _rarity(size, 0)
-    return Lessons(keys, listed, count, likeness, mean, centers, rows, starts, words, rarity, rarest, dict(queries))
+    return Lessons(keys, listed, count, similarity, mean, centers, rows, starts, words, rarity, rarest, dict(queries))
 
 
 def _compare_within(rows: Vectors, weighed: Vectors, sums: Vectors, starts: Sequence[int]) -> Floats:
@@ -207,8 +207,8 @@ def _compare_within(rows: Vectors, weighed: Vectors, sums: Vectors, starts: Sequ
         return np.zeros(len(sizes))
     mean = cosines[np.repeat(compared, sizes)].mean()
     total = np.add.reduceat(cosines, starts[:-1])
-    likeness: Floats = np.where(compared, (total - sizes * mean) / (sizes + 2), 0.0)
-    return likeness
+    similarity: Floats = np.where(compared, (total - sizes * mean) / (sizes + 2), 0.0)
+    return similarity
 
 
 def _weigh_words(

@@ -16,7 +16,7 @@ from shortlist.index.storage.records import clean
 
 if TYPE_CHECKING:
     from shortlist.index.corpus import Corpus
-    from shortlist.index.usage_log import Outcome
+    from shortlist.index.storage.usage_log import Outcome
 
 log = logging.getLogger("shortlist")
 

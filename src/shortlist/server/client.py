@@ -11,7 +11,7 @@ from shortlist.documents import Document
 from shortlist.errors import InputError, ServiceError
 
 if TYPE_CHECKING:
-    from shortlist.index.usage_log import Outcome
+    from shortlist.index.storage.usage_log import Outcome
 
 URL = "http://localhost:9200"
 TIMEOUT = 30.0

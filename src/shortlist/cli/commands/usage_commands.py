@@ -18,7 +18,7 @@ from shortlist.errors import CorpusError, InputError
 from shortlist.eval.cases import save_cases
 from shortlist.eval.usage_cases import make_cases
 from shortlist.index.corpus import Corpus
-from shortlist.index.usage_log import UsageLog
+from shortlist.index.storage.usage_log import UsageLog
 from shortlist.library.opening import open_states
 from shortlist.search.learned import collect_examples
 

@@ -25,7 +25,7 @@ from shortlist.index.embedders.vector_cache import FILE as VECTORS
 from shortlist.index.storage import segment as segments
 from shortlist.index.storage.segment import Segment
 from shortlist.index.storage.sql_tables import SegmentRow, check_format, initialize
-from shortlist.index.usage_log import FILE as USAGE
+from shortlist.index.storage.usage_log import FILE as USAGE
 
 DATABASE = "corpus.db"
 SEGMENTS = "segments"

@@ -20,7 +20,6 @@ from shortlist.library import registry
 from shortlist.library.opening import describe_corpora, open_named, size_of
 from shortlist.search.disclose import disclose, read_hit
 from shortlist.search.discover import discover
-from shortlist.search.learned import WORTH
 from shortlist.search.retrieve import search
 from shortlist.server.catalog_store import NAME, CatalogStore
 from shortlist.server.jobs import Endpoints
@@ -125,8 +124,7 @@ def describe_document(document: Document) -> Answer:
 
 def describe_usage(corpus: Corpus) -> Answer:
     """Counts only: what was searched for is private."""
-    used = {use.id for search in corpus.usage for use in search.uses if use.outcome in WORTH}
-    return {**corpus.usage.facts(), "documents": len(used), "learning": corpus.learning}
+    return {**corpus.usage.facts(), "learning": corpus.learning}
 
 
 def match_words(analyzer: Analyzer, query: str, text: str) -> list[str]:

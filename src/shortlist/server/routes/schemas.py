@@ -24,7 +24,7 @@ from shortlist.eval.lint import Finding, LintReport
 from shortlist.eval.reporting.plots import Figure
 from shortlist.eval.retrieval import Comparison, DiscoveryReport, Outcome
 from shortlist.eval.statistics import Estimate, Paired
-from shortlist.index import usage_log
+from shortlist.index.storage import usage_log
 from shortlist.results import Answer, Citation, Claim, Disclosure, Dropped, Evidence, Hit, Level, Mode
 from shortlist.search.select import CUTOFF, GAP_RATIO, REL, TEMPERATURE
 
