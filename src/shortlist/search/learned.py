@@ -140,21 +140,19 @@ class Lessons:
 def collect_examples(searches: Sequence[Search], now: float) -> dict[tuple[str, bytes], list[Example]]:
     """The queries that led to each document, weighed by how often, how recently and how consistently they did."""
     worth: dict[tuple[str, bytes], dict[str, float]] = defaultdict(lambda: defaultdict(float))
-    against: Counter[tuple[str, str]] = Counter()  # query and id
+    against: dict[tuple[str, str], float] = defaultdict(float)  # query and id
     in_session: Counter[tuple[str, str]] = Counter()  # session and id
     for search in searches:
         age = 0.5 ** (max(now - search.at, 0.0) / HALF_LIFE)
-        used = set()
         for id, hash, outcome in search.uses:
             if outcome not in WORTH:
-                against[search.query, id] += 1.0  # type: ignore[assignment]
+                against[search.query, id] += 1.0
                 continue
-            used.add(id)
             in_session[search.session, id] += 1
             if not search.session or in_session[search.session, id] <= MOST_IN_SESSION:
                 worth[id, hash][search.query] += WORTH[outcome] * age
-        for id in search.shown.keys() - used:
-            against[search.query, id] += OFFERED  # type: ignore[assignment]
+        for id in search.shown.keys() - {use.id for use in search.uses}:
+            against[search.query, id] += OFFERED
     examples = {}
     for (id, hash), queries in worth.items():
         weighed = [

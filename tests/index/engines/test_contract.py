@@ -548,6 +548,39 @@ def test_siblings_are_all_passages_of_a_document(library: Corpus) -> None:
 
 
 @persistent
+def test_documents_are_found_by_id_with_their_passages_and_hash(library: Corpus, reference: Corpus) -> None:
+    ids = ["send_email", "id/with #?", "book.pdf#1", "missing"]
+    hashes = []
+    for corpus in (library, reference):
+        with corpus.snapshot() as state:
+            found = state.find_documents(ids)
+            assert set(found) == set(ids[:3])
+            for id, (positions, _) in found.items():
+                assert set(state.ids(positions)) == {id}
+                assert len(positions) == len([one for one in passages_of(corpus) if one.document_id == id])
+            hashes.append({id: one.hash for id, one in found.items()})
+    assert hashes[0] == hashes[1]
+
+
+def test_use_changes_the_ranking_as_in_the_reference(library: Corpus, reference: Corpus) -> None:
+    queries = ("write to my boss", "write a note to the boss", "a cup of oolong in the garden")
+    before = [shortlist.search(library, query, k=8) for query in queries]
+    for corpus in (library, reference):
+        corpus.learn("write to the boss", "send_email")
+        corpus.learn("a book on kettles", "book.pdf#2")
+    try:
+        for query in queries:
+            found = [(hit.id, hit.score, hit.relevance) for hit in shortlist.search(library, query, k=8)]
+            wanted = [(hit.id, hit.score, hit.relevance) for hit in shortlist.search(reference, query, k=8)]
+            assert [row[0] for row in found] == [row[0] for row in wanted]
+            assert [row[1:] for row in found] == [pytest.approx(row[1:], abs=1e-3) for row in wanted]
+        assert shortlist.search(library, queries[0], k=8)[0].id == "send_email"
+    finally:
+        for corpus in (library, reference):
+            corpus.usage.forget()
+    assert [shortlist.search(library, query, k=8) for query in queries] == before
+
+
 def test_term_statistics_are_those_of_the_reference(library: Corpus, reference: Corpus) -> None:
     with library.snapshot() as state, reference.snapshot() as expected:
         terms = [term for query in QUERIES for term in expected.lexical.analyzer.terms(query)]

@@ -131,7 +131,7 @@ class UsageLog:
     ) -> dict[str, Vectors]:
         """The vectors of queries, stored with the log, since a good model takes milliseconds for each.
 
-        New ones are encoded for so many seconds, the latest first; those that are left are missing.
+        New ones are encoded until the `seconds` are over, the latest first; the others are missing.
         """
         with self._reading() as database:
             rows = database.execute("SELECT query, vector FROM vectors WHERE model = ?", (model,)) if database else ()
