@@ -11,6 +11,7 @@ stream in which a tenth of the tools has 30 uses and the others have one: what i
 from __future__ import annotations
 
 import random
+import time
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -23,7 +24,7 @@ from bench.folds import Folds, Kept
 from bench.streams import USES, Stream, divide
 from shortlist.index.corpus import Corpus
 from shortlist.index.embedders.embedder_binding import EmbedderSpec
-from shortlist.search.learned import find_threshold
+from shortlist.search.learned import find_learned, find_threshold
 from training import measure
 
 NOISE = (0.0, 0.1, 0.3)  # share of wrong and missing calls
@@ -102,6 +103,9 @@ def _measure(
 ) -> dict[str, Any]:
     corpus.usage.forget()
     _use(corpus, parts, counts, noise, offered)
+    with corpus.snapshot() as state:
+        while (learned := find_learned(corpus, state)) and not learned.is_complete:
+            time.sleep(0.1)
     first: dict[bool, list[float]] = {True: [], False: []}
     ndcg: dict[bool, list[float]] = {True: [], False: []}
     best: dict[bool, list[float]] = {True: [], False: []}

@@ -108,9 +108,9 @@ def test_vectors_are_encoded_once_and_only_while_there_is_time(log: UsageLog) ->
     assert log.vectors(["one", "three"], "model", encode, -1.0) == {}
     assert set(log.vectors(["one", "three"], "model", encode, 60.0)) == {"one", "three"}
     assert UsageLog(log.path).vectors(["one"], "model", encode, 60.0)["one"].tolist() == [3.0, 3.0, 3.0]
-    assert asked == ["three", "one"]
+    assert asked == ["one", "three"]
     log.vectors(["one"], "another model", encode, 60.0)
-    assert asked == ["three", "one", "one"]
+    assert asked == ["one", "three", "one"]
 
 
 def test_a_damaged_log_is_reported_and_a_newer_one_is_not_touched(tmp_path: Path) -> None:

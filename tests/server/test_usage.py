@@ -63,6 +63,7 @@ def test_what_is_sent_is_stored_with_the_corpus(client: TestClient, tmp_path: Pa
 
 def test_usage_has_counts_and_no_queries(client: TestClient, caplog: pytest.LogCaptureFixture) -> None:
     empty = {"searches": 0, "uses": 0, "since": None, "bytes": 0, "documents": 0, "learning": "on"}
+    empty["threshold"] = None
     assert client.get(USAGE).json() == empty
     with caplog.at_level(logging.DEBUG):
         client.post(FEEDBACK, json=RIGHT)

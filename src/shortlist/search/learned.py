@@ -21,6 +21,7 @@ import numpy as np
 
 from shortlist.errors import CorpusError
 from shortlist.index.corpus import Corpus
+from shortlist.index.embedders.vector_cache import is_cached
 from shortlist.index.lexical.lexical_ranker import top
 from shortlist.index.query_scores import AllScores, Scores
 from shortlist.index.storage.usage_log import LONGEST_QUERY, Search, UsageLog, was_forgotten
@@ -51,7 +52,7 @@ FITTED = 1_000  # searches, the latest ones
 LOST = 0.05  # share of what was used that would be refused
 LIMITS = (0.2, 0.35)
 
-ENCODE_SECONDS = 0.3  # for the vectors of new queries; the others follow with later searches
+ENCODE_SECONDS = 0.3  # for the vectors of new queries with a slow embedder; the others follow with later searches
 RELEARN_AT_ONCE = 0.1  # seconds that reading the log may take with every new use
 RELEARN_SHARE = 20  # a longer log is read again after this many times the time that it takes
 
@@ -342,9 +343,11 @@ def _learn(learned: Learned, state: State) -> None:
     examples = collect_examples(searches, time.time())
     vectors: dict[str, Vectors] = {}
     if state.has_vectors:
-        queries = {example.query: None for row in examples.values() for example in row}
-        vectors = learned.log.vectors(list(queries), learned.embedder, state.encode, ENCODE_SECONDS)
-        learned.is_complete = len(vectors) == len(queries)
+        needed = {example.query for row in examples.values() for example in row}
+        latest = list(dict.fromkeys(search.query for search in reversed(searches) if search.query in needed))
+        seconds = ENCODE_SECONDS if state.embedder and is_cached(state.embedder) else math.inf
+        vectors = learned.log.vectors(latest, learned.embedder, state.encode, seconds)
+        learned.is_complete = len(vectors) == len(needed)
         examples = {
             key: known for key, row in examples.items() if (known := [one for one in row if one.query in vectors])
         }

@@ -20,7 +20,8 @@ from shortlist.eval.usage_cases import make_cases
 from shortlist.index.corpus import Corpus
 from shortlist.index.storage.usage_log import UsageLog
 from shortlist.library.opening import open_states
-from shortlist.search.learned import collect_examples
+from shortlist.search.learned import collect_examples, fit_threshold
+from shortlist.search.relevance import FLOOR
 
 if TYPE_CHECKING:
     from shortlist.cli.terminal import Screen
@@ -43,8 +44,10 @@ def learned(out: Output, corpus: str | None, searches: bool) -> None:
     elif searches:
         _list_searches(out, corpus)
     else:
-        rows = _describe_documents(*open_logged(out, corpus))
-        data = {"corpus": corpus, "learn": load_learning(), "documents": rows}
+        log, corpora = open_logged(out, corpus)
+        rows, threshold = _describe_documents(log, corpora), fit_threshold(list(log))
+        fitted = threshold._asdict() if threshold else None
+        data = {"corpus": corpus, "learn": load_learning(), "documents": rows, "threshold": fitted}
         out.show(data, lambda screen: _draw_documents(screen, data), [row["id"] for row in rows])
 
 
@@ -109,6 +112,9 @@ def _draw_documents(screen: Screen, data: Row) -> None:
         screen.draw_table(titles, table, ("bold", ">", ">", "", "dim"))
     else:
         screen.say(f"Nothing was learned from the use of {data['corpus']} yet.", "yellow")
+    if fitted := data["threshold"]:
+        evidence = f"fitted to {count_of(fitted['used'], 'search')} with a use and {fitted['unused']:,} without"
+        screen.say(f"Relevance threshold: {fitted['value']:g}, {evidence} (built-in: {FLOOR:g}).", "dim")
     if data["learn"] != "on":
         screen.say(f"Learning is {data['learn']}: {MEANINGS[data['learn']]}.", "yellow")
 

@@ -131,13 +131,13 @@ class UsageLog:
     ) -> dict[str, Vectors]:
         """The vectors of queries, stored with the log, since a good model takes milliseconds for each.
 
-        New ones are encoded until the `seconds` are over, the latest first; the others are missing.
+        New ones are encoded until the `seconds` are over; the others are missing.
         """
         with self._reading() as database:
             rows = database.execute("SELECT query, vector FROM vectors WHERE model = ?", (model,)) if database else ()
             known = {query: np.frombuffer(vector, np.float32) for query, vector in rows}
         ends, new = time.monotonic() + seconds, dict[str, Any]()
-        for query in reversed(queries):
+        for query in queries:
             if query not in known and time.monotonic() < ends:
                 new[query] = np.asarray(encode(query), np.float32)
         if new:

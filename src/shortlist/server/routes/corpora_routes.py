@@ -20,6 +20,7 @@ from shortlist.library import registry
 from shortlist.library.opening import describe_corpora, open_named, size_of
 from shortlist.search.disclose import disclose, read_hit
 from shortlist.search.discover import discover
+from shortlist.search.learned import fit_threshold
 from shortlist.search.retrieve import search
 from shortlist.server.catalog_store import NAME, CatalogStore
 from shortlist.server.jobs import Endpoints
@@ -124,7 +125,9 @@ def describe_document(document: Document) -> Answer:
 
 def describe_usage(corpus: Corpus) -> Answer:
     """Counts only: what was searched for is private."""
-    return {**corpus.usage.facts(), "learning": corpus.learning}
+    threshold = fit_threshold(list(corpus.usage))
+    fitted = threshold._asdict() if threshold else None
+    return {**corpus.usage.facts(), "learning": corpus.learning, "threshold": fitted}
 
 
 def match_words(analyzer: Analyzer, query: str, text: str) -> list[str]:
