@@ -5,7 +5,8 @@ fifth of the tools is never used. Figures are those of unseen queries, for tools
 were: a right tool first, nDCG@10; and for all of them the AUROC of relevance against queries that nothing serves, and
 at the threshold the share of queries that are lost and of those that are wrongly answered. "skewed" is a
 stream in which a tenth of the tools has 30 uses and the others have one: what is shown as used are the others. With
-`--folds=OUT`, a folder of `python -m training folds`, also with models trained without the set.
+`--folds=OUT`, a folder of `python -m training folds`, also with models trained without the set. For clinc150, also the
+time of a search with 10,000 queries in the log.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from shortlist.search.learned import find_learned, find_threshold
 from training import measure
 
 NOISE = (0.0, 0.1, 0.3)  # share of wrong and missing calls
+TIMED, LOGGED = "clinc150", 10_000  # the set for which searches are timed, and the queries in the log
 POPULAR = 0.1  # of the tools that are used, in the skewed stream
 COLUMNS = ("first", "ndcg", "never first", "never ndcg", "auroc", "lost", "answered", "threshold")
 
@@ -63,6 +65,12 @@ def run(arguments: list[Path]) -> None:
             name = f"{one.name}, {embedder}, noise 0.1, skewed"
             figures[name] = _measure(corpus, parts, counts, 0.1, offered, popular)
             _show(name, figures[name])
+        if one.name == TIMED:
+            for embedder in ("default", "tools"):
+                figures[f"time, {embedder}"] = _time(
+                    shortlist.build(_plain(one), in_memory=True, embedder=embedder), parts
+                )
+                print(f"time, {embedder}", figures[f"time, {embedder}"], flush=True)
     report.save("learning", figures, beside_others=True)
 
 
@@ -134,6 +142,27 @@ def _measure(
         "questions for tools never used": len(first[False]),
         "unserved": len(unserved),
     }
+
+
+def _time(corpus: Corpus, parts: Stream) -> dict[str, float]:
+    """Milliseconds of a search without a log and with one of 10,000 queries, and the ratio, in alternating rounds."""
+    queries = [question.text for question in parts.asked[:200]]
+    uses = [(text, corpus.use_of(id, "called")) for id, texts in parts.uses.items() for text in texts]
+    for number in range(LOGGED):
+        text, use = uses[number % len(uses)]
+        corpus.usage.add(f"{text} {number // len(uses) or ''}", [], [use] if use else [], f"session {number}")
+    with corpus.snapshot() as state:
+        while (learned := find_learned(corpus, state)) and not learned.is_complete:
+            time.sleep(0.1)
+    taken: dict[str, list[float]] = {"log": [], "on": []}
+    for _ in range(7):
+        for corpus.learning, rounds in taken.items():  # type: ignore[assignment]
+            began = time.process_time()
+            for query in queries:
+                shortlist.search(corpus, query)
+            rounds.append(1000 * (time.process_time() - began) / len(queries))
+    without, with_log = min(taken["log"]), min(taken["on"])
+    return {"without": without, "with 10,000": with_log, "ratio": with_log / without}
 
 
 def _show(name: str, row: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ from website import reference_pages
 PAGES = (
     "quickstart",
     "concepts",
-    *(f"guides/{name}" for name in ("tools", "skills", "documents", "thresholds", "embedders", "migrate")),
+    *(f"guides/{name}" for name in ("tools", "skills", "documents", "thresholds", "learning", "embedders", "migrate")),
 )
 
 
