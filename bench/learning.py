@@ -41,9 +41,9 @@ def run(arguments: list[Path]) -> None:
         return
     kept = [Path(str(one).removeprefix("--folds=")) for one in arguments if one not in folders]
     folds = Folds(kept[0]) if kept else None
-    figures: dict[str, Any] = {}
     print(f"{'':52}" + "".join(f"{name:>12}" for name in COLUMNS))
     for folder in folders:
+        figures: dict[str, Any] = {}
         one = beir.load(folder)
         parts = divide(one)
         embedders: dict[str, EmbedderSpec] = {"none": "none", "default": "default"}
@@ -71,7 +71,7 @@ def run(arguments: list[Path]) -> None:
                     shortlist.build(_plain(one), in_memory=True, embedder=embedder), parts
                 )
                 print(f"time, {embedder}", figures[f"time, {embedder}"], flush=True)
-    report.save("learning", figures, beside_others=True)
+        report.save("learning", figures, beside_others=True)
 
 
 def _plain(one: beir.Set) -> list[shortlist.Document]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from bench import beir
 from bench.scope import Question
+from shortlist.index.storage.usage_log import normalize
 
 SETS = ("clinc150", "metatool", "bfcl", "toolbench")
 USES = (0, 1, 3, 10, 30)  # of each tool that is used
@@ -52,7 +53,7 @@ def divide(one: beir.Set) -> Stream:
     uses: dict[str, list[str]] = defaultdict(list)
     for text, gold in spare:
         for id in gold - never_used:
-            if len(uses[id]) < USES[-1]:
+            if len(uses[id]) < USES[-1] and normalize(text) == text:  # as the log stores it
                 uses[id].append(text)
     unserved = [id for id, about in one.about.items() if about.get("answerable") is False and id not in one.relevance]
     random_.shuffle(unserved)
