@@ -25,7 +25,7 @@ from bench.folds import Folds, Kept
 from bench.streams import USES, Stream, divide
 from shortlist.index.corpus import Corpus
 from shortlist.index.embedders.embedder_binding import EmbedderSpec
-from shortlist.search.learned import find_learned, find_threshold
+from shortlist.search.learning.learned import find_learned, find_threshold
 from training import measure
 
 NOISE = (0.0, 0.1, 0.3)  # share of wrong and missing calls

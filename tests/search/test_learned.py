@@ -12,8 +12,8 @@ import pytest
 
 from shortlist import Corpus, Document, create_corpus, discover, search
 from shortlist.index.storage.usage_log import FILE, Search, UsageLog, Use
-from shortlist.search import learned
-from shortlist.search.learned import HALF_LIFE, MOST_EXAMPLES, collect_examples, fit_threshold
+from shortlist.search.learning import learned, lessons
+from shortlist.search.learning.examples import HALF_LIFE, MOST_EXAMPLES, collect_examples, fit_threshold
 from shortlist.search.relevance import FLOOR
 
 TOOLS = [
@@ -236,5 +236,15 @@ def test_old_logs_of_another_corpus_are_not_mixed_up() -> None:
 def test_the_examples_of_a_document_are_compared_with_each_other() -> None:
     rows = np.eye(4, dtype=np.float32)[[0, 0, 1, 2]]
     sums = np.add.reduceat(rows, [0, 2], axis=0)
-    alike, different = learned._compare_within(rows, rows, sums, [0, 2, 4]).tolist()
+    alike, different = lessons._compare_within(rows, rows, sums, [0, 2, 4]).tolist()
     assert alike > 0 > different
+
+
+def test_a_large_corpus_whose_used_documents_have_all_changed_ranks_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shortlist.index.snapshot.ALL_SCORES_BELOW", 0)
+    corpus = create_corpus("tools", in_memory=True, embedder="default")
+    corpus.add(TOOLS)
+    before = scores(corpus, SIMILAR)
+    corpus.learn(SIMILAR, "send_email")
+    corpus.remove("send_email")
+    assert scores(corpus, SIMILAR) == {id: score for id, score in before.items() if id != "send_email"}

@@ -11,8 +11,8 @@ import pytest
 
 from shortlist import Corpus, Document, create_corpus, search
 from shortlist.results import Hit
-from shortlist.search import usage_session
-from shortlist.search.usage_session import MOST_SEARCHES, UsageSession
+from shortlist.search.learning import usage_session
+from shortlist.search.learning.usage_session import MOST_SEARCHES, UsageSession
 
 MOWER = Document("mower", "Mow the lawn", "Cuts the grass of a garden.", kind="tool")
 KETTLE = Document("kettle", "Boil water", "Heats water for tea or coffee.", kind="tool")

@@ -23,7 +23,7 @@ from shortlist.index.embedders.tools_model import default_in_memory
 from shortlist.library.opening import open_named
 from shortlist.protocols import AgentTool
 from shortlist.search.corpus_tool import as_tool
-from shortlist.search.usage_session import UsageSession
+from shortlist.search.learning.usage_session import UsageSession
 from shortlist.sources.tools.tool_catalogs import describe_tool, tools_of
 
 MAX_NAME = 64  # characters in a name that every vendor accepts

@@ -24,7 +24,7 @@ from shortlist._text import printable
 from shortlist.errors import CorpusError, CorpusNotFound, InputError, ShortlistError, SourceError
 from shortlist.mcp.collection import SKILLS, TOOLS, Collection
 from shortlist.mcp.gateway.tool_catalog import UnknownTool, find_tool
-from shortlist.search.usage_session import UsageSession
+from shortlist.search.learning.usage_session import UsageSession
 
 if TYPE_CHECKING:
     from shortlist.index.corpus import Corpus

@@ -18,7 +18,7 @@ from shortlist.protocols import Progress
 from shortlist.results import Discovery, Hit, Hits, Level, Mode, Selection, Selector
 from shortlist.search.disclose import Loader, disclose
 from shortlist.search.filters import Filter
-from shortlist.search.learned import find_threshold
+from shortlist.search.learning.learned import find_threshold
 from shortlist.search.relevance import FLOOR
 from shortlist.search.retrieve import Found, merge, open_query, refuse_unknown, retrieve
 from shortlist.search.select import is_built_in, select

@@ -22,7 +22,7 @@ from shortlist.library.opening import CorpusState, Searchable, open_corpora, ope
 from shortlist.protocols import Embedder, Progress
 from shortlist.results import Hit, Hits, Mode, Selection
 from shortlist.search.filters import Filter, allowed
-from shortlist.search.learned import ODDS, apply_lessons, find_learned
+from shortlist.search.learning.learned import ODDS, apply_lessons, find_learned
 from shortlist.search.relevance import BY_WORDS, FLOOR, OTHER_SERVICE, calibration_of, probability, trust_in
 from shortlist.search.scores import best_passages, score
 from shortlist.search.services import find_unknown_services

@@ -20,7 +20,7 @@ from shortlist.library import registry
 from shortlist.library.opening import describe_corpora, open_named, size_of
 from shortlist.search.disclose import disclose, read_hit
 from shortlist.search.discover import discover
-from shortlist.search.learned import fit_threshold
+from shortlist.search.learning.examples import fit_threshold
 from shortlist.search.retrieve import search
 from shortlist.server.catalog_store import NAME, CatalogStore
 from shortlist.server.jobs import Endpoints
