@@ -53,7 +53,7 @@ def divide(one: beir.Set) -> Stream:
     uses: dict[str, list[str]] = defaultdict(list)
     for text, gold in spare:
         for id in gold - never_used:
-            if len(uses[id]) < USES[-1] and normalize(text) == text:  # as the log stores it
+            if len(uses[id]) < USES[-1]:
                 uses[id].append(text)
     unserved = [id for id, about in one.about.items() if about.get("answerable") is False and id not in one.relevance]
     random_.shuffle(unserved)
@@ -62,4 +62,5 @@ def divide(one: beir.Set) -> Stream:
         Question(one.queries[id], frozenset(one.relevance.get(id, ())), tuple(one.about[id].get("candidates", ())))
         for id in [*judged[:MOST_ASKED], *(id for id in unserved if id not in nowhere)]
     ]
-    return Stream(dict(uses), [one.queries[id] for id in nowhere], asked, never_used)
+    stored = {id: [text for text in texts if normalize(text) == text] for id, texts in uses.items()}  # as the log does
+    return Stream(stored, [one.queries[id] for id in nowhere], asked, never_used)

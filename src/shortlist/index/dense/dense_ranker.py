@@ -8,6 +8,7 @@ the nearest are compared exactly: some dozens for ten hits.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,8 +34,13 @@ ROUNDED_FOR_EACH = 20
 
 @lru_cache(maxsize=1)
 def _blas() -> ThreadpoolController:
-    """For products as small as ours, waking a second thread takes longer than the product: 8 ms against 0.5."""
     return ThreadpoolController()
+
+
+def in_one_thread() -> AbstractContextManager[Any]:
+    """For products as small as ours, waking a second thread takes longer than the product: 8 ms against 0.5."""
+    limited: AbstractContextManager[Any] = _blas().limit(limits=1, user_api="blas")
+    return limited
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,7 +97,7 @@ class VectorPart(NamedTuple):
         """Places that include those of the nearest k, in order, and their exact products."""
         if self.rounded is not None and k * ROUNDED_FOR_EACH < len(self.vectors):
             return self.rounded.nearest(self.vectors, vector, k, ALL if alive is None else alive)
-        with _blas().limit(limits=1, user_api="blas"):
+        with in_one_thread():
             products = self.vectors @ vector
         places = np.arange(len(products)) if alive is None else np.flatnonzero(alive)
         return places, products[places].astype(np.float64)
@@ -135,7 +141,7 @@ class Dense:
         vector = self.encode(query)
         if not vector.any():
             return scores
-        with _blas().limit(limits=1, user_api="blas"):
+        with in_one_thread():
             for vectors, dead, offset, _ in self.parts:
                 here = scores[offset : offset + len(vectors)]
                 here[:] = vectors @ vector

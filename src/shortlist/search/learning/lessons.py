@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from shortlist.index.dense.dense_ranker import in_one_thread
 from shortlist.index.storage.usage_log import LONGEST_QUERY
 from shortlist.index.text.query_terms import weigh_terms
 from shortlist.search.learning.examples import Example
@@ -82,7 +83,8 @@ class Lessons:
     def _compare_vectors(self, vector: Vectors) -> Floats:
         query = vector - self.mean
         query /= max(math.sqrt(query @ query), 1e-9)
-        cosines: Floats = (self.centers @ query).astype(np.float64)
+        with in_one_thread():
+            cosines: Floats = (self.centers @ query).astype(np.float64)
         for row in np.argsort(-cosines)[:COMPARED].tolist():
             nearest = (self.vectors[self.starts[row] : self.starts[row + 1]] @ query).max()
             cosines[row] = (cosines[row] + nearest) / 2
