@@ -66,7 +66,6 @@ def run(arguments: list[Path]) -> None:
             name = f"{one.name}, {embedder}, noise 0.1, skewed"
             figures[name] = _measure(corpus, parts, counts, 0.1, offered, popular)
             _show(name, figures[name])
-        report.save("learning", figures, beside_others=True)
         if one.name == TIMED:
             for embedder in ("default", "tools"):
                 figures[f"time, {embedder}"] = _time(
