@@ -202,6 +202,6 @@ def test_a_log_that_is_deleted_while_it_is_open_is_created_again(log: UsageLog) 
 
 def test_a_log_that_cannot_be_created_is_an_error_of_the_corpus(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    log = UsageLog(tmp_path / "file" / "usage.db")
-    with pytest.raises(CorpusError, match="usage.db"):
+    log = UsageLog(tmp_path / "file" / FILE)
+    with pytest.raises(CorpusError, match=FILE):
         log.add("query")

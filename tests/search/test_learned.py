@@ -49,7 +49,7 @@ class Ones:
         return np.full((len(texts), self.dim), self.dim**-0.5, np.float32)
 
     def encode_query(self, text: str) -> Vectors:
-        return self.encode_documents([text])[0]
+        return self.encode_documents([text]).ravel()
 
 
 def scores(corpus: Corpus, query: str, **options: object) -> dict[str, float]:
