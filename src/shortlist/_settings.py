@@ -6,6 +6,7 @@ read settings; they pass values down.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -355,11 +356,16 @@ def read_file(path: Path, names: Collection[str] | None = None) -> dict[str, Any
 def load_learning(given: str | None = None) -> Learn:
     """`usage.learn` for a command in this folder; `given` is its option.
 
-    The file, which may belong to another program, is read only if neither the option nor the variable is set.
+    The file, which may belong to another program, is read only if neither the option nor the variable is set. If it
+    cannot be read, nothing is learned.
     """
     key, text = "usage.learn", given or os.environ.get("SHORTLIST_LEARN", "").strip()
     origin = OPTIONS[key] if given else "SHORTLIST_LEARN"
-    values = Values({key: text}, {key: origin}) if text else collect_values(("usage",))
+    try:
+        values = Values({key: text}, {key: origin}) if text else collect_values(("usage",))
+    except InputError as error:
+        logging.getLogger("shortlist").warning("Learning is off. %s", error)
+        return "off"
     return values.validate().usage.learn
 
 

@@ -188,3 +188,20 @@ def test_a_corpus_with_a_damaged_log_works(corpus: Corpus) -> None:
     assert corpus.path is not None
     (corpus.path / FILE).write_bytes(b"this is not a database" * 100)
     assert "damaged" in corpus.info()["usage"]["problem"]
+
+
+def test_a_log_that_is_deleted_while_it_is_open_is_created_again(log: UsageLog) -> None:
+    assert log.path is not None
+    log.add("old", [("a", 0.5)], [Use("a", b"h", "called")])
+    for file in log.path.parent.glob("usage.db*"):
+        file.unlink()
+    assert (log.facts()["searches"], log.version(), list(log)) == (0, 0, [])
+    log.add("new", session="\ud800")
+    assert [search.query for search in UsageLog(log.path)] == ["new"]
+
+
+def test_a_log_that_cannot_be_created_is_an_error_of_the_corpus(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    log = UsageLog(tmp_path / "file" / FILE)
+    with pytest.raises(CorpusError, match=FILE):
+        log.add("query")

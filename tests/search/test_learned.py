@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -15,6 +17,9 @@ from shortlist.index.storage.usage_log import FILE, Search, UsageLog, Use
 from shortlist.search.learning import learned, lessons
 from shortlist.search.learning.examples import HALF_LIFE, MOST_EXAMPLES, collect_examples, fit_threshold
 from shortlist.search.relevance import FLOOR
+
+if TYPE_CHECKING:
+    from shortlist.results import Vectors
 
 TOOLS = [
     Document("send_email", "send_email", "Send a message to an address.", kind="tool"),
@@ -30,6 +35,21 @@ def corpus(request: pytest.FixtureRequest) -> Corpus:
     corpus = create_corpus("tools", in_memory=True, embedder=request.param)
     corpus.add(TOOLS)
     return corpus
+
+
+class Ones:
+    """An embedder whose vectors are all the same."""
+
+    name = "ones"
+
+    def __init__(self, dim: int) -> None:
+        self.dim = dim
+
+    def encode_documents(self, texts: Sequence[str]) -> Vectors:
+        return np.full((len(texts), self.dim), self.dim**-0.5, np.float32)
+
+    def encode_query(self, text: str) -> Vectors:
+        return self.encode_documents([text]).ravel()
 
 
 def scores(corpus: Corpus, query: str, **options: object) -> dict[str, float]:
@@ -107,6 +127,15 @@ def test_it_is_found_again_by_another_process_and_after_a_rebuild(tmp_path: Path
     assert scores(other, SIMILAR) != pytest.approx(known)
     corpus.reindex(embedder="light")
     assert search(corpus, SIMILAR)[0].id == "send_email"
+
+
+def test_an_embedder_with_another_dimension_does_not_use_the_old_vectors(tmp_path: Path) -> None:
+    for dim in (8, 16):
+        corpus = create_corpus("tools", path=tmp_path / str(dim), embedder=Ones(dim))
+        corpus.add(TOOLS)
+        corpus.usage = UsageLog(tmp_path / FILE)
+        corpus.learn(JARGON, "send_email")
+        assert "send_email" in scores(corpus, SIMILAR)
 
 
 def test_a_damaged_log_does_not_stop_a_search(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -71,7 +71,7 @@ class BM25SClient:
         return self._send("POST", _corpus_path(corpus, "feedback"), body)
 
     def usage(self, corpus: str) -> dict[str, Any]:
-        """How much use of a corpus is in its log: {"searches", "uses", "since", "bytes", "documents", "learning"}."""
+        """The counts of the log of use of a corpus, and the threshold that is fitted to it."""
         return self._send("GET", _corpus_path(corpus, "usage"), is_read=True)
 
     def forget(self, corpus: str, id: str | None = None) -> dict[str, Any]:

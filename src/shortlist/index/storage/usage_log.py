@@ -78,6 +78,7 @@ class UsageLog:
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._process = os.getpid()
+        self._inode = 0  # of the file that is open
 
     def add(
         self,
@@ -90,7 +91,7 @@ class UsageLog:
         """Store a search; return its number. Secrets in the query are hidden."""
         listed = json.dumps([[id, relevance and round(relevance, 3)] for id, relevance in shown[:MOST_SHOWN]])
         with self._writing() as database:
-            row = (time.time() if at is None else at, session, normalize(query), listed)
+            row = (time.time() if at is None else at, clean(session), normalize(query), listed)
             cursor = database.execute("INSERT INTO searches(at, session, query, shown) VALUES (?, ?, ?, ?)", row)
             number = int(cursor.lastrowid or 0)
             self._add_uses(database, number, uses)
@@ -162,8 +163,9 @@ class UsageLog:
             count = self._delete(database, " AND ".join(conditions), values)
             database.execute(f"UPDATE version SET number = number + {FORGOTTEN}")
         with self._reading() as database:  # so that nothing of it is left in the files
-            database.execute("VACUUM")
-            database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            if database is not None:
+                database.execute("VACUUM")
+                database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return count
 
     def _delete(self, database: sqlite3.Connection, condition: str, values: Sequence[str] = ()) -> int:
@@ -176,13 +178,14 @@ class UsageLog:
     def facts(self) -> dict[str, Any]:
         """Counts, the documents that were used, the time of the first search, and the size of the log."""
         counts: tuple[Any, ...] = (0, None, 0, 0)
+        size = 0
         with self._reading() as database:
             if database is not None:
                 counts = database.execute(
                     "SELECT count(*), min(at), (SELECT count(*) FROM uses), (SELECT count(DISTINCT id) FROM uses "
                     "WHERE outcome != 'failed') FROM searches"
                 ).fetchone()
-        size = os.path.getsize(self.path) if self.path and database else 0
+                size = os.path.getsize(self.path) if self.path else 0
         return dict(zip(("searches", "since", "uses", "documents", "bytes"), (*counts, size), strict=True))
 
     def close(self) -> None:
@@ -215,17 +218,26 @@ class UsageLog:
             with self._lock:
                 if self._process != os.getpid():  # a connection does not survive a fork
                     self._connection, self._process = None, os.getpid()
+                if self._connection is not None and self._read_inode() != self._inode:  # it was deleted or replaced
+                    self.close()
                 if self._connection is None:
                     self._connection = self._connect(create)
+                    self._inode = self._read_inode()
                 yield self._connection
-        except sqlite3.DatabaseError as error:
-            if isinstance(error, sqlite3.OperationalError):
+        except (sqlite3.DatabaseError, OSError) as error:
+            if isinstance(error, sqlite3.OperationalError | OSError):
                 raise CorpusError(f"The log of use {self.path} cannot be used: {error}.") from error
             self.close()
             raise CorpusDamaged(
                 f"The log of use {self.path} is damaged ({error}). Searches work without it. Delete the file to start "
                 f"a new one."
             ) from error
+
+    def _read_inode(self) -> int:
+        try:
+            return os.stat(self.path).st_ino if self.path else 0
+        except FileNotFoundError:
+            return 0
 
     def _connect(self, create: bool) -> sqlite3.Connection | None:
         if self.path is None:

@@ -1,4 +1,4 @@
-"""What a log of use says: the queries that led to each document, and how relevant what was used had been."""
+"""Examples from a log of use: the queries that led to each document; and the threshold that is fitted to it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shortlist.search.relevance import FLOOR
 # How much an example counts by how it came about. A tool that is only read was looked at, not used.
 WORTH = {"called": 1.0, "read": 0.5}
 MOST_REPEATED = 2.0  # one query, however often it is repeated
-MOST_IN_SESSION = 5  # queries of one session for one document
+MOST_IN_SESSION = 5  # uses of one document in one session; without a session there is no limit
 MOST_EXAMPLES = 30  # of one document, those with the largest weights
 OFFERED = 0.25  # a use counts less if the same query was also followed by no use of what it showed
 HALF_LIFE = 180 * 86_400.0  # seconds after which an example counts half

@@ -57,7 +57,7 @@ class Learned:
 
     log: UsageLog
     version: int
-    embedder: str
+    embedder: str  # its name and dimension
     lessons: Lessons | None = None
     threshold: Threshold | None = None
     is_complete: bool = True  # whether the vectors of all examples are known
@@ -87,7 +87,7 @@ def find_learned(corpus: Corpus, state: State, mode: str = "auto") -> Learned | 
     """What was learned for a corpus so far; None if nothing was or it is not used: other modes rank as they say."""
     if corpus.learning != "on" or mode != "auto":
         return None
-    known, embedder = _cache.get(corpus), state.config.embedder_name
+    known, embedder = _cache.get(corpus), f"{state.config.embedder_name} {state.config.dim}"
     try:
         version = corpus.usage.version()
         if known is None or not known.is_current(corpus, version, embedder):

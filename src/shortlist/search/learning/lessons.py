@@ -1,4 +1,4 @@
-"""The examples of documents as arrays, and how like them a query is.
+"""The examples of documents as arrays, and how similar a query is to them.
 
 A document with examples is ranked by a mix of its own text and of them; the more examples, the more they count. The
 numbers were fitted with `python -m bench learning`, which also shows what they bring.
