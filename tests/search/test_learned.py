@@ -16,6 +16,7 @@ from shortlist import Corpus, Document, create_corpus, discover, search
 from shortlist.index.storage.usage_log import FILE, Search, UsageLog, Use
 from shortlist.search.learning import learned, lessons
 from shortlist.search.learning.examples import HALF_LIFE, MOST_EXAMPLES, collect_examples, fit_threshold
+from shortlist.search.learning.learned import MOST_LOST
 from shortlist.search.relevance import FLOOR
 
 if TYPE_CHECKING:
@@ -277,3 +278,15 @@ def test_a_large_corpus_whose_used_documents_have_all_changed_ranks_as_before(mo
     corpus.learn(SIMILAR, "send_email")
     corpus.remove("send_email")
     assert scores(corpus, SIMILAR) == {id: score for id, score in before.items() if id != "send_email"}
+
+
+def test_a_document_used_for_other_things_is_still_found_in_its_own_words() -> None:
+    corpus = create_corpus("tools", in_memory=True, embedder="default")
+    corpus.add(TOOLS)
+    before = search(corpus, "send a message to an address")[0]
+    for at in range(60):
+        corpus.learn(f"{('crew', 'offsite', 'friday', 'lunch', 'party')[at % 5]} plan number {at}", "send_email")
+    after = search(corpus, "send a message to an address")[0]
+    assert before.id == after.id == "send_email"
+    assert after.score == pytest.approx(before.score - MOST_LOST)
+    assert [item.id for item in discover(corpus, "send a message to an address").results] == ["send_email"]

@@ -229,7 +229,7 @@ def look(
     odds = weights.odds(signals) + (OTHER_SERVICE if find_unknown_services(query, lexical) else 0.0)
     if learned:
         before = own.at(positions)
-        change = values - np.where(before > -np.inf, before, 0.0)
+        change = np.where(values > -np.inf, values, 0.0) - np.where(before > -np.inf, before, 0.0)
         signals["learned"] = change if "dense" in parts else change / (lexical.ideal(terms) or 1.0)
         odds += ODDS * signals["learned"]
     relevance = probability(slope * odds + shift).tolist()

@@ -38,6 +38,7 @@ ODDS = 10.0
 ENCODE_SECONDS = 0.3  # for the vectors of new queries with a slow embedder; the others follow with later searches
 RELEARN_AT_ONCE = 0.1  # seconds that reading the log may take with every new use
 RELEARN_SHARE = 20  # a longer log is read again after this many times the time that it takes
+MOST_LOST = 0.1  # of a score: a document that was used for other things is still found in its own words
 ADDED = 20  # documents that examples may add to those that are found without them
 CHECK_SECONDS = 30.0  # between checks for changed documents in an engine that does not announce changes
 
@@ -128,8 +129,9 @@ def apply_lessons(
     """The scores with what was learned: a document keeps a part of its own score and gains what its examples say."""
     lessons = learned.lessons
     assert lessons is not None
-    gain, kept = lessons.compare(query, state.encode(query) if state.has_vectors else None, terms)
-    gain = gain if state.has_vectors else gain * state.lexical.ideal(terms)
+    gain, replaced = lessons.compare(query, state.encode(query) if state.has_vectors else None, terms)
+    perfect = 1.0 if state.has_vectors else state.lexical.ideal(terms)
+    gain *= perfect
     places = _find_places(learned, lessons, state)
     if not places.rows:
         return own
@@ -140,7 +142,8 @@ def apply_lessons(
     if mask is not None:
         positions, rows = positions[mask[positions]], rows[mask[positions]]
     before = own.at(positions)
-    after = kept[rows] * np.where(before > -np.inf, before, 0.0) + gain[rows]
+    known = np.where(before > -np.inf, before, 0.0)
+    after = known + np.maximum(gain[rows] - replaced[rows] * known, -MOST_LOST * perfect)
     after = np.where((before > -np.inf) | (gain[rows] > 0), after, -np.inf)
     if isinstance(own, AllScores):
         scores = own.scores.copy()

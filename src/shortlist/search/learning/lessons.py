@@ -40,7 +40,7 @@ class Weight(NamedTuple):
 
 
 OWN = Weight(0.95, 4.5)  # what the document's own score loses
-MEANING = Weight(0.44, 1.7)  # cosine with the examples
+MEANING = Weight(0.45, 1.7)  # cosine with the examples
 WORDS = Weight(0.2, 2.0)  # cosine of the words
 LEVEL = Weight(0.08, 2.5)  # what a query must exceed: any two queries have something in common
 SIMILARITY = Weight(0.2, 1.7)  # how much more than usual the examples are like each other, so that more is expected
@@ -66,19 +66,19 @@ class Lessons:
 
     @cached_property
     def _weights(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """What every query uses: weights of meaning and words, what a row must exceed, and what it keeps."""
+        """What every query uses: weights of meaning and words, what a row must exceed, and the share that it loses."""
         needed = LEVEL.of(self.count) + SIMILARITY.of(self.count) * self.similarity
-        return MEANING.of(self.count), WORDS.of(self.count), needed, 1.0 - OWN.of(self.count)
+        return MEANING.of(self.count), WORDS.of(self.count), needed, OWN.of(self.count)
 
     def compare(self, query: str, vector: Vectors | None, terms: Mapping[str, float]) -> tuple[Floats, Floats]:
-        """What the examples of each row add to a score, and the share of its own score that it keeps."""
-        by_meaning, by_words, needed, kept = self._weights
+        """What the examples of each row add to a score, and the share of its own score that they replace."""
+        by_meaning, by_words, needed, replaced = self._weights
         words = self._compare_words(terms)
         meaning = words if vector is None else self._compare_vectors(vector)
         gain: Floats = by_meaning * meaning + by_words * words - needed
         for row, weight in self.queries.get(_key_of(query), ()):
             gain[row] += SAME.of(weight)
-        return gain, kept
+        return gain, replaced
 
     def _compare_vectors(self, vector: Vectors) -> Floats:
         query = vector - self.mean
