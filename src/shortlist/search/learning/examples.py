@@ -40,13 +40,13 @@ def collect_examples(searches: Sequence[Search], now: float) -> dict[tuple[str, 
         age = 0.5 ** (max(now - search.at, 0.0) / HALF_LIFE)
         for id, hash, outcome in search.uses:
             if outcome not in WORTH:
-                against[search.query, id] += 1.0
+                against[search.query, id] += age
                 continue
             in_session[search.session, id] += 1
             if not search.session or in_session[search.session, id] <= MOST_IN_SESSION:
                 worth[id, hash][search.query] += WORTH[outcome] * age
         for id in search.shown.keys() - {use.id for use in search.uses}:
-            against[search.query, id] += OFFERED
+            against[search.query, id] += OFFERED * age
     examples = {}
     for (id, hash), queries in worth.items():
         weighed = [

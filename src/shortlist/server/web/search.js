@@ -174,7 +174,7 @@ export function mount(root, params) {
           : await service.discover(asked.corpus, discoverBody(asked), mine.signal);
       if (mine !== underWay) return undefined;
       const isSame = answer?.asked.q === asked.q && answer.asked.corpus === asked.corpus;
-      const said = isSame ? answer.said : {}; // what became of feedback, by id
+      const said = isSame ? answer.said : Object.create(null); // what became of feedback, by id
       answer = { look: asked.look, given, asked, said, ms: performance.now() - begun };
       show();
       shown = now;
