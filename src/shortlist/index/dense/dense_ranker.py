@@ -8,7 +8,6 @@ the nearest are compared exactly: some dozens for ten hits.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -34,13 +33,8 @@ ROUNDED_FOR_EACH = 20
 
 @lru_cache(maxsize=1)
 def _blas() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-def in_one_thread() -> AbstractContextManager[Any]:
     """For products as small as ours, waking a second thread takes longer than the product: 8 ms against 0.5."""
-    limited: AbstractContextManager[Any] = _blas().limit(limits=1, user_api="blas")
-    return limited
+    return ThreadpoolController()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,7 +91,7 @@ class VectorPart(NamedTuple):
         """Places that include those of the nearest k, in order, and their exact products."""
         if self.rounded is not None and k * ROUNDED_FOR_EACH < len(self.vectors):
             return self.rounded.nearest(self.vectors, vector, k, ALL if alive is None else alive)
-        with in_one_thread():
+        with _blas().limit(limits=1, user_api="blas"):
             products = self.vectors @ vector
         places = np.arange(len(products)) if alive is None else np.flatnonzero(alive)
         return places, products[places].astype(np.float64)
@@ -141,7 +135,7 @@ class Dense:
         vector = self.encode(query)
         if not vector.any():
             return scores
-        with in_one_thread():
+        with _blas().limit(limits=1, user_api="blas"):
             for vectors, dead, offset, _ in self.parts:
                 here = scores[offset : offset + len(vectors)]
                 here[:] = vectors @ vector

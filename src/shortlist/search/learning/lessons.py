@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from shortlist.index.dense.dense_ranker import in_one_thread
 from shortlist.index.storage.usage_log import LONGEST_QUERY
 from shortlist.index.text.query_terms import weigh_terms
 from shortlist.search.learning.examples import Example
@@ -83,8 +82,7 @@ class Lessons:
     def _compare_vectors(self, vector: Vectors) -> Floats:
         query = vector - self.mean
         query /= max(math.sqrt(query @ query), 1e-9)
-        with in_one_thread():
-            cosines: Floats = (self.centers @ query).astype(np.float64)
+        cosines: Floats = np.einsum("ij,j->i", self.centers, query).astype(np.float64)  # BLAS would wake a thread
         for row in np.argsort(-cosines)[:COMPARED].tolist():
             nearest = (self.vectors[self.starts[row] : self.starts[row + 1]] @ query).max()
             cosines[row] = (cosines[row] + nearest) / 2
