@@ -31,6 +31,12 @@ TOOLS = [
 JARGON, SIMILAR = "ping the whole crew about the offsite", "ping the crew, the offsite moved"
 
 
+@pytest.fixture(autouse=True)
+def _learn_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However slow the machine is."""
+    monkeypatch.setattr(learned, "RELEARN_AT_ONCE", 1e9)
+
+
 @pytest.fixture(params=["none", "default"])
 def corpus(request: pytest.FixtureRequest) -> Corpus:
     corpus = create_corpus("tools", in_memory=True, embedder=request.param)

@@ -36,7 +36,7 @@ log = logging.getLogger("shortlist")
 ODDS = 10.0
 
 ENCODE_SECONDS = 0.3  # for the vectors of new queries with a slow embedder; the others follow with later searches
-RELEARN_AT_ONCE = 0.1  # seconds that reading the log may take with every new use
+RELEARN_AT_ONCE = 0.5  # seconds that reading the log may take with every new use
 RELEARN_SHARE = 20  # a longer log is read again after this many times the time that it takes
 MOST_LOST = 0.1  # of a score: a document that was used for other things is still found in its own words
 ADDED = 20  # documents that examples may add to those that are found without them
