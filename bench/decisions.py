@@ -16,7 +16,7 @@ from typing import Any
 
 import shortlist
 from bench import beir, mcp_servers, quality, report
-from bench.folds import Folds, Kept
+from bench.folds import Kept, split_arguments
 from bench.scope import Question, Scope, scopes
 from shortlist.index.embedders.embedder_binding import EmbedderSpec
 
@@ -32,12 +32,10 @@ Choose = Callable[[Question], list[tuple[str, int]]]  # the ids of the results, 
 
 
 def run(arguments: list[Path]) -> None:
-    folders = [one for one in arguments if not str(one).startswith("--folds=")]
+    folders, folds = split_arguments(arguments)
     if not folders:
         print("decisions: give one or more folders in BEIR layout, or a folder mcp_servers with tool lists")
         return
-    kept = [Path(str(one).removeprefix("--folds=")) for one in arguments if one not in folders]
-    folds = Folds(kept[0]) if kept else None
     figures: dict[str, Any] = {}
     print(f"{'':44}" + "".join(f"{name:>12}" for name in COLUMNS))
     for folder in folders:

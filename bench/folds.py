@@ -66,3 +66,10 @@ class Folds:
             rows = measure.unit(arrays[f"{name}/{part}"].astype(np.float32))
             vectors |= {texts[number].strip(): row for number, row in zip(wanted, rows, strict=True)}
         return Kept(name, vectors)
+
+
+def split_arguments(arguments: Sequence[Path]) -> tuple[list[Path], Folds | None]:
+    """The folders of sets among the arguments of a benchmark, and the folds of `--folds=OUT`."""
+    folders = [one for one in arguments if not str(one).startswith("--folds=")]
+    kept = [Path(str(one).removeprefix("--folds=")) for one in arguments if one not in folders]
+    return folders, Folds(kept[0]) if kept else None

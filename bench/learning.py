@@ -22,7 +22,7 @@ import numpy as np
 
 import shortlist
 from bench import beir, report
-from bench.folds import Folds, Kept
+from bench.folds import Kept, split_arguments
 from bench.streams import USES, Stream, divide
 from shortlist.index.corpus import Corpus
 from shortlist.index.embedders.embedder_binding import EmbedderSpec
@@ -36,12 +36,10 @@ COLUMNS = ("first", "ndcg", "never first", "never ndcg", "auroc", "lost", "answe
 
 
 def run(arguments: list[Path]) -> None:
-    folders = [one for one in arguments if not str(one).startswith("--folds=")]
+    folders, folds = split_arguments(arguments)
     if not folders:
         print("learning: give one or more folders in BEIR layout, such as clinc150")
         return
-    kept = [Path(str(one).removeprefix("--folds=")) for one in arguments if one not in folders]
-    folds = Folds(kept[0]) if kept else None
     print(f"{'':52}" + "".join(f"{name:>12}" for name in COLUMNS))
     for folder in folders:
         figures: dict[str, Any] = {}

@@ -19,7 +19,7 @@ import Stemmer
 
 import shortlist
 from bench import beir, report
-from bench.folds import Folds, Kept
+from bench.folds import Folds, Kept, split_arguments
 from bench.scope import MOST_QUERIES, Scope, scopes
 from shortlist import Document
 from shortlist.eval.calibration import auroc
@@ -32,13 +32,12 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 WITH_TOOLS: tuple[Mode, ...] = ("auto", "dense")
 
 
-def run(folders: list[Path]) -> None:
+def run(arguments: list[Path]) -> None:
+    folders, folds = split_arguments(arguments)
     if not folders:
         print("quality: give one or more folders or .tar.xz archives in BEIR layout")
         return
-    kept = [Path(str(given).removeprefix("--folds=")) for given in folders if str(given).startswith("--folds=")]
-    folds = Folds(kept[0]) if kept else None
-    sets = [beir.load(folder) for folder in folders if not str(folder).startswith("--folds=")]
+    sets = [beir.load(folder) for folder in folders]
     figures: dict[str, Any] = {}
     columns = ["bm25s", *MODES, *(f"{mode}, tools" for mode in WITH_TOOLS if folds)]
     print(f"{'nDCG@10':14}{'documents':>10}{'queries':>9}" + "".join(f"{name:>15}" for name in columns))
