@@ -77,6 +77,18 @@ def test_a_document_is_added_found_edited_and_deleted(editable: Service, visit: 
     expect(page.locator(".verdict-title")).to_contain_text("Nothing")
 
 
+def test_rows_that_are_loaded_again_are_not_redrawn(editable: Service, visit: Visitor) -> None:
+    """Otherwise a click that has begun on a row would be lost."""
+    page = visit(editable.url, "#/documents?q=customer")
+    rows = page.locator(".documents-list > li")
+    expect(rows.first).to_be_visible()
+    page.evaluate("document.querySelector('.documents-list > li').dataset.marked = 'yes'")
+    with page.expect_response(lambda response: "q=customer" in response.url):
+        page.get_by_role("searchbox", name="Filter").fill("customer ")
+    expect(page.locator(".documents-list:not([aria-busy])")).to_be_visible()
+    expect(rows.first).to_have_attribute("data-marked", "yes")
+
+
 def test_fields_that_are_not_edited_stay_the_same(editable: Service, visit: Visitor) -> None:
     odd = {
         "id": " odd id ",

@@ -17,6 +17,7 @@ export function mount(root, params) {
     page: Math.max(1, Number.parseInt(params.page, 10) || 1),
   };
   let newest = 0;
+  let drawn = ""; // what the list shows
 
   const corpus = h("select", {
     "aria-label": "Corpus",
@@ -120,6 +121,7 @@ export function mount(root, params) {
     } catch (error) {
       if (mine !== newest) return;
       list.replaceChildren();
+      drawn = "";
       paging.hidden = true;
       blank.replaceChildren(failure(error, load));
     } finally {
@@ -156,7 +158,9 @@ export function mount(root, params) {
 
   function show({ documents, count: total }, one) {
     const from = (state.page - 1) * A_PAGE;
-    list.replaceChildren(...documents.map((document) => row(document, one.served)));
+    const drawing = JSON.stringify([documents, one.served]);
+    if (drawing !== drawn) list.replaceChildren(...documents.map((document) => row(document, one.served))); // else a click in progress is lost
+    drawn = drawing;
     blank.replaceChildren();
     paging.hidden = !total;
     range.textContent = total
