@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Mode = Literal["auto", "lexical", "dense", "hybrid"]
 Level = Literal["metadata", "body", "bundled"]
+Support = Literal["quoted", "supported", "unsupported"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,10 +169,11 @@ class Discovery(Plain):
 class Evidence(Plain):
     """A passage that an answer may cite, numbered from 1.
 
-    `label` is the short name of its source in citations; `score` is its similarity to the question.
+    `label` is the short name of its source in citations; `score` is its similarity to the question. `warning` tells how
+    the text tries to instruct a model or a reader; such a passage is never quoted as an answer.
     """
 
-    _shown = "number label source locator text score id name context corpus marker"
+    _shown = "number label source locator text score id name context corpus marker warning"
 
     number: int
     label: str
@@ -183,6 +185,7 @@ class Evidence(Plain):
     name: str = ""
     context: str = ""
     corpus: str = ""
+    warning: str = ""
 
     @property
     def marker(self) -> str:
@@ -195,29 +198,45 @@ class Evidence(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Citation(Plain):
-    """A reference from a claim to evidence; `spans` are the parts of its text that the claim quotes verbatim."""
+    """A reference from a claim to evidence.
+
+    `spans` are the parts of the evidence that the claim quotes verbatim, `places` where the marker is in the claim.
+    """
 
     number: int
     marker: str
     source: str
     locator: str
     spans: tuple[tuple[int, int], ...] = ()
+    places: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Claim(Plain):
-    """A sentence of an answer, with its citation markers, and its citations."""
+    """A sentence of an answer, with its citation markers, and its citations.
+
+    `support` is "quoted" if the evidence contains it word for word, "supported" if it says the same in other words, and
+    "unsupported" if it does not, with the `reason` and the `missing` part.
+    """
 
     text: str
     citations: tuple[Citation, ...]
+    support: Support = "supported"
+    reason: str = ""
+    missing: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Dropped(Plain):
-    """A sentence that was removed from the answer, and the reason."""
+    """A sentence that was removed from the answer, the reason, and the part of it that the evidence lacks.
+
+    `before` is the position of the first sentence of the answer that came after it.
+    """
 
     text: str
     reason: str
+    missing: str = ""
+    before: int = 0
 
 
 @dataclass(frozen=True, slots=True)
