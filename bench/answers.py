@@ -1,30 +1,101 @@
-"""Answers without a language model, on a set in BEIR layout that has unanswerable questions, such as squad2.
+"""Answers and verified claims, with rules alone and with the model: right, wrong and refused.
 
-A question counts as right if it is answered and the passage that holds the answer is cited, or if it is refused and has
-no answer. The numbers of `answer/extract.py` were fitted to one half of the titles; the other half is told apart.
+`python -m bench answers [debian_docs] [FOLDER...] [--docs FOLDER] [--claims FILE] [--models FOLDER] [--show]`. A folder
+or archive has questions over one corpus, some without an answer (squad2), questions over sections with the sentences
+that answer (selqa_dev), or claims with evidence (fever_symmetric_dev). An answer is right if it has at most three
+sentences and contains what was expected. debian_docs are questions of our own about documentation in Debian packages,
+which are downloaded, or read from `--docs`. `--claims` is a file of claims from several sources.
+
+The numbers of `answer/extractive/` were fitted to half of the titles of squad2, and the shipped model was trained on
+selqa_dev, fever_symmetric_dev and the file of claims: `--models` has fold0.onnx to fold4.onnx, trained without a fold.
 """
 
 from __future__ import annotations
 
+import argparse
+import importlib
 import json
+import re
+import sys
+import tempfile
 import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import shortlist
-from bench import beir, report
-from shortlist import Answer, Document
+from bench import beir, claims, debian_docs, report
+from shortlist import Answer, CorpusSource, Document
+from shortlist.index.corpus import Corpus
+
+MOST_SENTENCES = 3  # of a right answer
+NO_MODEL = Path(__file__).with_name("no_model.onnx")  # does not exist
+ANSWERABLE = ("right", "wrong", "wrongly_refused")
+UNANSWERABLE = ("rightly_refused", "wrongly_answered")
+COLUMNS = ("questions", *ANSWERABLE, *UNANSWERABLE, "in_evidence", "cites_expected", "sentences")
+
+_ROUND = str.maketrans("[]", "()")  # as in an answer, where square brackets are for citations
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A question, the documents that answer it (none for one without an answer), and whether it was fitted to."""
+    """A question, the documents that answer it (none for one without an answer), and what a right answer contains."""
 
     text: str
     gold: frozenset[str]
     answers: tuple[str, ...]
-    is_fitted: bool
+    group: str  # is reported on its own
+    are_patterns: bool = False  # the answers are regular expressions
+    fold: int | None = None  # a model trained without it answers
+
+    @property
+    def is_fitted(self) -> bool:
+        return self.group == "fitted"
+
+    def is_right(self, answer: Answer) -> bool:
+        return len(answer.sentences) <= MOST_SENTENCES and self.is_in(plain_text(answer))
+
+    def is_in(self, text: str) -> bool:
+        """Whether a text without needless space contains what a right answer does."""
+        if self.are_patterns:
+            return any(re.search(pattern, text, re.IGNORECASE) for pattern in self.answers)
+        return any(_normalize(one).casefold() in text.casefold() for one in self.answers)
+
+
+def use_model(path: Path | None) -> None:
+    """Evaluate answers and claims with the model in a file, or with rules alone."""
+    try:
+        judge: Any = importlib.import_module("shortlist.answer.judge")
+    except ModuleNotFoundError:
+        if path:
+            raise SystemExit(f"{path} cannot be used: shortlist.answer.judge does not exist.") from None
+        return
+    if path and not path.is_file():
+        raise SystemExit(f"{path} is not a model file.")
+    judge.MODEL = path or NO_MODEL
+    judge.load_judge.cache_clear()
+
+
+def shipped_model() -> Path | None:
+    try:
+        path: Path = importlib.import_module("shortlist.answer.judge").MODEL
+    except ModuleNotFoundError:
+        return None
+    return path if path.is_file() else None
+
+
+@dataclass(frozen=True)
+class Variant:
+    """How answers are made: with rules alone, or with a model that has not seen what it is measured on."""
+
+    name: str
+    model: Path | None = None
+    folds: Path | None = None
+
+    def use(self, fold: int | None) -> None:
+        use_model(self.folds / f"fold{fold}.onnx" if self.folds and fold is not None else self.model)
 
 
 def questions(folder: Path) -> tuple[list[Document], list[Asked]]:
@@ -33,59 +104,200 @@ def questions(folder: Path) -> tuple[list[Document], list[Asked]]:
     titles = {document.id: document.title for document in data.documents}
     fitted = set(sorted(set(titles.values()))[::2])
     asked = []
-    with beir.unpacked(folder) as place:
-        for line in (place / "queries.jsonl").read_text("utf-8").splitlines():
-            row = json.loads(line)
-            about = row["metadata"]
-            gold = frozenset(data.relevance.get(row["_id"], ())) if about["answerable"] else frozenset()
-            in_half = titles[about["paragraph"]] in fitted
-            asked.append(Asked(row["text"], gold, tuple(about.get("answers", ())), in_half))
+    for id, text in data.queries.items():
+        about = data.about[id]
+        gold = frozenset(data.relevance.get(id, ())) if about["answerable"] else frozenset()
+        group = "fitted" if titles[about["paragraph"]] in fitted else "unseen"
+        asked.append(Asked(text, gold, tuple(about.get("answers", ())), group))
     return data.documents, asked
 
 
-def run(folders: list[Path]) -> None:
-    if not folders:
-        print("answers: give a folder or .tar.xz archive in BEIR layout with unanswerable questions, such as squad2")
+def sections(file: Path) -> tuple[list[Document], list[Asked]]:
+    """The sections of all articles as documents, and the questions about them, in folds by article."""
+    documents: dict[str, Document] = {}
+    asked = []
+    for row in map(json.loads, file.read_text("utf-8").splitlines()):
+        id, sentences = f"{row['article']} > {row['section']}", row["sentences"]
+        documents[id] = Document(id, id, " ".join(sentences))
+        fold = claims.fold_of(row["article"])
+        answers = tuple(sentences[at] for at in row["answers"])
+        asked.append(Asked(row["question"], frozenset([id]), answers, f"fold {fold}", fold=fold))
+    return list(documents.values()), asked
+
+
+def own_questions() -> list[Asked]:
+    return [
+        Asked(case.question, frozenset([case.file] if case.file else ()), case.answers, case.half, are_patterns=True)
+        for case in debian_docs.load_cases()
+    ]
+
+
+def run(arguments: list[Path]) -> None:
+    parser = argparse.ArgumentParser("python -m bench answers")
+    parser.add_argument("sets", nargs="*", type=Path)
+    parser.add_argument("--docs", type=Path, help="Documents of debian_docs; downloaded to it if it does not exist.")
+    parser.add_argument("--claims", type=Path, help="Claims of several sources, .jsonl or .jsonl.xz.")
+    parser.add_argument("--models", type=Path, help="Folder with fold0.onnx to fold4.onnx.")
+    parser.add_argument("--show", action="store_true", help="Print what is not right also of the test half.")
+    options = parser.parse_args([str(one) for one in arguments])
+    own = [one for one in options.sets if one.name == debian_docs.NAME]
+    if not options.sets and not options.docs and not options.claims:
+        print("answers: give debian_docs, or folders such as squad2, selqa_dev and fever_symmetric_dev")
         return
+    shipped = shipped_model()
+    variants = [Variant("rules")]
+    if shipped or options.models:
+        variants.append(Variant("model", shipped, options.models))
     figures: dict[str, Any] = {}
-    for folder in folders:
+    for path in (one for one in options.sets if one not in own):
+        with beir.unpacked(path) as folder:
+            figures[folder.name] = _measure_set(folder, variants)
+    if options.claims:
+        for name, rows in claims.load_sources(options.claims).items():
+            figures[f"claims, {name}"] = _measure_claims(name, rows, variants)
+    if (own or options.docs) and (measured := _measure_own(options.docs, variants, options.show)):
+        figures[debian_docs.NAME] = measured
+    if figures:
+        report.save("answers", figures, beside_others=True)
+
+
+def _measure_set(folder: Path, variants: Sequence[Variant]) -> dict[str, Any]:
+    if (folder / "claims.jsonl").exists():
+        return _measure_claims(folder.name, claims.load_folds(folder / "claims.jsonl"), variants)
+    if (folder / "questions.jsonl").exists():
+        documents, asked = sections(folder / "questions.jsonl")
+    else:
         documents, asked = questions(folder)
-        corpus = shortlist.build(documents, in_memory=True)
+    corpus = shortlist.build(documents, in_memory=True)
+    return _measure_answers(folder.name, corpus, asked, variants)
+
+
+def _measure_own(docs: Path | None, variants: Sequence[Variant], show_all: bool) -> dict[str, Any] | None:
+    with tempfile.TemporaryDirectory() as place:
+        folder = docs or Path(place) / "docs"
+        try:
+            if not folder.exists():
+                print("downloading the packages of debian_docs", file=sys.stderr)
+                debian_docs.fetch(folder)
+        except debian_docs.Unavailable as error:
+            print(f"{debian_docs.NAME} is skipped: {error}")
+            return None
+        corpus = shortlist.build(CorpusSource.from_files(folder), in_memory=True)
+        return _measure_answers(
+            debian_docs.NAME, corpus, own_questions(), variants, lambda one: show_all or one.group == "dev"
+        )
+
+
+def _measure_answers(
+    name: str,
+    corpus: Corpus,
+    asked: Sequence[Asked],
+    variants: Sequence[Variant],
+    is_shown: Callable[[Asked], bool] = lambda one: False,
+) -> dict[str, Any]:
+    figures: dict[str, Any] = {}
+    for variant in variants:
         began = time.perf_counter()
-        answers = [shortlist.ask(corpus, one.text) for one in asked]
+        pairs = list(_ask_all(corpus, asked, variant))
         milliseconds = 1000 * (time.perf_counter() - began) / len(asked)
-        pairs = list(zip(asked, answers, strict=True))
-        halves = {
-            "all": pairs,
-            "fitted": [pair for pair in pairs if pair[0].is_fitted],
-            "unseen": [pair for pair in pairs if not pair[0].is_fitted],
-        }
-        rows = {name: _figures(half) for name, half in halves.items()}
-        figures[folder.name] = {"milliseconds": round(milliseconds, 2), **rows}
-        for name, row in rows.items():
-            print(f"{folder.name:12}{name:8}" + "  ".join(f"{key} {value:.4g}" for key, value in row.items()))
-        print(f"{milliseconds:.2f} ms a question")
-    report.save("answers", figures)
+        groups = ["all", *sorted({one.group for one in asked})]
+        rows = {key: _figures([pair for pair in pairs if key in ("all", pair[0].group)]) for key in groups}
+        figures[variant.name] = {"milliseconds": round(milliseconds, 2), **rows}
+        print(f"\n{name}, {variant.name}, {milliseconds:.2f} ms a question")
+        print(f"{'':8}" + "".join(f"{key:>18}" for key in COLUMNS))
+        for key, row in rows.items():
+            print(f"{key:8}" + "".join(f"{_cell(row, column):>18}" for column in COLUMNS), flush=True)
+        for one, answer in pairs:
+            if (found := outcome(one, answer)) not in ("right", "rightly_refused") and is_shown(one):
+                print(f"{found}: {one.text}\n    {answer.reason if answer.refused else answer.text}")
+    return figures
 
 
-def _figures(pairs: list[tuple[Asked, Answer]]) -> dict[str, float]:
-    answerable = [(one, answer) for one, answer in pairs if one.gold]
-    answered = [(one, answer) for one, answer in answerable if not answer.refused]
-    cited = sum(bool(one.gold & _cited(answer)) for one, answer in answered)
-    held = sum(any(text.casefold() in answer.text.casefold() for text in one.answers) for one, answer in answered)
-    unanswerable = [answer for one, answer in pairs if not one.gold]
-    refused = sum(answer.refused for answer in unanswerable)
+def _ask_all(corpus: Corpus, asked: Sequence[Asked], variant: Variant) -> Iterator[tuple[Asked, Answer]]:
+    """The answers to all questions, fold by fold."""
+    done = 0
+    for fold in sorted({one.fold for one in asked}, key=str):
+        variant.use(fold)
+        for one in (one for one in asked if one.fold == fold):
+            yield one, shortlist.ask(corpus, one.text)
+            done += 1
+            _show_progress(done, len(asked))
+
+
+def outcome(one: Asked, answer: Answer) -> str:
+    if not one.gold:
+        return "rightly_refused" if answer.refused else "wrongly_answered"
+    return "wrongly_refused" if answer.refused else "right" if one.is_right(answer) else "wrong"
+
+
+def plain_text(answer: Answer) -> str:
+    """The sentences of an answer without their citations."""
+    texts = []
+    for sentence in answer.sentences:
+        text = sentence.text
+        for citation in sentence.citations:
+            text = text.replace(citation.marker, "")
+        texts.append(text)
+    return _normalize(" ".join(texts))
+
+
+def _normalize(text: str) -> str:
+    return " ".join(text.translate(_ROUND).split())
+
+
+def _figures(pairs: Sequence[tuple[Asked, Answer]]) -> dict[str, float]:
+    """How many questions had each outcome, sentences per answer, and two parts of the questions with an answer.
+
+    `in_evidence` are those whose answer is in the passages that were found, `cites_expected` those that are answered
+    with a citation of a document that answers.
+    """
+    found = Counter(outcome(one, answer) for one, answer in pairs)
+    answered = [len(answer.sentences) for _, answer in pairs if not answer.refused]
     return {
         "questions": len(pairs),
-        "right": (cited + refused) / len(pairs),
-        "gold_cited_of_answered": cited / max(1, len(answered)),
-        "answered_of_answerable": len(answered) / max(1, len(answerable)),
-        "refused_of_unanswerable": refused / max(1, len(unanswerable)),
-        "holds_the_answer_of_answered": held / max(1, len(answered)),
-        "sentences": sum(len(answer.sentences) for _, answer in answered) / max(1, len(answered)),
+        **{key: found[key] for key in (*ANSWERABLE, *UNANSWERABLE)},
+        "in_evidence": sum(
+            any(one.is_in(_normalize(item.text)) for item in answer.evidence) for one, answer in pairs if one.gold
+        ),
+        "cites_expected": sum(bool(one.gold & _cited(answer)) for one, answer in pairs),
+        "sentences": sum(answered) / max(1, len(answered)),
     }
 
 
 def _cited(answer: Answer) -> set[str]:
     documents = {item.number: item.id for item in answer.evidence}
     return {documents[citation.number] for sentence in answer.sentences for citation in sentence.citations}
+
+
+def _cell(row: Mapping[str, float], key: str) -> str:
+    """A figure; a number of questions also as its share of those with, or without, an answer."""
+    if key in ("questions", "sentences"):
+        return f"{row[key]:.4g}"
+    total = sum(row[one] for one in (UNANSWERABLE if key in UNANSWERABLE else ANSWERABLE))
+    return f"{row[key]} {row[key] / total:7.1%}" if total else ""
+
+
+def _measure_claims(name: str, rows: Sequence[claims.Labeled], variants: Sequence[Variant]) -> dict[str, Any]:
+    folds = sorted({one.fold for one in rows}, key=str)
+    figures: dict[str, Any] = {}
+    for variant in variants:
+        kept: list[tuple[claims.Labeled, bool]] = []
+        agreed = compared = 0
+        for fold in folds:
+            variant.use(fold)
+            for at, one in enumerate(one for one in rows if one.fold == fold):
+                kept.append((one, claims.is_kept(one)))
+                _show_progress(len(kept), len(rows))
+                if at < claims.COMPARED // len(folds):
+                    compared += 1
+                    agreed += kept[-1][1] == claims.is_kept_by_ask(one)
+        row = claims.measure(kept)
+        figures[variant.name] = row | {"ask_agrees": agreed, "ask_compared": compared}
+        cells = "  ".join(f"{key} {value:.4g}" for key, value in row.items())
+        print(f"\n{name}, {variant.name}: {cells}  (`ask` agrees on {agreed} of {compared})", flush=True)
+    return figures
+
+
+def _show_progress(done: int, total: int) -> None:
+    if sys.stderr.isatty() and (done % 50 == 0 or done == total):
+        print(f"\r{done:,} of {total:,}", end="" if done < total else "\n", file=sys.stderr, flush=True)

@@ -89,10 +89,11 @@ def fetch(folder: Path) -> None:
             tree = Path(place) / package
             _run(["apt-get", "download", package], place)
             _run(["dpkg", "-x", str(next(Path(place).glob(f"{package}_*.deb"))), str(tree)], place)
-            target = folder / package
-            target.mkdir(parents=True, exist_ok=True)
+            target = Path(place) / "docs" / package
+            target.mkdir(parents=True)
             for path in sorted(path for pattern in patterns for path in tree.glob(pattern)):
                 _write_document(path, target)
+        shutil.copytree(Path(place) / "docs", folder)
 
 
 def _write_document(path: Path, target: Path) -> None:
