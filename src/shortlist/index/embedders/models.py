@@ -185,7 +185,7 @@ class OnnxEmbedder(BaseEmbedder):
     prompts = ("", "")  # put before a query, and before a document
 
     def __init__(
-        self, model: Path, tokenizer: Any, name: str, max_tokens: int, pooling: str = "mean", threads: int = 0
+        self, model: Path, tokenizer: Any, name: str, max_tokens: int, pooling: str = "mean", session: Any = None
     ) -> None:
         self.name = name
         self.max_chars = max_tokens * CHARS_PER_TOKEN
@@ -194,7 +194,7 @@ class OnnxEmbedder(BaseEmbedder):
         tokenizer.no_padding()
         tokenizer.enable_truncation(max_tokens)
         self._unknown = {tokenizer.token_to_id("[UNK]"), tokenizer.token_to_id("<unk>")}
-        self._session = start_session(model, name, threads)
+        self._session = session or start_session(model, name, 0)
         inputs = self._session.get_inputs()
         self._inputs = {item.name: np.int32 if "int32" in item.type else np.int64 for item in inputs}
         if unknown := self._inputs.keys() - {"input_ids", "attention_mask", "token_type_ids"}:

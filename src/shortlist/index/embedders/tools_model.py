@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import os
 import re
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shortlist.documents import Document, Problem
 from shortlist.index.embedders import models
+from shortlist.index.embedders.parallel_session import ParallelSession
 
 if TYPE_CHECKING:
     from shortlist.index.config import Config
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
 
 MODEL = models.DATA / "tools" / "model.onnx"
 MAX_TOKENS = 256  # the positions in the file
-MAX_THREADS = 4
 MOST_IN_MEMORY = 200  # tools, about two seconds; then "default", which takes a tenth of a second
 MOST_CACHED = 2_000  # vectors of documents, three megabytes: lists are indexed again in every call
 
@@ -71,11 +68,7 @@ def as_read(text: str) -> str:
 
 
 class ToolsEmbedder(models.OnnxEmbedder):
-    """all-MiniLM-L6-v2, trained further on tools and the queries for them.
-
-    All cores work on a single text, so that a query is fast; of many texts each core takes one, longest first, which
-    costs a fifth less.
-    """
+    """all-MiniLM-L6-v2, trained further on tools and the queries for them."""
 
     noise = (0.24, 0.07)
 
@@ -83,14 +76,9 @@ class ToolsEmbedder(models.OnnxEmbedder):
         tokenizers = importlib.import_module("tokenizers")
         made = tokenizers.BertWordPieceTokenizer(str(models.VOCABULARY), lowercase=True)
         tokenizer = tokenizers.Tokenizer.from_str(made.to_str())  # can encode without offsets, twice as fast
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        self._threads = min(MAX_THREADS, cores)
         self._cache: dict[str, Vectors] = {}
-        super().__init__(MODEL, tokenizer, model_name(), MAX_TOKENS, threads=self._threads)
-
-    @cached_property
-    def _single_threaded(self) -> Any:
-        return models.start_session(MODEL, self.name, 1) if self._threads > 1 else self._session
+        self._parallel = ParallelSession(MODEL, model_name())
+        super().__init__(MODEL, tokenizer, model_name(), MAX_TOKENS, session=self._parallel.whole)
 
     def _encode(self, texts: list[str], *, query: bool) -> list[Vectors]:
         cache = {} if query else self._cache
@@ -105,16 +93,6 @@ class ToolsEmbedder(models.OnnxEmbedder):
     def _encode_new(self, texts: list[str]) -> list[Vectors]:
         with models.explain_errors(f"{self.name} cannot encode"):
             ids = [row.ids for row in self._tokenizer.encode_batch_fast([as_read(text) for text in texts])]
-            if len(ids) == 1:
-                return [self._run(self._session, ids[0])]
-            order = sorted(range(len(ids)), key=lambda at: -len(ids[at]))
-            run = partial(self._run, self._single_threaded)
-            with ThreadPoolExecutor(self._threads) as pool:
-                rows = dict(zip(order, pool.map(run, (ids[at] for at in order)), strict=True))
-            return [rows[at] for at in range(len(ids))]
-
-    def _run(self, session: Any, ids: list[int]) -> Vectors:
-        if self._dim and self._unknown.issuperset(ids[1:-1]):
-            return np.zeros(self._dim, dtype=np.float32)
-        row: Vectors = session.run([self._output], {"input_ids": np.array([ids], dtype=np.int64)})[0][0]
-        return row
+            known = [at for at, row in enumerate(ids) if not self._dim or not self._unknown.issuperset(row[1:-1])]
+            rows = dict(zip(known, self._parallel.run([ids[at] for at in known]), strict=True))
+            return [rows[at] if at in rows else np.zeros(self._dim, dtype=np.float32) for at in range(len(ids))]
