@@ -59,6 +59,12 @@ def packed(values: Array) -> tuple[Array, Array]:
 def build(state: dict[str, Array]) -> Any:
     """The graph of an encoder: numbers of tokens, all texts of one length -> the mean of their last layer."""
     graph = Graph()
+    hidden = last_layer(graph, state, TOKENS)
+    graph.nodes.append(helper.make_node("ReduceMean", [hidden, "one"], ["sentence_embedding"], keepdims=0))
+    return finish(graph, "sentence_embedding", model.HIDDEN)
+
+
+def last_layer(graph: Graph, state: dict[str, Array], tokens: int) -> str:
     layers = 1 + max(int(name.split(".")[1]) for name in state if name.startswith("layers."))
     whole, scales = packed(state["words.weight"])
     words = graph.add("Gather", [graph.constant("words", whole), "input_ids"])
@@ -66,18 +72,21 @@ def build(state: dict[str, Array]) -> Any:
     words = graph.add("Mul", [graph.add("Cast", [words], to=TensorProto.FLOAT), scale])
     length = graph.add("Shape", ["input_ids"], start=1, end=2)
     zero, one = graph.constant("zero", np.array([0])), graph.constant("one", np.array([1]))
-    places = graph.constant("places", state["places.weight"][:TOKENS])
+    places = graph.constant("places", state["places.weight"][:tokens])
     here = graph.add("Slice", [places, zero, length, zero, one])
     hidden = graph.add("Add", [words, here])
     hidden = graph.add("LayerNormalization", [hidden, *_norm(graph, "norm", state)], axis=-1, epsilon=1e-12)
     for at in range(layers):
         hidden = _layer(graph, hidden, f"layers.{at}", state)
-    graph.nodes.append(helper.make_node("ReduceMean", [hidden, one], ["sentence_embedding"], keepdims=0))
+    return hidden
+
+
+def finish(graph: Graph, output: str, width: int) -> Any:
     made = helper.make_graph(
         graph.nodes,
         "encoder",
         [helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["texts", "tokens"])],
-        [helper.make_tensor_value_info("sentence_embedding", TensorProto.FLOAT, ["texts", model.HIDDEN])],
+        [helper.make_tensor_value_info(output, TensorProto.FLOAT, ["texts", width])],
         graph.weights,
     )
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]

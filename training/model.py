@@ -47,7 +47,8 @@ class Encoder(nn.Module):
         self.layers = nn.ModuleList([Layer() for _ in range(layers)])
         self.dropout = 0.0
 
-    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
+    def hidden(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """The last layer, a row for each token."""
         places = torch.arange(ids.shape[1], device=ids.device)
         hidden = self.norm(self.words(ids) + self.places(places))
         dropout = self.dropout if self.training else 0.0
@@ -55,6 +56,10 @@ class Encoder(nn.Module):
         seen = mask[:, None, None, :]
         for layer in self.layers:
             hidden = layer(hidden, seen, dropout)
+        return hidden
+
+    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
+        hidden = self.hidden(ids, mask)
         weights = mask[:, :, None].to(torch.float32)
         mean = (hidden.float() * weights).sum(1) / weights.sum(1)
         return functional.normalize(mean, dim=1)

@@ -1,0 +1,92 @@
+"""A small model that reads two texts together: does a passage support a claim, does a sentence answer a question?
+
+It is a cross-encoder with one head for each, trained by `python -m training.judge`. It needs onnxruntime; without it
+rules decide alone.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import math
+import re
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from pathlib import Path
+
+from shortlist.answer.extractive.sentences import split_sentences
+from shortlist.index.embedders import models
+from shortlist.index.embedders.parallel_session import ParallelSession
+from shortlist.results import Evidence
+
+MODEL = Path(__file__).parent / "data" / "judge" / "model.onnx"
+CLAIM, ANSWER = 0, 1  # the heads
+# Tokens of what is judged, of the text that must support or answer it, and of its context, as in training.
+MOST_TOKENS = {CLAIM: (60, 176, 16), ANSWER: (60, 120, 72)}
+MOST_CACHED = 4_096
+LONGEST_TEXT = 750  # characters of a passage that are compared with a claim
+
+_WORD = re.compile(r"\w{3,}")
+
+
+class Judge:
+    """Probabilities that a text supports a claim or answers a question."""
+
+    def __init__(self, model: Path) -> None:
+        tokenizers = importlib.import_module("tokenizers")
+        self._tokenizer = tokenizers.BertWordPieceTokenizer(str(models.VOCABULARY), lowercase=True)
+        self._special = [self._tokenizer.token_to_id(token) for token in ("[CLS]", "[SEP]")]
+        self._session = ParallelSession(model, "answers")
+        self.supports = lru_cache(MOST_CACHED)(self._supports)
+
+    def rate_claim(self, claim: str, cited: Sequence[Evidence]) -> float:
+        """The probability that the cited passages, alone or together, support a claim."""
+        parts = [select_sentences(claim, item.text) for item in cited]
+        texts = [
+            (part, " > ".join(filter(None, (item.name, item.context)))) for part, item in zip(parts, cited, strict=True)
+        ]
+        if len(parts) > 1:
+            texts.append((select_sentences(claim, "\n\n".join(parts)), ""))
+        return max(self.supports(claim, text, context) for text, context in texts)
+
+    def _supports(self, claim: str, text: str, context: str = "") -> float:
+        """The probability that the text supports the claim."""
+        return self._judge(CLAIM, claim, [(text, context)])[0]
+
+    def answers(self, question: str, texts: Sequence[tuple[str, str]]) -> list[float]:
+        """The probability that each text, in its context, answers the question."""
+        return self._judge(ANSWER, question, texts)
+
+    def _judge(self, head: int, judged: str, texts: Sequence[tuple[str, str]]) -> list[float]:
+        rows = [self._encode(head, judged, text, context) for text, context in texts]
+        with models.explain_errors("The model that checks answers failed"):
+            return [1 / (1 + math.exp(-float(logits[head]))) for logits in self._session.run(rows)]
+
+    def _encode(self, head: int, *parts: str) -> list[int]:
+        first, separator = self._special
+        row = [first]
+        for part, most in zip(parts, MOST_TOKENS[head], strict=True):
+            text = part[: most * models.CHARS_PER_TOKEN]
+            row += [*self._tokenizer.encode(text, add_special_tokens=False).ids[:most], separator]
+        return row
+
+
+def select_sentences(claim: str, text: str) -> str:
+    """The sentences of a text that share the most words with a claim, each with the one before it, as far as fits."""
+    spans = split_sentences(text)
+    wanted = set(_WORD.findall(claim.casefold()))
+    shared = [len(wanted.intersection(_WORD.findall(text[start:end].casefold()))) for start, end in spans]
+    chosen: set[int] = set()
+    left = LONGEST_TEXT
+    for at in sorted(range(len(spans)), key=lambda at: -shared[at]):
+        for one in (at, at - 1):
+            if one >= 0 and one not in chosen and (length := spans[one][1] - spans[one][0]) <= left:
+                chosen.add(one)
+                left -= length
+    return " ".join(text[start:end] for start, end in (spans[at] for at in sorted(chosen))) or text[:LONGEST_TEXT]
+
+
+@cache
+def load_judge() -> Judge | None:
+    """The model, if the package that runs it is installed."""
+    return Judge(MODEL) if importlib.util.find_spec("onnxruntime") else None
