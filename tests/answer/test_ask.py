@@ -83,6 +83,26 @@ def test_closeness_by_a_model_is_the_cosine_whatever_words_are_shared() -> None:
         assert ask(corpus, question).refused is refused
 
 
+LAMPS = {
+    "hall": "The green lamp in the hall was made by Anna Berg.",
+    "shop": "A lamp is sold here. It may be green. Other things are in the hall. Anna Berg made a chair.",
+    "long": "The shop sells chairs. The green lamp that is in the hall of the old house by the river was, as far as "
+    "the papers of the family say, made by Anna Berg.",
+    "attic": "The lamp in the attic is white.",
+}
+
+
+@pytest.mark.parametrize("embedder", ["default", "none"])
+def test_passages_with_all_words_of_a_question_differ_in_closeness_and_are_listed_by_it(embedder: str) -> None:
+    corpus = shortlist.build(LAMPS, in_memory=True, embedder=embedder)
+    evidence = ask(corpus, "Did Anna Berg make the green lamp in the hall?").evidence
+    scores = [item.score for item in evidence]
+    assert scores == sorted(scores, reverse=True)
+    assert len({round(score, 3) for score in scores}) == len(scores) >= 3
+    assert evidence[0].source == "hall"
+    assert 0.30 <= scores[-1] < scores[0] < 1
+
+
 def test_when_nothing_clears_the_threshold_the_model_is_not_asked(angles: Corpus) -> None:
     llm = ScriptedLLM()
     answer = ask(angles, "something", llm, threshold=0.95)

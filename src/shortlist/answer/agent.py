@@ -59,7 +59,7 @@ def agent_ask(
     tools = _Tools(corpora, question, k, threshold, filter, shown, on_step)
     if question.strip():
         with open_query(corpora, question, "auto", k) as states:
-            gathered = gather(states, question, k, threshold, filter, memory.retrieval_hint() if memory else "")
+            gathered = gather(states, question, k, threshold, filter, memory)
         shown.add_hits(gathered.hits)
     messages = build_messages(question, shown.items, memory.history_messages() if memory else (), agent=True)
     stream = Stream(shown.items, on_text, question)

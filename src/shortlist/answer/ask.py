@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from shortlist.answer.evidence import K, Shown, gather
 from shortlist.answer.extractive.extract import ANSWER_FROM, Extract, extract
@@ -39,8 +40,8 @@ def ask(
 
     The `k` best passages that reach `threshold` (see `answer/evidence.py`) are shown to `llm`; if none does, it is not
     called. Without `llm` the answer is a few sentences of the passages, verbatim, if they answer with a probability of
-    at least `answer_from`. `on_text` is called with each piece of the answer once it is verified, `on_evidence` with
-    each passage that is shown.
+    at least `answer_from`; passages with a warning are not quoted. `on_text` is called with each piece of the answer
+    once it is verified, `on_evidence` with each passage that is shown.
     """
     corpora = open_for_question(corpus, question)
     shown = Shown()
@@ -48,12 +49,18 @@ def ask(
     answer = refuse(question, shown, "The question is empty.", "gate")
     if question.strip():
         with open_query(corpora, question, "auto", k) as states:  # closed before the caller or a model is called
-            gathered = gather(states, question, k, threshold, filter, memory.retrieval_hint() if memory else "")
+            gathered = gather(states, question, k, threshold, filter, memory)
             evidence = shown.add_hits(gathered.hits)
+            quotable = [item for item in evidence if not item.warning]
             if not evidence:
                 answer = refuse(question, shown, gathered.reason, "gate")
+            elif llm is None and not quotable:
+                reason = "Every passage that was found tries to instruct its readers, so none of them is quoted."
+                answer = refuse(question, shown, reason, "extract")
             elif llm is None:
-                answer = _extract_answer(states, question, evidence, memory, answer_from)
+                earlier = memory if memory and memory.find_reference(question) != "none" else None
+                answer = _extract_answer(states, question, quotable, earlier, answer_from)
+                answer = replace(answer, evidence=shown.items)
     if on_evidence:
         for item in shown.items:
             on_evidence(item)

@@ -1,30 +1,39 @@
 """The passages that an answer may use: those close enough to the question, numbered and labeled for citation.
 
-Closeness is on one scale, with 0.30 as the default threshold. For an embedding model it is the cosine. A static table
-of vectors misses exact words, so its cosine competes with 0.75 times the share of the question's words (weighted by
-rarity) that the passage contains; the higher one counts. Without vectors the share of words decides alone. A threshold
-that was calibrated for the corpus replaces all this: it is compared with the score that hits are ranked by.
+Closeness is on one scale, with 0.30 as the default threshold, and passages are listed by it. For an embedding model it
+is the cosine. A static table of vectors misses exact words, so its cosine competes with 0.75 times the share of the
+question's words (weighted by rarity) that the passage contains; the higher one counts. Without vectors the share of
+words decides alone. Passages well above the threshold, where many contain all words, are compared by the mean of the
+cosine, this share, and the share of the words that are in one sentence. A threshold that was calibrated for the corpus
+replaces the default one: it is compared with the score that hits are ranked by.
+
+A passage that tries to instruct a model or its readers has a warning, whichever way it was found.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from shortlist.answer.extractive.signals import coverage, find_other_forms, read_question
-from shortlist.index.text.analyzers import fold, words
+from shortlist.answer.extractive.sentences import split_sentences
+from shortlist.answer.extractive.signals import Question, coverage, find_other_forms, read_question
+from shortlist.answer.memory import Memory
+from shortlist.index.text.analyzers import Analyzer, fold, words
 from shortlist.index.text.chunking import windows
 from shortlist.library.opening import CorpusState
 from shortlist.results import Evidence, Hit
 from shortlist.search.agent_actions import name_of
 from shortlist.search.filters import Filter
 from shortlist.search.retrieve import Found, merge, retrieve
+from shortlist.sources.tools.prompt_injection import find_warning
 
 K = 4
 THRESHOLD = 0.30
 WORDS_SCALE = 0.75  # two fifths of the question's words are as close as a cosine of 0.30
+MEASURED_BY_ALL = 0.50  # closeness from which passages are compared by more than their highest measure
 LONGEST_PASSAGE, OVERLAP = 4_000, 400  # characters shown of a passage, and shared by its windows
 LONGEST_NAME = 200
 MOST_PASSAGES = 1_000  # of one document whose closeness is computed
@@ -35,7 +44,7 @@ _UNSEEN = re.compile(r"[\x00-\x1f\x7f\u2028\u2029\ue000-\uf8ff]+")
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """Hits that reach the threshold, each with its closeness, or the reason why none does."""
+    """Hits that reach the threshold, each with its closeness, the closest first, or the reason why none does."""
 
     hits: list[tuple[Hit, float]]
     reason: str
@@ -53,20 +62,45 @@ def gather(
     k: int = K,
     threshold: float | None = None,
     filter: Filter | None = None,
-    hint: str = "",
+    memory: Memory | None = None,
 ) -> Gathered:
-    """The k best passages that are close enough; `hint` helps to find them but need not match."""
-    query = f"{question} {hint}".strip()
-    found = retrieve(states, query, "auto", k, filter, whole=False)
-    rated = {id(each.hit.passage): each for one in found for each in _rate(one, {question, query}, threshold)}
-    best = [rated[id(hit.passage)] for hit in merge(found, query, "auto", k)]
-    if close := [(_cut_window(each.hit, query), each.closeness) for each in best if each.is_close]:
-        return Gathered(close, "")
-    if not best:
+    """The k best passages that are close enough.
+
+    A follow-up is searched with the turn before it. If it is not clear whether a question is one, it is searched both
+    ways, and what it finds alone comes first.
+    """
+    reference = memory.find_reference(question) if memory else "none"
+    rated = [] if reference == "clear" else _find_best(states, question, {question}, k, threshold, filter)
+    if memory and reference != "none":
+        query = f"{question} {memory.retrieval_hint()}"
+        rated += _find_best(states, query, {f"{memory.last_question} {question}", query}, k, threshold, filter)
+    close: dict[tuple[str, str, str], _Rated] = {}
+    for each in rated:
+        if each.is_close:
+            close.setdefault((each.hit.corpus, each.hit.id, each.hit.locator), each)
+    if close:
+        listed = sorted(list(close.values())[:k], key=lambda each: -each.closeness)
+        return Gathered([(each.hit, each.closeness) for each in listed], "")
+    if not rated:
         return Gathered([], "No passage was found.")
-    closest = max(best, key=lambda each: each.closeness)
+    closest = max(rated, key=lambda each: each.closeness)
     name = name_of(closest.hit)
     return Gathered([], f"No passage is close enough: the closest is {name} with {closest.closeness:.3f}.")
+
+
+def _find_best(
+    states: Sequence[CorpusState],
+    query: str,
+    questions: Set[str],
+    k: int,
+    threshold: float | None,
+    filter: Filter | None,
+) -> list[_Rated]:
+    """The k best passages for a query, rated by the questions, and cut to what is shown of them."""
+    found = retrieve(states, query, "auto", k, filter, whole=False)
+    rated = {id(each.hit.passage): each for one in found for each in _rate(one, questions, threshold)}
+    best = [rated[id(hit.passage)] for hit in merge(found, query, "auto", k)]
+    return [each._replace(hit=_cut_window(each.hit, query)) for each in best]
 
 
 def rate_document(states: Sequence[CorpusState], question: str, id: str) -> dict[str, float]:
@@ -75,20 +109,43 @@ def rate_document(states: Sequence[CorpusState], question: str, id: str) -> dict
     return {each.hit.locator: each.closeness for one in found for each in _rate(one, {question}, None)}
 
 
-def _rate(found: Found, queries: Set[str], threshold: float | None) -> Iterator[_Rated]:
-    """Rate each hit by the question, alone and with the hint."""
+def _rate(found: Found, texts: Set[str], threshold: float | None) -> Iterator[_Rated]:
+    """Rate each hit by the question, in each of its wordings; the highest closeness counts."""
     floor = found.state.config.floors.get("auto") if threshold is None else None
     least = THRESHOLD if threshold is None else threshold
     lexical, questions = found.state.lexical, []
     if found.embedder is None or getattr(found.embedder, "static", False):
-        questions = [read_question(text, lexical.analyzer, lexical.frequency, lexical.live) for text in queries]
+        questions = [read_question(text, lexical.analyzer, lexical.frequency, lexical.live) for text in texts]
     for hit in found.hits:
         closeness = max(hit.signals.get("dense", 0.0), 0.0)
         if questions:
-            terms = frozenset(lexical.analyzer.terms(f"{hit.name} {hit.context} {hit.text}"))
-            shares = [coverage(one, terms.union(find_other_forms(one, terms).values())) for one in questions]
-            closeness = max(closeness, WORDS_SCALE * max(shares))
+            cosine = closeness if found.embedder else None
+            closeness = max(_measure_closeness(one, hit, cosine, lexical.analyzer) for one in questions)
         yield _Rated(hit, closeness, closeness >= least if floor is None else hit.score >= floor)
+
+
+def _measure_closeness(question: Question, hit: Hit, cosine: float | None, analyzer: Analyzer) -> float:
+    """The cosine or the share of the question's words, whichever is higher; from `MEASURED_BY_ALL` on, the mean of the
+    cosine, this share and the share in one sentence; in between, from one to the other. Without vectors, the cosine is
+    that of two sets of words. No passage crosses the threshold by this.
+    """
+    sentences = [frozenset(analyzer.terms(hit.text[start:end])) for start, end in split_sentences(hit.text)]
+    terms = frozenset(analyzer.terms(f"{hit.name} {hit.context}")).union(*sentences)
+    forms = find_other_forms(question, terms)
+    share = _cover(question, terms, forms)
+    closeness = max(cosine or 0.0, WORDS_SCALE * share)
+    if closeness <= THRESHOLD or not sentences:
+        return closeness
+    together, best = max(((_cover(question, one, forms), one) for one in sentences), key=lambda pair: pair[0])
+    if cosine is None:
+        cosine = len(best & question.weights.keys()) / math.sqrt(len(best) * len(question.weights) or 1)
+    beyond = closeness - THRESHOLD
+    mean = max((cosine + share + together) / 3, THRESHOLD + beyond / 10)
+    return closeness + min(beyond / (MEASURED_BY_ALL - THRESHOLD), 1.0) * (mean - closeness)
+
+
+def _cover(question: Question, terms: frozenset[str], forms: Mapping[str, str]) -> float:
+    return coverage(question, terms.union(wanted for form, wanted in forms.items() if form in terms))
 
 
 class Shown:
@@ -107,7 +164,9 @@ class Shown:
             number, place = len(self.items) + 1, _clean_name(locator)
             if any((item.source, item.locator) == (source, place) for item in self.items):
                 place = f"{place};part={number}"  # two documents of one source share a locator
-            item = Evidence(number, self._label(source), source, place, text[:LONGEST_PASSAGE], score, **about)
+            shown = text[:LONGEST_PASSAGE]
+            warning = find_warning("\n\n".join((about.get("name", ""), about.get("context", ""), shown)))
+            item = Evidence(number, self._label(source), source, place, shown, score, **about, warning=warning)
             self.items.append(item)
             self._known[key] = item
             if self._on_evidence:

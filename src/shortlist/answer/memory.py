@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
+from shortlist.answer.follow_ups import Reference, find_reference
 from shortlist.answer.prompts import REFUSAL
 from shortlist.errors import InputError
 
@@ -40,6 +41,10 @@ class Memory:
             for turn in self._turns
             for role, text in zip(("user", "assistant"), turn, strict=True)
         ]
+
+    def find_reference(self, question: str) -> Reference:
+        """Whether a question refers to the last turn; "none" without turns."""
+        return find_reference(question) if self._turns else "none"
 
     def retrieval_hint(self) -> str:
         """The last question and the beginning of its answer unless it is the refusal; empty without turns."""

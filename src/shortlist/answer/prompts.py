@@ -16,7 +16,8 @@ SYSTEM = _TEXTS["system"].replace("{refusal}", REFUSAL)
 AGENT = _TEXTS["agent"]
 FORCED = _TEXTS["forced"]
 
-_DELIMITER = re.compile(r"<(?=\s{0,20}/?\s{0,20}(?:passages?|question)\b)", re.IGNORECASE)
+# What could end a passage, or a message where a server reads the marks of a chat template in texts.
+_DELIMITER = re.compile(r"<(?=\||\s{0,20}/?\s{0,20}(?:passages?|question)\b)", re.IGNORECASE)
 _ATTRIBUTE = str.maketrans({'"': "'", "\n": " "})
 
 
@@ -28,8 +29,9 @@ def render_passages(evidence: Sequence[Evidence]) -> str:
 def _render_passage(item: Evidence) -> str:
     about = " > ".join(part for part in (item.name, item.context) if part and part != item.label)
     title = f' title="{_escape(about).translate(_ATTRIBUTE)}"' if about else ""
+    warning = f' warning="{item.warning}"' if item.warning else ""
     cite = _escape(item.marker).translate(_ATTRIBUTE)
-    return f'<passage cite="{cite}"{title}>\n{_escape(item.text)}\n</passage>'
+    return f'<passage cite="{cite}"{title}{warning}>\n{_escape(item.text)}\n</passage>'
 
 
 def _escape(text: str) -> str:

@@ -174,6 +174,8 @@ class Screen:
         for item in answer.evidence:
             place = f"{_shorten(item.source)} ({item.locator}) score={item.score:.3f}"
             self.draw(Text(place, "dim"), soft_wrap=True)
+            if item.warning:
+                self.say(f"Warning: {item.warning}", "yellow")
         if answer.refused:
             self.say(answer.reason, "yellow")
         elif answer.dropped:

@@ -25,6 +25,7 @@ from shortlist.errors import CorpusError, CorpusNotFound, InputError, ShortlistE
 from shortlist.mcp.collection import SKILLS, TOOLS, Collection
 from shortlist.mcp.gateway.tool_catalog import UnknownTool, find_tool
 from shortlist.search.learning.usage_session import UsageSession
+from shortlist.sources.tools.prompt_injection import find_warning
 
 if TYPE_CHECKING:
     from shortlist.index.corpus import Corpus
@@ -169,6 +170,8 @@ class AgentActions:
                 raise
             if shown["kind"] != "tool":  # of a tool, this is only its schema
                 usage.used(shown["corpus"], shown["id"], "read")
+            if shown["kind"] not in ("tool", "skill") and (warning := find_warning(shown["text"])):
+                shown["warning"] = warning  # a skill is meant to instruct
             return shown
 
         return await _run_in_thread(show)
@@ -229,12 +232,16 @@ class AgentActions:
                 raise CorpusNotFound("No documents are indexed. The user can index some: shortlist ingest PATH.")
             no_tools = {"kind": {"$ne": "tool"}}
             given = shortlist.ask(corpora, question, self._connect(), filter=no_tools, **self._options)
-            sources = {(item.source, item.locator): item.marker for item in given.evidence}
+            sources = [
+                {"source": item.source, "locator": item.locator, "marker": item.marker}
+                | ({"warning": item.warning} if item.warning else {})
+                for item in given.evidence
+            ]
             return {
                 "answer": given.text,
                 "refused": given.refused,
                 "reason": given.reason,
-                "sources": [{"source": at, "locator": place, "marker": mark} for (at, place), mark in sources.items()],
+                "sources": sources,
             }
 
         return await _run_in_thread(answer, ASK_SECONDS)

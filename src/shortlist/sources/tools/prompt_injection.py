@@ -1,7 +1,7 @@
-"""Checks for descriptions that give orders to the model instead of describing a tool.
+"""Checks for descriptions of tools and passages of documents that give orders to the model that reads them.
 
 A text is reduced to what a model reads, split into sentences, and each is compared with the rules in
-injection_rules.toml.
+injection_rules.toml. In a passage, a quotation within a line is not an order: documentation writes about attacks.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ class _Rule(NamedTuple):
     effect: str
     find: str
     unless: str
+    only: str  # "tools", "passages" or empty
     hints: list[set[str]]  # the first letters of a word of each step; three times faster than to try every rule
 
 
@@ -47,16 +48,18 @@ def _data() -> dict[str, Any]:
 def _rules() -> list[_Rule]:
     rules = []
     for effect, entries in _data()["rules"].items():
-        for find, unless in ((entry["find"], entry.get("unless", "")) for entry in entries):
+        always = "tools" if effect in _data()["only_for_tools"] else ""
+        for entry in entries:
+            find = entry["find"]
             steps = [_first_letters(_expand(step)) for step in re.split(r" ~\d+ ", find) if not step.endswith("|$")]
             hints = sorted(({hint[:5] for hint in step} for step in steps if "" not in step), key=len)
-            rules.append(_Rule(effect, find, _expand(unless), hints))
+            rules.append(_Rule(effect, find, _expand(entry.get("unless", "")), entry.get("only", always), hints))
     return rules
 
 
 @functools.cache
 def _pattern(name: str) -> re.Pattern[str]:
-    return re.compile(_expand(_data()["patterns"][name]), re.IGNORECASE)
+    return re.compile(_expand(_data()["patterns"][name]), re.IGNORECASE | re.DOTALL)
 
 
 @functools.cache
@@ -105,16 +108,35 @@ def _first_letters(pattern: str) -> set[str]:
     return starts
 
 
-def find_orders(text: str) -> Iterator[tuple[str, str]]:
-    """Orders to the model in a text: the effect of each, once, and its words."""
+def find_orders(text: str, kind: str = "tools") -> Iterator[tuple[str, str]]:
+    """Orders to the model in a text of this kind, "tools" or "passages": the effect of each, once, and its words."""
     orders: dict[str, str] = {}
-    for plain in (_without_disguise(text), *_decoded(text)):
-        for effect, words in _scan_text(plain):
+    plain = _without_disguise(text)
+    if kind == "passages":
+        orders.update(_find_hidden_text(text))
+        plain = _pattern("quoted").sub('""', plain)
+    for one in (plain, *_decoded(text)):
+        for effect, words in _scan_text(one, kind):
             orders.setdefault(effect, words)
     yield from orders.items()
 
 
-def _scan_text(text: str) -> Iterator[tuple[str, str]]:
+def find_warning(text: str) -> str:
+    """How a passage tries to instruct a model or its readers; empty if it does not."""
+    effect, _ = next(find_orders(text, "passages"), ("", ""))
+    return f"The text {effect}." if effect else ""
+
+
+def _find_hidden_text(text: str) -> Iterator[tuple[str, str]]:
+    """Text in tag characters, and in comments and hidden elements if it is meant for a model."""
+    hidden = "".join(chr(ord(char) - 0xE0000) for char in text if ord(char) in _TAGS)
+    found = [hidden] if " " in hidden else []  # without a space it is the code of a flag
+    comments = ("".join(filter(None, match.group(1, 3))) for match in _pattern("hidden_text").finditer(text))
+    for words in (*found, *(one for one in comments if _pattern("for_models").search(one))):
+        yield "hides orders to the model from its readers", " ".join(words.split())
+
+
+def _scan_text(text: str, kind: str) -> Iterator[tuple[str, str]]:
     lowered = text.lower()
     for mark in _data()["marks"]:
         if mark["needs"] in lowered and (found := re.search(mark["find"], text, re.IGNORECASE)):
@@ -125,7 +147,7 @@ def _scan_text(text: str) -> Iterator[tuple[str, str]]:
             if found := re.search(pattern, text, re.IGNORECASE):
                 yield effect, " ".join(found.group().split())
     for sentence in dict.fromkeys(_split_sentences(text)):
-        yield from _check_sentence(sentence)
+        yield from _check_sentence(sentence, kind)
         talk = _pattern("talk")
         if (found := _pattern("transcript").match(sentence)) and len(talk.findall(text)) == len(talk.findall(sentence)):
             yield "asks to send the conversation somewhere", found.group()
@@ -145,12 +167,12 @@ def _split_sentences(text: str) -> Iterator[str]:
 
 
 @functools.lru_cache(maxsize=50_000)
-def _check_sentence(sentence: str) -> tuple[tuple[str, str], ...]:
+def _check_sentence(sentence: str, kind: str) -> tuple[tuple[str, str], ...]:
     """The effects of the orders in a sentence, and their words. Catalogs repeat many sentences."""
     orders = []
     starts = {word[:n] for word in re.findall(r"\w+", sentence.lower()) for n in (3, 4, 5)}
     for rule in _rules():
-        if any(map(starts.isdisjoint, rule.hints)):
+        if rule.only not in ("", kind) or any(map(starts.isdisjoint, rule.hints)):
             continue
         for found in _compile(rule.find).finditer(sentence):
             start, end = found.span()
