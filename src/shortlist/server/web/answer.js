@@ -20,6 +20,7 @@ const TAIL = /\s*(?:\||\n\s*(?:`{3,}|~{3,}))?\s*$/;
 /** Text that grows, with elements in it. */
 class Draft {
   text = "";
+  last = "";
   nodes = new Map();
   ranges = [];
 
@@ -29,9 +30,9 @@ class Draft {
   }
 
   /** Separates the next sentence from the last one. */
-  begin(sentence, gap = "") {
-    const [wasBlock, isBlock] = [LEAD.test(this.last ?? ""), LEAD.test(sentence)];
-    if (this.text) this.text += gap || (isBlock ? "\n" : wasBlock ? "\n\n" : " ");
+  begin(sentence, gap = " ") {
+    const needsLine = gap === " " && (LEAD.test(sentence) || /^\s*#|\|\s*$/.test(this.last));
+    if (this.text) this.text += needsLine ? (LEAD.test(sentence) ? "\n" : "\n\n") : gap;
     this.last = sentence;
   }
 
@@ -63,7 +64,7 @@ export function drawAnswer({ text, sentences, evidence, dropped, by }, cite) {
   for (const [index, claim] of sentences.entries()) {
     const start = Math.max(at, text.indexOf(claim.text, at));
     addRemoved(index, (one) => one.before === index);
-    draft.begin(claim.text, text.slice(at, start));
+    draft.begin(claim.text, by === "extract" && LEAD.test(draft.last) ? "\n\n" : text.slice(at, start) || " ");
     at = start + claim.text.length;
     const tail = TAIL.exec(claim.text);
     const body = claim.text.slice(0, tail.index);

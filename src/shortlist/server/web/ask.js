@@ -85,7 +85,7 @@ export function mount(root, params) {
       h(
         "div",
         { class: "question-foot" },
-        h("p", { class: "hint", id: "question-hint" }, "Answers cite the documents. Checks can miss errors: read what is cited."),
+        h("p", { class: "hint", id: "question-hint" }, "Checks can miss errors: read the citations."),
         byAgent.element,
         send,
       ),

@@ -134,7 +134,7 @@ export function markdown(text, inserts) {
       put(last, at);
       if (mark[0] === "\\") put(after - 1, after);
       else if (mark[0] === "`") {
-        const same = runs.get(mark.length);
+        const same = runs.get(mark.length) ?? [];
         while (same.length && start + same.at(-1).index <= at) same.pop();
         if (same.length) {
           const to = start + same.at(-1).index;
