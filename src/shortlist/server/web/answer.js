@@ -100,12 +100,12 @@ function addStruck(draft, { text, reason, missing }) {
   draft.ranges.push([start, draft.text.length, "s"]);
   const at = missing ? draft.text.indexOf(missing, start) : -1;
   if (at >= 0) draft.ranges.push([at, at + missing.length, "mark"]);
-  draft.insert(h("span", { class: "reason" }, ` ${reason}`));
+  draft.insert(h("span", { class: "reason" }, `\u00a0${reason}`));
   draft.text += tail;
 }
 
 const support = ({ support: kind, reason }) =>
-  h("span", { class: `support ${kind}`, title: CHECKED[kind] }, ` ${[kind, reason].filter(Boolean).join(": ")}`);
+  h("span", { class: `support ${kind}`, title: CHECKED[kind] }, `\u00a0${[kind, reason].filter(Boolean).join(": ")}`);
 
 /** Where a claim has its citations, in order; places count code points, as Python does. */
 function findCitations({ text, citations }) {
