@@ -15,7 +15,9 @@ export const CHECKED = {
 export const FEW = 3;
 
 const LEAD = /^\s*(?:(?:[-*+•]|\d{1,3}[.)]|#{1,6})\s+|\|)/;
-const TAIL = /\s*(?:\||\n\s*(?:`{3,}|~{3,}))?\s*$/;
+
+/** A text before what ends its block: the bar of a table, or the fence of a code block. */
+const bodyOf = (text) => text.trimEnd().replace(/(?:\||\n[ \t]*(?:`{3,}|~{3,}))$/, "").trimEnd();
 
 /** Text that grows, with elements in it. */
 class Draft {
@@ -57,25 +59,24 @@ export function drawText(text, evidence, cite) {
 }
 
 /** The elements of an answer; `cite(citation, claim)` creates those for a citation. */
-export function drawAnswer({ text, sentences, evidence, dropped, by }, cite) {
+export function drawAnswer({ text, sentences, dropped, by }, cite) {
   const draft = new Draft();
   const quotesPlain = (claim) => by === "extract" && !claim.citations.some(({ source }) => isMarkdown(source));
   let at = 0;
   for (const [index, claim] of sentences.entries()) {
     const start = Math.max(at, text.indexOf(claim.text, at));
-    addRemoved(index, (one) => one.before === index);
+    addRemoved((one) => one.before === index);
     draft.begin(claim.text, by === "extract" && LEAD.test(draft.last) ? "\n\n" : text.slice(at, start) || " ");
     at = start + claim.text.length;
-    const tail = TAIL.exec(claim.text);
-    const body = claim.text.slice(0, tail.index);
+    const body = bodyOf(claim.text);
     draft.cite(body, findCitations(claim), (one) => cite(one, claim), quotesPlain(claim));
     draft.insert(support(claim));
-    draft.text += tail[0];
+    draft.text += claim.text.slice(body.length);
   }
-  addRemoved(sentences.length, (one) => one.before >= sentences.length);
+  addRemoved((one) => one.before >= sentences.length);
   return markdown(draft.text, draft);
 
-  function addRemoved(index, isHere) {
+  function addRemoved(isHere) {
     for (const one of dropped.length > FEW ? [] : dropped.filter(isHere)) {
       draft.begin(one.text);
       addStruck(draft, one);
@@ -92,16 +93,16 @@ export function drawRemoved(one) {
 
 function addStruck(draft, { text, reason, missing }) {
   const [lead] = LEAD.exec(text) ?? [""];
-  const [tail] = TAIL.exec(text.slice(lead.length));
+  const body = bodyOf(text.slice(lead.length));
   draft.text += lead;
   draft.insert(h("span", { class: "unseen" }, "Removed: "));
   const start = draft.text.length;
-  draft.text += text.slice(lead.length, text.length - tail.length);
+  draft.text += body;
   draft.ranges.push([start, draft.text.length, "s"]);
   const at = missing ? draft.text.indexOf(missing, start) : -1;
   if (at >= 0) draft.ranges.push([at, at + missing.length, "mark"]);
   draft.insert(h("span", { class: "reason" }, `\u00a0${reason}`));
-  draft.text += tail;
+  draft.text += text.slice(lead.length + body.length);
 }
 
 const support = ({ support: kind, reason }) =>
