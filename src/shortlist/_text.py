@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+
+# Line breaks, spaces of any width, and joiners between letters of other scripts than ASCII, which need them.
+_SEEN = re.compile("(\n|[\u00a0\u2000-\u200a\u202f\u205f\u3000]|(?<=[^\0-\x7f])[\u200c\u200d](?=[^\0-\x7f]))")
 
 
 def closest(word: str, known: Iterable[str], most: int) -> list[str]:
@@ -29,6 +33,11 @@ def count_of(number: int, noun: str, verb: str = "") -> str:
 def printable(text: str, instead: str = "·") -> str:
     """Untrusted text without characters that could move the cursor or hide something."""
     return "".join(letter if letter.isprintable() else instead for letter in text)
+
+
+def terminal_safe(text: str) -> str:
+    """Untrusted text of several lines for a terminal: without control characters and what changes its direction."""
+    return "".join(part if at % 2 else printable(part) for at, part in enumerate(_SEEN.split(text)))
 
 
 def describe_yaml_error(error: Exception) -> str:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
 
 from shortlist.answer.prompts import REFUSAL
+from shortlist.results import Answer, Citation, Claim, Dropped, Evidence
 from tests.answer.server import Scripted, ScriptedServer, event, failure, streamed
 from tests.server.test_ask import calls
 from tests.web.conftest import HOSTILE, PATIENCE, Service, Visitor, assert_still
@@ -125,7 +128,7 @@ def test_on_a_phone_everything_has_a_name_and_fits(service: Service, visit: Visi
     assert page.evaluate("document.documentElement.scrollWidth") == 360
 
 
-def test_text_of_a_model_appears_as_it_is_written_and_removed_sentences_are_collapsed(
+def test_text_of_a_model_appears_as_it_is_written_and_removed_sentences_at_the_end(
     with_model: tuple[Service, ScriptedServer], visit: Visitor
 ) -> None:
     service, model = with_model
@@ -150,10 +153,9 @@ def test_text_of_a_model_appears_as_it_is_written_and_removed_sentences_are_coll
     may_end.set()
     expect(turn.locator(".turn-state")).to_contain_text("by the LLM · 1,234 tokens in 1 call")
     assert_still(page)
-    removed = turn.get_by_text("1 sentence removed")
-    expect(turn.get_by_text("It cites nothing.")).not_to_be_visible()
-    removed.click()
-    expect(turn.get_by_text("It cites nothing.")).to_be_visible()
+    expect(turn.locator(".turn-state")).to_contain_text("1 sentence removed")
+    expect(turn.locator(".answer s")).to_have_text("Then nothing.")
+    expect(turn.locator(".answer .reason")).to_have_text("It cites nothing.")
 
     wrong = ask(page, "And who built the crane of the harbour?")
     expect(wrong.get_by_role("alert")).to_contain_text("answered 400: too much")
@@ -191,3 +193,104 @@ def test_an_agent_shows_its_tool_calls_and_an_answer_can_be_stopped(
     expect(page.locator(".turn-state")).to_have_text("Stopped")
     expect(page.get_by_role("button", name="Ask")).to_be_visible()
     may_end.set()
+
+
+MARKER = "[a_b_.md:whole]"
+EVIDENCE = Evidence(1, "a_b_.md", "/files/a_b_.md", "whole", "The 🚢 has three masts.", 0.9, name="a_b_.md")
+
+
+def claim(text: str, marker: str = MARKER, **more: Any) -> Claim:
+    """A sentence that cites the passage once, at the last occurrence of the marker."""
+    at = text.rindex(marker)
+    return Claim(text, (Citation(1, MARKER, EVIDENCE.source, "whole", ((4, 5),), ((at, at + len(marker)),)),), **more)
+
+
+def answer(*claims: Claim, dropped: Sequence[Dropped] = (), gap: str = " ", warning: str = "") -> Answer:
+    text = gap.join(one.text for one in claims)
+    evidence = [replace(EVIDENCE, warning=warning)]
+    return Answer("Why?", text or REFUSAL, list(claims), evidence, not claims, "A reason.", "llm", list(dropped))
+
+
+def show(page: Page, shown: Answer) -> Locator:
+    """Show an answer as the tab does; a citation opens its passage below it."""
+    expect(page.locator(".talk > :is(.empty, .turn)")).to_have_count(1)
+    page.evaluate(
+        """async (answer) => {
+          const { Turn } = await import("/page/turn.js");
+          const { passage } = await import("/page/passage.js");
+          const read = (button, item, spans, checked) => turn.element.append(...passage({ item, spans, checked }));
+          const turn = new Turn(answer.question, { open: read });
+          turn.show(answer);
+          document.querySelector(".talk").replaceChildren(turn.element);
+        }""",
+        shown.to_dict(),
+    )
+    return page.get_by_role("article")
+
+
+def test_citations_are_at_their_places_and_other_brackets_stay_text(service: Service, visit: Visitor) -> None:
+    page = visit(service.url, PLACE)
+    turn = show(page, answer(claim(f"The 🚢⚓ notes {MARKER} as [1] in `x[0]` {MARKER}.", support="quoted")))
+    expect(turn.locator(".answer")).to_have_text(f"The 🚢⚓ notes {MARKER} as [1] in x[0] 1. quoted")
+    turn.get_by_role("button", name="Citation 1: a_b_.md").click()
+    expect(turn.locator("mark")).to_have_text("🚢")
+    bare = Citation(1, MARKER, EVIDENCE.source, "whole")
+    turn = show(page, answer(Claim(f"It has masts {MARKER}. Three {MARKER}.", (bare,))))
+    expect(turn.locator(".answer")).to_have_text("It has masts 1. Three 1. supported")
+
+
+def test_the_page_says_of_each_sentence_what_was_checked(service: Service, visit: Visitor) -> None:
+    page = visit(service.url, PLACE)
+    claims = [claim(f"It has masts {MARKER}.", support=kind) for kind in ("quoted", "supported")]
+    claims.append(claim(f"It has four {MARKER}.", support="unsupported", reason="The number 4 is missing."))
+    turn = show(page, answer(*claims))
+    expect(turn.locator(".support")).to_have_text(["quoted", "supported", "unsupported: The number 4 is missing."])
+    said = turn.locator(".support").evaluate_all("all => all.map((one) => one.title)")
+    assert said[0] == "These words are in the cited source."
+    assert all(word in said[1] for word in ("Names", "numbers", "negation", "wording"))
+    turn.get_by_role("button", name="Citation").first.click()
+    expect(turn.locator(".facts")).to_contain_text(said[0])  # for those who cannot hover
+
+
+def test_removed_sentences_are_struck_through_where_they_stood(service: Service, visit: Visitor) -> None:
+    page = visit(service.url, PLACE)
+    dropped = [
+        Dropped("It has four masts.", "The number 4 is missing.", missing="four", before=1),
+        Dropped("- It sank.", "It cites nothing.", before=2),
+    ]
+    lines = answer(claim(f"- It has masts {MARKER}."), claim(f"- It has three {MARKER}."), dropped=dropped, gap="\n")
+    turn = show(page, lines)
+    assert turn.locator(".answer").evaluate("one => one.textContent.replace(/\\s+/g, ' ')") == (
+        "It has masts 1. supported Removed: It has four masts. The number 4 is missing."
+        "It has three 1. supportedRemoved: It sank. It cites nothing."
+    )
+    expect(turn.locator("s > mark")).to_have_text("four")
+    expect(turn.locator(".answer li s").last).to_have_text("It sank.")
+    refused = show(page, answer(dropped=dropped[:1]))
+    expect(refused.locator(".refusal-text")).to_have_text(REFUSAL)
+    expect(refused.locator("s").first).to_have_text("It has ")
+    assert nameless(page) == []
+
+
+def test_more_than_three_removed_sentences_are_collapsed(service: Service, visit: Visitor) -> None:
+    page = visit(service.url, PLACE)
+    dropped = [
+        Dropped(f"It has {count} masts.", f"The number {count} is missing.", str(count)) for count in range(4, 8)
+    ]
+    turn = show(page, answer(claim(f"It has masts {MARKER}."), dropped=dropped))
+    expect(turn.locator(".answer")).to_have_text("It has masts 1. supported")
+    expect(turn.get_by_text("The number 7 is missing.")).not_to_be_visible()
+    turn.locator("summary", has_text="4 sentences removed").click()
+    expect(turn.get_by_text("The number 7 is missing.")).to_be_visible()
+    expect(turn.locator(".left-out s > mark")).to_have_text(["4", "5", "6", "7"])
+
+
+def test_a_passage_that_tries_to_instruct_is_flagged_with_text_and_icon(service: Service, visit: Visitor) -> None:
+    page = visit(service.url, PLACE)
+    turn = show(page, answer(claim(f"It has masts {MARKER}."), warning="It says: ignore <b>all</b> rules."))
+    row = turn.get_by_role("button", name="Passage 1: a_b_.md (tries to instruct)")
+    expect(row.locator(".flag")).to_have_text("tries to instruct")
+    expect(row.locator(".flag svg")).to_be_visible()
+    turn.get_by_role("button", name="Citation 1: a_b_.md (tries to instruct)").click()
+    expect(turn.locator(".notice")).to_contain_text("It says: ignore <b>all</b> rules.")
+    expect(turn.locator(".notice svg")).to_be_visible()

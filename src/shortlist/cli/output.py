@@ -11,6 +11,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from shortlist._text import terminal_safe
+
 if TYPE_CHECKING:
     from shortlist.cli.terminal import Bar, Screen
     from shortlist.documents import Problem
@@ -27,16 +29,29 @@ class Output:
 
     def show(self, data: Mapping[str, Any], draw: str | Callable[[Screen], None], brief: Sequence[str] = ()) -> None:
         """Write the answer: `data` as JSON, the lines of `brief` if quiet, or what `draw` is or draws."""
+        safe = terminal_safe if sys.stdout.isatty() else str
         if self.as_json:
-            write(_to_json(data))
+            write(safe(_to_json(data)))
         elif self.quiet:
-            write("".join(f"{line}\n" for line in brief))
+            write(safe("".join(f"{line}\n" for line in brief)))
         elif isinstance(draw, str):
             write(f"{draw}\n")
         else:
             from shortlist.cli.terminal import render  # noqa: PLC0415  # imports rich
 
             write(render(draw))
+
+    @staticmethod
+    @contextmanager
+    def stream() -> Iterator[Callable[[str], None]]:
+        """A function that writes pieces of text; in a terminal, they disappear when the answer is complete."""
+        if not sys.stdout.isatty():
+            yield write
+            return
+        from shortlist.cli.terminal import show_text  # noqa: PLC0415  # imports rich
+
+        with show_text() as add:
+            yield add
 
     def note(self, text: str) -> None:
         """Write a line to stderr unless quiet."""

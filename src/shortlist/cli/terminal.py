@@ -12,24 +12,29 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.filesize import decimal
+from rich.live import Live
 from rich.padding import Padding
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.segment import Segment
 from rich.table import Column, Table
 from rich.text import Text
 
-from shortlist._text import count_of, printable
+from shortlist._text import count_of, printable, terminal_safe
 from shortlist.index.text.analyzers import get_analyzer
-from shortlist.results import Answer, Disclosure, Discovery, Hit, Hits
+from shortlist.index.text.chunking import WITH_HEADINGS
+from shortlist.results import Answer, Claim, Disclosure, Discovery, Hit, Hits
 
 BAR = 10
 SNIPPET = 160
 CLOSEST = 3
+FIRST_REMOVED = 3
 PIPED_WIDTH = 120
 COLORS = {"ok": "green", "fresh": "green", "note": "yellow", "stale": "yellow", "broken": "red"}
 DIFF_COLORS = {"+": "green", "-": "red"}
 _WORD = re.compile(r"\w+")
+_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 
 Row = Mapping[str, Any]
 Cells = Iterable[str | Text]
@@ -39,10 +44,19 @@ Bar = Callable[..., None]  # (done, total or None, note)
 def render(draw: Callable[[Screen], None]) -> str:
     """Text for stdout from what is drawn."""
     width = None if sys.stdout.isatty() or os.environ.get("COLUMNS") else PIPED_WIDTH
-    console = Console(highlight=False, markup=False, emoji=False, width=width)
+    console = _SafeConsole(highlight=False, markup=False, emoji=False, width=width)
     with console.capture() as captured:
         draw(Screen(console))
     return "\n".join(line.rstrip() for line in captured.get().split("\n"))
+
+
+class _SafeConsole(Console):
+    """A console that sends no control characters of texts to a terminal."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        for segment in super().render(renderable, options):
+            is_safe = segment.control or not self.is_terminal
+            yield segment if is_safe else Segment(terminal_safe(segment.text), segment.style)
 
 
 class Screen:
@@ -164,23 +178,28 @@ class Screen:
         self.draw()
 
     def show_answer(self, answer: Answer) -> None:
-        self.draw(Text(answer.text), soft_wrap=not self._console.is_terminal)
+        self.draw(_make_markdown(_write_markdown(answer)))
         self.show_sources(answer)
 
     def show_sources(self, answer: Answer) -> None:
-        """Every source that was shown, why sentences were removed, and the tokens used."""
+        """Every source that was shown, the removed sentences with the reasons, and the tokens used."""
         if answer.evidence:
             self.draw()
         for item in answer.evidence:
             place = f"{_shorten(item.source)} ({item.locator}) score={item.score:.3f}"
             self.draw(Text(place, "dim"), soft_wrap=True)
             if item.warning:
-                self.say(f"Warning: {item.warning}", "yellow")
+                self.say(f"Warning: {terminal_safe(item.warning)}", "yellow", indent=2)
         if answer.refused:
             self.say(answer.reason, "yellow")
-        elif answer.dropped:
-            removed = count_of(len(answer.dropped), "sentence", "is removed")
-            self.say(f"{removed}: {answer.dropped[0].reason}", "yellow")
+        removed, first = count_of(len(answer.dropped), "sentence", "is removed"), answer.dropped[:FIRST_REMOVED]
+        if first and self._console.is_terminal:
+            self.say(f"{removed}:", "yellow")
+            for one in first:
+                text, reason = terminal_safe(one.text), terminal_safe(one.reason)
+                self.draw(Padding.indent(Text.assemble((text, "strike"), (f" {reason}", "yellow")), 2))
+        elif first and not answer.refused:
+            self.say(f"{removed}: {' '.join(dict.fromkeys(one.reason for one in first))}", "yellow")
         if tokens := answer.usage.get("total_tokens"):
             self.say(f"{tokens:,} tokens in {count_of(answer.usage.get('calls', 1), 'call')}", "dim")
 
@@ -304,6 +323,61 @@ class Screen:
         broken = sum(check["state"] == "broken" for check in checks)
         failed = f"{broken} of {count_of(len(checks), 'check')} failed."
         self.say(failed if broken else "No check failed.", "bold")
+
+
+@contextmanager
+def show_text() -> Iterator[Callable[[str], None]]:
+    """The end of a text while it is written. It disappears at the end, but stays if an error ends it."""
+    console = _SafeConsole(highlight=False, markup=False, emoji=False)
+    text = Text()
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+
+        def add(piece: str) -> None:
+            text.append(terminal_safe(piece))
+            lines = text.wrap(console, console.width)
+            live.update(Text("\n").join(lines[1 - console.height :]), refresh=True)
+
+        try:
+            yield add
+        except BaseException:
+            live.transient = False
+            raise
+
+
+def _make_markdown(text: str) -> RenderableType:
+    """Markdown that hides nothing: HTML, entities, images and definitions of links stay text, links show their URL."""
+    from markdown_it import MarkdownIt  # noqa: PLC0415  # slow to import, as the next one
+    from rich.markdown import Markdown  # noqa: PLC0415
+
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    drawn = Markdown("", code_theme="ansi_dark", hyperlinks=False)
+    drawn.parsed = parser.disable(["entity", "reference", "image"]).parse(terminal_safe(text))
+    return drawn
+
+
+def _write_markdown(answer: Answer) -> str:
+    """The text of an answer as Markdown, in which citations and quotations of other formats are escaped."""
+    parts: list[str] = []
+    end = 0
+    for claim in answer.sentences:
+        start = max(end, answer.text.find(claim.text, end))
+        parts += [answer.text[end:start].replace("\n", "  \n"), *_escape_parts(claim, answer.by == "extract")]
+        end = start + len(claim.text)
+    return "".join([*parts, answer.text[end:]])
+
+
+def _escape_parts(claim: Claim, is_quoted: bool) -> Iterator[str]:
+    if is_quoted and not any(Path(one.source).suffix.lower() in WITH_HEADINGS for one in claim.citations):
+        yield _PUNCTUATION.sub(r"\\\1", claim.text)
+        return
+    markers = "|".join(re.escape(one.marker) for one in claim.citations)
+    places = sorted(place for one in claim.citations for place in one.places)
+    end = 0
+    for start, stop in places or [found.span() for found in re.finditer(markers, claim.text)]:
+        yield claim.text[end:start]
+        yield _PUNCTUATION.sub(r"\\\1", claim.text[start:stop])
+        end = stop
+    yield claim.text[end:]
 
 
 @contextmanager

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import shutil
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,6 +21,7 @@ from shortlist.errors import CorpusNotFound, InputError, ShortlistError
 from shortlist.index.corpus import Corpus
 from shortlist.index.location import find_corpus_file
 from shortlist.library.ingest import Ingested
+from shortlist.results import Answer
 from shortlist.server.llm_settings import connect, find_ignored_variable, load_llm_settings
 from shortlist.server.service_settings import load_answer_settings
 from shortlist.sources.folder import count_files
@@ -57,7 +56,9 @@ def ingest(
 
 def query(out: Output, question: Sequence[str], agent: bool, **given: Any) -> int:
     answer = _start_chat(out, agent, **given).ask(" ".join(question))
-    out.show(answer.to_dict(), lambda screen: screen.show_answer(answer), [answer.text])
+    if not (out.as_json or sys.stdout.isatty()):
+        write(f"{answer.text}\n")
+    _show(out, answer)
     return ABSTAINED if answer.refused else OK
 
 
@@ -91,32 +92,27 @@ def _converse(out: Output, talk: shortlist.Chat, lines: Iterable[str]) -> None:
 def _answer(out: Output, talk: shortlist.Chat, question: str) -> None:
     """Print the answer while it is written. Ctrl-C ends the answer and not the chat."""
     try:
-        answer = talk.ask(question, _WrappedWriter())
+        with out.stream() as on_text:
+            answer = talk.ask(question, on_text)
     except (KeyboardInterrupt, ShortlistError) as error:
         write("\n")
         out.note(f"shortlist: {error}" if isinstance(error, ShortlistError) else "Stopped.")
         return
-    write("\n")
+    if not sys.stdout.isatty():
+        write("\n")
     if answer.broke_off:
         out.warn(f"The answer is incomplete: {answer.broke_off}")
-    out.show({}, lambda screen: screen.show_sources(answer))
+    _show(out, answer)
 
 
-class _WrappedWriter:
-    """Writes text piece by piece; in a terminal, lines break between words."""
-
-    def __init__(self) -> None:
-        self._width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
-        self._column = 0
-
-    def __call__(self, text: str) -> None:
-        for part in re.findall(r"\n|[^\S\n]+|\S+", text):
-            if self._width and not part.isspace() and 0 < self._column > self._width - len(part):
-                write("\n")
-                self._column = 0
-            if part == "\n" or not part.isspace() or self._column:
-                write(part)
-                self._column = 0 if part == "\n" else self._column + len(part)
+def _show(out: Output, answer: Answer) -> None:
+    """Show an answer; its text is already written if stdout is not a terminal."""
+    is_shown = not (out.as_json or sys.stdout.isatty())
+    out.show(
+        answer.to_dict(),
+        lambda screen: screen.show_sources(answer) if is_shown else screen.show_answer(answer),
+        [] if is_shown else [answer.text],
+    )
 
 
 def _read_lines() -> Iterator[str]:

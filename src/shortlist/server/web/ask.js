@@ -1,4 +1,4 @@
-// The Ask tab: the answer as it arrives, and for every claim the passage that supports it.
+// The Ask tab: the answer as it arrives, and for every claim the passage that it cites.
 
 import { toggle } from "./controls.js";
 import { empty, failure, h, icon, loading } from "./dom.js";
@@ -85,7 +85,7 @@ export function mount(root, params) {
       h(
         "div",
         { class: "question-foot" },
-        h("p", { class: "hint", id: "question-hint" }, "Answers come from the documents only."),
+        h("p", { class: "hint", id: "question-hint" }, "Checks can miss errors: read the citations."),
         byAgent.element,
         send,
       ),
@@ -155,8 +155,8 @@ export function mount(root, params) {
         ? empty(
             "ask",
             `Ask ${counted(one.documents, "document")}`,
-            "Every sentence of an answer is cited, and every citation is verified.",
-            "A question may refer to the one before it.",
+            "Every sentence cites a passage. Its quotations, names, numbers, negation and wording are compared with it.",
+            "Sentences that fail are struck through, with the reason. A question may refer to the one before it.",
           )
         : empty("documents", "This corpus is empty", "Add documents to ask about them."),
     );
@@ -197,7 +197,7 @@ export function mount(root, params) {
       const answer = await service.ask(conversation.corpus, { question, agent, history }, onEvent, mine.signal);
       conversation.turns.push({ question, answer });
       turn.show(answer);
-      live.textContent = answer.text;
+      live.textContent = turn.text.innerText;
     } catch (error) {
       if (error.name === "AbortError") turn.stopped();
       else turn.fail(error, () => retry(turn, question));
@@ -222,12 +222,12 @@ export function mount(root, params) {
     if (follows) turn.element.scrollIntoView({ block: "start" });
   }
 
-  async function read(button, item, spans) {
+  async function read(button, item, spans, checked) {
     opener?.removeAttribute("aria-current");
     opener = button;
     button.setAttribute("aria-current", "true");
     panel.reset();
-    await panel.open({ id: button, title: placed(item) }, () => ({ item, spans }), { focus: true });
+    await panel.open({ id: button, title: placed(item) }, () => ({ item, spans, checked }), { focus: true });
     const first = panel.body.querySelector("mark");
     const height = panel.body.clientHeight;
     if (first?.offsetTop > height) panel.body.scrollTop = first.offsetTop - height / 3;

@@ -1,7 +1,8 @@
 // A passage that an answer cites: its place in the document, and the cited words.
 
 import { fact } from "./panel.js";
-import { h } from "./dom.js";
+import { h, icon } from "./dom.js";
+import { markdown, splitter } from "./markdown.js";
 
 const PLACES = { page: "page", row: "row", offset: "from character", part: "part" };
 
@@ -16,9 +17,22 @@ export function place(locator) {
 
 export const placed = ({ label, locator }) => [label, place(locator)].filter(Boolean).join(" · ");
 
-/** The content of the panel for a passage, with the cited words marked. */
-export function passage({ item, spans }) {
+/** Whether the text of a source is Markdown, or was converted to it. */
+export const isMarkdown = (source) => /\.(md|markdown|docx|x?html|htm)$/i.test(source);
+
+/** Spans of code points, as Python counts, in the units of JavaScript. */
+export function toUnits(text, spans) {
+  const units = [0];
+  for (const letter of text) units.push(units.at(-1) + letter.length);
+  return spans.filter(([start, end]) => start < end && end < units.length).map((span) => span.map((at) => units[at]));
+}
+
+/** The content of the panel for a passage, with the cited words marked. `checked` is what was checked of the claim. */
+export function passage({ item, spans, checked }) {
+  const inserts = { ranges: toUnits(item.text, spans).map((span) => [...span, "mark"]) };
+  const region = { dir: "auto", tabindex: "0", role: "region", "aria-label": "Passage" };
   return [
+    item.warning && flagged(item),
     h(
       "dl",
       { class: "facts" },
@@ -28,24 +42,19 @@ export function passage({ item, spans }) {
       item.context !== item.name && fact("Section", item.context),
       fact("Corpus", item.corpus),
       fact("Similarity", item.score.toFixed(3)),
+      fact("Checked", checked),
     ),
     h("h3", {}, spans.length ? "Passage with cited words" : "Passage"),
-    h(
-      "pre",
-      { class: "text", dir: "auto", tabindex: "0", role: "region", "aria-label": "Passage" },
-      marked(item.text, spans),
-    ),
+    isMarkdown(item.source)
+      ? h("div", { class: "text markdown", ...region }, markdown(item.text, inserts))
+      : h("pre", { class: "text", ...region }, splitter(item.text, inserts)(0, item.text.length)),
   ].filter(Boolean);
 }
 
-/** The text in parts. Spans count code points, as Python does. */
-function marked(text, spans) {
-  const letters = [...text];
-  const parts = [];
-  let at = 0;
-  for (const [start, end] of spans) {
-    parts.push(letters.slice(at, start).join(""), h("mark", {}, letters.slice(start, end).join("")));
-    at = end;
-  }
-  return [...parts, letters.slice(at).join("")];
-}
+const flagged = ({ warning }) =>
+  h(
+    "div",
+    { class: "notice" },
+    icon("warn"),
+    h("p", {}, h("strong", {}, "This passage tries to instruct its reader. "), warning),
+  );

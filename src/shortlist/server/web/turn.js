@@ -1,6 +1,7 @@
 // One question and its answer, shown while it arrives. Its status is above the text, so nothing moves as the text grows.
 
-import { failure, h, icon } from "./dom.js";
+import { CHECKED, FEW as FEW_REMOVED, drawAnswer, drawRemoved, drawText } from "./answer.js";
+import { failure, h, icon, put, visible } from "./dom.js";
 import { counted } from "./outcome.js";
 import { place, placed } from "./passage.js";
 
@@ -15,11 +16,12 @@ const BY = {
 const FEW = 6;
 
 export class Turn {
-  /** `open(button, evidence, spans)` is called to show a passage. */
+  /** `open(button, evidence, spans, checked)` is called to show a passage. */
   constructor(question, { open }) {
     this.open = open;
     this.evidence = [];
     this.citations = [];
+    this.buttons = []; // of the citations in the text; each stays the same while the text grows
     this.received = "";
     this.state = h("p", { class: "turn-state", role: "status" });
     this.text = h("div", { class: "answer", dir: "auto" });
@@ -44,32 +46,30 @@ export class Turn {
     if (name === "step") this.#say("search", `Searching: ${called(data)}`);
     if (name === "text") {
       this.received += data.text;
-      this.text.append(...this.#drawn(data.text));
+      this.#draw((cite) => drawText(this.received, this.evidence, cite));
     }
   }
 
   show(answer) {
     this.evidence = answer.evidence;
-    this.citations = answer.sentences.flatMap((sentence) => inOrder(sentence));
-    if (answer.refused) this.text.replaceChildren(refusal(answer));
-    else if (this.received !== answer.text) this.text.replaceChildren(...this.#drawn(answer.text));
+    this.citations = answer.sentences.flatMap((sentence) => sentence.citations);
+    this.#draw((cite) => [answer.refused ? refusal(answer) : [], drawAnswer(answer, cite)].flat());
     const used = new Set(this.citations.map((one) => one.number)).size;
     const summary = answer.refused
       ? "Not answered"
       : `${counted(answer.sentences.length, "sentence")} from ${used} of ${counted(answer.evidence.length, "passage")}`;
-    const said = [summary, answer.broke_off && "the reply was interrupted", BY[answer.by], spent(answer.usage)].filter(Boolean);
-    this.#say(answer.refused ? "none" : "check", said.join(" · "));
+    const removed = answer.dropped.length && `${counted(answer.dropped.length, "sentence")} removed`;
+    const broken = answer.broke_off && "the reply was interrupted";
+    const said = [summary, removed, broken, BY[answer.by], spent(answer.usage)].filter(Boolean);
+    this.#say(answer.refused ? "none" : "documents", said.join(" · "));
     this.element.removeAttribute("aria-busy");
     this.more.replaceChildren(
       ...[
         answer.evidence.length > 0 && this.#shown(answer.evidence),
-        answer.dropped.length > 0 &&
+        answer.dropped.length > FEW_REMOVED &&
           folded(
-            `${counted(answer.dropped.length, "sentence")} removed`,
-            answer.dropped.map(({ text, reason }) => [
-              h("q", { dir: "auto" }, text),
-              h("span", { class: "muted" }, reason),
-            ]),
+            removed,
+            answer.dropped.map((one) => drawRemoved(one)),
           ),
         answer.steps.length > 0 &&
           folded(
@@ -95,28 +95,22 @@ export class Turn {
     this.state.replaceChildren(icon(name), h("span", { title: text }, text));
   }
 
-  /** A text in which each marker is replaced by a numbered button. */
-  #drawn(text) {
-    const parts = [];
-    let rest = text;
-    for (;;) {
-      const next = first(rest, this.evidence);
-      if (!next) return [...parts, rest];
-      parts.push(rest.slice(0, next.at), this.#cite(next.one));
-      rest = rest.slice(next.at + next.one.marker.length);
-    }
+  /** Replaces the text. The buttons of citations stay, and the focus on one of them. */
+  #draw(draw) {
+    const focused = document.activeElement;
+    let count = 0;
+    this.text.replaceChildren(...draw((one, claim) => this.#cite(count++, one, claim)));
+    if (this.text.contains(focused)) focused.focus({ preventScroll: true });
   }
 
-  #cite(item) {
-    const button = h(
-      "button",
-      { type: "button", class: "cite", "aria-label": `Citation ${item.number}: ${placed(item)}`, title: placed(item) },
-      String(item.number),
-    );
-    button.addEventListener("click", () => {
-      const at = [...this.text.querySelectorAll(".cite")].indexOf(button);
-      this.open(button, item, this.citations[at]?.spans ?? []);
-    });
+  #cite(at, { number, spans = [] }, claim) {
+    const item = this.evidence[number - 1];
+    const button = (this.buttons[at] ??= h("button", { type: "button", class: "cite" }));
+    const name = label(item);
+    put(button, String(number));
+    button.title = visible(name);
+    button.ariaLabel = visible(`Citation ${number}: ${name}`);
+    button.onclick = () => this.open(button, item, spans, CHECKED[claim?.support]);
     return button;
   }
 
@@ -131,10 +125,11 @@ export class Turn {
         evidence.map((item) => {
           const button = h(
             "button",
-            { type: "button", class: "quiet", "aria-label": `Passage ${item.number}: ${placed(item)}` },
+            { type: "button", class: "quiet", "aria-label": `Passage ${item.number}: ${label(item)}` },
             h("span", { class: "shown-number" }, item.number),
             h("span", { class: "shown-from", dir: "auto" }, item.label),
             h("span", { class: "shown-place" }, place(item.locator)),
+            item.warning && h("span", { class: "flag", title: item.warning }, icon("warn"), "tries to instruct"),
             h("span", { class: "shown-score" }, item.score.toFixed(3)),
           );
           button.addEventListener("click", () => this.open(button, item, this.#taken(item)));
@@ -157,27 +152,7 @@ export class Turn {
   }
 }
 
-/** The first marker in a text, and its evidence. */
-function first(text, evidence) {
-  let found = null;
-  for (const one of evidence) {
-    const at = text.indexOf(one.marker);
-    if (at >= 0 && (!found || at < found.at)) found = { at, one };
-  }
-  return found;
-}
-
-/** The citations of a sentence, one for each marker in it. */
-function inOrder({ text, citations }) {
-  const found = [];
-  let rest = text;
-  for (;;) {
-    const next = first(rest, citations);
-    if (!next) return found;
-    found.push(next.one);
-    rest = rest.slice(next.at + next.one.marker.length);
-  }
-}
+const label = (item) => `${placed(item)}${item.warning ? " (tries to instruct)" : ""}`;
 
 const refusal = ({ text, reason }) =>
   h(
