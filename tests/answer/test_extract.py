@@ -66,9 +66,12 @@ def test_sentences_come_in_reading_order() -> None:
     assert len(places) > 1
 
 
-def test_a_citation_that_stands_in_a_document_is_not_one_of_the_answer() -> None:
+def test_a_citation_in_a_document_is_text_of_the_answer_and_not_a_place_of_its_citation() -> None:
     answer = ask(["The tower is 90 metres tall, see [gone.pdf:page=3]."], "How tall is the tower?")
-    assert answer.text == "The tower is 90 metres tall, see (gone.pdf:page=3). [0:whole]"
+    assert answer.text == "The tower is 90 metres tall, see [gone.pdf:page=3]. [0:whole]"
+    (claim,) = answer.sentences
+    assert [claim.text[start:end] for start, end in claim.citations[0].places] == ["[0:whole]"]
+    assert claim.support == "quoted"
 
 
 def test_a_row_of_a_table_is_an_answer() -> None:
