@@ -128,7 +128,7 @@ def _extract_answer(
         found = extract_for(f"{memory.last_question} {question}")
     claims = []
     for one in found.sentences:
-        text = f"{' '.join(one.text.split())} {one.evidence.marker}"
+        text = f"{one.text} {one.evidence.marker}"
         place = (len(text) - len(one.evidence.marker), len(text))
         claims.append(Claim(text, (cite(one.evidence, [one.span], [place]),), support="quoted"))
     text = " ".join(claim.text for claim in claims) or REFUSAL
