@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shortlist import REFUSAL, Document, ask, build
+from shortlist import REFUSAL, Document, ask, build, ingest
 from shortlist.answer.extractive.extract import BIAS, WEIGHTS, answer_probability, extract
 from shortlist.answer.extractive.sentences import split_sentences
 from shortlist.answer.extractive.units import split_units
 from shortlist.index.corpus import Corpus
 from shortlist.index.text.analyzers import get_analyzer
 from shortlist.results import Claim, Evidence
+from tests.pages import ROOT
 
 HANDBOOK = {
     "founding.md": "# Founding\n\nInes Halloran and Tobias Okafor founded the company in 2014 in Otley. "
@@ -93,6 +94,12 @@ def test_a_row_of_a_table_is_an_answer() -> None:
     assert answer.text == "name: Ada Lovelace | born: 1815 | city: London [p.csv:row=4]"
 
 
+def test_the_price_of_express_delivery_is_found_in_the_example_documents(tmp_path: Path) -> None:
+    corpus, _ = ingest(ROOT / "examples" / "data" / "docs", path=tmp_path)
+    with corpus:
+        assert ask(corpus, "How much is express delivery?").text.startswith("Express: £7.95 [shipping-guide.md:")
+
+
 def test_a_probability_that_is_asked_for_decides() -> None:
     assert ask(HANDBOOK, "Who founded the company?", answer_from=0.99).refused
     assert not ask(HANDBOOK, "Who founded the company?", answer_from=0.01).refused
@@ -110,6 +117,7 @@ def test_the_likelihood_is_the_logistic_of_the_weighed_signs() -> None:
     [
         ("One. Two! Three?", ["One.", "Two!", "Three?"]),
         ("Dr. Hall met J. Smith, e.g. at No. 5. He left.", ["Dr. Hall met J. Smith, e.g. at No. 5.", "He left."]),
+        ("Is it so? No. For some it is.", ["Is it so?", "No.", "For some it is."]),
         ("It cost 3.5 million. (It was much.) Yes.", ["It cost 3.5 million.", "(It was much.)", "Yes."]),
         ("It is free. **Large items** are not.", ["It is free.", "**Large items** are not."]),
         ("一つ。二つ！三", ["一つ。", "二つ！", "三"]),
@@ -153,6 +161,7 @@ def test_units_are_parts_of_the_text_in_order(text: str, begins_inside: bool, en
         ("OPTIONS\n       Options start with\n       a dash.", "heading sentence"),
         ("One line is wrapped here,\n1894 being the year. Yes.", "sentence sentence"),
         ("Is it so? It is.", "question sentence"),
+        ("It is free\n\n1. for members,\n2. if it is faulty.", "introduction list label item"),
         ("Take these:\n\n1. One.\n\n2. Two.\n   More.\n\nDone.", "introduction list item item sentence"),
     ],
 )

@@ -1,10 +1,10 @@
-"""Extractive answers without a model: what answers a question in the passages, verbatim and in reading order, or none."""
+"""Extractive answers without a model: what answers a question, verbatim and in reading order, or nothing."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -35,6 +35,8 @@ ANSWER_FROM = 0.4
 
 AS_GOOD = 0.97  # the share of the best worth that a second sentence must have; a fourth of the answers have one
 
+DESCRIBES = 0.4  # added to the worth of a unit that describes an option or a name of the question
+ASKED_CELL = 0.2  # added to the worth of a row that has a cell that is asked for
 LEAST_IN_KEY = 0.2  # the share of the question's weight in an item, a term or a row, so that it is what is asked for
 OPTION_WORDS = "option flag switch argument"  # what an option such as "-v, --verbose" is called
 # The share of a sentence without a verb that repeats the question, so that the next one answers: with a term or a
@@ -107,7 +109,7 @@ def extract(
     if not question.weights:
         return Extract([], "The question contains no word to search for.")
     if not candidates:
-        return Extract([], "No passage contains a sentence.")
+        return Extract([], "No passage has a sentence that may answer.")
     best = candidates[0]
     covered = coverage(question, best.reading.near)
     if judge is None and covered < LEAST_COVERED:
@@ -168,18 +170,22 @@ def _find_candidates(question: Question, item: Evidence, analyzer: Analyzer) -> 
         terms = {text: frozenset(forms.get(term, term) for term in own) for text, own in terms.items()}
     around = terms[title].union(*(terms[unit.text] for unit in units))
     covered_around = coverage(question, around)
-    answers = [unit for at, unit in enumerate(units) if at in _choose_lists(question, units, terms, terms[title])]
+    answers = _choose_answers(question, units, terms, terms[title])
     rows = {unit.start: _read_row(question, unit, analyzer) for unit in answers if unit.kind == "row"}
     keys = {unit.start: _weigh_key(question, unit, terms) for unit in answers if unit.key}
     keys |= {start: row.key for start, row in rows.items()}
     best_key = max(keys.values(), default=0.0)
+    options = signals.find_options(question.text)
     for unit in answers:
+        if options and options.isdisjoint(signals.find_options(f"{unit.context} {unit.text}")):
+            continue
         before = next((one for one in reversed(units) if one.end <= unit.start and one.kind != "list"), None)
         after = next((one for one in units if one.start >= unit.end), None)
         heading = terms[unit.heading or item.context]
         near = terms[title].union(heading, *(terms[one.text] for one in (before, unit, after) if one))
         own = terms[unit.text] | terms[unit.context]
         text = read = unit.text
+        bonus = DESCRIBES if (describes := _describes(unit, question.symbols)) else 0.0
         if unit.kind == "list":
             introduction = _introduce(unit) or unit.heading or title
             own = frozenset(analyzer.terms(introduction)) | terms[unit.context]
@@ -187,19 +193,21 @@ def _find_candidates(question: Question, item: Evidence, analyzer: Analyzer) -> 
             read = f"{introduction} {text}"
         elif unit.kind == "row":
             text = read = rows[unit.start].text
+            bonus += rows[unit.start].bonus
             own = own.union(*(analyzer.terms(header) for header in unit.headers))
         elif unit.kind == "sentence" and before and _refers_back(unit, before):
             own |= terms[before.text]
         if not own.isdisjoint(question.weights):
             own |= heading
-        if (key := keys.get(unit.start, 0.0)) >= LEAST_IN_KEY and key == best_key:
-            own, near = own | around, near | around
-            own |= terms[OPTION_WORDS] if unit.key.startswith("-") else frozenset()
+        if describes or ((key := keys.get(unit.start, 0.0)) >= LEAST_IN_KEY and key == best_key):
+            own, near = own | (around if unit.start in keys else heading), near | around
+        if unit.key.startswith("-"):
+            own |= terms[OPTION_WORDS]
         near |= own
         fits = not question.kind or signals.count_fitting(question, text, analyzer) > 0
         worth = coverage(question, own) + 0.5 * coverage(question, near) + 0.35 * covered_around
-        worth += 0.15 * fits + 0.3 * item.score
-        yield Candidate(item, unit, text, before, after, Reading(read, own, near, around), worth)
+        worth += 0.15 * fits + 0.3 * item.score + bonus
+        yield Candidate(item, unit, text, before, after, Reading(read, own, near, around | own), worth)
 
 
 def _split_passage(item: Evidence) -> list[Unit]:
@@ -215,24 +223,23 @@ def _split_passage(item: Evidence) -> list[Unit]:
     return units
 
 
-def _choose_lists(
+def _choose_answers(
     question: Question, units: Sequence[Unit], terms: Mapping[str, frozenset[str]], title: frozenset[str]
-) -> set[int]:
-    """The positions of the units that may answer: of each list either the whole or its items.
+) -> list[Unit]:
+    """The units that may answer: of each list either the whole or its items.
 
     An item answers alone if it has much of the question that its introduction lacks.
     """
-    answers = {at for at, unit in enumerate(units) if unit.is_answer}
+    answers = [unit for unit in units if unit.is_answer]
     total = sum(question.weights.values()) or 1.0
     is_procedure = bool(_PROCEDURE.match(question.text))
-    for whole in [at for at in answers if units[at].kind == "list"]:
-        items = {at for at, unit in enumerate(units) if unit.group == units[whole].group and at != whole}
-        known = title | question.asked
-        for at in items:
-            known |= terms[units[at].context] | terms[units[at].heading]
-        gains = [sum(question.weights.get(term, 0.0) for term in terms[units[at].text] - known) for at in items]
-        is_in_item = max(gains) / total >= LEAST_IN_KEY and not (is_procedure and _STEP.match(units[min(items)].text))
-        answers -= {whole} if is_in_item else items
+    for whole in [unit for unit in answers if unit.kind == "list"]:
+        items = [unit for unit in units if unit.group == whole.group and unit is not whole]
+        known = title.union(question.asked, *(terms[unit.context] | terms[unit.heading] for unit in items))
+        gains = [sum(question.weights.get(term, 0.0) for term in terms[unit.text] - known) for unit in items]
+        is_in_item = max(gains) / total >= LEAST_IN_KEY and not (is_procedure and _STEP.match(items[0].text))
+        left_out = [whole] if is_in_item else items
+        answers = [unit for unit in answers if unit not in left_out]
     return answers
 
 
@@ -246,19 +253,25 @@ def _refers_back(unit: Unit, before: Unit) -> bool:
     return before.kind == "sentence" and bool(_REFERS_BACK.match(unit.text))
 
 
+def _describes(unit: Unit, symbols: Set[str]) -> bool:
+    """Whether a unit describes an option or a name that a question contains, alone or after the name of its module."""
+    names = {unit.cells[0].strip("`")} if unit.cells else unit.subjects
+    return any(name == symbol or name.endswith(f".{symbol}") for symbol in symbols for name in names)
+
+
 def _weigh_key(question: Question, unit: Unit, terms: Mapping[str, frozenset[str]]) -> float:
-    """The share of the question that the key of an item or a definition has."""
-    key = terms[unit.key]
-    if key.isdisjoint(question.weights):
+    """The share of the question that the key of an item or a definition has; the name of an option must be exact."""
+    if unit.key.startswith("-") and not _describes(unit, question.symbols):
         return 0.0
-    return coverage(question, key | terms[OPTION_WORDS] if unit.key.startswith("-") else key)
+    return coverage(question, terms[unit.key])
 
 
 class _Row(NamedTuple):
-    """A row as shown, and the share of the question that its key has; 0 if the question does not ask for the row."""
+    """A row as shown, the share of the question in its key (0 if it is not asked for), and the bonus of a cell."""
 
     text: str
     key: float
+    bonus: float = 0.0
 
 
 def _read_row(question: Question, row: Unit, analyzer: Analyzer) -> _Row:
@@ -279,7 +292,7 @@ def _read_row(question: Question, row: Unit, analyzer: Analyzer) -> _Row:
     if len(asked) > 1:
         asked = [at for at in asked if not headers[at].isdisjoint(question.asked)]
     if len(asked) == 1:
-        return _Row(f"{row.cells[key]}: {row.cells[asked[0]]}", shares[key])
+        return _Row(f"{row.cells[key]}: {row.cells[asked[0]]}", shares[key], ASKED_CELL)
     is_asked_for = coverage(question, cells[key] | named) >= LEAST_COVERED
     return _Row(_show_cells(row), shares[key] if is_asked_for else 0.0)
 
@@ -327,6 +340,6 @@ def _announces(question: Question, best: Candidate, after: Unit, analyzer: Analy
     asked = question.weights.keys()
     if has_verb(best.text) or not own or best.unit.context.endswith("?"):
         return False
-    is_only_named = own.isdisjoint(asked) and not asked.isdisjoint(analyzer.terms(after.text))
+    is_only_named = own.isdisjoint(asked) and any(after.text.startswith(symbol) for symbol in question.symbols)
     least = LEAST_REPEATED if best.unit.context or best.unit.key else LEAST_REPEATED_ALONE
     return is_only_named or len(own & asked) >= least * len(own)

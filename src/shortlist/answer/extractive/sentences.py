@@ -28,7 +28,10 @@ def split_sentences(text: str, start: int = 0, end: int | None = None) -> list[t
 
 def is_abbreviation(text: str, start: int, end: int) -> bool:
     """Whether the period at the end of that part belongs to an abbreviation."""
-    return bool(_ABBREVIATION.search(text, max(start, end - 12), end))
+    found = _ABBREVIATION.search(text, max(start, end - 12), end)
+    if found and found.group() in ("No.", "Nos."):
+        return text[end:].lstrip()[:1].isdigit()
+    return bool(found)
 
 
 def _add_span(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:

@@ -26,6 +26,11 @@ SAME_BEGINNING = 5  # letters that two forms of a word share at least
 
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 _DIGIT = re.compile(r"\d")
+_OPTION = re.compile(r"(?<![\w-])--?[A-Za-z0-9][\w-]*")
+_SYMBOL = re.compile(
+    r"(?<![\w-])(?:--?[A-Za-z0-9][\w-]*|%\w\b|[A-Za-z_]\w*(?:\.\w+)+|\w+(?=\(\))|[A-Za-z]*_\w+|[A-Z]{2,}\w*|\w*[a-z][A-Z]\w*)"
+    r"|(?<=^What is )\w+(?=\?*$)|(?<=^What does )\w+(?= (?:do|mean|return)\b)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,7 @@ class Question:
     numbers: tuple[str, ...]
     is_negated: bool
     asked: frozenset[str] = frozenset()  # the "color" of "what color"
+    symbols: frozenset[str] = frozenset()  # options and names of code: --verbose, os.path.join
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +87,13 @@ def read_question(text: str, analyzer: Analyzer, frequency: Frequency, passages:
         weights[term] = rarity * (KIND_WEIGHT if term in kind_terms else 1)
     kind = next((kind for kind, pattern in english.KINDS.items() if pattern.search(text.lower())), "")
     is_negated = bool(english.NEGATION.search(text))
-    return Question(text, kind, weights, tuple(names), tuple(numbers), is_negated, frozenset(kind_terms))
+    asked, symbols = frozenset(kind_terms), frozenset(_SYMBOL.findall(text))
+    return Question(text, kind, weights, tuple(names), tuple(numbers), is_negated, asked, symbols)
+
+
+def find_options(text: str) -> frozenset[str]:
+    """The options of a command in a text: -v, --verbose."""
+    return frozenset(_OPTION.findall(text))
 
 
 @lru_cache(maxsize=1 << 16)

@@ -7,6 +7,7 @@ signatures, questions and halves of sentences are no answers, but they are the c
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -42,11 +43,13 @@ _CODE = re.compile(
     r"|.*[;{]$"
     r"|[\w.\[\]'\"]+(?:,\s*[\w.]+)*\s*[-+*/|]?=\s*\S"
     r"|[\w.]+\(.*\)[;:]?$"
+    r"|[a-z][\w.+-]*\s(?:\S+\s)?(?:--?\w|\[[-A-Z{]|\{)"
     r"|\"[^\"]+\":\s|[\[({].*[\])}],?$"
     r"|(?:if|for|while|with|try|else|elif|except|finally)\b.*:$"
     r"|(?:def|class|import|from|return|raise|yield|assert|const|let|var|function|public|private|static|void|int|sudo|pip"
     r"|npm|git|docker|curl|export|echo|cd|make|SELECT|INSERT|UPDATE|CREATE)\s.*[^.,]$"
 )
+_NAME = re.compile(r"--?\w[\w-]*|[%\w]\w*(?:\.\w+)*")
 _END = re.compile(r"[.!?…。！？:][\"'”’)\]*_`]*$")
 _FULL_STOP = re.compile(r"[.!?…。！？][\"'”’)\]*_`]*$")
 _VERB = re.compile(
@@ -70,10 +73,16 @@ class Unit:
     text: str
     context: str = ""
     heading: str = ""
+    subject: str = ""  # the term or the name in the signature that is nearest above
     key: str = ""  # the term of a definition, or the part of an item before its colon
     cells: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
     group: int = -1
+
+    @property
+    def subjects(self) -> frozenset[str]:
+        """The names of what it describes: its options, or the function or constant whose signature is above it."""
+        return frozenset(_NAME.findall(self.key or self.subject))
 
     @property
     def is_answer(self) -> bool:
@@ -126,6 +135,8 @@ class _Splitter:
         indents = [line.indent for line in self.lines[1:] if line.text]
         if indents and self.lines[1].indent > min(indents):  # space before the first line of a passage is lost
             self.lines[0] = self.lines[0]._replace(indent=max(self.lines[0].indent, min(indents)))
+        ends = [at for at, line in enumerate(self.lines) if not line.text or _FENCE.match(line.text)]
+        self.ends = [*ends, len(self.lines)]
         self.units: list[Unit] = []
         self.heading = ""
         self.contexts: list[tuple[int, str]] = []  # each for the lines that are indented as far
@@ -168,7 +179,7 @@ class _Splitter:
             self._add("signature", line.start, self.lines[end - 1].end)
             self._push_context(line.indent, _show(self.text[line.start : self.lines[end - 1].end]))
             return end
-        if _looks_like_code(block := self.lines[at : self._block_end(at)]) or self._is_indented_code(at, block):
+        if self._is_code(at):
             return self._read_code(at, self._block_end(at))
         if end := self._read_definition(at):
             return end
@@ -201,6 +212,8 @@ class _Splitter:
             return at + 1
         if below and _UNDERLINE.match(below.text) and len(below.text) >= min(3, len(line.text)):
             return at + 2 if len(line.text) <= LONGEST_LABEL and not line.text.startswith("|") else 0
+        if below and (line.indent, below.indent) == (3, 7) and len(line.text) <= LONGEST_LABEL:
+            return at + 1  # a subsection of a manual page
         is_alone = not below or not below.text or below.indent > line.indent
         is_capitals = line.text.isupper() and len(line.text) <= LONGEST_LABEL and not _OPTION.match(line.text)
         has_words = len(re.findall(r"[^\W\d_]{2,}", line.text)) > 0 and not _END.search(line.text)
@@ -214,6 +227,13 @@ class _Splitter:
             following = self._line(end)
             return end if text.endswith("¶") or not (following and _CODE.match(following.text)) else 0
         return 0
+
+    def _is_code(self, at: int) -> bool:
+        before = self._line(at - 1)
+        if before and before.text and self.units and self.units[-1].kind == "definition":
+            return False
+        block = self.lines[at : self._block_end(at)]
+        return _looks_like_code(block) or self._is_indented_code(at, block) or self.heading == "SYNOPSIS"
 
     def _is_indented_code(self, at: int, block: Sequence[_Line]) -> bool:
         if self.base is None or block[0].indent < self.base + 4 or not self._is_block_start(at):
@@ -265,7 +285,7 @@ class _Splitter:
         items: list[tuple[int, int]] = []
         indent = self.lines[at].indent
         end = at
-        while (line := self._line(end)) and self._begins_item(end) and line.indent >= indent:
+        while (line := self._line(end)) and _ITEM.match(line.text) and line.indent >= indent:
             begin, end = end, end + 1
             while (more := self._line(end)) and self._continues_item(end, indent):
                 end += 1
@@ -297,11 +317,10 @@ class _Splitter:
         line, before = self.lines[at], self.lines[at - 1]
         if not line.text:
             following = self._line(at + 1)
-            is_nested = following and following.text and following.indent > indent + 1
-            return bool(
-                is_nested and not self._is_indented_code(at + 1, [following]) and not _FENCE.match(following.text)
-            )
-        if self._begins_item(at):
+            if not following or not following.text or following.indent <= indent + 1:
+                return False
+            return not self._is_indented_code(at + 1, [following]) and not _FENCE.match(following.text)
+        if _ITEM.match(line.text):
             return line.indent > indent
         starts_other = _HEADING.match(line.text) or _FENCE.match(line.text) or line.text.startswith("|")
         return not starts_other and (line.indent > indent or (bool(before.text) and line.indent == indent))
@@ -368,9 +387,8 @@ class _Splitter:
 
     def _is_term(self, at: int, below: _Line) -> bool:
         line = self.lines[at]
-        is_wrapped = len(line.text) + len(below.text.split()[0]) + 1 > max(
-            len(one.text) for one in self.lines[at : self._block_end(at)]
-        )
+        width = max(len(one.text) for one in self.lines[at : min(self._block_end(at), at + 20)])
+        is_wrapped = len(line.text) + len(below.text.split()[0]) + 1 > width
         is_short = len(line.text) <= LONGEST_LABEL and not is_wrapped
         return self._is_block_start(at) and is_short and not re.search(r"[.!?;,]$", line.text)
 
@@ -415,7 +433,7 @@ class _Splitter:
                 self._add("definition", begin, stop, key=key.group().strip(": "))
             elif not text.endswith(":") and len(text) <= LONGEST_LABEL and not _VERB.search(text):
                 self._add("label", begin, stop)
-                if is_alone:
+                if is_alone and not text[0].islower():
                     self._push_context(self.base or 0, _show(text))
             else:
                 self._add("sentence", begin, stop)
@@ -427,8 +445,10 @@ class _Splitter:
         cells: tuple[str, ...] = (), headers: tuple[str, ...] = (),
     ) -> None:  # fmt: skip
         shown = text or _show(self.text[start:end])
-        context = "" if kind == "heading" else " ".join(text for _, text in self.contexts)
-        self.units.append(Unit(kind, start, end, shown, context, self.heading, key, cells, headers, group))
+        contexts = [] if kind == "heading" else [text for _, text in self.contexts]
+        subject = contexts[-1].partition("(")[0] if contexts else ""
+        context = " ".join(contexts)
+        self.units.append(Unit(kind, start, end, shown, context, self.heading, subject, key, cells, headers, group))
 
     def _push_context(self, indent: int, text: str) -> None:
         self.contexts = [(least, above) for least, above in self.contexts if least < indent] + [(indent, text)]
@@ -441,10 +461,8 @@ class _Splitter:
         return not before or not before.text or bool(self.units and self.units[-1].kind in ("heading", "definition"))
 
     def _block_end(self, at: int) -> int:
-        end = at + 1
-        while (line := self._line(end)) and line.text and not _FENCE.match(line.text):
-            end += 1
-        return end
+        """The line after the last one before an empty line or a fence."""
+        return self.ends[bisect_right(self.ends, at)]
 
 
 def has_verb(text: str) -> bool:
@@ -457,12 +475,12 @@ def _show(text: str) -> str:
 
 
 def _is_row(text: str) -> bool:
-    return (text.startswith("|") and text.count("|") > 1) or " | " in text
+    return (text.startswith("|") and text.count("|") > 1) or " | " in text or text.endswith(" |")
 
 
 def _split_cells(text: str) -> tuple[str, ...]:
-    text = text.removeprefix("|")
-    return tuple(cell.strip() for cell in _CELL.split(text.removesuffix("|") if text.endswith("|") else text))
+    inside = text.removeprefix("|").removesuffix("|") if text.startswith("|") else text
+    return tuple(cell.strip() for cell in _CELL.split(inside))
 
 
 def _item_length(text: str) -> int:
