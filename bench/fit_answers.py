@@ -41,12 +41,12 @@ def _row(corpus: Corpus, one: Asked) -> tuple[list[float], float, bool, bool] | 
         evidence = Shown().add_hits(gather(states, one.text).hits)
         lexical = states[0].state.lexical
         question = read_question(one.text, lexical.analyzer, lexical.frequency, lexical.live)
-        best = rank_sentences(question, evidence, lexical.analyzer)[:2]
+        best = next(iter(rank_sentences(question, evidence, lexical.analyzer)), None)
         if not best:
             return None
-        found = measure_signals(question, best[0].reading, lexical.analyzer)
-    is_found = any(candidate.evidence.id in one.gold for candidate in best)
-    return [found[name] for name in WEIGHTS], coverage(question, best[0].reading.near), is_found, bool(one.gold)
+        found = measure_signals(question, best.reading, lexical.analyzer)
+    is_found = best.evidence.id in one.gold
+    return [found[name] for name in WEIGHTS], coverage(question, best.reading.near), is_found, bool(one.gold)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from shortlist import REFUSAL, Evidence
 from shortlist.answer.citations import Catalog
 from shortlist.answer.evidence import Shown
 from shortlist.answer.verification import LONGEST_REPLY, Stream, verify
+from shortlist.results import Claim
 
 PASSAGES = [
     ("/home/ann/docs/moons.txt", "whole", "Mars has two moons. They were discovered in 1877 by “Asaph” Hall."),
@@ -101,7 +103,8 @@ def test_labels_are_as_short_as_they_can_be_and_hold_no_brackets() -> None:
         ("<think>Is it [x:y]? Hm.</think>Two [moons.txt:whole].", "Two [moons.txt:whole]."),
         ("It said 'discovered in 1877' [[moons.txt:whole]].", "It said 'discovered in 1877' [moons.txt:whole]."),
         ("Use list[int] [moons.txt:whole].", "Use list[int] [moons.txt:whole]."),
-        ("A slice a[i:j] [moons.txt:whole].", "A slice a(i:j) [moons.txt:whole]."),
+        ("A slice a[i:j] [moons.txt:whole].", "A slice a[i:j] [moons.txt:whole]."),
+        ("Both [moons.txt:whole][12].", "Both [moons.txt:whole]."),
         ("See [1] there [moons.txt:whole].", "See there [moons.txt:whole]."),
         ("[moons.txt:whole]", REFUSAL),
         ("", REFUSAL),
@@ -166,6 +169,32 @@ def test_citations_say_where_what_was_taken_stands() -> None:
     assert [text[start:end] for start, end in citation.spans] == ["They were discovered in 1877 by “Asaph” Hall"]
 
 
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The smallest item is heap[0] of the list.",
+        "Its rest is f(x)[1:] or d['a'][0] as a list.",
+        "Start with [] or an open [ in it.",
+    ],
+)
+def test_no_bracket_of_a_sentence_is_changed(sentence: str) -> None:
+    (item,) = shown([("/d/0", "whole", sentence)])
+    (claim,) = verify(f"{sentence[:-1]} [0:whole].", [item]).claims
+    assert claim.text == f"{sentence[:-1]} [0:whole]."
+    assert claim.citations[0].places == ((len(sentence), len(sentence) + len("[0:whole]")),)
+
+
+def test_brackets_of_a_passage_are_told_from_citations_by_their_place() -> None:
+    text = "An aware object is a moment in time [1], see also [a:b]."
+    (item,) = shown([("/d/0", "whole", text)])
+    (claim,) = verify("It is a moment in time [1], also [a:b] and a[0], not [c:d] [0:whole]; [0:whole].", [item]).claims
+    assert claim.text == "It is a moment in time [1], also [a:b] and a[0], not [0:whole]; [0:whole]."
+    assert [claim.text[:start] for start, _ in claim.citations[0].places] == [
+        "It is a moment in time [1], also [a:b] and a[0], not ",
+        "It is a moment in time [1], also [a:b] and a[0], not [0:whole]; ",
+    ]
+
+
 def test_what_comes_after_more_than_can_be_looked_at_is_dropped() -> None:
     reply = "Two [moons.txt:whole].\n" + "x" * LONGEST_REPLY + " Two [moons.txt:whole]."
     checked = verify(reply, EVIDENCE)
@@ -189,15 +218,12 @@ PIECES = st.one_of(
     st.text(alphabet="[]:;= .a1\n", max_size=12),
 )  # fmt: skip
 REPLIES = st.lists(PIECES, max_size=25).map("".join)
-MARKERS = {item.marker for item in EVIDENCE}
 
 
-def assert_only_shown_is_cited(text: str) -> None:
-    rest = text
-    for marker in sorted(MARKERS, key=len, reverse=True):
-        rest = rest.replace(marker, "")
-    assert not re.search(r"\[[^\[\]]*:[^\[\]]*\]", rest)
-    assert not re.search(r"\[\s*\d+\s*\]", rest)
+def read_without_citations(claim: Claim) -> str:
+    places = sorted(place for citation in claim.citations for place in citation.places)
+    parts = [claim.text[start:end] for (_, start), (end, _) in pairwise([(0, 0), *places, (len(claim.text), 0)])]
+    return "".join(parts)
 
 
 @given(REPLIES)
@@ -207,14 +233,16 @@ def test_every_citation_in_an_answer_was_shown_and_a_refusal_is_the_refusal(repl
         assert checked.text == "I don't know based on the provided documents."
         return
     assert REFUSAL not in checked.text
-    assert_only_shown_is_cited(checked.text)
     for claim in checked.claims:
         assert claim.citations
+        words = re.findall(r"[\w\[\]]+", read_without_citations(claim))
+        assert all(word.casefold() in reply.casefold() for word in words)
         assert claim.text in checked.text
         for citation in claim.citations:
             item = EVIDENCE[citation.number - 1]
             assert (citation.source, citation.locator, citation.marker) == (item.source, item.locator, item.marker)
-            assert citation.marker in claim.text
+            assert citation.places
+            assert {claim.text[start:end] for start, end in citation.places} == {citation.marker}
             assert all(0 <= start < end <= len(item.text) for start, end in citation.spans)
 
 
@@ -227,8 +255,6 @@ def test_what_is_streamed_is_the_answer(reply: str, size: int) -> None:
     text = verify(reply, EVIDENCE).text
     stream.finish(text)
     assert "".join(streamed).endswith(text)
-    for part in streamed:
-        assert_only_shown_is_cited(part)
 
 
 def test_the_case_of_a_name_tells_two_sources_apart() -> None:

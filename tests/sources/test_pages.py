@@ -269,6 +269,18 @@ def test_html_is_its_title_and_what_a_reader_sees(tmp_path: Path) -> None:
     )
 
 
+def test_a_row_of_a_table_is_one_line_with_all_of_its_cells(tmp_path: Path) -> None:
+    page = """<p>Codes:</p><table><thead><tr><th><p>Directive</p></th><th><p>Meaning</p></th><th>Notes</th></tr></thead>
+        <tr><td><p><code>%a</code></p></td><td><div>Weekday,<br>short.</div>
+          <p>As in the locale.</p></td><td></td></tr>
+        <tr><td></td><td><p>Nothing.</p></td><td>(1)</td></tr></table>
+        <table><tr><td><ul><li>one<li>two</ul></td><td>layout</td></tr></table>"""
+    assert document(tmp_path, "a.html", page).content == (
+        "Codes:\n\nDirective | Meaning | Notes\n%a | Weekday, short. As in the locale. |\n | Nothing. | (1)\n\n"
+        "- one\n- two\n\nlayout"
+    )
+
+
 @pytest.mark.parametrize(
     ("page", "title", "text"),
     [

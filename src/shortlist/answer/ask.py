@@ -10,7 +10,7 @@ from shortlist.answer.extractive.extract import ANSWER_FROM, Extract, extract
 from shortlist.answer.llm import add_usage
 from shortlist.answer.memory import Memory
 from shortlist.answer.prompts import REFUSAL, build_messages
-from shortlist.answer.verification import Stream, cite, replace_brackets, verify
+from shortlist.answer.verification import Stream, cite, verify
 from shortlist.errors import InputError, LLMError
 from shortlist.index.corpus import Corpus
 from shortlist.library.opening import CorpusState, Searchable, open_corpora
@@ -135,7 +135,8 @@ def _extract_answer(
         found = extract_for(f"{memory.last_question} {question}")
     claims = []
     for one in found.sentences:
-        text = replace_brackets(" ".join(one.text.split()))
-        claims.append(Claim(f"{text} {one.evidence.marker}", (cite(one.evidence, [one.span]),)))
+        text = f"{one.text} {one.evidence.marker}"
+        place = (len(text) - len(one.evidence.marker), len(text))
+        claims.append(Claim(text, (cite(one.evidence, [one.span], [place]),), support="quoted"))
     text = " ".join(claim.text for claim in claims) or REFUSAL
     return Answer(question, text, claims, evidence, refused=not claims, reason=found.reason, by="extract")

@@ -2,7 +2,7 @@
 
 A source may be given by its label, its full path or any end of it; a locator in full or without its offset; several
 citations may share a bracket. Names are looked up among the shown ones, not split at punctuation, so paths may contain
-colons, brackets and spaces.
+colons, brackets and spaces. Other brackets are text, such as `heap[0]`, and what a shown passage contains itself.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ _WORD = re.compile(r"\w")
 _BETWEEN = re.compile(r"(?:[\s;,|&]|and\b)+")
 _NEXT = re.compile(r"[;,|&]")
 _AFTER_NAME = re.compile(r"\s*[:,#]?\s*")
-_SLICE = re.compile(r"[-\w]*:[-\w]*(?::[-\w]*)?")
+_WORD_BEFORE = re.compile(r"\S+\s*\Z")
+_LONGEST_WORD = 40  # characters before a bracket that are compared with a passage
 _CITATION = re.compile(r".*[:=].*|[\s\d,;#^–-]*\d[\s\d,;–-]*")  # looks like one, also if it names nothing shown
 
 
@@ -54,19 +55,21 @@ class Catalog:
         exact = {f"{name}:{item.locator}": item for item in evidence for name in (item.source, item.label)}
         self._exact = {_fold(text): item for text, item in exact.items()} | exact
         self._names = sorted(self._by_name, key=len, reverse=True)
+        self._texts = [" ".join(item.text.split()) for item in evidence]
 
     def find(self, text: str) -> list[Marker]:
         """The citations in a text, in order, also those of passages that were not shown."""
-        markers = []
+        markers: list[Marker] = []
         at = text.find("[")
         while at >= 0:
-            marker = self._find_at(text, at)
+            follows_marker = bool(markers) and markers[-1].end == at
+            marker = self._find_at(text, at, at > 0 and not follows_marker and _is_word_end(text[at - 1]))
             if marker:
                 markers.append(marker)
             at = text.find("[", marker.end if marker else at + 1)
         return markers
 
-    def _find_at(self, text: str, start: int) -> Marker | None:
+    def _find_at(self, text: str, start: int, follows_word: bool) -> Marker | None:
         line_end = text.find("\n", start, start + LONGEST_MARKER)
         last = line_end if line_end >= 0 else min(len(text), start + LONGEST_MARKER)
         ends: list[int] = []
@@ -76,6 +79,8 @@ class Catalog:
             end = text.find("]", end + 1, last)
         for end in ends:
             inside = text[start + 1 : end]
+            if follows_word and ":" not in inside:
+                continue  # an index: items[0] does not cite the source 0
             cited = self.resolve(inside) or self.resolve(inside.lstrip("["))
             if cited:
                 while inside.count("[") > inside.count("]") and text.startswith("]", end + 1):
@@ -85,10 +90,15 @@ class Catalog:
         for end in ends:
             inside = text[start + 1 : end]
             if inside.count("[") == inside.count("]"):
-                is_code = start > 0 and text[start - 1].isalnum() and _SLICE.fullmatch(inside)
-                is_citation = _CITATION.fullmatch(inside) and not is_code
+                is_citation = not follows_word and _CITATION.fullmatch(inside) and not self._is_quoted(text, start, end)
                 return Marker(start, end + 1, f"[{inside}]", ()) if is_citation else None
         return None
+
+    def _is_quoted(self, text: str, start: int, end: int) -> bool:
+        """Whether a shown passage contains this bracket after the same word."""
+        before = _WORD_BEFORE.search(text, max(0, start - _LONGEST_WORD), start)
+        quoted = " ".join(text[before.start() if before else start : end + 1].split())
+        return any(quoted in shown for shown in self._texts)
 
     def resolve(self, inside: str) -> tuple[Evidence, ...]:
         """The shown passages that the text inside a bracket names; other names are skipped."""
@@ -141,6 +151,10 @@ def _spell_locator(item: Evidence) -> Iterator[str]:
     kind, _, number = base.partition("=")
     for word in {"page": ("page", "p.", "p"), "row": ("row",)}.get(kind, ()) if "=" in base else ():
         yield from (f"{word}{sign}{number}" for sign in (" ", ":", ""))
+
+
+def _is_word_end(character: str) -> bool:
+    return character.isalnum() or character in "_)]'\""
 
 
 def _fold(text: str) -> str:

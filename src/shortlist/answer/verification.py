@@ -2,18 +2,18 @@
 
 A sentence stays if it cites a passage that was shown and passes all of `claim_checks.CHECKS`; citations of anything
 else are removed from it. Every other sentence is dropped, with the reason. If none is left, the answer is the refusal.
-Square brackets are for citations alone: others that could be taken for one become round.
+Other brackets stay as they are: `Citation.places` tells where the markers of citations are.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from shortlist.answer.citations import Catalog, Marker
-from shortlist.answer.claim_checks import CHECKS, WORD, Statement, find_spans
+from shortlist.answer.claim_checks import CHECKS, WORD, Span, Statement, find_spans
 from shortlist.answer.extractive.sentences import is_abbreviation
 from shortlist.answer.prompts import REFUSAL
 from shortlist.results import Citation, Claim, Dropped, Evidence
@@ -36,8 +36,6 @@ _OPENER = re.compile(
     re.IGNORECASE,
 )
 _REPLY_END = re.compile(r"[.!?。！？][\"'”’)]*\s*\Z")
-_BRACKETED = re.compile(r"\[([^\[\]]*)\]")
-_ROUND = str.maketrans("[]", "()")
 _PLAIN_QUOTES = str.maketrans({"’": "'", "‘": "'", "`": "'", "“": '"', "”": '"', "\u00a0": " "})
 
 
@@ -62,10 +60,14 @@ class _Sentence(NamedTuple):
 
     @property
     def own_markers(self) -> list[Marker]:
-        return [self.markers[int(number)] for number in _PLACEHOLDER.findall(self.text)]
+        return [self.marker_at(place) for place in _PLACEHOLDER.finditer(self.text)]
 
-    def fill(self, text: str, write: Callable[[Marker], str]) -> str:
-        return _PLACEHOLDER.sub(lambda place: write(self.markers[int(place.group(1))]), text)
+    @property
+    def as_written(self) -> str:
+        return _PLACEHOLDER.sub(lambda place: self.marker_at(place).text, self.text)
+
+    def marker_at(self, place: re.Match[str]) -> Marker:
+        return self.markers[int(place.group(1))]
 
 
 def verify(reply: str, evidence: Sequence[Evidence], question: str = "") -> Verified:
@@ -83,7 +85,7 @@ def verify(reply: str, evidence: Sequence[Evidence], question: str = "") -> Veri
             parts += [sentence.gap if parts else "", claim.text]
             claims.append(claim)
         elif WORD.search(sentence.bare):
-            dropped.append(Dropped(sentence.fill(sentence.text, lambda marker: marker.text), claim))
+            dropped.append(Dropped(sentence.as_written, claim))
     if len(reply) > LONGEST_REPLY:
         rest = reply[LONGEST_REPLY : LONGEST_REPLY + 200]
         dropped.append(Dropped(rest, f"It comes after the first {LONGEST_REPLY:,} characters, which are the limit."))
@@ -135,30 +137,34 @@ def _check(sentence: _Sentence, question: str) -> Claim | str:
     for check in CHECKS:
         if reason := check(statement):
             return reason
-    citations = tuple(cite(item, find_spans(statement, item)) for item in statement.cited)
-    return Claim(_render(sentence), citations)
+    text, places = _render(sentence)
+    citations = tuple(cite(item, find_spans(statement, item), places[item]) for item in statement.cited)
+    return Claim(text, citations)
 
 
-def cite(item: Evidence, spans: Sequence[tuple[int, int]]) -> Citation:
-    return Citation(item.number, item.marker, item.source, item.locator, tuple(spans))
+def cite(item: Evidence, spans: Iterable[Span], places: Iterable[Span]) -> Citation:
+    return Citation(item.number, item.marker, item.source, item.locator, tuple(spans), tuple(places))
 
 
-def _render(sentence: _Sentence) -> str:
-    """The sentence as shown: without an opener such as "Based on the documents", with normalized citations."""
-    text = replace_brackets(sentence.text)
+def _render(sentence: _Sentence) -> tuple[str, dict[Evidence, list[Span]]]:
+    """The sentence as shown, and the places of each citation in it.
+
+    An opener such as "Based on the documents" and citations of what was not shown are left out.
+    """
+    text = _PLACEHOLDER.sub(lambda place: place.group() if sentence.marker_at(place).cited else "", sentence.text)
     if opener := _OPENER.match(text):
         text = text[opener.end()].upper() + text[opener.end() + 1 :]
-    text = sentence.fill(text, lambda marker: "".join(item.marker for item in marker.cited))
     text = re.sub(r"[ \t]+(?=[.,;:!?](?:\s|$))", "", text)
-    return re.sub(r"(?<=\S)[ \t]{2,}", " ", text).strip()
-
-
-def replace_brackets(text: str) -> str:
-    """The text with round instead of square brackets if some could be taken for a citation or are unbalanced."""
-    insides = _BRACKETED.findall(text)
-    could_cite = any(re.search("[:=\ue000]", inside) or inside.strip().isdecimal() for inside in insides)
-    is_unbalanced = "[" in (outside := _BRACKETED.sub("", text)) or "]" in outside
-    return text.translate(_ROUND) if could_cite or is_unbalanced else text
+    text = re.sub(r"(?<=\S)[ \t]{2,}", " ", text).strip()
+    shown, last = "", 0
+    places: dict[Evidence, list[Span]] = {}
+    for place in _PLACEHOLDER.finditer(text):
+        shown += text[last : place.start()]
+        last = place.end()
+        for item in sentence.marker_at(place).cited:
+            places.setdefault(item, []).append((len(shown), len(shown) + len(item.marker)))
+            shown += item.marker
+    return shown + text[last:], places
 
 
 @dataclass(slots=True)

@@ -158,8 +158,9 @@ def _own(element: Any, tag: str) -> list[Any]:
 
 _TAGS = json.loads(Path(__file__).with_name("html_tags.json").read_bytes())
 _HIDDEN, _UNCLOSED = frozenset(_TAGS["hidden"]), frozenset(_TAGS["unclosed"])
-_JOINTS = ("", " | ", "\n", "\n\n")  # where several meet, the last of them is used
-_JOINT_OF = {tag: joint for joint, key in enumerate(("cells", "lines", "blocks"), 1) for tag in _TAGS[key]}
+_JOINTS = ("", " ", " | ", "\n", "\n\n")  # where several meet, the last of them is used
+_JOINT_OF = {tag: joint for joint, key in enumerate(("cells", "lines", "blocks"), 2) for tag in _TAGS[key]}
+_NOT_IN_ROW = "table, ul, ol, dl, pre, h1, h2, h3, h4, h5, h6"  # a cell with one of these is more than a value
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w-]+)", re.IGNORECASE)
 _LATIN = {"iso-8859-1", "latin1", "latin-1", "us-ascii", "ascii"}  # browsers read these as cp1252
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
@@ -185,13 +186,24 @@ def read_html(file: File) -> Iterator[Document | Problem]:
 
 
 def _render_text(root: Any) -> str:
-    """The visible text: blocks, lines and cells separated, headings and list items marked."""
+    """The visible text: blocks, lines and cells separated, headings and list items marked.
+
+    The paragraphs and lines of a cell of a table are one line, so that a row is one; an empty cell is a cell, too.
+    """
     parts: list[str] = []
-    joint, mark, is_preformatted = 0, "", False
+    joint, mark = 0, ""
+    is_preformatted = in_row = is_empty = False
     for node, is_entering in _walk(root):
         tag = node.tag
         if tag != "-text":
-            joint = max(joint, _JOINT_OF.get(tag, 0))
+            is_cell = tag in _TAGS["cells"]
+            joint = max(joint, _JOINT_OF.get(tag, 0) if is_cell or not in_row else int(tag in _JOINT_OF))
+            if is_cell and in_row and is_empty and parts and not is_entering:
+                parts.append(_JOINTS[joint])
+                joint = 0
+            if is_cell:
+                in_row = is_entering and node.css_first(_NOT_IN_ROW) is None
+                is_empty = True
             if tag in _TAGS["marks"]:
                 mark = _TAGS["marks"][tag] if is_entering else ""
             if tag == "pre":
@@ -206,6 +218,7 @@ def _render_text(root: Any) -> str:
             joint, mark = 0, ""
         if text and not joint:
             parts.append(text)
+            is_empty = False
     return "\n".join(line.rstrip() for line in "".join(parts).split("\n")).strip()
 
 

@@ -15,7 +15,7 @@ from shortlist.sources.decoding import File, read_text
 from shortlist.sources.document_formats import read_docx, read_html, read_pdf
 from shortlist.sources.tables import read_csv, read_json, read_json_lines, read_workbook
 
-VERSION = 2  # of the loaders; a change makes every file be read again
+VERSION = 3  # of the loaders; a change makes every file be read again
 SETTLED_NS = 2_000_000_000  # a file may change again within the clock tick in which it was read
 
 ALWAYS_IGNORED = (".git/", ".hg/", ".svn/", "__pycache__/", "node_modules/", ".venv/", ".DS_Store")

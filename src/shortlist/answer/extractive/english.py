@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,16 @@ KINDS = {kind: _compile(pattern) for kind, pattern in _DATA["kinds"].items()}
 DATES = _compile(_DATA["patterns"]["dates"])
 CAUSES = _compile(_DATA["patterns"]["causes"], re.IGNORECASE)
 NEGATION = _compile(_DATA["patterns"]["negation"], re.IGNORECASE)
+PATHS = _compile(_DATA["patterns"]["paths"])
+IDLE = _compile(_DATA["patterns"]["idle"])
+_MEASURES = [(_compile(asked, re.IGNORECASE), _compile(cell, re.IGNORECASE)) for asked, cell in _DATA["measures"]]
 WEIGHTS: dict[str, float] = _DATA["weights"]
+
+
+@lru_cache(maxsize=64)
+def find_measure(question: str) -> re.Pattern[str] | None:
+    """The pattern of the amounts that a question asks for: of money, or of time or length."""
+    return next((amount for asked, amount in _MEASURES if asked.search(question)), None)
 
 
 @cache

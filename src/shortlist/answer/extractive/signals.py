@@ -26,6 +26,11 @@ SAME_BEGINNING = 5  # letters that two forms of a word share at least
 
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 _DIGIT = re.compile(r"\d")
+_OPTION = re.compile(r"(?<![\w-])--?[A-Za-z0-9][\w-]*")
+_SYMBOL = re.compile(
+    r"(?<![\w-])(?:--?[A-Za-z0-9][\w-]*|%\w\b|[A-Za-z_]\w*(?:\.\w+)+|\w+(?=\(\))|[A-Za-z]*_\w+|[A-Z]{2,}\w*|\w*[a-z][A-Z]\w*)"
+    r"|(?<=^What is )\w+(?=\?*$)|(?<=^What does )\w+(?= (?:do|mean|return)\b)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,8 @@ class Question:
     names: tuple[str, ...]
     numbers: tuple[str, ...]
     is_negated: bool
+    asked: frozenset[str] = frozenset()  # the "color" of "what color"
+    symbols: frozenset[str] = frozenset()  # options and names of code: --verbose, os.path.join
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +64,14 @@ def read_question(text: str, analyzer: Analyzer, frequency: Frequency, passages:
     numbers: list[str] = []
     kind_terms: list[str] = []
     before = ""
+    idle = {word for match in english.IDLE.finditer(text.lower()) for word in match.group().split()}
     for at, word in enumerate(_WORD.findall(text)):
         own = _find_terms(analyzer, word)
         lowered = word.lower()
         if before in ("what", "which"):
             kind_terms += own
         before = lowered
-        if not own or lowered in english.ASKING:
+        if not own or lowered in english.ASKING or lowered in idle:
             continue
         terms |= dict.fromkeys(own)
         if _DIGIT.search(word) or lowered in english.ORDINALS or lowered in english.NUMBER_WORDS:
@@ -78,7 +86,14 @@ def read_question(text: str, analyzer: Analyzer, frequency: Frequency, passages:
         rarity = math.log(1 + (passages + MORE_PASSAGES - count) / (count + MORE_WITH_WORD))
         weights[term] = rarity * (KIND_WEIGHT if term in kind_terms else 1)
     kind = next((kind for kind, pattern in english.KINDS.items() if pattern.search(text.lower())), "")
-    return Question(text, kind, weights, tuple(names), tuple(numbers), bool(english.NEGATION.search(text)))
+    is_negated = bool(english.NEGATION.search(text))
+    asked, symbols = frozenset(kind_terms), frozenset(_SYMBOL.findall(text))
+    return Question(text, kind, weights, tuple(names), tuple(numbers), is_negated, asked, symbols)
+
+
+def find_options(text: str) -> frozenset[str]:
+    """The options of a command in a text: -v, --verbose."""
+    return frozenset(_OPTION.findall(text))
 
 
 @lru_cache(maxsize=1 << 16)
@@ -107,7 +122,7 @@ def measure_signals(question: Question, reading: Reading, analyzer: Analyzer) ->
         / max(weights.values(), default=1.0),
         "names_missing": names_missing / max(len(question.names), 1),
         "numbers_missing": float(any(term not in reading.own for term in question.numbers)),
-        "negated": float(question.is_negated),
+        "negated": float(question.is_negated and not _negates_alike(question.text, reading.text)),
         "negated_alone": float(question.is_negated and not english.NEGATION.search(reading.text)),
         "denied": float(not question.is_negated and _denies(question, reading.text, analyzer)),
         "opposite": float(_contains_opposite(missing_here, reading.own)),
@@ -116,6 +131,12 @@ def measure_signals(question: Question, reading: Reading, analyzer: Analyzer) ->
         "nothing_fitting": float(bool(question.kind) and not fitting),
         "words": (min(max(len(weights), least), most) - least) / (most - least),
     }
+
+
+def _negates_alike(question: str, sentence: str) -> bool:
+    """Whether a sentence has all the words that negate a question."""
+    asked, said = (set(english.NEGATION.findall(text.lower())) for text in (question, sentence))
+    return asked <= said
 
 
 def _denies(question: Question, sentence: str, analyzer: Analyzer) -> bool:
@@ -151,9 +172,11 @@ def count_fitting(question: Question, sentence: str, analyzer: Analyzer) -> floa
     asked = question.weights.keys()
     if question.kind == "date":
         return sum(asked.isdisjoint(analyzer.terms(match.group())) for match in english.DATES.finditer(sentence))
+    if question.kind == "number" and (measure := english.find_measure(question.text)):
+        return len(measure.findall(sentence))
     if question.kind == "why":
         return len(english.CAUSES.findall(sentence))
-    count = 0.0
+    count = float(len(english.PATHS.findall(sentence))) if question.kind == "where" else 0.0
     for at, word in enumerate(_WORD.findall(sentence)):
         if question.kind == "number":
             fits = bool(_DIGIT.search(word)) or word.lower() in english.NUMBER_WORDS
