@@ -22,6 +22,10 @@ BEYOND_RULES = {
     "New colleagues work from home for the first two weeks.",
     "Parents receive 20 weeks on half pay.",
     "A sabbatical is paid in full.",
+    "Overtime is paid at 1.5 times the hourly rate in the office.",
+    "Sick employees are dismissed after four weeks.",
+    "Lunch is free every day in Leeds.",
+    "Free breakfast is offered in Leeds.",
 }
 
 
@@ -163,6 +167,23 @@ def test_what_is_missing_is_told(text: str, missing: str, reason: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("claim", "missing"),
+    [
+        ("Asaph Hall discovered the moons of Mars in 1877.", ""),
+        ("Galileo discovered the moons of Mars.", "Galileo"),
+        ("Venus has two moons.", "Venus"),
+        ("Asaph Johnson discovered the moons.", "Johnson"),
+        ("Deimos was discovered by Phobos.", "discovered"),
+        ("Mars has no moons.", "no"),
+    ],
+)
+def test_a_file_name_is_no_title(claim: str, missing: str) -> None:
+    text = "Mars has two moons, Phobos and Deimos. They were discovered in 1877 by Asaph Hall."
+    item = Evidence(1, "mars.txt", "/docs/mars.txt", "whole", text, 1.0, id="mars.txt", name="mars.txt")
+    assert assess(Statement(claim, (item,))).missing == missing
+
+
+@pytest.mark.parametrize(
     ("question", "text", "support"),
     [
         ("Is it 31 days?", "Staff have 31 days of leave a year.", "unsupported"),
@@ -210,6 +231,12 @@ def test_without_a_title_a_passage_may_not_name_its_subject() -> None:
     assert assess(Statement(claim, (item,))).support == "supported"
     titled = Evidence(1, "", "", "", item.text, 1.0, name="John Miller")
     assert assess(Statement(claim, (titled,))).missing == "William Smith"
+    assert assess(Statement(claim, (titled,)), 0.9).support == "unsupported"
+    named = Evidence(1, "", "", "", "Jane Doe was born in London.", 1.0)
+    assert [assess(Statement(claim, (named,)), chance).support for chance in (None, 0.9)] == [
+        "unsupported",
+        "supported",
+    ]
 
 
 def test_dropped_sentences_say_what_is_missing_and_where_they_stood() -> None:
@@ -217,11 +244,11 @@ def test_dropped_sentences_say_what_is_missing_and_where_they_stood() -> None:
     supported = "Ada Byron founded it [leave.md]."
     reply = f"Bob did [leave.md]. {supported} It is 7 [leave.md]. It is closed. She leads it [leave.md]."
     found = verify(reply, [item])
-    assert [(one.missing, one.before) for one in found.dropped] == [("bob", 0), ("7", 1), ("", 1)]
+    assert [(one.missing, one.before) for one in found.dropped] == [("Bob", 0), ("7", 1), ("", 1)]
     assert [one.support for one in found.claims] == ["supported", "quoted"]
     kept = verify(reply, [item], keep_unsupported=True)
     assert [(one.support, one.missing) for one in kept.claims] == [
-        ("unsupported", "bob"), ("supported", ""), ("unsupported", "7"), ("quoted", "")
+        ("unsupported", "Bob"), ("supported", ""), ("unsupported", "7"), ("quoted", "")
     ]  # fmt: skip
     assert [(one.text, one.before) for one in kept.dropped] == [("It is closed.", 3)]
 

@@ -22,7 +22,7 @@ WORD = re.compile(r"\w+")
 _QUOTES = re.compile(r"“([^“”]+)”|„([^„“”]+)[“”]|«([^«»]+)»|\"([^\"]+)\"")
 _ELLIPSIS = re.compile(r"\s*(?:\[?\(?(?:\.\.\.|…)\)?\]?)\s*")
 _LIST_NUMBER = re.compile(r"\s*(?:[-*•]\s+)?\d{1,3}[.)]\s")
-_WORD_OR_END = re.compile(r"\w+(?:['’]\w+)*|[.!?](?=\s|$)")
+_WORD_OR_END = re.compile(r"[£$€%]|\w+(?:['’]\w+)*|[.!?](?=\s|$)")
 
 Span = tuple[int, int]
 
@@ -50,7 +50,7 @@ def assess(statement: Statement, probability: float | None = None) -> Assessment
     """Compare a statement with what it cites by rules, or by them and by a model's probability that it is supported.
 
     A false quotation, and a number or name that is nowhere in the cited passages, their titles or the question, always
-    drop it. The other rules decide only without a model.
+    drop it; a name that passages without a title may be about, and all other findings, do so only without a model.
     """
     text = _LIST_NUMBER.sub("", statement.text, count=1)
     if not WORD.search(text):
@@ -76,12 +76,14 @@ def _explain_hard(found: Findings) -> Iterator[tuple[str, str]]:
     """A reason and what is missing for each finding that no model can outweigh."""
     if found.numbers:
         yield f"The number {found.numbers[0]} is not in what it cites.", ", ".join(found.numbers)
-    if found.names:
-        yield f"The name {found.names[0]} is not in what it cites.", ", ".join(found.names)
+    if names := [name for name in found.names if name != found.topic]:
+        yield f"The name {names[0]} is not in what it cites.", ", ".join(found.names)
 
 
 def _explain_soft(found: Findings) -> Iterator[tuple[str, str]]:
     """The same for each of the other findings."""
+    if found.topic:
+        yield f"The name {found.topic} is not in what it cites.", found.topic
     if found.misplaced:
         yield f'What it cites uses "{found.misplaced}" for something else.', found.misplaced
     if found.negation:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 from shortlist.answer.claims.claim_words import (
@@ -21,6 +21,7 @@ from shortlist.answer.claims.claim_words import (
     Sentence,
     Word,
     load_synonyms,
+    may_begin_with_name,
     read_claim,
     read_passage,
 )
@@ -30,11 +31,11 @@ from shortlist.results import Evidence
 
 BEFORE_NUMBER = 3  # words that may limit a number: "at least", "no more than"
 DENIED_WORDS = 3  # words that a negation denies
-STEM, ENDING = 4, 5  # letters that two words share at least, and that one of them has more: drum, drummer
 STEM, ENDING = 4, 5  # letters that two words share at least, and that one has more at most: drum, drummer
 MOST_MISSING, MOST_MISSING_WITH_END = 2 / 3, 1 / 2  # share of the words, and if the last one is missing, too
 MOST_MISSING_UNTITLED = 0.7  # if the last one is missing, in passages that may not name what they are about
 MOST_REPLACED = 1 / 3  # share of the words that are missing, if one of them stands for another
+BEFORE_BY = 5  # words between a verb and who does it: "discovered in 1877 by"
 NEAR_VERB = 8  # words on each side of a verb that may be who does it and to whom
 
 
@@ -43,6 +44,7 @@ class Findings(NamedTuple):
 
     numbers: tuple[str, ...] = ()  # in no cited passage
     names: tuple[str, ...] = ()  # in no cited passage
+    topic: str = ""  # the one of them that passages without a title may be about
     misplaced: str = ""  # a number with another unit, limit or subject than in the passages
     negation: str = ""  # denied by the claim or by the passages alone
     quantifier: str = ""  # "only" or "all", which the passages do not say
@@ -73,7 +75,7 @@ class _Comparison:
     def __init__(self, claim: Sentence, cited: Sequence[Evidence], question: str) -> None:
         self.claim, self.cited = claim, cited
         self.content = [word for word in claim.words if (word.terms or word.number) and word.text not in SOURCES]
-        self.is_titled = any(item.name or item.context for item in cited)
+        self.is_titled = any(item.context or item.name not in ("", item.id, item.label) for item in cited)
         titles = [read_passage(f"{item.name}. {item.context}. {item.label}, {item.locator}") for item in cited]
         self.passages = [read_passage(item.text) for item in cited]
         everything = (*self.passages, *titles)
@@ -90,12 +92,14 @@ class _Comparison:
 
     def find(self) -> Findings:
         names = tuple(self._find_missing_names())
+        topic = names[0] if names and self._may_lack_topic() else ""
         plain = [word for word in self.content if word.terms and not word.is_name]
         missing = [word for word in plain if not self._has(word, self.near)]
         share = len(missing) / max(len(plain), 1)
         return Findings(
             tuple(self._find_missing_numbers()),
-            names[1:] if self._may_lack_topic() else names,
+            names[1:] if topic and self._refers_back() else names,
+            "" if topic and self._refers_back() else topic,
             self._find_misplaced(),
             self._find_negation(),
             self._find_quantifier(),
@@ -115,8 +119,10 @@ class _Comparison:
         terms = dict.fromkeys((term for word in self.content for term in word.terms), 1.0)
         forms = {term: {term} | synonyms.get(base_forms.get(term, term), set()) for term in terms}
         asked = Question("", "", terms, (), (), is_negated=False)
+        names = {term for word in self.content if word.is_name for term in word.terms}
         for other, term in find_other_forms(asked, self.terms).items():
-            forms[term].add(other)
+            if term not in names or term.startswith(other) or other.startswith(term):  # not Johnston for Johnson
+                forms[term].add(other)
         plain = {term for word in self.content if not word.is_name for term in word.terms if len(term) >= STEM}
         for term in plain:
             if forms[term].isdisjoint(self.terms):
@@ -163,7 +169,7 @@ class _Comparison:
     def _find_replaced(self) -> str:
         """A missing word whose place another word has: "warehouse staff" for "office staff"."""
         for word, following in pairwise(self.claim.words):
-            is_missing = word in self.content and word.terms and not word.is_name and not self._has(word, self.terms)
+            is_missing = word in self.content and word.terms and not word.is_name and not self._has(word, self.near)
             if not is_missing or not following.terms or following not in self.content:
                 continue
             forms = self._spell([following])
@@ -211,6 +217,8 @@ class _Comparison:
                 else:
                     names.append([word])
             before = word
+        if may_begin_with_name(self.claim) and not self._has(self.claim.words[0], self.terms):
+            names.insert(0, [self.claim.words[0]])
         return names
 
     def _find_missing_names(self) -> Iterator[str]:
@@ -227,10 +235,17 @@ class _Comparison:
         return 1 < len(name) < 6 and name in initials
 
     def _may_lack_topic(self) -> bool:
-        """Whether the passages may not name what they are about: they have no title, and its name is not the news."""
-        last = self.content[-1] if self.content else None
-        is_news = last is not None and last.is_name and not self._has(last, self.terms)
-        return not is_news and not self.is_titled
+        """Whether the passages have no title and may not name what they are about, unless its name is the news."""
+        words = self.claim.words
+        news = [words[-1], *(word for before, word in pairwise(words) if before.text == "by")]
+        return not self.is_titled and not any(word.is_name and not self._has(word, self.terms) for word in news)
+
+    def _refers_back(self) -> bool:
+        """Whether a passage begins with "he" or "the city", or has the last part of the first name of the claim."""
+        begins = [one.sentences[0].words for one in self.passages if one.sentences]
+        before_names = (word for words in begins for word in takewhile(lambda word: not word.is_name, words))
+        is_partial = any(self._has(name[-1], self.terms) for name in self._find_names()[:1])
+        return is_partial or any(word.text in BACKWARD or word.text == "the" for word in before_names)
 
     # Numbers
 
@@ -275,7 +290,7 @@ class _Comparison:
         bounds = {_find_bound(words[max(0, at - BEFORE_NUMBER) : at]) for words, at in places}
         bound = _find_bound(before)
         is_other_bound = bound and "" not in bounds and bound not in bounds
-        is_other_unit = number.unit and "" not in units and number.unit not in units
+        is_other_unit = number.unit and units - {""} and number.unit not in units
         return bool(places and (is_other_bound or is_other_unit))
 
     def _is_elsewhere(self, number: Word, words: Sequence[Word]) -> bool:
@@ -360,25 +375,27 @@ class _Comparison:
         return " ".join(word.text.capitalize() for word in lead) if is_other else ""
 
     def _find_swapped(self) -> str:
-        """A verb whose sides have changed places: "A was founded by B" for "A founded B"."""
+        """A verb whose sides have changed places, "A was founded by B" for "A founded B", or that another does."""
         base_forms = english.load_base_forms()
         for at, verb in enumerate(self.claim.words):
             is_verb = verb.text.endswith("ed") or not base_forms.keys().isdisjoint(verb.terms)
             if verb.is_name or verb not in self.content or not is_verb:
                 continue
-            doing, done = map(self._spell, _find_sides(self.claim.words, at))
-            forms = self._spell([verb])
+            ours, forms = _find_sides(self.claim.words, at), self._spell([verb])
+            doing, done = self._spell(ours.doing), self._spell(ours.done)
+            named = self._spell(word for word in ours.doing if word.is_name)
             is_swapped = False
             for one in (self.sentences[place] for term in verb.terms for place in sorted(self.places[term])):
                 for place, word in enumerate(one.words):
                     if forms.isdisjoint(word.terms):
                         continue
-                    theirs, others = (
-                        {term for word in side for term in word.terms} for side in _find_sides(one.words, place)
-                    )
-                    if not doing.isdisjoint(theirs) or not done.isdisjoint(others):
+                    theirs = _find_sides(one.words, place)
+                    doers = {term for word in theirs.doing for term in word.terms}
+                    others = {term for word in theirs.done for term in word.terms}
+                    is_other = ours.by and theirs.by and named and named.isdisjoint(doers)
+                    if not is_other and (not doing.isdisjoint(doers) or not done.isdisjoint(others)):
                         return ""
-                    is_swapped |= not doing.isdisjoint(others) and not done.isdisjoint(theirs)
+                    is_swapped |= bool(is_other) or (not doing.isdisjoint(others) and not done.isdisjoint(doers))
             if is_swapped:
                 return verb.text
         return ""
@@ -436,8 +453,14 @@ def _join_names(clauses: Iterable[list[Word]]) -> Iterator[list[Word]]:
             joined = []
 
 
-def _find_sides(words: Sequence[Word], at: int) -> tuple[Sequence[Word], Sequence[Word]]:
+class _Sides(NamedTuple):
+    doing: Sequence[Word]
+    done: Sequence[Word]
+    by: bool
+
+
+def _find_sides(words: Sequence[Word], at: int) -> _Sides:
     """The words on the side of who does what a verb says, and those on the other side."""
     before, after = words[max(0, at - NEAR_VERB) : at], words[at + 1 : at + 1 + NEAR_VERB]
-    is_passive = bool(after) and after[0].text == "by"
-    return (after, before) if is_passive else (before, after)
+    by = next((place for place, word in enumerate(after[:BEFORE_BY]) if word.text == "by"), None)
+    return _Sides(before, after, by=False) if by is None else _Sides(after[by + 1 :], before, by=True)

@@ -23,8 +23,8 @@ ONLY, ALL, ANY, NOBODY, SOURCES, JOINING, BACKWARD, OPEN, AUXILIARIES = (
     frozenset(_DATA[name].split())
     for name in ("only", "all", "any", "nobody", "sources", "joining", "backward", "open", "auxiliaries")
 )
-_DENYING, _NOT_DENYING, _ENGLISH, _CALENDAR, _EMPTY = (
-    frozenset(_DATA[name].split()) for name in ("denying", "not_denying", "english", "calendar", "empty")
+_DENYING, _NOT_DENYING, _GENERIC, _ENGLISH, _CALENDAR, _EMPTY = (
+    frozenset(_DATA[name].split()) for name in ("denying", "not_denying", "generic", "english", "calendar", "empty")
 )
 BOUNDS: dict[str, str] = {word: bound for bound, words in _DATA["bounds"].items() for word in words.split()}
 _UNITS: dict[str, str] = {word: unit for unit, words in _DATA["units"].items() for word in words.split()}
@@ -38,6 +38,7 @@ _TOKEN = re.compile(
     r"|(?P<word>[^\W\d_]+(?:['’][^\W\d_]+)*)|(?P<stop>[,;:()|]|\s[-–—]+\s|[.!?](?=\s|$))"
 )
 _NAME = re.compile(r"(?<=[a-z,;&] )[A-Z]\w+|[A-Z]\w+(?= [A-Z])")
+_LABEL = re.compile(r"[-*•] [^:]+:")
 _THOUSANDS = re.compile(r"(?<!^0)[.,\u00a0\u202f](?=\d{3}(?:\D|$))")
 _DECIMAL = re.compile(r"[,\u00a0\u202f]")
 
@@ -103,6 +104,15 @@ class _Token(NamedTuple):
     end: int
 
 
+def may_begin_with_name(claim: Sentence) -> bool:
+    """Whether the first word of a claim may be a name: "Galileo saw", "Venus is", but not "Parcels are"."""
+    first, following = (*claim.words, *claim.words)[:2]
+    if first.is_name or not first.terms or not first.text.isalpha() or first.text in _GENERIC:
+        return False
+    is_plural = first.text.endswith("s") and following.text not in ("is", "was", "has", "does")
+    return not is_plural and not first.text.endswith(("ing", "ly", "ed"))
+
+
 def read_claim(text: str) -> Sentence:
     """The words of a statement; only in an English one capitals are names."""
     sentence = _read(text)
@@ -126,6 +136,8 @@ def read_passage(text: str) -> Passage:
             header = header or one.terms
         else:
             header = frozenset()
+            if label_match := _LABEL.match(text, start, end):
+                one = one._replace(headers=frozenset(get_analyzer().terms(label_match.group())))
         for term in one.terms:
             places.setdefault(term, []).append(len(sentences))
         sentences.append(one)
