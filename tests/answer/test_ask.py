@@ -162,9 +162,9 @@ def test_instructions_in_a_document_stay_inside_its_delimiters() -> None:
 
 def test_an_answer_is_streamed_sentence_by_sentence_once_verified() -> None:
     streamed: list[str] = []
-    reply = "Mars has two moons [mars.txt:whole]. It is red. Hall saw them in 1877 [mars.txt:whole]."
+    reply = "Mars has two moons [mars.txt:whole]. It is red. Hall discovered them in 1877 [mars.txt:whole]."
     answer = ask(MOONS, "How many moons does Mars have?", ScriptedLLM(reply), on_text=streamed.append)
-    assert streamed == ["Mars has two moons [mars.txt:whole].", " Hall saw them in 1877 [mars.txt:whole]."]
+    assert streamed == ["Mars has two moons [mars.txt:whole].", " Hall discovered them in 1877 [mars.txt:whole]."]
     assert "".join(streamed) == answer.text
     streamed.clear()
     ask(MOONS, "How many moons does Mars have?", ScriptedLLM("No idea."), on_text=streamed.append)
@@ -283,7 +283,7 @@ def test_without_a_model_a_follow_up_is_read_with_the_question_before() -> None:
 
 @pytest.mark.parametrize("embedder", ["default", "none"])
 def test_a_follow_up_of_a_single_word_still_finds_what_it_is_about(embedder: str) -> None:
-    llm = ScriptedLLM("Mars has two moons [mars.txt:whole].", "No reason is given in it [mars.txt:whole].")
+    llm = ScriptedLLM("Mars has two moons [mars.txt:whole].", "Phobos and Deimos are moons of Mars [mars.txt:whole].")
     chat = Chat(shortlist.build(MOONS, in_memory=True, embedder=embedder), llm)
     chat.ask("How many moons does Mars have?")
     assert not chat.ask("Why?").refused

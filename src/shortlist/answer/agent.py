@@ -46,6 +46,7 @@ def agent_ask(
     on_evidence: OnEvidence | None = None,
     on_step: OnStep | None = None,
     max_steps: int = MAX_STEPS,
+    keep_unsupported: bool = False,
 ) -> Answer:
     """As `ask`, but the model may search further with four tools, for at most `max_steps` replies.
 
@@ -62,7 +63,7 @@ def agent_ask(
             gathered = gather(states, question, k, threshold, filter, memory)
         shown.add_hits(gathered.hits)
     messages = build_messages(question, shown.items, memory.history_messages() if memory else (), agent=True)
-    stream = Stream(shown.items, on_text, question)
+    stream = Stream(shown.items, on_text, question, keep_unsupported)
     usage: dict[str, int] = {}
     for _ in range(max_steps):
         reply = request_reply(llm, messages, TOOLS, stream)
@@ -79,7 +80,7 @@ def agent_ask(
             return replace(answer, usage=usage, steps=tools.steps)
         reply = request_reply(llm, [*messages, {"role": "user", "content": FORCED}], (), stream)
         usage = add_usage(usage, reply)
-    answer = verify_answer(question, reply, shown, "agent", usage)
+    answer = verify_answer(question, reply, shown, "agent", usage, keep_unsupported)
     stream.finish(answer.text)
     return replace(answer, steps=tools.steps)
 

@@ -35,13 +35,15 @@ def ask(
     on_text: OnText | None = None,
     on_evidence: OnEvidence | None = None,
     answer_from: float = ANSWER_FROM,
+    keep_unsupported: bool = False,
 ) -> Answer:
     """Answer a question from a corpus alone: every claim cited, every citation verified, or the refusal.
 
     The `k` best passages that reach `threshold` (see `answer/evidence.py`) are shown to `llm`; if none does, it is not
     called. Without `llm` the answer is a few sentences of the passages, verbatim, if they answer with a probability of
     at least `answer_from`; passages with a warning are not quoted. `on_text` is called with each piece of the answer
-    once it is verified, `on_evidence` with each passage that is shown.
+    once it is verified, `on_evidence` with each passage that is shown. Sentences that the passages they cite do not
+    support are dropped; with `keep_unsupported` they stay, and their `support` says so.
     """
     corpora = open_for_question(corpus, question)
     shown = Shown()
@@ -64,11 +66,11 @@ def ask(
     if on_evidence:
         for item in shown.items:
             on_evidence(item)
-    stream = Stream(evidence, on_text, question)
+    stream = Stream(evidence, on_text, question, keep_unsupported)
     if llm is not None and evidence:
         history = memory.history_messages() if memory else ()
         reply = request_reply(llm, build_messages(question, evidence, history), (), stream)
-        answer = verify_answer(question, reply, shown, "llm", add_usage({}, reply))
+        answer = verify_answer(question, reply, shown, "llm", add_usage({}, reply), keep_unsupported)
     stream.finish(answer.text)
     return answer
 
@@ -95,9 +97,11 @@ def request_reply(llm: LLM, messages: Messages, tools: Messages, stream: Stream)
     return llm.complete(messages, tools) if tools else llm.complete(messages)
 
 
-def verify_answer(question: str, reply: Reply, shown: Shown, by: str, usage: dict[str, int]) -> Answer:
+def verify_answer(
+    question: str, reply: Reply, shown: Shown, by: str, usage: dict[str, int], keep_unsupported: bool
+) -> Answer:
     """The answer of a model: the sentences of its reply that can be verified, or the refusal."""
-    verified = verify(reply.text, shown.items, question)
+    verified = verify(reply.text, shown.items, question, keep_unsupported=keep_unsupported)
     return Answer(
         question=question,
         text=verified.text,

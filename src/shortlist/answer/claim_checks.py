@@ -1,21 +1,28 @@
-"""Checks of a sentence against the passages that it cites, and where it repeats them word for word."""
+"""Whether the passages that a sentence cites support it, and where it repeats them word for word."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from difflib import SequenceMatcher
+from functools import lru_cache
 from typing import NamedTuple
 
-from shortlist.results import Evidence
+from shortlist.answer.claims.claim_findings import Findings, find_differences
+from shortlist.answer.claims.claim_words import ONLY
+from shortlist.answer.extractive import english
+from shortlist.results import Evidence, Support
 
 SHARED_WORDS = 4  # words in a row that count as taken from a passage
+FRAME_WORDS = 6  # words that may be added to a quotation: "The handbook says: ..."
+LIMITING_WORDS = 4  # before a repeated sentence that may deny it: "No leave is granted"
+SUPPORTED_FROM = 0.5  # probability according to a model
 WORD = re.compile(r"\w+")
 
 _QUOTES = re.compile(r"“([^“”]+)”|„([^„“”]+)[“”]|«([^«»]+)»|\"([^\"]+)\"")
 _ELLIPSIS = re.compile(r"\s*(?:\[?\(?(?:\.\.\.|…)\)?\]?)\s*")
-_NUMBER = re.compile(r"\d+(?:[.,\u00a0\u202f]\d+)*")
 _LIST_NUMBER = re.compile(r"\s*(?:[-*•]\s+)?\d{1,3}[.)]\s")
+_WORD_OR_END = re.compile(r"[£$€%]|\w+(?:['’]\w+)*|[.!?](?=\s|$)")
 
 Span = tuple[int, int]
 
@@ -24,37 +31,103 @@ class Statement(NamedTuple):
     """A sentence without its citations, the passages that it cites, and the question."""
 
     text: str
-    cited: Sequence[Evidence]
-    question: str
+    cited: tuple[Evidence, ...]
+    question: str = ""
 
 
-def check_words(statement: Statement) -> str:
-    return "" if WORD.search(statement.text) else "It says nothing."
+class Assessment(NamedTuple):
+    """Whether a statement is supported, the reason and the missing part if not, and all that was found."""
+
+    support: Support
+    reason: str = ""
+    missing: str = ""
+    findings: Findings = Findings()
 
 
-def check_quotes(statement: Statement) -> str:
-    """Every quotation must be in a cited passage, apart from spaces and the shape of quotation marks."""
-    for quote in _find_quotes(statement.text):
+# The results are kept, since a reply that is streamed is verified again with every sentence.
+@lru_cache(maxsize=1024)
+def assess(statement: Statement, probability: float | None = None) -> Assessment:
+    """Compare a statement with what it cites by rules, or by them and by a model's probability that it is supported.
+
+    A false quotation, and a number or name that is nowhere in the cited passages, their titles or the question, always
+    drop it; a name that passages without a title may be about, and all other findings, do so only without a model.
+    """
+    text = _LIST_NUMBER.sub("", statement.text, count=1)
+    if not WORD.search(text):
+        return Assessment("unsupported", "It says nothing.")
+    quotes = _find_quotes(text)
+    for quote in quotes:
         if not any(_find_places(quote, item.text) for item in statement.cited):
-            return f'It quotes "{quote[:80]}", which is not in what it cites.'
-    return ""
+            return Assessment("unsupported", f'It quotes "{quote[:80]}", which is not in what it cites.', quote)
+    if any(_is_repeated(text, item.text) for item in statement.cited):
+        return Assessment("quoted")
+    findings = find_differences(text, statement.cited, statement.question)
+    wrong = next(_explain_hard(findings), None)
+    if wrong is None and quotes and _is_frame(_QUOTES.sub(" ", text), statement):
+        return Assessment("quoted", findings=findings)
+    if wrong is None and probability is None:
+        wrong = next(_explain_soft(findings), None)
+    elif wrong is None and probability is not None and probability < SUPPORTED_FROM:
+        wrong = f"It is supported with a probability of {probability:.2f}.", ", ".join(findings.words)
+    return Assessment("unsupported", *wrong, findings) if wrong else Assessment("supported", findings=findings)
 
 
-def check_numbers(statement: Statement) -> str:
-    """Every number must be in a cited passage or in the question."""
-    known = set(_find_numbers(statement.question))
-    for item in statement.cited:
-        known.update(_find_numbers(f"{item.text} {item.name} {item.context} {item.locator} {item.label}"))
-    for number in _find_numbers(_LIST_NUMBER.sub("", statement.text, count=1)):
-        if number not in known:
-            return f"The number {number} is not in what it cites."
-    return ""
+def _explain_hard(found: Findings) -> Iterator[tuple[str, str]]:
+    """A reason and what is missing for each finding that no model can outweigh."""
+    if found.numbers:
+        yield f"The number {found.numbers[0]} is not in what it cites.", ", ".join(found.numbers)
+    if names := [name for name in found.names if name != found.topic]:
+        yield f"The name {names[0]} is not in what it cites.", ", ".join(found.names)
 
 
-# Each returns the reason to drop the sentence, or an empty string.
-CHECKS: tuple[Callable[[Statement], str], ...] = (check_words, check_quotes, check_numbers)
+def _explain_soft(found: Findings) -> Iterator[tuple[str, str]]:
+    """The same for each of the other findings."""
+    if found.topic:
+        yield f"The name {found.topic} is not in what it cites.", found.topic
+    if found.misplaced:
+        yield f'What it cites uses "{found.misplaced}" for something else.', found.misplaced
+    if found.negation:
+        yield f'It and what it cites disagree on "{found.negation}".', found.negation
+    if found.quantifier:
+        yield f'What it cites does not say "{found.quantifier}".', found.quantifier
+    if found.opposite:
+        yield f'What it cites says the opposite of "{found.opposite}".', found.opposite
+    if found.role:
+        yield f'What it cites gives "{found.role}" another role.', found.role
+    if found.replaced:
+        yield f'What it cites has another word for "{found.replaced}".', found.replaced
+    if found.lacks_words:
+        yield f"What it cites does not contain {', '.join(map(repr, found.words))}.", ", ".join(found.words)
+    if not found.has_content:
+        yield "It has no word that can be verified.", ""
 
 
+def _is_repeated(text: str, passage: str) -> bool:
+    """Whether a passage contains all words of a sentence in a row, and does not deny or limit them before that."""
+    words, whole = _fold(text).rstrip(".!? "), f" {_fold(passage)} "
+    at = whole.find(f" {words} ") if words else -1
+    while at >= 0:
+        before = re.split(r" [.!?] ", whole[: at + 1])[-1].split()[-LIMITING_WORDS:]
+        if not english.NEGATION.search(" ".join(before)) and ONLY.isdisjoint(before):
+            return True
+        at = whole.find(f" {words} ", at + 1)
+    return False
+
+
+@lru_cache(maxsize=512)
+def _fold(text: str) -> str:
+    return " ".join(_WORD_OR_END.findall(text.casefold().replace("’", "'")))
+
+
+def _is_frame(text: str, statement: Statement) -> bool:
+    """Whether the words around quotations say nothing that the passages do not."""
+    is_short = len(WORD.findall(text)) <= FRAME_WORDS
+    if not is_short or english.NEGATION.search(text):
+        return False
+    return not find_differences(text, statement.cited, statement.question).words
+
+
+@lru_cache(maxsize=1024)
 def find_spans(statement: Statement, item: Evidence) -> tuple[Span, ...]:
     """Where a cited passage contains quotations of the sentence, or several words of it in a row."""
     quotes = _find_quotes(statement.text)
@@ -92,13 +165,6 @@ def _verbatim_pattern(part: str) -> str:
     if first.isalpha():
         escaped[0] = f"[{first.lower()}{first.upper()}]{escaped[0][len(re.escape(first)) :]}"
     return r"\s+".join(escaped)
-
-
-def _find_numbers(text: str) -> Iterator[str]:
-    """The numbers in a text, without separators of thousands, with a point before decimals."""
-    for number in _NUMBER.findall(text):
-        bare = re.sub(r"[.,\u00a0\u202f](?=\d{3}(?:\D|$))", "", number)
-        yield re.sub(r"[,\u00a0\u202f]", ".", bare)
 
 
 def _find_shared(claim: str, text: str) -> Iterator[Span]:

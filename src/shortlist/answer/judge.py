@@ -89,4 +89,4 @@ def select_sentences(claim: str, text: str) -> str:
 @cache
 def load_judge() -> Judge | None:
     """The model, if the package that runs it is installed."""
-    return Judge(MODEL) if importlib.util.find_spec("onnxruntime") else None
+    return Judge(MODEL) if MODEL.exists() and importlib.util.find_spec("onnxruntime") else None

@@ -1,8 +1,8 @@
 """Verification of a reply: only sentences that their citations support stay in the answer.
 
-A sentence stays if it cites a passage that was shown and passes all of `claim_checks.CHECKS`; citations of anything
-else are removed from it. Every other sentence is dropped, with the reason. If none is left, the answer is the refusal.
-Other brackets stay as they are: `Citation.places` tells where the markers of citations are.
+A sentence stays if it cites a passage that was shown and `claim_checks.assess` finds that the passage supports it;
+citations of anything else are removed from it. Every other sentence is dropped, with the reason. If none is left, the
+answer is the refusal. Other brackets stay as they are: `Citation.places` tells where the markers of citations are.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from shortlist._text import count_of
 from shortlist.answer.citations import Catalog, Marker
-from shortlist.answer.claim_checks import CHECKS, WORD, Span, Statement, find_spans
+from shortlist.answer.claim_checks import WORD, Span, Statement, assess, find_spans
 from shortlist.answer.extractive.sentences import is_abbreviation
+from shortlist.answer.judge import load_judge
 from shortlist.answer.prompts import REFUSAL
 from shortlist.results import Citation, Claim, Dropped, Evidence
 
@@ -35,6 +37,7 @@ _OPENER = re.compile(
     r"files?))(?: (?:provided|given|above|shown))?,\s*(?=\w)",
     re.IGNORECASE,
 )
+_VERIFIED = "The cited passages support every sentence."
 _REPLY_END = re.compile(r"[.!?。！？][\"'”’)]*\s*\Z")
 _PLAIN_QUOTES = str.maketrans({"’": "'", "‘": "'", "`": "'", "“": '"', "”": '"', "\u00a0": " "})
 
@@ -70,8 +73,11 @@ class _Sentence(NamedTuple):
         return self.markers[int(place.group(1))]
 
 
-def verify(reply: str, evidence: Sequence[Evidence], question: str = "") -> Verified:
-    """The sentences of a reply that can be verified, joined to the answer, or exactly the refusal."""
+def verify(reply: str, evidence: Sequence[Evidence], question: str = "", *, keep_unsupported: bool = False) -> Verified:
+    """The sentences of a reply that can be verified, joined to the answer, or exactly the refusal.
+
+    With `keep_unsupported`, sentences that cite passages which do not support them stay, marked as such.
+    """
     text = _UNSEEN.sub(" ", _THOUGHTS.sub("", reply[:LONGEST_REPLY].replace("\r\n", "\n")))
     text = _LONG_SPACE.sub(lambda run: "\n\n" if "\n" in run.group() else " ", text)
     claims: list[Claim] = []
@@ -81,16 +87,25 @@ def verify(reply: str, evidence: Sequence[Evidence], question: str = "") -> Veri
     for sentence in _split(text, Catalog(evidence)):
         if _contains_refusal(sentence.bare):
             is_refusal = True
-        elif isinstance(claim := _check(sentence, question), Claim):
+            continue
+        if not WORD.search(sentence.bare):
+            continue
+        claim = _check(sentence, question)
+        if claim.citations and (claim.support != "unsupported" or keep_unsupported):
             parts += [sentence.gap if parts else "", claim.text]
             claims.append(claim)
-        elif WORD.search(sentence.bare):
-            dropped.append(Dropped(sentence.as_written, claim))
+        else:
+            dropped.append(Dropped(sentence.as_written, claim.reason, claim.missing, len(claims)))
     if len(reply) > LONGEST_REPLY:
         rest = reply[LONGEST_REPLY : LONGEST_REPLY + 200]
-        dropped.append(Dropped(rest, f"It comes after the first {LONGEST_REPLY:,} characters, which are the limit."))
+        reason = f"It comes after the first {LONGEST_REPLY:,} characters, which are the limit."
+        dropped.append(Dropped(rest, reason, before=len(claims)))
     if claims:
-        return Verified("".join(parts), claims, dropped, "Every sentence cites passages that were shown.")
+        unsupported = sum(claim.support == "unsupported" for claim in claims)
+        reason = (
+            f"{count_of(unsupported, 'sentence', 'is not')} supported by what it cites." if unsupported else _VERIFIED
+        )
+        return Verified("".join(parts), claims, dropped, reason)
     if is_refusal:
         reason = "The model found no answer in the passages."
     elif dropped:
@@ -124,22 +139,20 @@ def _contains_refusal(text: str) -> bool:
     return refusal.rstrip(".") in plain
 
 
-def _check(sentence: _Sentence, question: str) -> Claim | str:
-    """The sentence as a claim, or the reason to drop it."""
+def _check(sentence: _Sentence, question: str) -> Claim:
+    """The sentence as a claim; without citations if it cites nothing that was shown."""
     markers = sentence.own_markers
-    if not markers:
-        return "It cites nothing."
-    statement = Statement(
-        sentence.bare, list(dict.fromkeys(item for marker in markers for item in marker.cited)), question
-    )
-    if not statement.cited:
-        return f"It cites {markers[0].text[:80]}, which was not shown."
-    for check in CHECKS:
-        if reason := check(statement):
-            return reason
+    cited = tuple(dict.fromkeys(item for marker in markers for item in marker.cited))
+    if not cited:
+        reason = f"It cites {markers[0].text[:80]}, which was not shown." if markers else "It cites nothing."
+        return Claim(sentence.bare, (), "unsupported", reason)
+    opener = _OPENER.match(sentence.bare)
+    statement = Statement(sentence.bare[opener.end() if opener else 0 :], cited, question)
+    judge = load_judge()
+    support, reason, missing, _ = assess(statement, judge.rate_claim(statement.text, cited) if judge else None)
     text, places = _render(sentence)
-    citations = tuple(cite(item, find_spans(statement, item), places[item]) for item in statement.cited)
-    return Claim(text, citations)
+    citations = tuple(cite(item, find_spans(statement, item), places[item]) for item in cited)
+    return Claim(text, citations, support, reason, missing)
 
 
 def cite(item: Evidence, spans: Iterable[Span], places: Iterable[Span]) -> Citation:
@@ -174,6 +187,7 @@ class Stream:
     evidence: Sequence[Evidence]
     on_text: Callable[[str], None] | None
     question: str = ""
+    keep_unsupported: bool = False
     _pieces: list[str] = field(default_factory=list)
     _sent: str = ""
     _verified: int = 0  # characters of the reply
@@ -187,7 +201,7 @@ class Stream:
             end = max((match.end() for match in re.finditer(r"[.!?\]\n。！？]\s+(?=[^\s\[])", reply)), default=0)
             if end > self._verified:
                 self._verified = end
-                verified = verify(reply[:end], self.evidence, self.question)
+                verified = self._verify(reply[:end])
                 if verified.claims:
                     self._send(verified.text)
 
@@ -195,7 +209,7 @@ class Stream:
         """The reply up to its last complete sentence, or nothing if none of it can be verified."""
         reply = "".join(self._pieces)
         text = reply if _REPLY_END.search(reply) else reply[: self._verified]
-        return text if verify(text, self.evidence, self.question).claims else ""
+        return text if self._verify(text).claims else ""
 
     def reset(self) -> None:
         """Forget the reply so far, which was not the answer."""
@@ -206,6 +220,9 @@ class Stream:
         """Pass on what is missing of the final answer."""
         if self.on_text and not self._send(text):
             self.on_text(f"\n{text}")
+
+    def _verify(self, reply: str) -> Verified:
+        return verify(reply, self.evidence, self.question, keep_unsupported=self.keep_unsupported)
 
     def _send(self, text: str) -> bool:
         if not text.startswith(self._sent):

@@ -125,8 +125,8 @@ def measure_signals(question: Question, reading: Reading, analyzer: Analyzer) ->
         "negated": float(question.is_negated and not _negates_alike(question.text, reading.text)),
         "negated_alone": float(question.is_negated and not english.NEGATION.search(reading.text)),
         "denied": float(not question.is_negated and _denies(question, reading.text, analyzer)),
-        "opposite": float(_contains_opposite(missing_here, reading.own)),
-        "opposite_around": float(_contains_opposite(missing, reading.around)),
+        "opposite": float(contains_opposite(missing_here, reading.own)),
+        "opposite_around": float(contains_opposite(missing, reading.around)),
         "fitting": min(fitting, 4.0) / 4,
         "nothing_fitting": float(bool(question.kind) and not fitting),
         "words": (min(max(len(weights), least), most) - least) / (most - least),
@@ -187,7 +187,7 @@ def count_fitting(question: Question, sentence: str, analyzer: Analyzer) -> floa
     return count
 
 
-def _contains_opposite(missing: Iterable[str], present: Set[str]) -> bool:
+def contains_opposite(missing: Iterable[str], present: Set[str]) -> bool:
     """Whether a missing word has its opposite in the sentence: another word, or itself with or without a prefix."""
     opposites = english.load_opposites()
     return any(not opposites.get(term, set()).isdisjoint(present) or _is_negated(term, present) for term in missing)
