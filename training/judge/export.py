@@ -1,4 +1,4 @@
-"""Exports the judge as one ONNX graph: token numbers of texts of one length -> a logit for claims and one for answers."""
+"""Exports the judge as one ONNX graph: token numbers of texts of one length -> logits for claims and answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def build(state: dict[str, Array]) -> onnx.ModelProto:
     graph = export.Graph()
     encoder = {name.removeprefix("encoder."): value for name, value in state.items() if name.startswith("encoder.")}
     hidden = export.last_layer(graph, encoder, TOKENS)
-    first = graph.add("Gather", [hidden, graph.constant("first", np.array(0))], axis=1)
+    first = graph.add("Squeeze", [graph.add("Gather", [hidden, "zero"], axis=1), "one"])
     mean = graph.add("ReduceMean", [hidden, "one"], keepdims=0)
     pooled = graph.add("Concat", [first, mean], axis=-1)
     weights = graph.constant("heads.weight", np.ascontiguousarray(state["heads.weight"].T))

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from shortlist.answer.evidence import K, Shown, gather
-from shortlist.answer.extractive.extract import ANSWER_FROM, Extract, extract
+from shortlist.answer.extractive.extract import Extract, extract
+from shortlist.answer.judge import load_judge
 from shortlist.answer.llm import add_usage
 from shortlist.answer.memory import Memory
 from shortlist.answer.prompts import REFUSAL, build_messages
@@ -34,7 +35,7 @@ def ask(
     memory: Memory | None = None,
     on_text: OnText | None = None,
     on_evidence: OnEvidence | None = None,
-    answer_from: float = ANSWER_FROM,
+    answer_from: float | None = None,
     keep_unsupported: bool = False,
 ) -> Answer:
     """Answer a question from a corpus alone: every claim cited, every citation verified, or the refusal.
@@ -121,7 +122,11 @@ def refuse(question: str, shown: Shown, reason: str, by: str) -> Answer:
 
 
 def _extract_answer(
-    states: Sequence[CorpusState], question: str, evidence: list[Evidence], memory: Memory | None, answer_from: float
+    states: Sequence[CorpusState],
+    question: str,
+    evidence: list[Evidence],
+    memory: Memory | None,
+    answer_from: float | None,
 ) -> Answer:
     """An answer of verbatim sentences; a follow-up without one is read together with the question before it."""
     lexical = [one.state.lexical for one in states]
@@ -132,8 +137,12 @@ def _extract_answer(
 
     def extract_for(text: str) -> Extract:
         live = sum(one.live for one in lexical)
-        return extract(text, evidence, lexical[0].analyzer, count_passages, live, answer_from=answer_from)
+        return extract(
+            text, evidence, lexical[0].analyzer, count_passages, live, answer_from=answer_from, judge=judge_answers
+        )
 
+    judge = load_judge()
+    judge_answers = judge.answers if judge else None
     found = extract_for(question)
     if not found.sentences and memory and memory.last_question:
         found = extract_for(f"{memory.last_question} {question}")

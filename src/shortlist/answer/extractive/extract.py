@@ -14,8 +14,8 @@ from shortlist.answer.extractive.units import Unit, has_verb, split_units
 from shortlist.index.text.analyzers import Analyzer
 from shortlist.results import Evidence
 
-# The probability that each of these texts answers a question.
-Judge = Callable[[str, Sequence[str]], Sequence[float]]
+# The probability that each of these texts, given with its context, answers a question.
+Judge = Callable[[str, Sequence[tuple[str, str]]], Sequence[float]]
 
 JUDGED = 16  # units that a judge reads
 JUDGED_FROM = 0.5  # the lowest probability for an answer that a judge gives
@@ -96,13 +96,13 @@ def extract(
     frequency: Frequency,
     passages: int,
     *,
-    answer_from: float = ANSWER_FROM,
+    answer_from: float | None = None,
     judge: Judge | None = None,
-    judged_from: float = JUDGED_FROM,
 ) -> Extract:
-    """What answers a question best, if it does with a probability of `answer_from`, or `judged_from` with a judge.
+    """What answers a question best, if it does with a probability of `answer_from`.
 
-    `frequency` counts those of all `passages` that contain each term.
+    The default of that is `ANSWER_FROM`, or `JUDGED_FROM` with a judge. `frequency` counts those of all `passages` that
+    contain each term.
     """
     question = signals.read_question(text, analyzer, frequency, passages)
     candidates = rank_sentences(question, evidence, analyzer, judge)
@@ -114,10 +114,11 @@ def extract(
     covered = coverage(question, best.reading.near)
     if judge is None and covered < LEAST_COVERED:
         return Extract([], f"The best sentence covers {covered:.0%} of the question.")
+    probability = best.probability
     if judge is None:
         probability = answer_probability(signals.measure_signals(question, best.reading, analyzer))
-    else:
-        probability, answer_from = best.probability, judged_from
+    if answer_from is None:
+        answer_from = ANSWER_FROM if judge is None else JUDGED_FROM
     if probability < answer_from:
         return Extract(
             [], f"The best sentence answers with a probability of {probability:.2f}, below {answer_from:.2f}."
@@ -134,11 +135,13 @@ def answer_probability(values: Mapping[str, float]) -> float:
     return 1 / (1 + math.exp(-BIAS - sum(weight * values[name] for name, weight in WEIGHTS.items())))
 
 
-def text_for_judge(candidate: Candidate) -> str:
-    """What a judge reads of a unit: its heading and context, the unit itself, and the sentence after it."""
-    after = candidate.after.text if candidate.after and candidate.after.kind == "sentence" else ""
-    parts = (candidate.unit.heading, candidate.unit.context, candidate.text, after)
-    return "\n".join(part for part in parts if part)
+def text_for_judge(candidate: Candidate) -> tuple[str, str]:
+    """What a judge reads of a unit: the unit after its term or signature, and its title, headings and neighbors."""
+    unit, item = candidate.unit, candidate.evidence
+    own = f"{unit.context}: {candidate.text}" if unit.context and unit.kind != "list" else candidate.text
+    title = " > ".join(dict.fromkeys(filter(None, (item.name, item.context, unit.heading))))
+    around = [one.text for one in (candidate.before, candidate.after) if one]
+    return own, " | ".join([title, *around])
 
 
 def rank_sentences(
