@@ -375,7 +375,8 @@ def test_a_long_list_of_sources_says_how_many_it_leaves_out() -> None:
     llm = ScriptedLLM([("list_sources", {})], REFUSAL)
     agent_ask(texts, "Which documents are there?", llm)
     lines = llm.heard[1][-1]["content"].splitlines()
-    assert lines[-2] == f"(and {100 - (len(lines) - 3)} more)"
+    assert lines[1] == "100 sources:"
+    assert lines[-2] == f"(and {100 - (len(lines) - 4)} more)"
     assert lines[-1] == "</passage>"
 
 

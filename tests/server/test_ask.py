@@ -128,7 +128,8 @@ def test_only_verified_sentences_of_a_model_are_sent_as_they_arrive(make: Make) 
     assert texts == ["Mars has two moons [mars.txt:whole].", " They are Phobos and Deimos [mars.txt:whole]."]
     answer = events[-1][1]
     assert (answer["by"], answer["text"]) == ("llm", "".join(texts))
-    assert answer["dropped"] == [{"text": FALSE.strip(), "reason": "It cites nothing."}]
+    dropped = {"text": FALSE.strip(), "reason": "It cites nothing.", "missing": "", "before": 1}
+    assert answer["dropped"] == [dropped]
     assert answer["usage"]["total_tokens"] == 9
     assert model.keys == [f"Bearer {KEY}"]
     assert (model.asked[0]["model"], model.asked[0]["temperature"]) == ("small", 0.0)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from shortlist._text import count_of
 from shortlist.answer.ask import OnEvidence, OnText, open_for_question, refuse, request_reply, verify_answer
 from shortlist.answer.evidence import LONGEST_PASSAGE, K, Shown, describe_hit, gather, rate_document
 from shortlist.answer.llm import add_usage
@@ -131,13 +132,13 @@ class _Tools:
 
     def _list_sources(self) -> str:
         found = agent_actions.list_sources(self.corpora, filter=self.filter)
-        lines: list[str] = []
+        lines = [f"{count_of(found['total'], 'source')}:"]
         for source in found["sources"]:
             if sum(map(len, lines)) + len(lines) + len(source) > LONGEST_LIST:
                 break
             lines.append(source)
-        if found["total"] > len(lines):
-            lines.append(f"(and {found['total'] - len(lines)} more)")
+        if rest := found["total"] - len(lines) + 1:
+            lines.append(f"(and {rest} more)")
         return self._show([{"source": "list_sources", "locator": "whole", "text": "\n".join(lines), "score": 1.0}], "")
 
     def _retrieve(self, query: str, source: str | None = None) -> str:
