@@ -13,7 +13,6 @@ selqa_dev, fever_symmetric_dev and the file of claims: `--models` has fold0.onnx
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import re
 import sys
@@ -28,6 +27,7 @@ from typing import Any
 import shortlist
 from bench import beir, claims, debian_docs, report
 from shortlist import Answer, CorpusSource, Document
+from shortlist.answer import judge
 from shortlist.index.corpus import Corpus
 
 MOST_SENTENCES = 3  # of a right answer
@@ -66,24 +66,9 @@ class Asked:
 
 def use_model(path: Path | None) -> None:
     """Evaluate answers and claims with the model in a file, or with rules alone."""
-    try:
-        judge: Any = importlib.import_module("shortlist.answer.judge")
-    except ModuleNotFoundError:
-        if path:
-            raise SystemExit(f"{path} cannot be used: shortlist.answer.judge does not exist.") from None
-        return
     if path and not path.is_file():
         raise SystemExit(f"{path} is not a model file.")
     judge.MODEL = path or NO_MODEL
-    judge.load_judge.cache_clear()
-
-
-def shipped_model() -> Path | None:
-    try:
-        path: Path = importlib.import_module("shortlist.answer.judge").MODEL
-    except ModuleNotFoundError:
-        return None
-    return path if path.is_file() else None
 
 
 @dataclass(frozen=True)
@@ -144,7 +129,7 @@ def run(arguments: list[Path]) -> None:
     if not options.sets and not options.docs and not options.claims:
         print("answers: give debian_docs, or folders such as squad2, selqa_dev and fever_symmetric_dev")
         return
-    shipped = shipped_model()
+    shipped = judge.MODEL
     variants = [Variant("rules")]
     if shipped or options.models:
         variants.append(Variant("model", shipped, options.models))

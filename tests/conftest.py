@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from shortlist.answer import judge
 from shortlist.index.embedders import tools_model
 from tests.servers.fixtures import (  # noqa: F401
     elasticsearch_url,
@@ -32,6 +34,7 @@ def own_places(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
 
 @pytest.fixture(autouse=True)
 def plain_install(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tools are found as without extras, by the same scores on every machine, unless a test is about our own model."""
+    """Everything works as without extras, alike on every machine, unless a test is about our own models."""
     if request.node.get_closest_marker("extras") is None:
         monkeypatch.setattr(tools_model, "default_for_tools", lambda *_: "default")
+        monkeypatch.setattr(judge, "MODEL", Path("no model"))

@@ -216,12 +216,12 @@ def remove_citations(claim: Claim) -> str:
 def test_a_judge_orders_the_best_units_and_decides() -> None:
     text = "The tower is 90 metres tall. The tower is old. It is red."
     evidence = [Evidence(1, "t", "t", "whole", text, 0.9, name="Tower")]
-    read: list[str] = []
+    read: list[tuple[str, str]] = []
 
-    def judge(question: str, texts: Sequence[str]) -> list[float]:
+    def judge(question: str, texts: Sequence[tuple[str, str]]) -> list[float]:
         assert question == "How tall is the tower?"
         read.extend(texts)
-        return [0.9 if text.startswith("The tower is old.") else 0.1 for text in texts]
+        return [0.9 if text.startswith("The tower is old.") else 0.1 for text, _ in texts]
 
     def extract_with(**options: Any) -> list[str]:
         found = extract("How tall is the tower?", evidence, get_analyzer(), lambda terms: {}, 1, **options)
@@ -229,8 +229,8 @@ def test_a_judge_orders_the_best_units_and_decides() -> None:
 
     assert extract_with(answer_from=0.0) == ["The tower is 90 metres tall."]
     assert extract_with(judge=judge) == ["The tower is old."]
-    assert "The tower is 90 metres tall.\nThe tower is old." in read
-    assert extract_with(judge=judge, judged_from=0.95) == []
+    assert ("The tower is old.", "Tower | The tower is 90 metres tall. | It is red.") in read
+    assert extract_with(judge=judge, answer_from=0.95) == []
 
 
 @given(st.text(max_size=200))

@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from shortlist.answer.extractive.sentences import split_sentences
 from shortlist.answer.extractive.signals import Question, coverage, find_other_forms, read_question
+from shortlist.answer.extractive.units import split_spans
 from shortlist.answer.memory import Memory
 from shortlist.index.text.analyzers import Analyzer, fold, words
 from shortlist.index.text.chunking import windows
@@ -129,7 +129,7 @@ def _measure_closeness(question: Question, hit: Hit, cosine: float | None, analy
     cosine, this share and the share in one sentence; in between, from one to the other. Without vectors, the cosine is
     that of two sets of words. No passage crosses the threshold by this.
     """
-    sentences = [frozenset(analyzer.terms(hit.text[start:end])) for start, end in split_sentences(hit.text)]
+    sentences = [frozenset(analyzer.terms(hit.text[start:end])) for start, end in split_spans(hit.text)]
     terms = frozenset(analyzer.terms(f"{hit.name} {hit.context}")).union(*sentences)
     forms = find_other_forms(question, terms)
     share = _cover(question, terms, forms)

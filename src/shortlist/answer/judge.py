@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 
-from shortlist.answer.extractive.sentences import split_sentences
+from shortlist.answer.extractive.units import split_spans
 from shortlist.index.embedders import models
 from shortlist.index.embedders.parallel_session import ParallelSession
 from shortlist.results import Evidence
@@ -24,7 +24,7 @@ CLAIM, ANSWER = 0, 1  # the heads
 # Tokens of what is judged, of the text that must support or answer it, and of its context, as in training.
 MOST_TOKENS = {CLAIM: (60, 176, 16), ANSWER: (60, 120, 72)}
 MOST_CACHED = 4_096
-LONGEST_TEXT = 750  # characters of a passage that are compared with a claim
+LONGEST_TEXT = 450  # characters of a passage that are compared with a claim
 
 _WORD = re.compile(r"\w{3,}")
 
@@ -73,7 +73,7 @@ class Judge:
 
 def select_sentences(claim: str, text: str) -> str:
     """The sentences of a text that share the most words with a claim, each with the one before it, as far as fits."""
-    spans = split_sentences(text)
+    spans = split_spans(text)
     wanted = set(_WORD.findall(claim.casefold()))
     shared = [len(wanted.intersection(_WORD.findall(text[start:end].casefold()))) for start, end in spans]
     chosen: set[int] = set()
@@ -86,7 +86,11 @@ def select_sentences(claim: str, text: str) -> str:
     return " ".join(text[start:end] for start, end in (spans[at] for at in sorted(chosen))) or text[:LONGEST_TEXT]
 
 
-@cache
 def load_judge() -> Judge | None:
-    """The model, if the package that runs it is installed."""
-    return Judge(MODEL) if MODEL.exists() and importlib.util.find_spec("onnxruntime") else None
+    """The model, if it and the package that runs it are installed."""
+    return _load(MODEL) if MODEL.exists() and importlib.util.find_spec("onnxruntime") else None
+
+
+@cache
+def _load(model: Path) -> Judge:
+    return Judge(model)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from shortlist.answer.extractive import english
-from shortlist.answer.extractive.sentences import split_sentences
+from shortlist.answer.extractive.units import split_spans
 from shortlist.index.text.analyzers import STOP_WORDS, get_analyzer, stemmer
 
 FAR_UNIT = 2  # words between a number and its unit: "20 working days", "5 per cent"
@@ -128,7 +128,7 @@ def read_passage(text: str) -> Passage:
     sentences: list[Sentence] = []
     places: dict[str, list[int]] = {}
     header: frozenset[str] = frozenset()
-    for start, end in split_sentences(text):
+    for start, end in split_spans(text):
         one = _read(text[start:end], names)
         if text.startswith("|", start):
             label = frozenset(get_analyzer().terms(text[start:end].split("|", 2)[1]))

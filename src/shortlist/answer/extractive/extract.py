@@ -17,7 +17,8 @@ from shortlist.results import Evidence
 # The probability that each of these texts, given with its context, answers a question.
 Judge = Callable[[str, Sequence[tuple[str, str]]], Sequence[float]]
 
-JUDGED = 16  # units that a judge reads
+JUDGED = 24  # units that a judge reads
+LONGEST_LEAD = 240  # characters of the definition that a sentence belongs to
 JUDGED_FROM = 0.5  # the lowest probability for an answer that a judge gives
 
 # Below this share of the question's weight in a sentence and its neighbors, the passage is on another topic. When the
@@ -54,6 +55,13 @@ _REFERS = re.compile(r"\b(?:it|this|them|these)\b")
 _REFERS_BACK = re.compile(r"(?:it|he|she|they|this|these|that|those|its|his|her|their|such|here)\b", re.IGNORECASE)
 
 
+class _Entry(NamedTuple):
+    """The term, label or signature that a sentence is about, and the sentence that says what it is, if another."""
+
+    term: str = ""
+    lead: Unit | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A unit of a passage as an answer: how it is shown, its neighbors, its terms and its worth."""
@@ -63,6 +71,7 @@ class Candidate:
     text: str
     before: Unit | None
     after: Unit | None
+    entry: _Entry
     reading: Reading
     worth: float
     probability: float = 0.0  # of a judge
@@ -137,8 +146,10 @@ def answer_probability(values: Mapping[str, float]) -> float:
 
 def text_for_judge(candidate: Candidate) -> tuple[str, str]:
     """What a judge reads of a unit: the unit after its term or signature, and its title, headings and neighbors."""
-    unit, item = candidate.unit, candidate.evidence
-    own = f"{unit.context}: {candidate.text}" if unit.context and unit.kind != "list" else candidate.text
+    unit, item, entry = candidate.unit, candidate.evidence, candidate.entry
+    own = f"{entry.lead.text[:LONGEST_LEAD]} {candidate.text}" if entry.lead else candidate.text
+    term = unit.context or ("" if entry.lead and entry.lead.key else entry.term)
+    own = f"{term}: {own}" if term and unit.kind != "list" else own
     title = " > ".join(dict.fromkeys(filter(None, (item.name, item.context, unit.heading))))
     around = [one.text for one in (candidate.before, candidate.after) if one]
     return own, " | ".join([title, *around])
@@ -200,6 +211,8 @@ def _find_candidates(question: Question, item: Evidence, analyzer: Analyzer) -> 
             own = own.union(*(analyzer.terms(header) for header in unit.headers))
         elif unit.kind == "sentence" and before and _refers_back(unit, before):
             own |= terms[before.text]
+        entry = _find_entry(units, unit)
+        own |= terms.get(entry.term, frozenset()) | (terms[entry.lead.text] if entry.lead else frozenset())
         if not own.isdisjoint(question.weights):
             own |= heading
         if describes or ((key := keys.get(unit.start, 0.0)) >= LEAST_IN_KEY and key == best_key):
@@ -210,7 +223,7 @@ def _find_candidates(question: Question, item: Evidence, analyzer: Analyzer) -> 
         fits = not question.kind or signals.count_fitting(question, text, analyzer) > 0
         worth = coverage(question, own) + 0.5 * coverage(question, near) + 0.35 * covered_around
         worth += 0.15 * fits + 0.3 * item.score + bonus
-        yield Candidate(item, unit, text, before, after, Reading(read, own, near, around | own), worth)
+        yield Candidate(item, unit, text, before, after, entry, Reading(read, own, near, around | own), worth)
 
 
 def _split_passage(item: Evidence) -> list[Unit]:
@@ -250,6 +263,20 @@ def _introduce(unit: Unit) -> str:
     """The introduction of a list, if it has one."""
     first = unit.text.partition("\n")[0]
     return first if not _STEP.match(first) and not first.startswith(("-", "*", "+", "•")) else ""
+
+
+def _find_entry(units: Sequence[Unit], unit: Unit) -> _Entry:
+    """What a sentence belongs to: "The default is 3." to the option that is defined above it."""
+    at = units.index(unit)
+    for index in range(at - 1, -1, -1) if unit.kind == "sentence" else ():
+        one = units[index]
+        if one.kind == "definition":
+            return _Entry(one.key, one)
+        if one.kind in ("label", "signature"):
+            return _Entry(one.text, units[index + 1] if index + 1 < at else None)
+        if one.kind != "sentence":
+            break
+    return _Entry()
 
 
 def _refers_back(unit: Unit, before: Unit) -> bool:
@@ -311,11 +338,19 @@ def _quote(question: Question, best: Candidate, analyzer: Analyzer) -> list[Quot
     """The best unit, with the sentence before it if it refers back, or after it if that holds what it announces."""
     unit, item = best.unit, best.evidence
     quotes = [Quote(item, best.text, best.span)]
-    if best.before and unit.kind == "sentence" and _refers_back(unit, best.before):
+    if best.entry.lead and _leans_on(question, best, analyzer):
+        quotes.insert(0, Quote(item, best.entry.lead.text, (best.entry.lead.start, best.entry.lead.end)))
+    elif best.before and unit.kind == "sentence" and _refers_back(unit, best.before):
         quotes.insert(0, Quote(item, best.before.text, (best.before.start, best.before.end)))
     if best.after and best.after.kind == "sentence" and _announces(question, best, best.after, analyzer):
         quotes.append(Quote(item, best.after.text, (best.after.start, best.after.end)))
     return quotes
+
+
+def _leans_on(question: Question, best: Candidate, analyzer: Analyzer) -> bool:
+    """Whether the definition that a sentence belongs to has much of the question that the sentence lacks."""
+    lead = frozenset(analyzer.terms(best.entry.lead.text)) if best.entry.lead else frozenset()
+    return coverage(question, lead.difference(analyzer.terms(best.text))) >= LEAST_IN_KEY
 
 
 def _find_as_good(question: Question, candidates: Sequence[Candidate], analyzer: Analyzer) -> Candidate | None:

@@ -96,6 +96,17 @@ class _Line(NamedTuple):
     text: str
 
 
+def split_spans(text: str) -> list[tuple[int, int]]:
+    """Start and end of each sentence, heading and table row, also of those in a list."""
+    spans: list[tuple[int, int]] = []
+    for unit in split_units(text):
+        if unit.kind == "row":
+            spans.append((unit.start, unit.end))
+        elif unit.kind != "list":
+            spans += split_sentences(text, unit.start, unit.end)
+    return spans
+
+
 def split_units(text: str, *, begins_inside: bool = False, ends_inside: bool = False) -> list[Unit]:
     """The units of a passage, which may begin or end inside of a sentence. A list comes before its items."""
     units = _Splitter(text).split()
