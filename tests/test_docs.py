@@ -56,7 +56,13 @@ ARCHAIC = re.compile(
     "mend|dear|anew|heed|so many|told|tells of|be it|but for|whoever|somebody|nobody|for good|further ado|"
     "is no (name|path|result|corpus|file)|nearness|likeness|stands in|lies in"
 )
-DATA = ("bert-vocab.txt", "english.toml", "injection_rules.toml", "LICENSE")  # words of users and attackers
+DATA = (
+    "bert-vocab.txt",
+    "english.toml",
+    "injection_rules.toml",
+    "claim_words.toml",
+    "LICENSE",
+)  # words of users and attackers
 
 
 def test_texts_are_free_of_archaic_phrases() -> None:

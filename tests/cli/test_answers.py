@@ -69,7 +69,7 @@ def test_a_source_that_tries_to_instruct_is_followed_by_a_warning(lamp: Shell) -
     lines = lamp(*question).out.splitlines()
     at = next(at for at, line in enumerate(lines) if line.startswith("lamps/hall.txt"))
     shown = lamp(*question, "--json").json["evidence"]
-    assert [lines[at + 1]] == [f"Warning: {item['warning']}" for item in shown if item["source"].endswith("hall.txt")]
+    assert [lines[at + 1]] == [f"  Warning: {item['warning']}" for item in shown if item["source"].endswith("hall.txt")]
 
 
 def test_a_refusal_is_the_refusal_and_ends_with_3(lamp: Shell) -> None:
@@ -386,6 +386,6 @@ def test_a_flagged_passage_has_a_warning_in_the_terminal() -> None:
     lines = render(lambda screen: screen.show_sources(answer)).splitlines()
     assert lines[1:] == [
         "/files/a.md (whole) score=0.500",
-        "  Warning: this passage tries to instruct its reader. It tells a model to ·[2J.",
+        "  Warning: It tells a model to ·[2J.",
         "A reason.",
     ]

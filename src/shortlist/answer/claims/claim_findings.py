@@ -14,7 +14,7 @@ from shortlist.answer.claims.claim_words import (
     BACKWARD,
     BOUNDS,
     JOINING,
-    NOBODY,
+    NO_ONE,
     ONLY,
     OPEN,
     SOURCES,
@@ -317,7 +317,7 @@ class _Comparison:
             terms = [term for term in denied.terms if term in self.forms]
             is_known = terms and all(not self.forms[term].isdisjoint(self.terms) for term in terms)
             is_known = is_known and denied.numbers <= self.numbers  # "not 30 days" denies another number
-            if (is_known or self.claim.words[at].text in NOBODY) and not self._is_denied(terms):
+            if (is_known or self.claim.words[at].text in NO_ONE) and not self._is_denied(terms):
                 return self.claim.words[at].text
         counts = Counter(place for places in self.places.values() for place in places)
         close = [place for place, count in counts.items() if count >= len(self.forms) / 2]

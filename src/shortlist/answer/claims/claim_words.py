@@ -16,12 +16,12 @@ from shortlist.answer.extractive.units import split_spans
 from shortlist.index.text.analyzers import STOP_WORDS, get_analyzer, stemmer
 
 FAR_UNIT = 2  # words between a number and its unit: "20 working days", "5 per cent"
-LEAST_WORDS = 8  # of a statement whose language can be told
+LEAST_WORDS = 8  # of a statement whose language can be recognized
 
 _DATA: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-ONLY, ALL, ANY, NOBODY, SOURCES, JOINING, BACKWARD, OPEN, AUXILIARIES = (
+ONLY, ALL, ANY, NO_ONE, SOURCES, JOINING, BACKWARD, OPEN, AUXILIARIES = (
     frozenset(_DATA[name].split())
-    for name in ("only", "all", "any", "nobody", "sources", "joining", "backward", "open", "auxiliaries")
+    for name in ("only", "all", "any", "no_one", "sources", "joining", "backward", "open", "auxiliaries")
 )
 _DENYING, _NOT_DENYING, _GENERIC, _ENGLISH, _CALENDAR, _EMPTY = (
     frozenset(_DATA[name].split()) for name in ("denying", "not_denying", "generic", "english", "calendar", "empty")
@@ -213,7 +213,7 @@ def _says_nothing(lowered: str) -> bool:
 
 @lru_cache(maxsize=1 << 14)
 def _denies(lowered: str) -> bool:
-    if lowered in _DENYING or lowered in NOBODY:
+    if lowered in _DENYING or lowered in NO_ONE:
         return True
     return lowered not in _NOT_DENYING and bool(english.NEGATION.search(lowered))
 

@@ -95,4 +95,4 @@ class ToolsEmbedder(models.OnnxEmbedder):
             ids = [row.ids for row in self._tokenizer.encode_batch_fast([as_read(text) for text in texts])]
             known = [at for at, row in enumerate(ids) if not self._dim or not self._unknown.issuperset(row[1:-1])]
             rows = dict(zip(known, self._parallel.run([ids[at] for at in known]), strict=True))
-            return [rows[at] if at in rows else np.zeros(self._dim, dtype=np.float32) for at in range(len(ids))]
+            return [rows[at] if at in rows else np.zeros(self._dim or 0, dtype=np.float32) for at in range(len(ids))]
