@@ -1,0 +1,86 @@
+"""The model that checks answers: what it decides alone, and together with the rules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from shortlist import REFUSAL, CorpusSource, Evidence, ScriptedLLM, ask, build
+from shortlist.answer import judge
+from shortlist.answer.judge import Judge, load_judge, select_sentences
+from tests.answer.test_claims import INVENTIONS
+
+pytestmark = pytest.mark.extras
+
+DOCUMENTS = Path(__file__).parents[2] / "examples/data/docs"
+TOWER = "The tower was built in 1889 by Gustave Eiffel's company. It is 330 metres tall. Painting it takes 60 tonnes."
+
+
+@pytest.fixture
+def model() -> Judge:
+    pytest.importorskip("onnxruntime")
+    found = load_judge()
+    assert found is not None
+    return found
+
+
+def test_it_tells_what_a_passage_supports(model: Judge) -> None:
+    item = Evidence(1, "t", "t", "whole", TOWER, 1.0, name="Eiffel Tower")
+    supported, refuted = (
+        model.rate_claim(claim, [item])
+        for claim in ("Its height is 330 metres.", "The Eiffel Tower was torn down before it was finished.")
+    )
+    assert 0 <= refuted < 0.3 < 0.7 < supported <= 1
+
+
+def test_it_tells_which_sentence_answers(model: Judge) -> None:
+    texts = [(text, "Eiffel Tower") for text in TOWER.split(". ")]
+    rated = model.answers("How high is the Eiffel Tower?", texts)
+    assert max(range(3), key=lambda at: rated[at]) == 1
+    assert rated == [model.answers("How high is the Eiffel Tower?", [text])[0] for text in texts]
+    assert max(model.answers("How many people visit it every year?", texts)) < rated[1]
+
+
+@pytest.mark.parametrize("text", ["", " ", "x" * 100_000, "\x00", "🎈" * 500, "[CLS] [SEP]"])
+def test_any_text_is_rated(model: Judge, text: str) -> None:
+    item = Evidence(1, "t", "t", "whole", text, 1.0)
+    assert 0 <= model.rate_claim(text, [item, item]) <= 1
+    assert all(0 <= one <= 1 for one in model.answers(text, [(text, text)] * 3))
+    assert model.answers("Who?", []) == []
+
+
+def test_a_long_passage_is_read_where_it_is_about_the_claim() -> None:
+    filler = "The weather was mild and the market opened at nine as usual that day. " * 60
+    chosen = select_sentences("Ada Byron founded the mill.", f"{filler}Ada Byron founded the mill in 1840. {filler}")
+    assert "Ada Byron founded the mill in 1840." in chosen
+    assert len(chosen) <= judge.LONGEST_TEXT + 10
+
+
+def test_inventions_are_dropped_and_paraphrases_stay(model: Judge) -> None:
+    corpus = build(CorpusSource.from_files(DOCUMENTS), in_memory=True)
+    question = "Who founded the company?"
+    item = ask(corpus, question, ScriptedLLM(REFUSAL)).evidence[0]
+    facts = [
+        "Ines Halloran and Tobias Okafor are the founders of the company.",
+        "It was founded in 2014 by Ines Halloran and Tobias Okafor.",
+    ]
+    reply = " ".join(f"{text.rstrip('.')} {item.marker}." for text in (*INVENTIONS, *facts))
+    answer = ask(corpus, question, ScriptedLLM(reply))
+    assert [claim.text.split(" [")[0] + "." for claim in answer.sentences] == facts
+    assert [one.text.split(" [")[0] for one in answer.dropped] == INVENTIONS
+
+
+def test_answers_are_chosen_by_it(model: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = build(CorpusSource.from_files(DOCUMENTS), in_memory=True)
+    assert "£7.95" in ask(corpus, "How much is express delivery?").text
+    assert ask(corpus, "How many golf courses does the company own?").refused
+    asked: list[str] = []
+    monkeypatch.setattr(model, "answers", lambda question, texts: asked.append(question) or [0.0] * len(texts))
+    assert ask(corpus, "How much is express delivery?").refused
+    assert asked == ["How much is express delivery?"]
+
+
+def test_without_its_file_rules_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judge, "MODEL", Path("missing.onnx"))
+    assert load_judge() is None
