@@ -8,8 +8,9 @@ import pytest
 
 from shortlist import REFUSAL
 from shortlist.answer.agent import MAX_STEPS, TOOLS
+from shortlist.answer.claim_checks import AGAINST_RULES, SUPPORTED_FROM
 from shortlist.answer.evidence import THRESHOLD, K
-from shortlist.answer.extractive.extract import ANSWER_FROM, WEIGHTS
+from shortlist.answer.extractive.extract import ANSWER_FROM, JUDGED_FROM, WEIGHTS
 from shortlist.answer.memory import WINDOW_TURNS
 from shortlist.search.agent_actions import MOST_NEIGHBORS
 from tests.pages import ROOT, read_page, run_blocks
@@ -32,7 +33,8 @@ def test_every_block_runs_and_prints_what_is_shown(monkeypatch: pytest.MonkeyPat
         f"`threshold` ({THRESHOLD:.2f})",
         f"`max_steps` ({MAX_STEPS})",
         f"`window_turns` ({WINDOW_TURNS})",
-        f"`answer_from` ({ANSWER_FROM})",
+        f"({ANSWER_FROM} by rules, {JUDGED_FROM} with the model)",
+        f"(below {SUPPORTED_FROM}), and keep one that only lacks words (from {AGAINST_RULES})",
         f"with {len(WEIGHTS)} weights",
         f"up to {MOST_NEIGHBORS} passages before and after",
         *(f"`{tool['function']['name']}(" for tool in TOOLS),

@@ -38,7 +38,7 @@ def ask(
     answer_from: float | None = None,
     keep_unsupported: bool = False,
 ) -> Answer:
-    """Answer a question from a corpus alone: every claim cited, every citation verified, or the refusal.
+    """Answer a question from a corpus alone: every claim cited and compared with what it cites, or the refusal.
 
     The `k` best passages that reach `threshold` (see `answer/evidence.py`) are shown to `llm`; if none does, it is not
     called. Without `llm` the answer is a few sentences of the passages, verbatim, if they answer with a probability of
