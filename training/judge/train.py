@@ -47,7 +47,7 @@ Folds = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Settings:
-    steps: int = 2_500
+    steps: int = 1_000
     batch: int = 128  # of each task
     rate: float = 1e-4
     warm: float = 0.1
