@@ -2,7 +2,8 @@
 
 BENCH is a folder of unpacked sets (squad2, selqa_dev, fever_symmetric_dev, ottqa_wiki), CLAIMS a .jsonl.xz of labeled
 claims, PAIRS one of {source, query, positive}, WORDNET the folder `dict` of WordNet 3.1, BASE the model.safetensors of
-bge-small-en-v1.5 or all-MiniLM-L6-v2. `folds` trains one model for each fold, without it, for `python -m bench answers --models OUT`.
+bge-small-en-v1.5 or all-MiniLM-L6-v2.
+`folds` trains one model for each fold, without it, for `python -m bench answers --models OUT`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from pathlib import Path
 from bench.claims import FOLDS
 from training import model
 from training.judge import data, export, train
-
 
 LAYERS = 8  # of the base, at most
 

@@ -46,8 +46,8 @@ _PASSIVE = re.compile(
     rf"((?:the |a )?{_NAME}(?: {_NAME}){{0,3}})(.*)$"
 )
 _PRONOUN = re.compile(
-    r"^(?:He|She|It|They|The (?:film|band|album|town|village|city|company|song|game|series|book|school|team|club|station|"
-    r"ship|aircraft|river|building|novel|group|show|program|event|competition|tournament|season)) (?=[a-z])"
+    r"^(?:He|She|It|They|The (?:film|band|album|town|village|city|company|song|game|series|book|school|team|club|"
+    r"station|ship|aircraft|river|building|novel|group|show|program|event|competition|tournament|season)) (?=[a-z])"
 )
 _CLAUSE = re.compile(
     r", (?:who|which|where|when|while|although|but|and|as|with|including|making|after|before|because|since|having|"
