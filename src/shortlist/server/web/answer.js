@@ -1,8 +1,11 @@
 // The text of an answer: its sentences with citations and what was checked, and removed ones where they stood.
 
-import { h } from "./dom.js";
+import { h, icon } from "./dom.js";
 import { NODE, markdown } from "./markdown.js";
 import { isMarkdown, toUnits } from "./passage.js";
+
+/** What a passage with a warning is called. */
+export const SUSPICIOUS = "suspicious passage";
 
 /** What was checked of a sentence. Nothing else was. */
 export const CHECKED = {
@@ -59,7 +62,7 @@ export function drawText(text, evidence, cite) {
 }
 
 /** The elements of an answer; `cite(citation, claim)` creates those for a citation. */
-export function drawAnswer({ text, sentences, dropped, by }, cite) {
+export function drawAnswer({ text, sentences, dropped, by, evidence }, cite) {
   const draft = new Draft();
   const quotesPlain = (claim) => by === "extract" && !claim.citations.some(({ source }) => isMarkdown(source));
   let at = 0;
@@ -70,7 +73,7 @@ export function drawAnswer({ text, sentences, dropped, by }, cite) {
     at = start + claim.text.length;
     const body = bodyOf(claim.text);
     draft.cite(body, findCitations(claim), (one) => cite(one, claim), quotesPlain(claim));
-    draft.insert(support(claim));
+    draft.insert(support(claim, evidence));
     draft.text += claim.text.slice(body.length);
   }
   addRemoved((one) => one.before >= sentences.length);
@@ -105,8 +108,16 @@ function addStruck(draft, { text, reason, missing }) {
   draft.text += text.slice(lead.length + body.length);
 }
 
-const support = ({ support: kind, reason }) =>
-  h("span", { class: `support ${kind}`, title: CHECKED[kind] }, `\u00a0${[kind, reason].filter(Boolean).join(": ")}`);
+function support({ support: kind, reason, citations }, evidence) {
+  const said = `\u00a0${[kind, reason].filter(Boolean).join(": ")}`;
+  const warning = citations.map(({ number }) => evidence[number - 1].warning).find(Boolean);
+  return h(
+    "span",
+    { class: `support ${kind}`, title: CHECKED[kind] },
+    said,
+    warning && [" ", h("span", { class: "flag", title: warning }, icon("warn"), SUSPICIOUS)],
+  );
+}
 
 /** Where a claim has its citations, in order; places count code points, as Python does. */
 function findCitations({ text, citations }) {
