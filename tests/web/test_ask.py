@@ -272,6 +272,21 @@ def test_removed_sentences_are_struck_through_where_they_stood(service: Service,
     assert nameless(page) == []
 
 
+def test_the_passage_that_a_removed_sentence_cites_can_be_read(service: Service, visit: Visitor) -> None:
+    page = visit(service.url, PLACE)
+    dropped = [Dropped(f"It has {count} masts {MARKER}.", "A reason.", str(count)) for count in range(4, 8)]
+    for removed, place in ((dropped[:1], ".answer"), (dropped, ".left-out")):
+        turn = show(page, answer(claim(f"It has masts {MARKER}."), dropped=removed))
+        for fold in turn.locator("summary", has_text="removed").all():
+            fold.click()
+        struck = turn.locator(f"{place} s")
+        assert "".join(struck.all_text_contents()) == "".join(f"It has {4 + at} masts 1." for at in range(len(removed)))
+        expect(struck.get_by_role("button")).to_have_count(len(removed))
+        struck.get_by_role("button", name="Citation 1: a_b_.md").last.click()
+        expect(turn.get_by_role("region", name="Passage")).to_have_text(EVIDENCE.text)
+        expect(turn.locator(".facts")).not_to_contain_text("Checked")
+
+
 def test_more_than_three_removed_sentences_are_collapsed(service: Service, visit: Visitor) -> None:
     page = visit(service.url, PLACE)
     dropped = [

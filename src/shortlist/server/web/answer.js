@@ -82,25 +82,25 @@ export function drawAnswer({ text, sentences, dropped, by, evidence }, cite) {
   function addRemoved(isHere) {
     for (const one of dropped.length > FEW ? [] : dropped.filter(isHere)) {
       draft.begin(one.text);
-      addStruck(draft, one);
+      addStruck(draft, one, evidence, cite);
     }
   }
 }
 
 /** A removed sentence: struck through, with the reason. */
-export function drawRemoved(one) {
+export function drawRemoved(one, evidence, cite) {
   const draft = new Draft();
-  addStruck(draft, one);
+  addStruck(draft, one, evidence, cite);
   return markdown(draft.text, draft);
 }
 
-function addStruck(draft, { text, reason, missing }) {
+function addStruck(draft, { text, reason, missing }, evidence, cite) {
   const [lead] = LEAD.exec(text) ?? [""];
   const body = bodyOf(text.slice(lead.length));
   draft.text += lead;
   draft.insert(h("span", { class: "unseen" }, "Removed: "));
   const start = draft.text.length;
-  draft.text += body;
+  draft.cite(body, findMarkers(body, evidence), cite, false);
   draft.ranges.push([start, draft.text.length, "s"]);
   const at = missing ? draft.text.indexOf(missing, start) : -1;
   if (at >= 0) draft.ranges.push([at, at + missing.length, "mark"]);

@@ -69,7 +69,9 @@ export class Turn {
         answer.dropped.length > FEW_REMOVED &&
           folded(
             removed,
-            answer.dropped.map((one) => drawRemoved(one)),
+            answer.dropped.map((one) =>
+              drawRemoved(one, answer.evidence, (cited) => this.#cite(this.buttons.length, cited)),
+            ),
           ),
         answer.steps.length > 0 &&
           folded(
