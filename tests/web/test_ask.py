@@ -287,6 +287,17 @@ def test_the_passage_that_a_removed_sentence_cites_can_be_read(service: Service,
         expect(turn.locator(".facts")).not_to_contain_text("Checked")
 
 
+def test_each_missing_part_of_a_removed_sentence_is_marked(service: Service, visit: Visitor) -> None:
+    page = visit(service.url, PLACE)
+    dropped = [
+        Dropped("Elon Musk built it on Mars.", "A reason.", "Elon Musk, Mars"),
+        Dropped("Twelve masts, (nothing) else.", "A reason.", "twelve"),
+        Dropped("It cost $1,000 (net), and not nothing.", "A reason.", "$1,000 (net), not"),
+    ]
+    turn = show(page, answer(claim(f"It has masts {MARKER}."), dropped=dropped))
+    expect(turn.locator("s > mark")).to_have_text(["Elon Musk", "Mars", "Twelve", "$1,000 (net)", "not"])
+
+
 def test_more_than_three_removed_sentences_are_collapsed(service: Service, visit: Visitor) -> None:
     page = visit(service.url, PLACE)
     dropped = [

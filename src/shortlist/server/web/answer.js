@@ -102,11 +102,23 @@ function addStruck(draft, { text, reason, missing }, evidence, cite) {
   const start = draft.text.length;
   draft.cite(body, findMarkers(body, evidence), cite, false);
   draft.ranges.push([start, draft.text.length, "s"]);
-  const at = missing ? draft.text.indexOf(missing, start) : -1;
-  if (at >= 0) draft.ranges.push([at, at + missing.length, "mark"]);
+  for (const [from, to] of findMissing(draft.text.slice(start), missing))
+    draft.ranges.push([start + from, start + to, "mark"]);
   draft.insert(h("span", { class: "reason" }, `\u00a0${reason}`));
   draft.text += text.slice(lead.length + body.length);
 }
+
+/** Where a text has its missing part, or else each of the parts that commas separate; case does not matter. */
+function findMissing(text, missing) {
+  for (const parts of missing ? [[missing], missing.split(", ")] : []) {
+    const pattern = new RegExp(`(?<![\\p{L}\\p{N}])(?:${parts.map(escaped).join("|")})(?![\\p{L}\\p{N}])`, "giu");
+    const found = [...text.matchAll(pattern)].map(({ 0: part, index }) => [index, index + part.length]);
+    if (found.length) return found;
+  }
+  return [];
+}
+
+const escaped = (text) => text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
 
 function support({ support: kind, reason, citations }, evidence) {
   const said = `\u00a0${[kind, reason].filter(Boolean).join(": ")}`;
@@ -131,7 +143,7 @@ function findCitations({ text, citations }) {
 function findMarkers(text, known) {
   const byMarker = new Map(known.map((one) => [one.marker, one]));
   const markers = [...byMarker.keys()].sort((one, other) => other.length - one.length);
-  const pattern = markers.map((marker) => marker.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")).join("|");
+  const pattern = markers.map(escaped).join("|");
   const found = pattern ? [...text.matchAll(new RegExp(pattern, "g"))] : [];
   return found.map(({ 0: marker, index }) => ({ start: index, end: index + marker.length, one: byMarker.get(marker) }));
 }
