@@ -201,7 +201,7 @@ class Screen:
             self.say(f"{tokens:,} tokens in {count_of(answer.usage.get('calls', 1), 'call')}", "dim")
 
     def _show_removed(self, answer: Answer) -> None:
-        """The first removed sentences; outside of a terminal their reasons alone, so that none is read as the answer."""
+        """The first removed sentences; outside of a terminal only the reasons, so that none is read as the answer."""
         removed, first = count_of(len(answer.dropped), "sentence", "is removed"), answer.dropped[:FIRST_REMOVED]
         others = len(answer.dropped) - len(first)
         if first and self._console.is_terminal:
