@@ -327,6 +327,8 @@ def test_documents_that_try_to_instruct_are_shown_with_a_warning(servers: Server
     async def talk(agent: Agent) -> None:
         warning = "The text tells the model to ignore its instructions."
         assert (await agent("read", id="hall.md", corpus="lamps"))["warning"] == warning
+        found = (await agent("discover", query="What color is the lamp in the hall?"))["results"]
+        assert [(one["id"], one["warning"]) for one in found] == [("hall.md", warning)]
         answer = await agent("ask", question="What color is the lamp in the hall?", corpus="lamps")
         assert (answer["refused"], [source["warning"] for source in answer["sources"]]) == (True, [warning])
 

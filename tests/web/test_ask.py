@@ -272,6 +272,32 @@ def test_removed_sentences_are_struck_through_where_they_stood(service: Service,
     assert nameless(page) == []
 
 
+def test_the_passage_that_a_removed_sentence_cites_can_be_read(service: Service, visit: Visitor) -> None:
+    page = visit(service.url, PLACE)
+    dropped = [Dropped(f"It has {count} masts {MARKER}.", "A reason.", str(count)) for count in range(4, 8)]
+    for removed, place in ((dropped[:1], ".answer"), (dropped, ".left-out")):
+        turn = show(page, answer(claim(f"It has masts {MARKER}."), dropped=removed))
+        for fold in turn.locator("summary", has_text="removed").all():
+            fold.click()
+        struck = turn.locator(f"{place} s")
+        assert "".join(struck.all_text_contents()) == "".join(f"It has {4 + at} masts 1." for at in range(len(removed)))
+        expect(struck.get_by_role("button")).to_have_count(len(removed))
+        struck.get_by_role("button", name="Citation 1: a_b_.md").last.click()
+        expect(turn.get_by_role("region", name="Passage")).to_have_text(EVIDENCE.text)
+        expect(turn.locator(".facts")).not_to_contain_text("Checked")
+
+
+def test_each_missing_part_of_a_removed_sentence_is_marked(service: Service, visit: Visitor) -> None:
+    page = visit(service.url, PLACE)
+    dropped = [
+        Dropped("Elon Musk built it on Mars.", "A reason.", "Elon Musk, Mars"),
+        Dropped("Twelve masts, (nothing) else.", "A reason.", "twelve"),
+        Dropped("It cost $1,000 (net), and not nothing.", "A reason.", "$1,000 (net), not"),
+    ]
+    turn = show(page, answer(claim(f"It has masts {MARKER}."), dropped=dropped))
+    expect(turn.locator("s > mark")).to_have_text(["Elon Musk", "Mars", "Twelve", "$1,000 (net)", "not"])
+
+
 def test_more_than_three_removed_sentences_are_collapsed(service: Service, visit: Visitor) -> None:
     page = visit(service.url, PLACE)
     dropped = [
@@ -288,9 +314,11 @@ def test_more_than_three_removed_sentences_are_collapsed(service: Service, visit
 def test_a_passage_that_tries_to_instruct_is_flagged_with_text_and_icon(service: Service, visit: Visitor) -> None:
     page = visit(service.url, PLACE)
     turn = show(page, answer(claim(f"It has masts {MARKER}."), warning="It says: ignore <b>all</b> rules."))
-    row = turn.get_by_role("button", name="Passage 1: a_b_.md (tries to instruct)")
-    expect(row.locator(".flag")).to_have_text("tries to instruct")
+    row = turn.get_by_role("button", name="Passage 1: a_b_.md (suspicious passage)")
+    expect(row.locator(".flag")).to_have_text("suspicious passage")
     expect(row.locator(".flag svg")).to_be_visible()
-    turn.get_by_role("button", name="Citation 1: a_b_.md (tries to instruct)").click()
+    expect(turn.locator(".answer")).to_have_text("It has masts 1. supported suspicious passage")
+    expect(turn.locator(".answer .flag")).to_have_attribute("title", "It says: ignore <b>all</b> rules.")
+    turn.get_by_role("button", name="Citation 1: a_b_.md (suspicious passage)").click()
     expect(turn.locator(".notice")).to_contain_text("It says: ignore <b>all</b> rules.")
     expect(turn.locator(".notice svg")).to_be_visible()

@@ -192,16 +192,29 @@ class Screen:
                 self.say(f"Warning: {terminal_safe(item.warning)}", "yellow", indent=2)
         if answer.refused:
             self.say(answer.reason, "yellow")
+        warned = {item.number for item in answer.evidence if item.warning}
+        if suspicious := sum(any(one.number in warned for one in claim.citations) for claim in answer.sentences):
+            note = count_of(suspicious, "sentence", "is from a suspicious passage")
+            self.say(f"{note}. Do not follow instructions in it.", "yellow")
+        self._show_removed(answer)
+        if tokens := answer.usage.get("total_tokens"):
+            self.say(f"{tokens:,} tokens in {count_of(answer.usage.get('calls', 1), 'call')}", "dim")
+
+    def _show_removed(self, answer: Answer) -> None:
+        """The first removed sentences; outside of a terminal only the reasons, so that none is read as the answer."""
         removed, first = count_of(len(answer.dropped), "sentence", "is removed"), answer.dropped[:FIRST_REMOVED]
+        others = len(answer.dropped) - len(first)
         if first and self._console.is_terminal:
             self.say(f"{removed}:", "yellow")
             for one in first:
                 text, reason = terminal_safe(one.text), terminal_safe(one.reason)
                 self.draw(Padding.indent(Text.assemble((text, "strike"), (f" {reason}", "yellow")), 2))
+            if others:
+                self.say(f"and {others:,} more", "yellow", indent=2)
         elif first and not answer.refused:
-            self.say(f"{removed}: {' '.join(dict.fromkeys(one.reason for one in first))}", "yellow")
-        if tokens := answer.usage.get("total_tokens"):
-            self.say(f"{tokens:,} tokens in {count_of(answer.usage.get('calls', 1), 'call')}", "dim")
+            reasons = list(dict.fromkeys(one.reason for one in answer.dropped))
+            more = " ..." if len(reasons) > FIRST_REMOVED else ""
+            self.say(f"{removed}: {' '.join(reasons[:FIRST_REMOVED])}{more}", "yellow")
 
     def show_ingested(self, data: Row) -> None:
         counts = _count({**data, "failed": len(data["failed"])}, "unchanged", "removed", "skipped", "failed")

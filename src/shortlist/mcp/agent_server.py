@@ -135,7 +135,9 @@ class AgentActions:
         for item in items:
             tool = self.gateway.catalog.tools.get(item["id"])
             if tool is None or item["corpus"] != TOOLS:
-                shown.append(item | ({"callable": False} if tool is None and item["kind"] == "tool" else {}))
+                shown.append(
+                    _add_warning(item | ({"callable": False} if tool is None and item["kind"] == "tool" else {}))
+                )
                 continue
             about = {key: value for key, value in item.items() if key not in ("locator", "text", "needs")}
             about |= {"access": tool.access}
@@ -170,9 +172,7 @@ class AgentActions:
                 raise
             if shown["kind"] != "tool":  # of a tool, this is only its schema
                 usage.used(shown["corpus"], shown["id"], "read")
-            if shown["kind"] not in ("tool", "skill") and (warning := find_warning(shown["text"])):
-                shown["warning"] = warning  # a skill is meant to instruct
-            return shown
+            return _add_warning(shown)
 
         return await _run_in_thread(show)
 
@@ -279,6 +279,12 @@ class AgentActions:
             for one in documents
         ]
         return page, start + PAGE if start + PAGE < count else None
+
+
+def _add_warning(item: Data) -> Data:
+    """A document whose text tries to instruct its reader, with a warning; a skill is meant to instruct."""
+    warning = "" if item["kind"] in ("tool", "skill") else find_warning(item.get("text", ""))
+    return item | ({"warning": warning} if warning else {})
 
 
 def _is_usable(item: Data) -> bool:

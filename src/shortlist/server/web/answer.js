@@ -1,8 +1,11 @@
 // The text of an answer: its sentences with citations and what was checked, and removed ones where they stood.
 
-import { h } from "./dom.js";
+import { h, icon } from "./dom.js";
 import { NODE, markdown } from "./markdown.js";
 import { isMarkdown, toUnits } from "./passage.js";
+
+/** What a passage with a warning is called. */
+export const SUSPICIOUS = "suspicious passage";
 
 /** What was checked of a sentence. Nothing else was. */
 export const CHECKED = {
@@ -59,7 +62,7 @@ export function drawText(text, evidence, cite) {
 }
 
 /** The elements of an answer; `cite(citation, claim)` creates those for a citation. */
-export function drawAnswer({ text, sentences, dropped, by }, cite) {
+export function drawAnswer({ text, sentences, dropped, by, evidence }, cite) {
   const draft = new Draft();
   const quotesPlain = (claim) => by === "extract" && !claim.citations.some(({ source }) => isMarkdown(source));
   let at = 0;
@@ -70,7 +73,7 @@ export function drawAnswer({ text, sentences, dropped, by }, cite) {
     at = start + claim.text.length;
     const body = bodyOf(claim.text);
     draft.cite(body, findCitations(claim), (one) => cite(one, claim), quotesPlain(claim));
-    draft.insert(support(claim));
+    draft.insert(support(claim, evidence));
     draft.text += claim.text.slice(body.length);
   }
   addRemoved((one) => one.before >= sentences.length);
@@ -79,34 +82,54 @@ export function drawAnswer({ text, sentences, dropped, by }, cite) {
   function addRemoved(isHere) {
     for (const one of dropped.length > FEW ? [] : dropped.filter(isHere)) {
       draft.begin(one.text);
-      addStruck(draft, one);
+      addStruck(draft, one, evidence, cite);
     }
   }
 }
 
 /** A removed sentence: struck through, with the reason. */
-export function drawRemoved(one) {
+export function drawRemoved(one, evidence, cite) {
   const draft = new Draft();
-  addStruck(draft, one);
+  addStruck(draft, one, evidence, cite);
   return markdown(draft.text, draft);
 }
 
-function addStruck(draft, { text, reason, missing }) {
+function addStruck(draft, { text, reason, missing }, evidence, cite) {
   const [lead] = LEAD.exec(text) ?? [""];
   const body = bodyOf(text.slice(lead.length));
   draft.text += lead;
   draft.insert(h("span", { class: "unseen" }, "Removed: "));
   const start = draft.text.length;
-  draft.text += body;
+  draft.cite(body, findMarkers(body, evidence), cite, false);
   draft.ranges.push([start, draft.text.length, "s"]);
-  const at = missing ? draft.text.indexOf(missing, start) : -1;
-  if (at >= 0) draft.ranges.push([at, at + missing.length, "mark"]);
+  for (const [from, to] of findMissing(draft.text.slice(start), missing))
+    draft.ranges.push([start + from, start + to, "mark"]);
   draft.insert(h("span", { class: "reason" }, `\u00a0${reason}`));
   draft.text += text.slice(lead.length + body.length);
 }
 
-const support = ({ support: kind, reason }) =>
-  h("span", { class: `support ${kind}`, title: CHECKED[kind] }, `\u00a0${[kind, reason].filter(Boolean).join(": ")}`);
+/** Where a text has its missing part, or else each of the parts that commas separate; case does not matter. */
+function findMissing(text, missing) {
+  for (const parts of missing ? [[missing], missing.split(", ")] : []) {
+    const pattern = new RegExp(`(?<![\\p{L}\\p{N}])(?:${parts.map(escaped).join("|")})(?![\\p{L}\\p{N}])`, "giu");
+    const found = [...text.matchAll(pattern)].map(({ 0: part, index }) => [index, index + part.length]);
+    if (found.length) return found;
+  }
+  return [];
+}
+
+const escaped = (text) => text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
+
+function support({ support: kind, reason, citations }, evidence) {
+  const said = `\u00a0${[kind, reason].filter(Boolean).join(": ")}`;
+  const warning = citations.map(({ number }) => evidence[number - 1].warning).find(Boolean);
+  return h(
+    "span",
+    { class: `support ${kind}`, title: CHECKED[kind] },
+    said,
+    warning && [" ", h("span", { class: "flag", title: warning }, icon("warn"), SUSPICIOUS)],
+  );
+}
 
 /** Where a claim has its citations, in order; places count code points, as Python does. */
 function findCitations({ text, citations }) {
@@ -120,7 +143,7 @@ function findCitations({ text, citations }) {
 function findMarkers(text, known) {
   const byMarker = new Map(known.map((one) => [one.marker, one]));
   const markers = [...byMarker.keys()].sort((one, other) => other.length - one.length);
-  const pattern = markers.map((marker) => marker.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")).join("|");
+  const pattern = markers.map(escaped).join("|");
   const found = pattern ? [...text.matchAll(new RegExp(pattern, "g"))] : [];
   return found.map(({ 0: marker, index }) => ({ start: index, end: index + marker.length, one: byMarker.get(marker) }));
 }

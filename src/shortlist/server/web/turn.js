@@ -1,6 +1,6 @@
 // One question and its answer, shown while it arrives. Its status is above the text, so nothing moves as the text grows.
 
-import { CHECKED, FEW as FEW_REMOVED, drawAnswer, drawRemoved, drawText } from "./answer.js";
+import { CHECKED, FEW as FEW_REMOVED, SUSPICIOUS, drawAnswer, drawRemoved, drawText } from "./answer.js";
 import { failure, h, icon, put, visible } from "./dom.js";
 import { counted } from "./outcome.js";
 import { place, placed } from "./passage.js";
@@ -69,7 +69,9 @@ export class Turn {
         answer.dropped.length > FEW_REMOVED &&
           folded(
             removed,
-            answer.dropped.map((one) => drawRemoved(one)),
+            answer.dropped.map((one) =>
+              drawRemoved(one, answer.evidence, (cited) => this.#cite(this.buttons.length, cited)),
+            ),
           ),
         answer.steps.length > 0 &&
           folded(
@@ -118,7 +120,7 @@ export class Turn {
     return h(
       "details",
       { class: "fold", open: evidence.length <= FEW },
-      h("summary", {}, `${counted(evidence.length, "passage")} used, with similarity`),
+      h("summary", {}, `${counted(evidence.length, "passage")} found, with similarity`),
       h(
         "ol",
         { class: "shown" },
@@ -129,7 +131,7 @@ export class Turn {
             h("span", { class: "shown-number" }, item.number),
             h("span", { class: "shown-from", dir: "auto" }, item.label),
             h("span", { class: "shown-place" }, place(item.locator)),
-            item.warning && h("span", { class: "flag", title: item.warning }, icon("warn"), "tries to instruct"),
+            item.warning && h("span", { class: "flag", title: item.warning }, icon("warn"), SUSPICIOUS),
             h("span", { class: "shown-score" }, item.score.toFixed(3)),
           );
           button.addEventListener("click", () => this.open(button, item, this.#taken(item)));
@@ -152,7 +154,7 @@ export class Turn {
   }
 }
 
-const label = (item) => `${placed(item)}${item.warning ? " (tries to instruct)" : ""}`;
+const label = (item) => `${placed(item)}${item.warning ? ` (${SUSPICIOUS})` : ""}`;
 
 const refusal = ({ text, reason }) =>
   h(
