@@ -97,6 +97,13 @@ def test_labels_are_as_short_as_they_can_be_and_hold_no_brackets() -> None:
         ("Both [moons.txt:whole][gone.pdf:page=2].", "Both [moons.txt:whole]."),
         ("- Two [moons.txt:whole]\n- Three\n- Yes [notes.md:whole;offset=40]",
          "- Two [moons.txt:whole]\n- Yes [notes.md:whole;offset=40]"),
+        ("1. Two [moons.txt:whole].\n2. Three\n**3.** Yes. [notes.md:whole;offset=40]",
+         "1. Two [moons.txt:whole].\n**3.** Yes. [notes.md:whole;offset=40]"),
+        ("a. According to the documents, two [moons.txt:whole]. Hm.\n\n2) Two [moons.txt:whole].",
+         "a. Two [moons.txt:whole].\n\n2) Two [moons.txt:whole]."),
+        ("1. Two [moons.txt:whole]. 2. Yes [moons.txt:whole].", "1. Two [moons.txt:whole]. 2. Yes [moons.txt:whole]."),
+        ("9. They were discovered [moons.txt:whole].", "They were discovered [moons.txt:whole]."),
+        ("How many? 1. They were discovered [moons.txt:whole].", "They were discovered [moons.txt:whole]."),
         ("It was Dr. Hall [moons.txt:whole].", "It was Dr. Hall [moons.txt:whole]."),
         ("Based on the provided documents, there are two [moons.txt:whole].", "There are two [moons.txt:whole]."),
         ("According to the documents, two [moons.txt:whole].", "Two [moons.txt:whole]."),
@@ -127,6 +134,8 @@ def test_what_is_left_of_a_reply(reply: str, text: str) -> None:
         ('It "rose to £1,250" [moons.txt:whole].', "quotes"),
         ("Found in 1878 [moons.txt:whole].", "number 1878"),
         ("Costs fell by 35 percent [report (v2).pdf:page=3].", "number 35"),
+        ("Costs (of 35) fell [report (v2).pdf:page=3].", "number 35"),
+        ("Moons, " * 400 + "moons [moons.txt:whole].", "2,000 characters"),
     ],
 )
 def test_what_cannot_be_verified_is_dropped_with_the_reason(sentence: str, reason: str) -> None:

@@ -21,6 +21,7 @@ from shortlist.answer.prompts import REFUSAL
 from shortlist.results import Citation, Claim, Dropped, Evidence
 
 LONGEST_REPLY = 50_000  # characters that are read
+LONGEST_SENTENCE = 2_000  # characters that can be compared with passages in reasonable time
 
 _THOUGHTS = re.compile(r"\A\s*<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029\ue000-\uf8ff]")
@@ -31,12 +32,15 @@ _AFTER_SENTENCE = re.compile(
     "|(?<=[。！？])(?:\\s*\ue000\\d+\ue001)*\\s*(?=[^\\s\ue000])"
     "|\\s*\\n\\s*(?!\\s*\ue000))"
 )
+# The mark before an item of a list: its number, after a bullet or the mark of a heading.
+_LIST_MARK = re.compile(r"(?:(?:[-*•>]|#{1,6})\s+)?[*_]{0,2}(\d{1,3}|[a-z]|[ivx]{2,5})[.)][*_]{0,2}(?:\s+|\Z)")
 _OPENER = re.compile(
     r"(?:based (?:up)?on|according to|as (?:stated|described|mentioned) in|from)(?: (?:the|these|this|your|all|"
     r"provided|given|available|above|retrieved))*(?: (?:documents?|passages?|contexts?|sources?|texts?|information|"
     r"files?))(?: (?:provided|given|above|shown))?,\s*(?=\w)",
     re.IGNORECASE,
 )
+_GAPS = ("", " ", "\n", "\n\n")  # between sentences
 _VERIFIED = "The cited passages support every sentence."
 _REPLY_END = re.compile(r"[.!?。！？][\"'”’)]*\s*\Z")
 _PLAIN_QUOTES = str.maketrans({"’": "'", "‘": "'", "`": "'", "“": '"', "”": '"', "\u00a0": " "})
@@ -83,8 +87,10 @@ def verify(reply: str, evidence: Sequence[Evidence], question: str = "", *, keep
     claims: list[Claim] = []
     dropped: list[Dropped] = []
     parts: list[str] = []
+    gap = ""
     is_refusal = False
     for sentence in _split(text, Catalog(evidence)):
+        gap = max(gap, sentence.gap, key=_GAPS.index)
         if _contains_refusal(sentence.bare):
             is_refusal = True
             continue
@@ -92,7 +98,8 @@ def verify(reply: str, evidence: Sequence[Evidence], question: str = "", *, keep
             continue
         claim = _check(sentence, question)
         if claim.citations and (claim.support != "unsupported" or keep_unsupported):
-            parts += [sentence.gap if parts else "", claim.text]
+            parts += [gap if parts else "", claim.text]
+            gap = ""
             claims.append(claim)
         else:
             dropped.append(Dropped(sentence.as_written, claim.reason, claim.missing, len(claims)))
@@ -124,14 +131,30 @@ def _split(text: str, catalog: Catalog) -> Iterator[_Sentence]:
         last = marker.end
     whole = "".join([*pieces, text[last:]]).strip()
     start, gap = 0, ""
+    numbers = {0}  # of list items so far
     for match in _AFTER_SENTENCE.finditer(whole):
-        if match.start() <= start or (not match.group().strip(" ") and is_abbreviation(whole, start, match.start())):
+        if match.start() <= start:
             continue
+        if not match.group().strip(" *_"):
+            mark = _LIST_MARK.fullmatch(whole, start, match.start())
+            if mark and _is_next_item(mark.group(1), numbers, begins_line=gap != " "):
+                continue
+            if is_abbreviation(whole, start, match.start()):
+                continue
         yield _Sentence(gap, whole[start : match.start() + len(match.group().rstrip())], markers)
         breaks = match.group().count("\n")
         start, gap = match.end(), "\n\n" if breaks > 1 else "\n" if breaks else " "
     if start < len(whole):
         yield _Sentence(gap, whole[start:], markers)
+
+
+def _is_next_item(number: str, numbers: set[int], *, begins_line: bool) -> bool:
+    """Whether the number of a list item follows one of those before it, which then include it; letters always do."""
+    if not number.isdecimal():
+        return begins_line
+    is_next = int(number) - 1 in numbers and (begins_line or number != "1")
+    numbers.add(int(number) if is_next else 0)
+    return is_next
 
 
 def _contains_refusal(text: str) -> bool:
@@ -146,13 +169,22 @@ def _check(sentence: _Sentence, question: str) -> Claim:
     if not cited:
         reason = f"It cites {markers[0].text[:80]}, which was not shown." if markers else "It cites nothing."
         return Claim(sentence.bare, (), "unsupported", reason)
-    opener = _OPENER.match(sentence.bare)
-    statement = Statement(sentence.bare[opener.end() if opener else 0 :], cited, question)
+    if len(sentence.bare) > LONGEST_SENTENCE:
+        reason = f"It has more than {LONGEST_SENTENCE:,} characters, the limit of a sentence."
+        return Claim(sentence.bare, (), "unsupported", reason)
+    mark = _mark_length(sentence.bare)
+    opener = _OPENER.match(sentence.bare, mark)
+    statement = Statement(sentence.bare[opener.end() if opener else mark :], cited, question)
     judge = load_judge()
     support, reason, missing, _ = assess(statement, judge.rate_claim(statement.text, cited) if judge else None)
     text, places = _render(sentence)
     citations = tuple(cite(item, find_spans(statement, item), places[item]) for item in cited)
     return Claim(text, citations, support, reason, missing)
+
+
+def _mark_length(text: str) -> int:
+    mark = _LIST_MARK.match(text)
+    return mark.end() if mark else 0
 
 
 def cite(item: Evidence, spans: Iterable[Span], places: Iterable[Span]) -> Citation:
@@ -165,8 +197,9 @@ def _render(sentence: _Sentence) -> tuple[str, dict[Evidence, list[Span]]]:
     An opener such as "Based on the documents" and citations of what was not shown are left out.
     """
     text = _PLACEHOLDER.sub(lambda place: place.group() if sentence.marker_at(place).cited else "", sentence.text)
-    if opener := _OPENER.match(text):
-        text = text[opener.end()].upper() + text[opener.end() + 1 :]
+    mark = _mark_length(text)
+    if opener := _OPENER.match(text, mark):
+        text = text[:mark] + text[opener.end()].upper() + text[opener.end() + 1 :]
     text = re.sub(r"[ \t]+(?=[.,;:!?](?:\s|$))", "", text)
     text = re.sub(r"(?<=\S)[ \t]{2,}", " ", text).strip()
     shown, last = "", 0
