@@ -282,3 +282,32 @@ def test_any_name_and_locator_that_is_shown_can_be_cited(source: str, locator: s
 @pytest.mark.parametrize("piece", ["[", "[[", "[]", "[a:", "]", "[moons.txt:", "“", '"', ". A", "a\n", "a" + " " * 999])
 def test_hostile_lengths_end_soon(piece: str) -> None:
     assert verify(piece * 60_000, EVIDENCE).text == REFUSAL
+
+
+@pytest.mark.parametrize("size", [1, 4, 100])
+@pytest.mark.parametrize(
+    ("reply", "text"),
+    [
+        ("Two [moons.txt:whole] and 9999 more [moons.txt:whole]. Yes.", REFUSAL),
+        ("It has two moons. [moons.txt:whole] 9999 more [moons.txt:whole]. No.", "It has two moons. [moons.txt:whole]"),
+        ("1. Two [moons.txt:whole].\n2. Two moons [moons.txt:whole]\n\nYes.",
+         "1. Two [moons.txt:whole].\n2. Two moons [moons.txt:whole]"),
+    ],
+)  # fmt: skip
+def test_no_part_of_a_sentence_is_streamed_before_all_of_it_is_verified(reply: str, text: str, size: int) -> None:
+    streamed: list[str] = []
+    stream = Stream(EVIDENCE, streamed.append)
+    for at in range(0, len(reply), size):
+        stream.add(reply[at : at + size])
+    stream.finish(verify(reply, EVIDENCE).text)
+    assert "".join(streamed) == text
+
+
+def test_half_of_a_sentence_is_not_what_was_said() -> None:
+    stream = Stream(EVIDENCE, [].append)
+    stream.add("They were discovered [moons.txt:whole] by nob")
+    assert stream.complete_sentences() == ""
+    stream.add("ody. It")
+    assert stream.complete_sentences() == ""
+    stream.add(" has two moons [moons.txt:whole]. They")
+    assert stream.complete_sentences().endswith("It has two moons [moons.txt:whole].")

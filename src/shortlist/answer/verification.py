@@ -82,14 +82,12 @@ def verify(reply: str, evidence: Sequence[Evidence], question: str = "", *, keep
 
     With `keep_unsupported`, sentences that cite passages which do not support them stay, marked as such.
     """
-    text = _UNSEEN.sub(" ", _THOUGHTS.sub("", reply[:LONGEST_REPLY].replace("\r\n", "\n")))
-    text = _LONG_SPACE.sub(lambda run: "\n\n" if "\n" in run.group() else " ", text)
     claims: list[Claim] = []
     dropped: list[Dropped] = []
     parts: list[str] = []
     gap = ""
     is_refusal = False
-    for sentence in _split(text, Catalog(evidence)):
+    for sentence in _split(reply, Catalog(evidence)):
         gap = max(gap, sentence.gap, key=_GAPS.index)
         if _contains_refusal(sentence.bare):
             is_refusal = True
@@ -122,7 +120,9 @@ def verify(reply: str, evidence: Sequence[Evidence], question: str = "", *, keep
     return Verified(REFUSAL, [], dropped, reason)
 
 
-def _split(text: str, catalog: Catalog) -> Iterator[_Sentence]:
+def _split(reply: str, catalog: Catalog) -> Iterator[_Sentence]:
+    text = _UNSEEN.sub(" ", _THOUGHTS.sub("", reply[:LONGEST_REPLY].replace("\r\n", "\n")))
+    text = _LONG_SPACE.sub(lambda run: "\n\n" if "\n" in run.group() else " ", text)
     markers = catalog.find(text)
     pieces: list[str] = []
     last = 0
@@ -223,31 +223,32 @@ class Stream:
     keep_unsupported: bool = False
     _pieces: list[str] = field(default_factory=list)
     _sent: str = ""
-    _verified: int = 0  # characters of the reply
 
     def add(self, piece: str) -> None:
         """Add a piece of the reply."""
         self._pieces.append(piece)
         recent = "".join(self._pieces[-3:])  # what follows shows where a sentence ends
-        if self.on_text and any(sign in recent for sign in ".!?\n]。！？"):
-            reply = "".join(self._pieces)
-            end = max((match.end() for match in re.finditer(r"[.!?\]\n。！？]\s+(?=[^\s\[])", reply)), default=0)
-            if end > self._verified:
-                self._verified = end
-                verified = self._verify(reply[:end])
-                if verified.claims:
-                    self._send(verified.text)
+        if self.on_text and any(sign in recent for sign in ".!?…\n。！？"):
+            verified = self._verify(self._cut())
+            if verified.claims:
+                self._send(verified.text)
 
     def complete_sentences(self) -> str:
         """The reply up to its last complete sentence, or nothing if none of it can be verified."""
         reply = "".join(self._pieces)
-        text = reply if _REPLY_END.search(reply) else reply[: self._verified]
+        text = reply if _REPLY_END.search(reply) else self._cut()
         return text if self._verify(text).claims else ""
+
+    def _cut(self) -> str:
+        """The reply without its last sentence, which may go on, and without a citation that has only begun."""
+        reply = "".join(self._pieces)
+        before, bracket, inside = reply.rpartition("[")
+        sentences = list(_split(before if bracket and "]" not in inside else reply, Catalog(self.evidence)))
+        return "".join(f"{one.gap}{one.as_written}" for one in sentences[:-1])
 
     def reset(self) -> None:
         """Forget the reply so far, which was not the answer."""
         self._pieces.clear()
-        self._verified = 0
 
     def finish(self, text: str) -> None:
         """Pass on what is missing of the final answer."""
