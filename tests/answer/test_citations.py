@@ -155,7 +155,7 @@ def test_what_cannot_be_verified_is_dropped_with_the_reason(sentence: str, reaso
         "They were “Discovered  in\n1877” [moons.txt:whole].".replace("\n", " "),
         "«were discovered … by “Asaph”» [moons.txt:whole].",
         'It was "the year\'s last quarter." [report (v2).pdf:page=3;offset=0]',
-        "Revenue was £1250 or 1,250 [report (v2).pdf:page=3;offset=0].",
+        "Revenue was £1250 or 1,250 or 1\u202f250 [report (v2).pdf:page=3;offset=0].",
         "Costs fell by 3,5 percent [report (v2).pdf:page=3].",
         "1. Two [moons.txt:whole].",
     ],

@@ -223,15 +223,19 @@ class Stream:
     keep_unsupported: bool = False
     _pieces: list[str] = field(default_factory=list)
     _sent: str = ""
+    _verified: int = 0  # characters of complete sentences
 
     def add(self, piece: str) -> None:
         """Add a piece of the reply."""
         self._pieces.append(piece)
         recent = "".join(self._pieces[-3:])  # what follows shows where a sentence ends
         if self.on_text and any(sign in recent for sign in ".!?…\n。！？"):
-            verified = self._verify(self._cut())
-            if verified.claims:
-                self._send(verified.text)
+            complete = self._cut()
+            if len(complete) != self._verified:
+                self._verified = len(complete)
+                verified = self._verify(complete)
+                if verified.claims:
+                    self._send(verified.text)
 
     def complete_sentences(self) -> str:
         """The reply up to its last complete sentence, or nothing if none of it can be verified."""
@@ -249,6 +253,7 @@ class Stream:
     def reset(self) -> None:
         """Forget the reply so far, which was not the answer."""
         self._pieces.clear()
+        self._verified = 0
 
     def finish(self, text: str) -> None:
         """Pass on what is missing of the final answer."""
