@@ -304,10 +304,21 @@ def test_no_part_of_a_sentence_is_streamed_before_all_of_it_is_verified(reply: s
 
 
 def test_half_of_a_sentence_is_not_what_was_said() -> None:
-    stream = Stream(EVIDENCE, [].append)
+    stream = Stream(EVIDENCE, None)
     stream.add("They were discovered [moons.txt:whole] by nob")
     assert stream.complete_sentences() == ""
     stream.add("ody. It")
     assert stream.complete_sentences() == ""
     stream.add(" has two moons [moons.txt:whole]. They")
     assert stream.complete_sentences().endswith("It has two moons [moons.txt:whole].")
+
+
+def test_the_headers_of_a_table_stay_with_its_first_row_if_they_are_in_what_it_cites() -> None:
+    evidence = shown([("/d/prices.md", "whole", "| Plan | Price |\n|---|---|\n| Basic | $5 |\n| Pro | $9 |")])
+    rows = "| Basic | $5 [prices.md] |\n| Pro | $9 [prices.md] |".replace(".md]", ".md:whole]")
+    head = "| Plan | Price |\n|:---|---|\n"
+    checked = verify(f"{head}{rows}", evidence)
+    assert (checked.text, checked.dropped, len(checked.claims)) == (f"{head}{rows}", [], 2)
+    other = verify(f"| Plan | Price in 2031 |\n|---|---|\n{rows}", evidence)
+    assert other.text == rows
+    assert [one.text for one in other.dropped] == ["| Plan | Price in 2031 |\n|---|---|"]

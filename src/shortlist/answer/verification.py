@@ -34,6 +34,8 @@ _AFTER_SENTENCE = re.compile(
 )
 # The mark before an item of a list: its number, after a bullet or the mark of a heading.
 _LIST_MARK = re.compile(r"(?:(?:[-*•>]|#{1,6})\s+)?[*_]{0,2}(\d{1,3}|[a-z]|[ivx]{2,5})[.)][*_]{0,2}(?:\s+|\Z)")
+# The headers of a table and the line below them, which belong to its first row.
+_TABLE_HEAD = re.compile(r"\|[^\n\ue000]{0,500}\n[ \t]*\|[|: \t-]{1,500}\n\s*(?=\|)")
 _OPENER = re.compile(
     r"(?:based (?:up)?on|according to|as (?:stated|described|mentioned) in|from)(?: (?:the|these|this|your|all|"
     r"provided|given|available|above|retrieved))*(?: (?:documents?|passages?|contexts?|sources?|texts?|information|"
@@ -41,6 +43,7 @@ _OPENER = re.compile(
     re.IGNORECASE,
 )
 _GAPS = ("", " ", "\n", "\n\n")  # between sentences
+_UNCITED = "It cites nothing."
 _VERIFIED = "The cited passages support every sentence."
 _REPLY_END = re.compile(r"[.!?。！？][\"'”’)]*\s*\Z")
 _PLAIN_QUOTES = str.maketrans({"’": "'", "‘": "'", "`": "'", "“": '"', "”": '"', "\u00a0": " "})
@@ -70,6 +73,10 @@ class _Sentence(NamedTuple):
         return [self.marker_at(place) for place in _PLACEHOLDER.finditer(self.text)]
 
     @property
+    def cited(self) -> tuple[Evidence, ...]:
+        return tuple(dict.fromkeys(item for marker in self.own_markers for item in marker.cited))
+
+    @property
     def as_written(self) -> str:
         return _PLACEHOLDER.sub(lambda place: self.marker_at(place).text, self.text)
 
@@ -94,6 +101,10 @@ def verify(reply: str, evidence: Sequence[Evidence], question: str = "", *, keep
             continue
         if not WORD.search(sentence.bare):
             continue
+        head = _TABLE_HEAD.match(sentence.text)
+        if head and assess(Statement(head.group(), sentence.cited, question)).support == "unsupported":
+            dropped.append(Dropped(head.group().strip(), _UNCITED, before=len(claims)))
+            sentence = sentence._replace(text=sentence.text[head.end() :])
         claim = _check(sentence, question)
         if claim.citations and (claim.support != "unsupported" or keep_unsupported):
             parts += [gap if parts else "", claim.text]
@@ -133,7 +144,8 @@ def _split(reply: str, catalog: Catalog) -> Iterator[_Sentence]:
     start, gap = 0, ""
     numbers = {0}  # of list items so far
     for match in _AFTER_SENTENCE.finditer(whole):
-        if match.start() <= start:
+        head = _TABLE_HEAD.match(whole, start)
+        if match.start() <= start or (head and match.start() < head.end()):
             continue
         if not match.group().strip(" *_"):
             mark = _LIST_MARK.fullmatch(whole, start, match.start())
@@ -164,22 +176,23 @@ def _contains_refusal(text: str) -> bool:
 
 def _check(sentence: _Sentence, question: str) -> Claim:
     """The sentence as a claim; without citations if it cites nothing that was shown."""
-    markers = sentence.own_markers
-    cited = tuple(dict.fromkeys(item for marker in markers for item in marker.cited))
+    markers, cited = sentence.own_markers, sentence.cited
     if not cited:
-        reason = f"It cites {markers[0].text[:80]}, which was not shown." if markers else "It cites nothing."
+        reason = f"It cites {markers[0].text[:80]}, which was not shown." if markers else _UNCITED
         return Claim(sentence.bare, (), "unsupported", reason)
     if len(sentence.bare) > LONGEST_SENTENCE:
         reason = f"It has more than {LONGEST_SENTENCE:,} characters, the limit of a sentence."
         return Claim(sentence.bare, (), "unsupported", reason)
-    mark = _mark_length(sentence.bare)
+    head = _TABLE_HEAD.match(sentence.text)
+    mark = head.end() if head else _mark_length(sentence.bare)
     opener = _OPENER.match(sentence.bare, mark)
     statement = Statement(sentence.bare[opener.end() if opener else mark :], cited, question)
-    judge = load_judge()
-    support, reason, missing, _ = assess(statement, judge.rate_claim(statement.text, cited) if judge else None)
+    found = assess(statement)
+    if found.support != "quoted" and (judge := load_judge()):
+        found = assess(statement, judge.rate_claim(statement.text, cited))
     text, places = _render(sentence)
     citations = tuple(cite(item, find_spans(statement, item), places[item]) for item in cited)
-    return Claim(text, citations, support, reason, missing)
+    return Claim(text, citations, found.support, found.reason, found.missing)
 
 
 def _mark_length(text: str) -> int:
