@@ -19,9 +19,9 @@ FAR_UNIT = 2  # words between a number and its unit: "20 working days", "5 per c
 LEAST_WORDS = 8  # of a statement whose language can be recognized
 
 _DATA: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-ONLY, ALL, ANY, NO_ONE, SOURCES, JOINING, BACKWARD, OPEN, AUXILIARIES = (
+ONLY, ALL, ANY, NO_ONE, SOURCES, JOINING, OPEN, AUXILIARIES = (
     frozenset(_DATA[name].split())
-    for name in ("only", "all", "any", "no_one", "sources", "joining", "backward", "open", "auxiliaries")
+    for name in ("only", "all", "any", "no_one", "sources", "joining", "open", "auxiliaries")
 )
 _DENYING, _NOT_DENYING, _GENERIC, _ENGLISH, _CALENDAR, _EMPTY = (
     frozenset(_DATA[name].split()) for name in ("denying", "not_denying", "generic", "english", "calendar", "empty")
