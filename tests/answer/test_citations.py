@@ -97,6 +97,13 @@ def test_labels_are_as_short_as_they_can_be_and_hold_no_brackets() -> None:
         ("Both [moons.txt:whole][gone.pdf:page=2].", "Both [moons.txt:whole]."),
         ("- Two [moons.txt:whole]\n- Three\n- Yes [notes.md:whole;offset=40]",
          "- Two [moons.txt:whole]\n- Yes [notes.md:whole;offset=40]"),
+        ("1. Two [moons.txt:whole].\n2. Three\n**3.** Yes. [notes.md:whole;offset=40]",
+         "1. Two [moons.txt:whole].\n**3.** Yes. [notes.md:whole;offset=40]"),
+        ("a. According to the documents, two [moons.txt:whole]. Hm.\n\n2) Two [moons.txt:whole].",
+         "a. Two [moons.txt:whole].\n\n2) Two [moons.txt:whole]."),
+        ("1. Two [moons.txt:whole]. 2. Yes [moons.txt:whole].", "1. Two [moons.txt:whole]. 2. Yes [moons.txt:whole]."),
+        ("9. They were discovered [moons.txt:whole].", "They were discovered [moons.txt:whole]."),
+        ("How many? 1. They were discovered [moons.txt:whole].", "They were discovered [moons.txt:whole]."),
         ("It was Dr. Hall [moons.txt:whole].", "It was Dr. Hall [moons.txt:whole]."),
         ("Based on the provided documents, there are two [moons.txt:whole].", "There are two [moons.txt:whole]."),
         ("According to the documents, two [moons.txt:whole].", "Two [moons.txt:whole]."),
@@ -127,6 +134,8 @@ def test_what_is_left_of_a_reply(reply: str, text: str) -> None:
         ('It "rose to £1,250" [moons.txt:whole].', "quotes"),
         ("Found in 1878 [moons.txt:whole].", "number 1878"),
         ("Costs fell by 35 percent [report (v2).pdf:page=3].", "number 35"),
+        ("Costs (of 35) fell [report (v2).pdf:page=3].", "number 35"),
+        ("Moons, " * 400 + "moons [moons.txt:whole].", "2,000 characters"),
     ],
 )
 def test_what_cannot_be_verified_is_dropped_with_the_reason(sentence: str, reason: str) -> None:
@@ -146,7 +155,7 @@ def test_what_cannot_be_verified_is_dropped_with_the_reason(sentence: str, reaso
         "They were “Discovered  in\n1877” [moons.txt:whole].".replace("\n", " "),
         "«were discovered … by “Asaph”» [moons.txt:whole].",
         'It was "the year\'s last quarter." [report (v2).pdf:page=3;offset=0]',
-        "Revenue was £1250 or 1,250 [report (v2).pdf:page=3;offset=0].",
+        "Revenue was £1250 or 1,250 or 1\u202f250 [report (v2).pdf:page=3;offset=0].",
         "Costs fell by 3,5 percent [report (v2).pdf:page=3].",
         "1. Two [moons.txt:whole].",
     ],
@@ -273,3 +282,43 @@ def test_any_name_and_locator_that_is_shown_can_be_cited(source: str, locator: s
 @pytest.mark.parametrize("piece", ["[", "[[", "[]", "[a:", "]", "[moons.txt:", "“", '"', ". A", "a\n", "a" + " " * 999])
 def test_hostile_lengths_end_soon(piece: str) -> None:
     assert verify(piece * 60_000, EVIDENCE).text == REFUSAL
+
+
+@pytest.mark.parametrize("size", [1, 4, 100])
+@pytest.mark.parametrize(
+    ("reply", "text"),
+    [
+        ("Two [moons.txt:whole] and 9999 more [moons.txt:whole]. Yes.", REFUSAL),
+        ("It has two moons. [moons.txt:whole] 9999 more [moons.txt:whole]. No.", "It has two moons. [moons.txt:whole]"),
+        ("1. Two [moons.txt:whole].\n2. Two moons [moons.txt:whole]\n\nYes.",
+         "1. Two [moons.txt:whole].\n2. Two moons [moons.txt:whole]"),
+    ],
+)  # fmt: skip
+def test_no_part_of_a_sentence_is_streamed_before_all_of_it_is_verified(reply: str, text: str, size: int) -> None:
+    streamed: list[str] = []
+    stream = Stream(EVIDENCE, streamed.append)
+    for at in range(0, len(reply), size):
+        stream.add(reply[at : at + size])
+    stream.finish(verify(reply, EVIDENCE).text)
+    assert "".join(streamed) == text
+
+
+def test_half_of_a_sentence_is_not_what_was_said() -> None:
+    stream = Stream(EVIDENCE, None)
+    stream.add("They were discovered [moons.txt:whole] by nob")
+    assert stream.complete_sentences() == ""
+    stream.add("ody. It")
+    assert stream.complete_sentences() == ""
+    stream.add(" has two moons [moons.txt:whole]. They")
+    assert stream.complete_sentences().endswith("It has two moons [moons.txt:whole].")
+
+
+def test_the_headers_of_a_table_stay_with_its_first_row_if_they_are_in_what_it_cites() -> None:
+    evidence = shown([("/d/prices.md", "whole", "| Plan | Price |\n|---|---|\n| Basic | $5 |\n| Pro | $9 |")])
+    rows = "| Basic | $5 [prices.md] |\n| Pro | $9 [prices.md] |".replace(".md]", ".md:whole]")
+    head = "| Plan | Price |\n|:---|---|\n"
+    checked = verify(f"{head}{rows}", evidence)
+    assert (checked.text, checked.dropped, len(checked.claims)) == (f"{head}{rows}", [], 2)
+    other = verify(f"| Plan | Price in 2031 |\n|---|---|\n{rows}", evidence)
+    assert other.text == rows
+    assert [one.text for one in other.dropped] == ["| Plan | Price in 2031 |\n|---|---|"]

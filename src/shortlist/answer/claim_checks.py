@@ -23,7 +23,6 @@ WORD = re.compile(r"\w+")
 
 _QUOTES = re.compile(r"“([^“”]+)”|„([^„“”]+)[“”]|«([^«»]+)»|\"([^\"]+)\"")
 _ELLIPSIS = re.compile(r"\s*(?:\[?\(?(?:\.\.\.|…)\)?\]?)\s*")
-_LIST_NUMBER = re.compile(r"\s*(?:[-*•]\s+)?\d{1,3}[.)]\s")
 _WORD_OR_END = re.compile(r"[£$€%]|\w+(?:['’]\w+)*|[.!?](?=\s|$)")
 
 Span = tuple[int, int]
@@ -55,7 +54,7 @@ def assess(statement: Statement, probability: float | None = None) -> Assessment
     number or name that is nowhere in them, their titles or the question, a negation, a quantifier, an opposite, a role.
     Passages without a title may leave out what they are about, so there it may outweigh all but false quotations.
     """
-    text = _LIST_NUMBER.sub("", statement.text, count=1)
+    text = statement.text
     if not WORD.search(text):
         return Assessment("unsupported", "It says nothing.")
     quotes = _find_quotes(text)

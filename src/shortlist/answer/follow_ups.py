@@ -40,13 +40,14 @@ _EMPTY = _EMPTY.union(*(_WORDS[name] for name in _WORDS.keys() - {"times"}))
 def find_reference(question: str) -> Reference:
     """Whether a question can only be understood with the turn before it ("clear"), without it ("none"), or perhaps."""
     text = question.replace("’", "'").lower()
-    words = _TOKEN.findall(text)
+    as_written = _TOKEN.findall(question)
+    words = [word.replace("’", "'").lower() for word in as_written]
     topics = [at for at, word in enumerate(words) if word not in _EMPTY]
     if not topics:
         return "clear"
     if _OPENER.match(text.strip()):
         return "clear" if len(topics) <= FEW_WORDS else "unclear"
-    nouns = _find_nouns(_TOKEN.findall(question), topics)
+    nouns = _find_nouns(as_written, topics)
     found: set[Reference] = {_resolve(words, at, nouns) for at in _find_pronouns(words, nouns, text)}
     if "clear" in found:
         return "clear"

@@ -23,7 +23,7 @@ MODEL = Path(__file__).parent / "data" / "judge" / "model.onnx"
 CLAIM, ANSWER = 0, 1  # the heads
 # Tokens of what is judged, of the text that must support or answer it, and of its context, as in training.
 MOST_TOKENS = {CLAIM: (60, 176, 16), ANSWER: (60, 120, 72)}
-MOST_CACHED = 4_096
+MOST_CACHED = 1_024
 LONGEST_TEXT = 450  # characters of a passage that are compared with a claim
 
 _WORD = re.compile(r"\w{3,}")
@@ -37,9 +37,10 @@ class Judge:
         self._tokenizer = tokenizers.BertWordPieceTokenizer(str(models.VOCABULARY), lowercase=True)
         self._special = [self._tokenizer.token_to_id(token) for token in ("[CLS]", "[SEP]")]
         self._session = ParallelSession(model, "answers")
-        self.supports = lru_cache(MOST_CACHED)(self._supports)
+        # Cached, since a reply that is streamed is verified again with every sentence.
+        self.rate_claim = lru_cache(MOST_CACHED)(self._rate_claim)
 
-    def rate_claim(self, claim: str, cited: Sequence[Evidence]) -> float:
+    def _rate_claim(self, claim: str, cited: tuple[Evidence, ...]) -> float:
         """The probability that the cited passages, alone or together, support a claim."""
         parts = [select_sentences(claim, item.text) for item in cited]
         texts = [
@@ -47,11 +48,7 @@ class Judge:
         ]
         if len(parts) > 1:
             texts.append((select_sentences(claim, "\n\n".join(parts)), ""))
-        return max(self.supports(claim, text, context) for text, context in texts)
-
-    def _supports(self, claim: str, text: str, context: str = "") -> float:
-        """The probability that the text supports the claim."""
-        return self._judge(CLAIM, claim, [(text, context)])[0]
+        return max(self._judge(CLAIM, claim, texts))
 
     def answers(self, question: str, texts: Sequence[tuple[str, str]]) -> list[float]:
         """The probability that each text, in its context, answers the question."""

@@ -21,6 +21,7 @@ from shortlist.answer.prompts import REFUSAL
 from shortlist.results import Citation, Claim, Dropped, Evidence
 
 LONGEST_REPLY = 50_000  # characters that are read
+LONGEST_SENTENCE = 2_000  # characters that can be compared with passages in reasonable time
 
 _THOUGHTS = re.compile(r"\A\s*<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029\ue000-\uf8ff]")
@@ -31,12 +32,18 @@ _AFTER_SENTENCE = re.compile(
     "|(?<=[。！？])(?:\\s*\ue000\\d+\ue001)*\\s*(?=[^\\s\ue000])"
     "|\\s*\\n\\s*(?!\\s*\ue000))"
 )
+# The mark before an item of a list: its number, after a bullet or the mark of a heading.
+_LIST_MARK = re.compile(r"(?:(?:[-*•>]|#{1,6})\s+)?[*_]{0,2}(\d{1,3}|[a-z]|[ivx]{2,5})[.)][*_]{0,2}(?:\s+|\Z)")
+# The headers of a table and the line below them, which belong to its first row.
+_TABLE_HEAD = re.compile(r"\|[^\n\ue000]{0,500}\n[ \t]*\|[|: \t-]{1,500}\n\s*(?=\|)")
 _OPENER = re.compile(
     r"(?:based (?:up)?on|according to|as (?:stated|described|mentioned) in|from)(?: (?:the|these|this|your|all|"
     r"provided|given|available|above|retrieved))*(?: (?:documents?|passages?|contexts?|sources?|texts?|information|"
     r"files?))(?: (?:provided|given|above|shown))?,\s*(?=\w)",
     re.IGNORECASE,
 )
+_GAPS = ("", " ", "\n", "\n\n")  # between sentences
+_UNCITED = "It cites nothing."
 _VERIFIED = "The cited passages support every sentence."
 _REPLY_END = re.compile(r"[.!?。！？][\"'”’)]*\s*\Z")
 _PLAIN_QUOTES = str.maketrans({"’": "'", "‘": "'", "`": "'", "“": '"', "”": '"', "\u00a0": " "})
@@ -66,6 +73,10 @@ class _Sentence(NamedTuple):
         return [self.marker_at(place) for place in _PLACEHOLDER.finditer(self.text)]
 
     @property
+    def cited(self) -> tuple[Evidence, ...]:
+        return tuple(dict.fromkeys(item for marker in self.own_markers for item in marker.cited))
+
+    @property
     def as_written(self) -> str:
         return _PLACEHOLDER.sub(lambda place: self.marker_at(place).text, self.text)
 
@@ -78,21 +89,26 @@ def verify(reply: str, evidence: Sequence[Evidence], question: str = "", *, keep
 
     With `keep_unsupported`, sentences that cite passages which do not support them stay, marked as such.
     """
-    text = _UNSEEN.sub(" ", _THOUGHTS.sub("", reply[:LONGEST_REPLY].replace("\r\n", "\n")))
-    text = _LONG_SPACE.sub(lambda run: "\n\n" if "\n" in run.group() else " ", text)
     claims: list[Claim] = []
     dropped: list[Dropped] = []
     parts: list[str] = []
+    gap = ""
     is_refusal = False
-    for sentence in _split(text, Catalog(evidence)):
+    for sentence in _split(reply, Catalog(evidence)):
+        gap = max(gap, sentence.gap, key=_GAPS.index)
         if _contains_refusal(sentence.bare):
             is_refusal = True
             continue
         if not WORD.search(sentence.bare):
             continue
+        head = _TABLE_HEAD.match(sentence.text)
+        if head and assess(Statement(head.group(), sentence.cited, question)).support == "unsupported":
+            dropped.append(Dropped(head.group().strip(), _UNCITED, before=len(claims)))
+            sentence = sentence._replace(text=sentence.text[head.end() :])
         claim = _check(sentence, question)
         if claim.citations and (claim.support != "unsupported" or keep_unsupported):
-            parts += [sentence.gap if parts else "", claim.text]
+            parts += [gap if parts else "", claim.text]
+            gap = ""
             claims.append(claim)
         else:
             dropped.append(Dropped(sentence.as_written, claim.reason, claim.missing, len(claims)))
@@ -115,7 +131,9 @@ def verify(reply: str, evidence: Sequence[Evidence], question: str = "", *, keep
     return Verified(REFUSAL, [], dropped, reason)
 
 
-def _split(text: str, catalog: Catalog) -> Iterator[_Sentence]:
+def _split(reply: str, catalog: Catalog) -> Iterator[_Sentence]:
+    text = _UNSEEN.sub(" ", _THOUGHTS.sub("", reply[:LONGEST_REPLY].replace("\r\n", "\n")))
+    text = _LONG_SPACE.sub(lambda run: "\n\n" if "\n" in run.group() else " ", text)
     markers = catalog.find(text)
     pieces: list[str] = []
     last = 0
@@ -124,14 +142,31 @@ def _split(text: str, catalog: Catalog) -> Iterator[_Sentence]:
         last = marker.end
     whole = "".join([*pieces, text[last:]]).strip()
     start, gap = 0, ""
+    numbers = {0}  # of list items so far
     for match in _AFTER_SENTENCE.finditer(whole):
-        if match.start() <= start or (not match.group().strip(" ") and is_abbreviation(whole, start, match.start())):
+        head = _TABLE_HEAD.match(whole, start)
+        if match.start() <= start or (head and match.start() < head.end()):
             continue
+        if not match.group().strip(" *_"):
+            mark = _LIST_MARK.fullmatch(whole, start, match.start())
+            if mark and _is_next_item(mark.group(1), numbers, begins_line=gap != " "):
+                continue
+            if is_abbreviation(whole, start, match.start()):
+                continue
         yield _Sentence(gap, whole[start : match.start() + len(match.group().rstrip())], markers)
         breaks = match.group().count("\n")
         start, gap = match.end(), "\n\n" if breaks > 1 else "\n" if breaks else " "
     if start < len(whole):
         yield _Sentence(gap, whole[start:], markers)
+
+
+def _is_next_item(number: str, numbers: set[int], *, begins_line: bool) -> bool:
+    """Whether the number of a list item follows one of those before it, which then include it; letters always do."""
+    if not number.isdecimal():
+        return begins_line
+    is_next = int(number) - 1 in numbers and (begins_line or number != "1")
+    numbers.add(int(number) if is_next else 0)
+    return is_next
 
 
 def _contains_refusal(text: str) -> bool:
@@ -141,18 +176,28 @@ def _contains_refusal(text: str) -> bool:
 
 def _check(sentence: _Sentence, question: str) -> Claim:
     """The sentence as a claim; without citations if it cites nothing that was shown."""
-    markers = sentence.own_markers
-    cited = tuple(dict.fromkeys(item for marker in markers for item in marker.cited))
+    markers, cited = sentence.own_markers, sentence.cited
     if not cited:
-        reason = f"It cites {markers[0].text[:80]}, which was not shown." if markers else "It cites nothing."
+        reason = f"It cites {markers[0].text[:80]}, which was not shown." if markers else _UNCITED
         return Claim(sentence.bare, (), "unsupported", reason)
-    opener = _OPENER.match(sentence.bare)
-    statement = Statement(sentence.bare[opener.end() if opener else 0 :], cited, question)
-    judge = load_judge()
-    support, reason, missing, _ = assess(statement, judge.rate_claim(statement.text, cited) if judge else None)
+    if len(sentence.bare) > LONGEST_SENTENCE:
+        reason = f"It has more than {LONGEST_SENTENCE:,} characters, the limit of a sentence."
+        return Claim(sentence.bare, (), "unsupported", reason)
+    head = _TABLE_HEAD.match(sentence.text)
+    mark = head.end() if head else _mark_length(sentence.bare)
+    opener = _OPENER.match(sentence.bare, mark)
+    statement = Statement(sentence.bare[opener.end() if opener else mark :], cited, question)
+    found = assess(statement)
+    if found.support != "quoted" and (judge := load_judge()):
+        found = assess(statement, judge.rate_claim(statement.text, cited))
     text, places = _render(sentence)
     citations = tuple(cite(item, find_spans(statement, item), places[item]) for item in cited)
-    return Claim(text, citations, support, reason, missing)
+    return Claim(text, citations, found.support, found.reason, found.missing)
+
+
+def _mark_length(text: str) -> int:
+    mark = _LIST_MARK.match(text)
+    return mark.end() if mark else 0
 
 
 def cite(item: Evidence, spans: Iterable[Span], places: Iterable[Span]) -> Citation:
@@ -165,8 +210,9 @@ def _render(sentence: _Sentence) -> tuple[str, dict[Evidence, list[Span]]]:
     An opener such as "Based on the documents" and citations of what was not shown are left out.
     """
     text = _PLACEHOLDER.sub(lambda place: place.group() if sentence.marker_at(place).cited else "", sentence.text)
-    if opener := _OPENER.match(text):
-        text = text[opener.end()].upper() + text[opener.end() + 1 :]
+    mark = _mark_length(text)
+    if opener := _OPENER.match(text, mark):
+        text = text[:mark] + text[opener.end()].upper() + text[opener.end() + 1 :]
     text = re.sub(r"[ \t]+(?=[.,;:!?](?:\s|$))", "", text)
     text = re.sub(r"(?<=\S)[ \t]{2,}", " ", text).strip()
     shown, last = "", 0
@@ -190,26 +236,32 @@ class Stream:
     keep_unsupported: bool = False
     _pieces: list[str] = field(default_factory=list)
     _sent: str = ""
-    _verified: int = 0  # characters of the reply
+    _verified: int = 0  # characters of complete sentences
 
     def add(self, piece: str) -> None:
         """Add a piece of the reply."""
         self._pieces.append(piece)
         recent = "".join(self._pieces[-3:])  # what follows shows where a sentence ends
-        if self.on_text and any(sign in recent for sign in ".!?\n]。！？"):
-            reply = "".join(self._pieces)
-            end = max((match.end() for match in re.finditer(r"[.!?\]\n。！？]\s+(?=[^\s\[])", reply)), default=0)
-            if end > self._verified:
-                self._verified = end
-                verified = self._verify(reply[:end])
+        if self.on_text and any(sign in recent for sign in ".!?…\n。！？"):
+            complete = self._cut()
+            if len(complete) != self._verified:
+                self._verified = len(complete)
+                verified = self._verify(complete)
                 if verified.claims:
                     self._send(verified.text)
 
     def complete_sentences(self) -> str:
         """The reply up to its last complete sentence, or nothing if none of it can be verified."""
         reply = "".join(self._pieces)
-        text = reply if _REPLY_END.search(reply) else reply[: self._verified]
+        text = reply if _REPLY_END.search(reply) else self._cut()
         return text if self._verify(text).claims else ""
+
+    def _cut(self) -> str:
+        """The reply without its last sentence, which may go on, and without a citation that has only begun."""
+        reply = "".join(self._pieces)
+        before, bracket, inside = reply.rpartition("[")
+        sentences = list(_split(before if bracket and "]" not in inside else reply, Catalog(self.evidence)))
+        return "".join(f"{one.gap}{one.as_written}" for one in sentences[:-1])
 
     def reset(self) -> None:
         """Forget the reply so far, which was not the answer."""

@@ -11,7 +11,6 @@ from shortlist.answer.claims.claim_words import (
     ALL,
     ANY,
     AUXILIARIES,
-    BACKWARD,
     BOUNDS,
     JOINING,
     NO_ONE,
@@ -199,7 +198,7 @@ class _Comparison:
             best = [place for place, count in counts.items() if count == most]
             at = max(best, key=lambda place: (sum(place in self.places[term] for term in names), -place))
             one = self.sentences[at]
-            chosen += self.sentences[at - 1 : at + 1] if at and one.words[0].text in BACKWARD else [one]
+            chosen += self.sentences[at - 1 : at + 1] if at and one.words[0].text in english.BACKWARD else [one]
             missing = {term for term in missing if at not in self.places[term]}
             numbers = numbers - one.numbers
         return chosen
@@ -245,7 +244,7 @@ class _Comparison:
         begins = [one.sentences[0].words for one in self.passages if one.sentences]
         before_names = (word for words in begins for word in takewhile(lambda word: not word.is_name, words))
         is_partial = any(self._has(name[-1], self.terms) for name in self._find_names()[:1])
-        return is_partial or any(word.text in BACKWARD or word.text == "the" for word in before_names)
+        return is_partial or any(word.text in english.BACKWARD or word.text == "the" for word in before_names)
 
     # Numbers
 

@@ -19,9 +19,9 @@ FAR_UNIT = 2  # words between a number and its unit: "20 working days", "5 per c
 LEAST_WORDS = 8  # of a statement whose language can be recognized
 
 _DATA: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-ONLY, ALL, ANY, NO_ONE, SOURCES, JOINING, BACKWARD, OPEN, AUXILIARIES = (
+ONLY, ALL, ANY, NO_ONE, SOURCES, JOINING, OPEN, AUXILIARIES = (
     frozenset(_DATA[name].split())
-    for name in ("only", "all", "any", "no_one", "sources", "joining", "backward", "open", "auxiliaries")
+    for name in ("only", "all", "any", "no_one", "sources", "joining", "open", "auxiliaries")
 )
 _DENYING, _NOT_DENYING, _GENERIC, _ENGLISH, _CALENDAR, _EMPTY = (
     frozenset(_DATA[name].split()) for name in ("denying", "not_denying", "generic", "english", "calendar", "empty")
@@ -34,13 +34,13 @@ _NUMERALS = _NUMBERS | _SCALES
 _SAYS_NOTHING = STOP_WORDS | english.FUNCTION_WORDS | english.ASKING | _EMPTY
 
 _TOKEN = re.compile(
-    r"(?P<number>\d+(?:[.,:\u00a0\u202f]\d+)*)(?:st|nd|rd|th|['’]?s)?\b|(?P<sign>[£$€%])"
+    r"(?P<number>\d+(?:[.,:]\d+)*)(?:st|nd|rd|th|['’]?s)?\b|(?P<sign>[£$€%])"
     r"|(?P<word>[^\W\d_]+(?:['’][^\W\d_]+)*)|(?P<stop>[,;:()|]|\s[-–—]+\s|[.!?](?=\s|$))"
 )
 _NAME = re.compile(r"(?<=[a-z,;&] )[A-Z]\w+|[A-Z]\w+(?= [A-Z])")
 _LABEL = re.compile(r"[-*•] [^:]+:")
-_THOUSANDS = re.compile(r"(?<!^0)[.,\u00a0\u202f](?=\d{3}(?:\D|$))")
-_DECIMAL = re.compile(r"[,\u00a0\u202f]")
+_THOUSANDS = re.compile(r"(?<!^0)[.,](?=\d{3}(?:\D|$))")
+_SPACED_THOUSANDS = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))")
 
 
 @cache
@@ -166,6 +166,7 @@ def _read(text: str, names: Set[str] = frozenset()) -> Sentence:
 
 def _read_words(text: str, names: Set[str]) -> Iterator[Word]:
     if not text.isascii():
+        text = _SPACED_THOUSANDS.sub("", text)
         text = "".join(char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char))
     matches = _TOKEN.finditer(text)
     tokens = [_Token(match[match.lastgroup or 0], match.lastgroup or "", *match.span()) for match in matches]
@@ -233,7 +234,7 @@ def _parse_number(tokens: Sequence[_Token], at: int) -> tuple[str, int]:
     """The number that begins at a token, as digits, and the place after it."""
     token, lowered = tokens[at], tokens[at].text.lower()
     if token.kind == "number":
-        written = token.text if ":" in token.text else _DECIMAL.sub(".", _THOUSANDS.sub("", token.text))
+        written = token.text if ":" in token.text else _THOUSANDS.sub("", token.text).replace(",", ".")
     else:
         written = str(_NUMERALS[lowered])
     at += 1

@@ -17,9 +17,9 @@ def _compile(pattern: str, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
     return re.compile(pattern.replace("\n", ""), flags)
 
 
-ASKING, FUNCTION_WORDS, NUMBER_WORDS, ORDINALS, NEGATING_PREFIXES = (
+ASKING, FUNCTION_WORDS, BACKWARD, NUMBER_WORDS, ORDINALS, NEGATING_PREFIXES = (
     frozenset(_DATA[name].split())
-    for name in ("asking", "function_words", "number_words", "ordinals", "negating_prefixes")
+    for name in ("asking", "function_words", "backward", "number_words", "ordinals", "negating_prefixes")
 )
 KINDS = {kind: _compile(pattern) for kind, pattern in _DATA["kinds"].items()}
 DATES = _compile(_DATA["patterns"]["dates"])

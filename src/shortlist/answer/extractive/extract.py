@@ -59,7 +59,7 @@ _PROCEDURE = re.compile(
 _STEP = re.compile(r"\(?\w{1,3}[.)]\s")
 _PAIR = re.compile(r"\w[^:|]*:\s")
 _REFERS = re.compile(r"\b(?:it|this|them|these)\b")
-_REFERS_BACK = re.compile(r"(?:it|he|she|they|this|these|that|those|its|his|her|their|such|here)\b", re.IGNORECASE)
+_REFERS_BACK = re.compile(rf"(?:{'|'.join(english.BACKWARD)})\b", re.IGNORECASE)
 
 
 class _Entry(NamedTuple):

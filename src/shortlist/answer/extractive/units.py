@@ -273,14 +273,14 @@ class _Splitter:
         elif not rules and len(rows) > 1 and all(len(cells) == len(rows[0][1]) for _, cells in rows[1:2]):
             has_header = not any(map(_KEY.match, rows[0][1])) and not any(map(re.compile(r"\d").search, rows[0][1]))
             headers = rows[0][1] if has_header else ()
+        width = max(len(cells) for _, cells in rows)
         for number, (line, cells) in enumerate(rows):
-            if number in rules:
+            if _RULE.match(line.text):
                 continue
             if headers and number == 0:
                 self._add("heading", line.start, line.end)
                 continue
-            full = len(cells) == max(len(others) for _, others in rows)
-            self._add("row" if full else "half", line.start, line.end, cells=cells, headers=headers)
+            self._add("row" if len(cells) == width else "half", line.start, line.end, cells=cells, headers=headers)
 
     # Lists and definitions
 
