@@ -170,7 +170,7 @@ class Evidence(Plain):
     """A passage that an answer may cite, numbered from 1.
 
     `label` is the short name of its source in citations; `score` is its similarity to the question. `warning` tells how
-    the text tries to instruct a model or a reader; such a passage is never quoted as an answer.
+    the text tries to instruct a model or a reader; without a language model such a passage is never quoted.
     """
 
     _shown = "number label source locator text score id name context corpus marker warning"
@@ -216,7 +216,8 @@ class Claim(Plain):
     """A sentence of an answer, with its citation markers, and its citations.
 
     `support` is "quoted" if the evidence contains it word for word, "supported" if it says the same in other words, and
-    "unsupported" if it does not, with the `reason` and the `missing` part.
+    "unsupported" if it does not, with the `reason` and the `missing` part. A claim whose evidence has warnings has a
+    reason, too.
     """
 
     text: str

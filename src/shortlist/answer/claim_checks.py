@@ -71,7 +71,7 @@ def assess(statement: Statement, probability: float | None = None) -> Assessment
     is_titled = any(item.name or item.context for item in statement.cited)
     if probability is not None and not (contradiction and is_titled):
         least = AGAINST_RULES if wrong else SUPPORTED_FROM
-        unlikely = f"It is supported with a probability of {probability:.2f}.", ", ".join(findings.words)
+        unlikely = f"What it cites supports it with a probability of only {probability:.2f}.", ", ".join(findings.words)
         wrong = (wrong or unlikely) if probability < least else None
     return Assessment("unsupported", *wrong, findings) if wrong else Assessment("supported", findings=findings)
 

@@ -44,7 +44,8 @@ _OPENER = re.compile(
 )
 _GAPS = ("", " ", "\n", "\n\n")  # between sentences
 _UNCITED = "It cites nothing."
-_VERIFIED = "The cited passages support every sentence."
+_WARNED = "It repeats a passage that tries to instruct its readers."
+_VERIFIED = "The cited passages support every sentence of the answer."
 _REPLY_END = re.compile(r"[.!?。！？][\"'”’)]*\s*\Z")
 _PLAIN_QUOTES = str.maketrans({"’": "'", "‘": "'", "`": "'", "“": '"', "”": '"', "\u00a0": " "})
 
@@ -192,7 +193,8 @@ def _check(sentence: _Sentence, question: str) -> Claim:
         found = assess(statement, judge.rate_claim(statement.text, cited))
     text, places = _render(sentence)
     citations = tuple(cite(item, find_spans(statement, item), places[item]) for item in cited)
-    return Claim(text, citations, found.support, found.reason, found.missing)
+    warned = "" if any(not item.warning for item in cited) else _WARNED
+    return Claim(text, citations, found.support, found.reason or warned, found.missing)
 
 
 def _mark_length(text: str) -> int:
