@@ -98,3 +98,7 @@ def test_a_question_that_may_be_complete_is_unclear(question: str) -> None:
 
 def test_without_a_turn_before_it_no_question_refers_to_one() -> None:
     assert Memory().find_reference("Why?") == "none"
+
+
+def test_letters_that_become_two_in_lower_case_are_read_as_one() -> None:
+    assert find_reference("Where are İİİ, İzmir and İ?") == "none"

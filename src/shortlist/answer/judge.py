@@ -10,6 +10,7 @@ import importlib
 import importlib.util
 import math
 import re
+import threading
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from pathlib import Path
@@ -27,6 +28,7 @@ MOST_CACHED = 1_024
 LONGEST_TEXT = 450  # characters of a passage that are compared with a claim
 
 _WORD = re.compile(r"\w{3,}")
+_LOADING = threading.Lock()
 
 
 class Judge:
@@ -85,7 +87,8 @@ def select_sentences(claim: str, text: str) -> str:
 
 def load_judge() -> Judge | None:
     """The model, if it and the package that runs it are installed."""
-    return _load(MODEL) if MODEL.exists() and importlib.util.find_spec("onnxruntime") else None
+    with _LOADING:  # once, however many requests come first
+        return _load(MODEL) if MODEL.exists() and importlib.util.find_spec("onnxruntime") else None
 
 
 @cache
