@@ -28,7 +28,7 @@ def model() -> Judge:
 def test_it_tells_what_a_passage_supports(model: Judge) -> None:
     item = Evidence(1, "t", "t", "whole", TOWER, 1.0, name="Eiffel Tower")
     supported, refuted = (
-        model.rate_claim(claim, [item])
+        model.rate_claim(claim, (item,))
         for claim in ("Its height is 330 metres.", "The Eiffel Tower was torn down before it was finished.")
     )
     assert 0 <= refuted < 0.3 < 0.7 < supported <= 1
@@ -45,7 +45,7 @@ def test_it_tells_which_sentence_answers(model: Judge) -> None:
 @pytest.mark.parametrize("text", ["", " ", "x" * 100_000, "\x00", "🎈" * 500, "[CLS] [SEP]"])
 def test_any_text_is_rated(model: Judge, text: str) -> None:
     item = Evidence(1, "t", "t", "whole", text, 1.0)
-    assert 0 <= model.rate_claim(text, [item, item]) <= 1
+    assert 0 <= model.rate_claim(text, (item, item)) <= 1
     assert all(0 <= one <= 1 for one in model.answers(text, [(text, text)] * 3))
     assert model.answers("Who?", []) == []
 

@@ -85,7 +85,7 @@ def add_ask(app: FastAPI, corpora: ServedCorpora, llm: StreamingLLM | None, sett
 
     @app.post("/v1/corpora/{name:path}/ask", tags=["corpora"], responses=describe_responses(404, 409, 502) | events)
     async def ask_corpus(name: str, body: AskBody, request: Request) -> Response:
-        """Answer a question from the documents alone, with every claim cited and compared with what it cites, or refuse."""
+        """Answer a question from the documents alone, every claim cited and compared with what it cites, or refuse."""
 
         def work(job: Job) -> dict[str, Any]:
             return answer_question(corpora.corpus(name), body, llm, job, settings.answers).to_dict()
