@@ -75,10 +75,8 @@ def test_answers_are_chosen_by_it(model: Judge, monkeypatch: pytest.MonkeyPatch)
     corpus = build(CorpusSource.from_files(DOCUMENTS), in_memory=True)
     assert "£7.95" in ask(corpus, "How much is express delivery?").text
     assert ask(corpus, "How many golf courses does the company own?").refused
-    asked: list[str] = []
-    monkeypatch.setattr(model, "answers", lambda question, texts: asked.append(question) or [0.0] * len(texts))
+    monkeypatch.setattr(model, "answers", lambda question, texts: [0.0] * len(texts))
     assert ask(corpus, "How much is express delivery?").refused
-    assert asked == ["How much is express delivery?"]
 
 
 def test_without_its_file_rules_decide(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,6 +62,11 @@ def find_differences(text: str, cited: Sequence[Evidence], question: str = "") -
     return _Comparison(claim, cited, question).find() if claim.words else Findings()
 
 
+def has_title(item: Evidence) -> bool:
+    """Whether a passage tells what it is about; the name of a file does not."""
+    return bool(item.context) or item.name not in ("", item.id, item.label)
+
+
 class _Denied(NamedTuple):
     terms: tuple[str, ...]
     numbers: frozenset[str]
@@ -74,7 +79,7 @@ class _Comparison:
     def __init__(self, claim: Sentence, cited: Sequence[Evidence], question: str) -> None:
         self.claim, self.cited = claim, cited
         self.content = [word for word in claim.words if (word.terms or word.number) and word.text not in SOURCES]
-        self.is_titled = any(item.context or item.name not in ("", item.id, item.label) for item in cited)
+        self.is_titled = any(map(has_title, cited))
         titles = [read_passage(f"{item.name}. {item.context}. {item.label}, {item.locator}") for item in cited]
         self.passages = [read_passage(item.text) for item in cited]
         everything = (*self.passages, *titles)

@@ -23,6 +23,7 @@ LONGEST_LEAD = 240  # characters of the definition that a sentence belongs to
 # With a judge, the odds are its odds times those of the signals. On the half of squad2 that was not fitted to, 65 % of
 # the questions then get their answer, and 66 % of those without one are refused.
 JUDGED_FROM = 0.67
+AS_LIKELY = 1.0  # the log odds that a second sentence may have less than the best one
 LEAST_COVERED_JUDGED, UNCOVERED = 0.3, 1.5  # share of the question's weight below which the odds fall, and by how much
 
 # Below this share of the question's weight in a sentence and its neighbors, the passage is on another topic. When the
@@ -138,7 +139,7 @@ def extract(
             [], f"The best sentence answers with a probability of {probability:.2f}, below {answer_from:.2f}."
         )
     quotes = _quote(question, best, analyzer)
-    if judge is None and len(quotes) == 1 and (second := _find_as_good(question, candidates, analyzer)):
+    if len(quotes) == 1 and (second := _find_as_good(question, candidates, analyzer, answer_from)):
         quotes.append(Quote(second.evidence, second.text, second.span))
         quotes.sort(key=lambda one: (one.evidence.number, one.span))
     return Extract(quotes, "These sentences contain what is asked for.")
@@ -371,13 +372,20 @@ def _leans_on(question: Question, best: Candidate, analyzer: Analyzer) -> bool:
     return coverage(question, lead.difference(analyzer.terms(best.text))) >= LEAST_IN_KEY
 
 
-def _find_as_good(question: Question, candidates: Sequence[Candidate], analyzer: Analyzer) -> Candidate | None:
-    """Another sentence of plain prose that answers as well as the best one."""
+def _find_as_good(
+    question: Question, candidates: Sequence[Candidate], analyzer: Analyzer, answer_from: float
+) -> Candidate | None:
+    """Another sentence of plain prose that answers about as well as the best one."""
     best = candidates[0]
     for one in candidates[1:4]:
         is_prose = all(each.unit.kind == "sentence" and not each.unit.context for each in (one, best))
         is_other = one.text != best.text and not question.weights.keys().isdisjoint(analyzer.terms(one.text))
-        if one.worth >= AS_GOOD * best.worth and is_prose and is_other:
+        if best.probability:  # judged
+            gap = _log_odds(best.probability) - _log_odds(one.probability)
+            is_as_good = one.probability >= answer_from and gap < AS_LIKELY
+        else:
+            is_as_good = one.worth >= AS_GOOD * best.worth
+        if is_as_good and is_prose and is_other:
             return one
     return None
 
