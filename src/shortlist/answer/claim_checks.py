@@ -53,8 +53,8 @@ def assess(statement: Statement, probability: float | None = None) -> Assessment
     """Compare a statement with what it cites by rules, or by them and by a model's probability that it is supported.
 
     A model may outweigh words that are missing in the passages, but neither a false quotation, a number that is
-    nowhere, nor a contradiction: a name that is nowhere, a negation, a quantifier, an opposite, a role. Only in passages
-    without a title, which may not say what they are about, may it outweigh these as well if it is sure.
+    nowhere, nor a contradiction: a name that is nowhere, a negation, a quantifier, an opposite, a role. In passages
+    without a title, which may not say what they are about, it may outweigh contradictions as well if it is sure.
     """
     text = statement.text
     if not WORD.search(text):
