@@ -38,7 +38,8 @@ def test_it_tells_which_sentence_answers(model: Judge) -> None:
     texts = [(text, "Eiffel Tower") for text in TOWER.split(". ")]
     rated = model.answers("How high is the Eiffel Tower?", texts)
     assert max(range(3), key=lambda at: rated[at]) == 1
-    assert rated == [model.answers("How high is the Eiffel Tower?", [text])[0] for text in texts]
+    alone = [model.answers("How high is the Eiffel Tower?", [text])[0] for text in texts]
+    assert rated == pytest.approx(alone, abs=1e-3)
     assert max(model.answers("How many people visit it every year?", texts)) < rated[1]
 
 
