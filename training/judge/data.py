@@ -21,13 +21,12 @@ from tokenizers import BertWordPieceTokenizer
 
 from bench.claims import fold_of, load_folds
 from shortlist.answer.extractive.sentences import split_sentences
+from shortlist.answer.judge import ANSWER, CLAIM, MOST_TOKENS
 from training.judge import claims
 from training.judge.wordnet import WordNet
 from training.train import VOCABULARY
 
-CLAIM, ANSWER = 0, 1  # the two questions that the model is asked
 UNSEEN = "squad2 unseen"  # never trained on
-MOST = {CLAIM: (60, 176, 16), ANSWER: (60, 120, 72)}  # tokens of each part
 CLAIMS, QUESTIONS, HEADINGS = 200_000, 90_000, 12_000  # made from Wikipedia and from documentation
 
 _WORD = re.compile(r"\w+")
@@ -73,7 +72,7 @@ def _write(examples: list[Example], out: Path) -> None:
     lengths = []
     for one in examples:
         row = [[first]]
-        for part, most in zip(one.parts, MOST[one.task], strict=True):
+        for part, most in zip(one.parts, MOST_TOKENS[one.task], strict=True):
             row += [ids[part][:most], [separator]]
         flat.append(np.concatenate(row).astype(np.uint16))
         lengths.append(len(flat[-1]))

@@ -15,8 +15,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from training import model
-from training.judge.data import ANSWER, CLAIM, UNSEEN
+from shortlist.answer.judge import ANSWER, CLAIM
+from training import export, measure, model
+from training.judge.data import UNSEEN
 
 # How often a batch draws from each source; half of what is drawn is right.
 SHARES = {
@@ -40,7 +41,6 @@ SHARES = {
         "written near": 0.08,
     },
 }
-BLOCK = 128  # weights that share a scale, as in `training.export`
 Array = np.ndarray[Any, Any]
 Folds = tuple[int, ...]
 
@@ -182,7 +182,7 @@ def measured(
         found, labels = scores(judge, data, rows, device), data.label[rows] > 0.5
         kept[f"{name}.rows"], kept[f"{name}.scores"] = rows, found.astype(np.float16)
         if name == "fever":
-            figures["fever auroc"] = auroc(found, labels)
+            figures["fever auroc"] = measure.auroc(found[labels], found[~labels])
             figures["fever balanced"] = (np.mean(found[labels] > 0) + np.mean(found[~labels] <= 0)) / 2
             continue
         groups = data.group[rows]
@@ -194,17 +194,10 @@ def measured(
         figures[f"{name} first"] = float(np.mean([first[group] for group in answerable]))
         if name == "squad2":
             every = list(best)
+            scored = np.array([best[group] for group in every])
             is_answerable = np.array([group in answerable for group in every])
-            figures["squad2 auroc"] = auroc(np.array([best[group] for group in every]), is_answerable)
+            figures["squad2 auroc"] = measure.auroc(scored[is_answerable], scored[~is_answerable])
     return figures, kept
-
-
-def auroc(scores_: Array, labels: Array) -> float:
-    order = np.argsort(scores_, kind="stable")
-    ranks = np.empty(len(order))
-    ranks[order] = np.arange(1, len(order) + 1)
-    right = int(labels.sum())
-    return float((ranks[labels].sum() - right * (right + 1) / 2) / max(1, right * (len(labels) - right)))
 
 
 def run(
@@ -245,11 +238,10 @@ def pack(state: dict[str, Array]) -> dict[str, Array]:
     arrays: dict[str, Array] = {}
     for name, value in state.items():
         if value.ndim == 2 and value.size > 400_000:
-            block = value.shape[1] if "words" in name else BLOCK
+            block = value.shape[1] if "words" in name else export.BLOCK
             blocks = value.reshape(len(value), -1, block)
-            scale = np.maximum(np.abs(blocks).max(axis=-1, keepdims=True) / 127, 1e-12).astype(np.float32)
-            arrays[f"{name}@q"] = np.rint(blocks / scale).astype(np.int8).reshape(value.shape)
-            arrays[f"{name}@s"] = scale[..., 0]
+            whole, scale = export.packed(blocks)
+            arrays[f"{name}@q"], arrays[f"{name}@s"] = whole.reshape(value.shape), scale[..., 0]
         else:
             arrays[name] = value.astype(np.float32)
     return arrays

@@ -10,7 +10,8 @@ from typing import Any
 
 from shortlist._text import count_of
 from shortlist.answer.ask import OnEvidence, OnText, open_for_question, refuse, request_reply, verify_answer
-from shortlist.answer.evidence import LONGEST_PASSAGE, K, Shown, describe_hit, gather, rate_document
+from shortlist.answer.evidence import K, Shown, describe_hit, gather, rate_document
+from shortlist.answer.extractive.units import LONGEST_PASSAGE
 from shortlist.answer.llm import add_usage
 from shortlist.answer.memory import Memory
 from shortlist.answer.prompts import FORCED, build_messages, render_passages

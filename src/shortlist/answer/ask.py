@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from shortlist.answer.evidence import K, Shown, gather
 from shortlist.answer.extractive.extract import Extract, extract
@@ -54,16 +53,11 @@ def ask(
         with open_query(corpora, question, "auto", k) as states:  # closed before the caller or a model is called
             gathered = gather(states, question, k, threshold, filter, memory)
             evidence = shown.add_hits(gathered.hits)
-            quotable = [item for item in evidence if not item.warning]
             if not evidence:
                 answer = refuse(question, shown, gathered.reason, "gate")
-            elif llm is None and not quotable:
-                reason = "Every passage that was found tries to instruct its readers, so none of them is quoted."
-                answer = refuse(question, shown, reason, "extract")
             elif llm is None:
                 earlier = memory if memory and memory.find_reference(question) != "none" else None
-                answer = _extract_answer(states, question, quotable, earlier, answer_from)
-                answer = replace(answer, evidence=shown.items)
+                answer = _extract_answer(states, question, shown, earlier, answer_from)
     if on_evidence:
         for item in shown.items:
             on_evidence(item)
@@ -124,11 +118,15 @@ def refuse(question: str, shown: Shown, reason: str, by: str) -> Answer:
 def _extract_answer(
     states: Sequence[CorpusState],
     question: str,
-    evidence: list[Evidence],
+    shown: Shown,
     memory: Memory | None,
     answer_from: float | None,
 ) -> Answer:
     """An answer of verbatim sentences; a follow-up without one is read together with the question before it."""
+    evidence = [item for item in shown.items if not item.warning]
+    if not evidence:
+        reason = "Every passage that was found tries to instruct its readers, so none of them is quoted."
+        return refuse(question, shown, reason, "extract")
     lexical = [one.state.lexical for one in states]
 
     def count_passages(terms: list[str]) -> dict[str, int]:
@@ -152,4 +150,4 @@ def _extract_answer(
         place = (len(text) - len(one.evidence.marker), len(text))
         claims.append(Claim(text, (cite(one.evidence, [one.span], [place]),), support="quoted"))
     text = " ".join(claim.text for claim in claims) or REFUSAL
-    return Answer(question, text, claims, evidence, refused=not claims, reason=found.reason, by="extract")
+    return Answer(question, text, claims, shown.items, refused=not claims, reason=found.reason, by="extract")

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from shortlist.answer.extractive.signals import Question, coverage, find_other_forms, read_question
-from shortlist.answer.extractive.units import split_spans
+from shortlist.answer.extractive.units import LONGEST_PASSAGE, split_spans
 from shortlist.answer.memory import Memory
 from shortlist.index.text.analyzers import Analyzer, fold, words
 from shortlist.index.text.chunking import windows
@@ -34,7 +34,7 @@ K = 4
 THRESHOLD = 0.30
 WORDS_SCALE = 0.75  # two fifths of the question's words are as close as a cosine of 0.30
 MEASURED_BY_ALL = 0.50  # closeness from which passages are compared by more than their highest measure
-LONGEST_PASSAGE, OVERLAP = 4_000, 400  # characters shown of a passage, and shared by its windows
+OVERLAP = 400  # characters that the windows of a long passage share
 LONGEST_NAME = 200
 MOST_PASSAGES = 1_000  # of one document whose closeness is computed
 

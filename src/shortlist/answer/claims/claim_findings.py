@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
+from functools import lru_cache
 from itertools import pairwise, takewhile
 from typing import NamedTuple
 
@@ -56,7 +57,9 @@ class Findings(NamedTuple):
     has_content: bool = False  # says something that can be compared
 
 
-def find_differences(text: str, cited: Sequence[Evidence], question: str = "") -> Findings:
+# Kept, since a statement is assessed without a model and then with one.
+@lru_cache(maxsize=1024)
+def find_differences(text: str, cited: tuple[Evidence, ...], question: str = "") -> Findings:
     """Compare a sentence without citations with the passages that it cites."""
     claim = read_claim(text)
     return _Comparison(claim, cited, question).find() if claim.words else Findings()

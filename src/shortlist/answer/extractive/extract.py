@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from shortlist.answer.extractive import english, signals
 from shortlist.answer.extractive.signals import Frequency, Question, Reading, coverage
-from shortlist.answer.extractive.units import Unit, has_verb, split_units
+from shortlist.answer.extractive.units import LONGEST_PASSAGE, Unit, has_verb, split_units
 from shortlist.index.text.analyzers import Analyzer
 from shortlist.results import Evidence
 
@@ -52,7 +52,6 @@ LEAST_REPEATED, LEAST_REPEATED_ALONE = 0.6, 0.9
 LEAST_WORDS = 2  # of a sentence that answers: not the number of a section
 
 _WORDS = re.compile(r"[^\W\d_]{2,}|[^\x00-\u2e7f]")
-_LONGEST_PASSAGE = 4_000  # characters; longer ones are cut
 _OFFSET = re.compile(r"offset=(\d+)")
 _PROCEDURE = re.compile(
     r"how (?!many|much|long|far|old|often|large|big|fast)|what (?:are|is) the steps?\b", re.IGNORECASE
@@ -251,7 +250,7 @@ def _split_passage(item: Evidence) -> list[Unit]:
     units = split_units(
         item.text,
         begins_inside=any(int(offset) for offset in offsets) or (is_page and item.text[:1].islower()),
-        ends_inside=bool(offsets) or is_page or len(item.text) >= _LONGEST_PASSAGE,
+        ends_inside=bool(offsets) or is_page or len(item.text) >= LONGEST_PASSAGE,
     )
     if len(units) == 1 and units[0].kind == "label":
         return [replace(units[0], kind="sentence")]

@@ -16,6 +16,7 @@ from shortlist.answer.extractive.sentences import split_sentences
 
 ANSWERS = frozenset({"sentence", "item", "list", "row", "definition"})
 LONGEST = 1_200  # characters of a unit that is quoted
+LONGEST_PASSAGE = 4_000  # characters shown of a passage; longer ones are cut
 LONGEST_LABEL = 80  # characters of a term, a label or a heading without a mark
 
 _FENCE = re.compile(r"(`{3,}|~{3,})")
