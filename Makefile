@@ -2,7 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
-PATHS := src tests examples bench website
+PATHS := src tests examples bench website hatch_build.py
+LOOPS := hatch_build.py $(wildcard src/shortlist/index/kernels/*.[ch])
 
 .PHONY: demo test test-fast fuzz fix docs docs-serve bench lock clean missing servers
 
@@ -39,9 +40,10 @@ bench: $(READY)
 	$(BIN)/python -m bench
 
 # A first run installs everything; a later one only when what is needed has changed.
-$(READY): pyproject.toml requirements.lock
+$(READY): pyproject.toml requirements.lock $(LOOPS)
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@command -v cc >/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check ziglang==0.17.0
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $(READY)
 

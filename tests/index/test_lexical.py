@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shortlist.errors import InputError
-from shortlist.index import kernels
+from shortlist.index.kernels import library
 from shortlist.index.lexical import indexing, lexical_ranker
 from shortlist.index.lexical.bm25 import FORMULAS, Scoring
 from shortlist.index.lexical.indexing import build
@@ -38,8 +38,8 @@ def index(passages: Sequence[Fields], scoring: Scoring | None = None) -> Lexical
 
 
 def forget_loops(patch: pytest.MonkeyPatch) -> None:
-    """Do by numpy what compiled loops would do if they were loaded."""
-    patch.setattr(lexical_ranker, "loaded_loops", lambda: None)
+    """Do without the compiled loops, as on a machine on which nothing could be compiled."""
+    patch.setattr(library, "loops", lambda: None)
 
 
 def contents(*texts: str) -> list[Fields]:
@@ -130,7 +130,6 @@ def test_scores_equal_those_of_bm25s_on_the_same_tokens(method: str) -> None:
 def test_compiled_loops_look_at_some_passages_as_numpy_does(
     formula: str, passages: list[Fields], query: str, weights: list[float], gone: set[int], chance: random.Random
 ) -> None:
-    assert kernels.ranking_loops  # loaded, so that it is compiled
     first, second = build(passages[1:], plain), build(passages[:1], plain)
     dead = np.array([at for at in gone if at < first.size], dtype=np.int64)
     parts = [Part(first).without(dead), Part(second, first.size)]
@@ -140,26 +139,8 @@ def test_compiled_loops_look_at_some_passages_as_numpy_does(
     found = ours.scores_at(terms, some).tolist(), ours.held_at(terms, some).tolist()
     with pytest.MonkeyPatch.context() as patch:
         forget_loops(patch)
-        assert found == (ours.scores_at(terms, some).tolist(), ours.held_at(terms, some).tolist())
-
-
-def test_loops_that_another_thread_still_loads_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Such a module is listed already, and no attribute of its package yet."""
-    assert kernels.ranking_loops
-    monkeypatch.delattr(kernels, "ranking_loops")
-    assert lexical_ranker.loaded_loops() is None
-    assert len(index(contents("a lamp", "a door")).rank("lamp", 2).positions) == 1
-
-
-@given(passages=st.lists(fields, min_size=1, max_size=12), queries=st.lists(texts, min_size=1, max_size=4))
-def test_what_earlier_queries_left_behind_changes_no_score(passages: list[Fields], queries: list[str]) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        forget_loops(patch)
-        patch.setattr(lexical_ranker, "CACHED_GAINS", 8)
-        asked_before = index(passages, Scoring(weights=(2.0, 0.0, 1.0)))
-        for query in [*queries, *queries]:
-            fresh = index(passages, Scoring(weights=(2.0, 0.0, 1.0)))
-            assert asked_before.scores(query.split()).tolist() == fresh.scores(query.split()).tolist()
+        slow = Lexical(parts, plain, ours.scoring)
+        assert found == (slow.scores_at(terms, some).tolist(), slow.held_at(terms, some).tolist())
 
 
 @given(
@@ -190,14 +171,13 @@ def test_parts_with_dead_passages_score_as_one_build_of_the_living(
     merged = merge(pairs)
     assert Lexical([Part(merged)], plain, scoring).scores(terms).tolist() == whole.scores(terms).tolist()
     assert same_arrays(merged, build([passages[at] for at in alive], plain))
+    with pytest.MonkeyPatch.context() as patch:
+        forget_loops(patch)
+        assert same_arrays(merge(pairs), merged)
 
 
 def same_arrays(one: Postings, other: Postings) -> bool:
-    names = ("keys", "starts", "docs", "tfs", "lengths")
-    living = one.keys[np.diff(one.starts) > 0]
-    return bool(np.array_equal(living, other.keys)) and all(
-        np.array_equal(getattr(one, name), getattr(other, name)) for name in names[2:]
-    )
+    return all(np.array_equal(array, other.arrays()[name]) for name, array in one.arrays().items())
 
 
 @given(passages=st.lists(fields, min_size=1, max_size=16), query=texts, k=st.integers(0, 20), data=st.data())
@@ -296,11 +276,11 @@ any_fields = st.builds(Fields, title=any_text, keywords=some_texts, content=any_
 @given(st.lists(any_fields, max_size=8))
 def test_the_compiled_way_from_text_to_postings_gives_the_same_arrays(passages: list[Fields]) -> None:
     english = get_analyzer("english-1")
-    by_python = build(passages, english)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(indexing, "COMPILED_TEXT", 0)
         patch.setattr(indexing, "FIRST_WORDS", 2)
         compiled = build(passages, english)
+        forget_loops(patch)
+        by_python = build(passages, english)
     for name, array in by_python.arrays().items():
         assert array.tolist() == compiled.arrays()[name].tolist(), name
         assert array.dtype == compiled.arrays()[name].dtype
@@ -337,9 +317,7 @@ def assert_ranks_as_if_exhaustive(ours: Lexical, query: str, k: int, allowed: An
     """The compiled ranking is the best of all scores, with all that tie with the last, to the bit."""
     scores = ours.scores(plain.terms(query), allowed)
     best = lexical_ranker.top(np.where(scores > 0, scores, -np.inf), k)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lexical_ranker, "COMPILED_FROM", 0)
-        coarse = ours.rank(query, k, allowed)
+    coarse = ours.rank(query, k, allowed)
     assert coarse.positions.tolist() == best.tolist()
     assert coarse.scores.tolist() == scores[best].tolist()
 
@@ -347,7 +325,6 @@ def assert_ranks_as_if_exhaustive(ours: Lexical, query: str, k: int, allowed: An
 @pytest.mark.parametrize("seed", range(4))
 def test_blocks_that_stay_shut_hold_none_of_the_best(seed: int) -> None:
     """Thousands of passages with words as frequent as words are, in parts, with some of them dead or not allowed."""
-    assert kernels.ranking_loops  # loaded, so that ranking is compiled
     random = np.random.default_rng(seed)
     vocabulary = np.array([f"w{rank}" for rank in range(3000)])
     chances = 1.0 / (np.arange(3000) + 2.0)
@@ -374,9 +351,7 @@ def test_impacts_made_at_another_average_length_still_lead_to_the_exact_ranking(
     later = build(contents(*(" ".join(random.choice(words, 11)) for _ in range(200))), plain)
     part = Part(first)
     Lexical([part], plain).rank("w1 w2", 5)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lexical_ranker, "COMPILED_FROM", 0)
-        made = part.impacts(Scoring(), Lexical([part], plain).average)
+    made = part.impacts(Scoring(), Lexical([part], plain).average)
     both = Lexical([part, Part(later, 600)], plain)
     assert part.impacts(Scoring(), both.average) is made  # within what is allowed to drift
     for _ in range(40):

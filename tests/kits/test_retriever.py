@@ -544,13 +544,6 @@ def test_a_corpus_of_parts_of_documents_is_refused() -> None:
         BM25SRetriever(corpus=corpus)
 
 
-def test_compiled_loops_give_the_same_answer() -> None:
-    made = of(*TOOLS)
-    before = made.retrieve_documents("limit order account forecast", llm_tools_cutoff=0)
-    made.warm_up()
-    assert made.retrieve_documents("limit order account forecast", llm_tools_cutoff=0) == before
-
-
 def test_the_settings_are_a_dataclass_with_the_documented_fields() -> None:
     assert [field.name for field in dataclasses.fields(BM25SSettings)] == [
         "temperature",

@@ -31,7 +31,6 @@ from shortlist import (
     search,
     select,
 )
-from shortlist.index.lexical import lexical_ranker
 from shortlist.results import Mode
 from shortlist.search import scores
 from shortlist.search.relevance import trust_in
@@ -622,8 +621,6 @@ def test_a_large_corpus_is_ranked_by_words_as_a_small_one(
 
     small = found()
     monkeypatch.setattr("shortlist.index.snapshot.ALL_SCORES_BELOW", 0)
-    assert found() == small
-    monkeypatch.setattr(lexical_ranker, "COMPILED_FROM", 0)
     assert found() == small
 
 

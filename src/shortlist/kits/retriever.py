@@ -151,12 +151,6 @@ class BM25SRetriever:
         self.document_file = file
         return len(documents)
 
-    def warm_up(self) -> None:
-        """Load the compiled loops, so that the first queries are faster."""
-        import shortlist.index.kernels.ranking_loops  # noqa: F401, PLC0415  # imports numba
-
-        self.retrieve_documents("ready")
-
     def get_document_count(self) -> int:
         return len(self.corpus)
 

@@ -29,7 +29,6 @@ log = logging.getLogger("shortlist.serve")
 
 NAME = "catalog"
 MOST_ENCODED = 1_000  # tools that a service encodes with our model when it first starts: some ten seconds
-COMPILED_FROM = 1_000  # documents; with fewer, numpy is as fast as compiled loops
 
 
 class CatalogStore:
@@ -47,8 +46,7 @@ class CatalogStore:
         self.stamp_read: tuple[int, ...] = (0,)  # the stamp of the file when it was last read
         self.retriever = self._open(self.state.document_file, BM25SSettings(**self.state.settings()))
         self._read_at_start()
-        if len(self.corpus) >= COMPILED_FROM:  # now, so that no request waits for it
-            self.retriever.warm_up()
+        self.retriever.retrieve_documents("ready")  # opens the index now, so that no request waits for it
 
     def _open(self, file: Path, settings: BM25SSettings) -> BM25SRetriever:
         path, wanted = get_folder(file) / "corpus", self._configured.documents.embedder

@@ -160,17 +160,6 @@ def show(out: Output, settings: str | None) -> None:
         out.note(f"shortlist: {sentence}")
 
 
-def warm(out: Output) -> None:
-    began = time.perf_counter()
-    with out.progress("compiling") as progress:
-        from shortlist.index.warm_up import warm as compile_all  # noqa: PLC0415  # imports numba, after the bar is shown
-
-        compiled = compile_all(lambda step, done, total: progress(done, total) if progress else None)
-    seconds = round(time.perf_counter() - began, 1)
-    text = f"{count_of(len(compiled), 'loop', 'is compiled')}, in {seconds} seconds."
-    out.show({"compiled": compiled, "seconds": seconds}, text)
-
-
 def download(out: Output, model: str | None, index_dir: str | None) -> None:
     began = time.perf_counter()
     if index_dir and not model:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from shortlist.index import kernels
+from shortlist.index.kernels import library, vector_loops
 from shortlist.index.lexical.lexical_ranker import top
-from shortlist.index.lexical.live_postings import ALL, locate, mask_live
+from shortlist.index.lexical.live_postings import locate, mask_live
 from shortlist.index.lexical.postings import freeze
 from shortlist.protocols import Embedder
 from shortlist.results import Ranking
@@ -49,21 +49,14 @@ class RoundedVectors:
 
     @classmethod
     def of(cls, vectors: Vectors) -> RoundedVectors:
-        return cls(*kernels.vector_loops.rounded(_view_read_only(vectors)))
+        return cls(*vector_loops.round_vectors(np.ascontiguousarray(vectors)))
 
-    def nearest(self, vectors: Vectors, query: Vectors, k: int, alive: Mask) -> tuple[Positions, Floats]:
+    def nearest(self, vectors: Vectors, query: Vectors, k: int, alive: Mask | None) -> tuple[Positions, Floats]:
         """Places that include the k nearest and all that tie with the last, and their exact products with the query.
 
-        `vectors` are those that were rounded; `alive` is empty if all are.
+        `vectors` are those that were rounded.
         """
-        loops, vectors, query = kernels.vector_loops, _view_read_only(vectors), _view_read_only(query)
-        codes, facts = loops.rounded(query[None, :])
-        products, most = np.empty(len(self.codes), np.int32), np.empty(len(self.codes), np.float32)
-        loops.multiply(self.codes, codes[0], products)
-        least = loops.bound(products, self.facts, facts[0], alive, k, most)
-        places = np.flatnonzero(most >= least)
-        places = places[np.argsort(-most[places], kind="stable")]
-        return loops.compare(vectors, query, places, most[places], k)  # type: ignore[no-any-return]
+        return vector_loops.nearest(self.codes, self.facts, vectors, np.ascontiguousarray(query), k, alive)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {"rounded.codes": self.codes, "rounded.facts": self.facts}
@@ -71,12 +64,6 @@ class RoundedVectors:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> RoundedVectors | None:
         return cls(arrays["rounded.codes"], arrays["rounded.facts"]) if "rounded.codes" in arrays else None
-
-
-def _view_read_only(vectors: Vectors) -> Vectors:
-    view = vectors.view()
-    freeze(view)
-    return view
 
 
 class VectorPart(NamedTuple):
@@ -89,8 +76,8 @@ class VectorPart(NamedTuple):
 
     def nearest(self, vector: Vectors, k: int, alive: Mask | None) -> tuple[Positions, Floats]:
         """Places that include those of the nearest k, in order, and their exact products."""
-        if self.rounded is not None and k * ROUNDED_FOR_EACH < len(self.vectors):
-            return self.rounded.nearest(self.vectors, vector, k, ALL if alive is None else alive)
+        if self.rounded is not None and k * ROUNDED_FOR_EACH < len(self.vectors) and library.loops():
+            return self.rounded.nearest(self.vectors, vector, k, alive)
         with _blas().limit(limits=1, user_api="blas"):
             products = self.vectors @ vector
         places = np.arange(len(products)) if alive is None else np.flatnonzero(alive)

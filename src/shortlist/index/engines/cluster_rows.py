@@ -141,7 +141,7 @@ def _term_columns(passages: Sequence[Unindexed], config: Config) -> Iterator[dic
     built = build((passage.fields for passage in passages), get_analyzer(config.analyzer))
     order = np.argsort(built.docs, kind="stable")  # by passage, and within one by key
     keys = np.repeat(built.keys, np.diff(built.starts))[order]
-    tfs = built.tfs[order]
+    tfs = built.tfs()[order]
     ends = np.cumsum(np.bincount(built.docs, minlength=len(passages))).tolist()
     tokens = {key: term_token(key) for key in built.keys.tolist()}
     names: list[list[str]] = [[] for _ in passages]

@@ -1,7 +1,7 @@
-"""Builds postings from texts: few texts in Python, many with compiled loops over one buffer.
+"""Builds postings from texts, with compiled loops over one buffer.
 
-Both give the terms of the analyzer. The compiled scanner finds the distinct words. Words of plain ASCII are split and
-folded here as the analyzer would, and stemmed together; the analyzer expands all other words itself.
+The scanner finds the distinct words. Words of plain ASCII are split and folded here as the analyzer would, and stemmed
+together; the analyzer expands all other words itself. An analyzer with other words than the scanner's splits each text.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from __future__ import annotations
 import concurrent.futures  # its classes, and more modules with them, are loaded on first use
 import unicodedata
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from shortlist.index import kernels
+from shortlist.index.kernels import library, text_loops
 from shortlist.index.kernels.formulas import LIMITS, SHIFTS
 from shortlist.index.lexical.bm25 import FIELDS
-from shortlist.index.lexical.postings import Fields, Postings
+from shortlist.index.lexical.postings import Counts, Fields, Postings
 from shortlist.index.text import analyzers
 from shortlist.index.text.analyzers import LONG_WORD, Analyzer, fold, folded_parts, name_words, stemmer, term_key
 
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     # Keys, starts, docs, tfs and lengths.
     Arrays = tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int32], NDArray[np.uint32], NDArray[np.int32]]
 
-# From this many characters on, texts are indexed by the compiled loops, in batches of this many.
-COMPILED_TEXT = 4 << 20
+# Texts are scanned in batches of so many characters, by a second thread if there is more than one.
 SCANNED_TEXT = 4 << 20
 
 # The initial capacity for distinct words and texts, and for bytes of text; it grows when it is exceeded.
@@ -55,7 +54,7 @@ def build(passages: Iterable[Fields], analyzer: Analyzer) -> Postings:
     counts: list[int] = []  # of texts, by passage
     kinds = bytearray()  # of texts: a field, _NAME_ONLY or _NAMED_TITLE
     characters = 0
-    scanner = None
+    scanner = Scanner() if analyzer.words is analyzers.words and library.loops() else None
     for title, keywords, content, names in passages:
         others = [name for name in names if name is not title]
         texts += (title, *keywords, content, *others)
@@ -63,8 +62,7 @@ def build(passages: Iterable[Fields], analyzer: Analyzer) -> Postings:
         kinds += b"\1" * len(keywords) + b"\2" + bytes((_NAME_ONLY,)) * len(others)
         counts.append(2 + len(keywords) + len(others))
         characters += len(content)
-        if characters >= (COMPILED_TEXT if scanner is None else SCANNED_TEXT) and analyzer.words is analyzers.words:
-            scanner = scanner or Scanner()
+        if scanner and characters >= SCANNED_TEXT:
             scanner.add(texts)
             texts, characters = [], 0
     fields = np.frombuffer(bytes(kinds), np.uint8).astype(np.int64)
@@ -74,21 +72,23 @@ def build(passages: Iterable[Fields], analyzer: Analyzer) -> Postings:
     if scanner is None:
         arrays, name_keys = _index_texts(texts, places, len(counts), analyzer)
     else:
-        scanner.add(texts)
-        arrays, name_keys = _index_scanned(scanner, places, len(counts), analyzer)
+        arrays, name_keys = _index_scanned(scanner.finish(texts), places, len(counts), analyzer)
     name_docs = places.docs[is_name]
     order = np.lexsort((name_docs, name_keys))
     name_keys, name_docs = name_keys[order], name_docs[order]
     is_new = name_keys != 0
     is_new[1:] &= (name_keys[1:] != name_keys[:-1]) | (name_docs[1:] != name_docs[:-1])
-    length_sums = arrays[-1].sum(axis=0, dtype=np.int64)
-    return Postings(*arrays, name_keys[is_new], name_docs[is_new].astype(np.int32), length_sums)
+    keys, starts, docs, tfs, lengths = arrays
+    length_sums = lengths.sum(axis=0, dtype=np.int64)
+    return Postings(
+        keys, starts, docs, *Counts.of(tfs), lengths, name_keys[is_new], name_docs[is_new].astype(np.int32), length_sums
+    )
 
 
 def _index_texts(
     texts: Sequence[str], places: TextPlaces, docs: int, analyzer: Analyzer
 ) -> tuple[Arrays, NDArray[np.uint64]]:
-    """The result of `_index_scanned`, without numba."""
+    """The result of `_index_scanned` for any analyzer."""
     postings: dict[str, dict[int, int]] = {}  # for each term its passages, in order, and the counts in each
     lengths = np.zeros((docs, len(FIELDS)), np.int32)
     name_keys: list[int] = []
@@ -131,17 +131,23 @@ class Spans(NamedTuple):
 
     def gather(self) -> NDArray[np.uint8]:
         """Copy the runs, each followed by a newline, to a buffer of their own."""
-        gathered = np.empty(int((self.ends - self.starts).sum()) + len(self.starts), np.uint8)
-        kernels.text_loops.gather(*self, gathered, _NEWLINE)
-        return gathered
+        return text_loops.gather(*self, _NEWLINE)
 
     def strings(self) -> list[str]:
         """The runs, none of which has a newline, as strings."""
         return self.gather().tobytes().decode().split("\n")[:-1]
 
 
+class Words(NamedTuple):
+    """The distinct words, the number of the word at each token, and the number of tokens of each text."""
+
+    words: Spans
+    tokens: NDArray[np.int32]
+    counts: NDArray[np.int32]
+
+
 class Scanner:
-    """Splits texts into words in a second thread, while the first prepares more texts."""
+    """Splits texts into words. While a second thread does, the first prepares more texts."""
 
     def __init__(self) -> None:
         self._buffer = np.empty(FIRST_BYTES, np.uint8)
@@ -153,13 +159,27 @@ class Scanner:
         self._tokens = np.empty(FIRST_BYTES // 2, np.int32)
         self._counts = np.zeros(FIRST_WORDS, np.int32)
         self._state = np.zeros(3, np.int64)
-        self._thread = concurrent.futures.ThreadPoolExecutor(1)  # ends when the scanner is garbage
-        self._scanned = self._thread.submit(lambda: None)
+        self._thread: concurrent.futures.ThreadPoolExecutor | None = None  # ends when the scanner is garbage
+        self._scanned: concurrent.futures.Future[None] | None = None
 
     def add(self, texts: Sequence[str]) -> None:
         """Add texts, after waiting for the ones before them."""
+        self._append(texts)
+        self._thread = self._thread or concurrent.futures.ThreadPoolExecutor(1)
+        self._scanned = self._thread.submit(self._scan)
+
+    def finish(self, texts: Sequence[str]) -> Words:
+        """Add the last texts; the words of all."""
+        self._append(texts)
+        self._scan()
+        _, known, written = self._state.tolist()
+        words = Spans(self._buffer[: self._used], self._words[0, :known], self._words[1, :known])
+        return Words(words, self._tokens[:written], self._counts[: self._texts])
+
+    def _append(self, texts: Sequence[str]) -> None:
         data, _, ends = _encode(texts)
-        self._scanned.result()
+        if self._scanned is not None:
+            self._scanned.result()
         used, count = self._used, self._texts
         self._used, self._texts = used + len(data), count + len(texts)
         self._buffer = _ensure_size(self._buffer, self._used)
@@ -167,25 +187,15 @@ class Scanner:
         self._ends, self._counts = _ensure_size(self._ends, self._texts), _ensure_size(self._counts, self._texts)
         self._buffer[used : self._used] = data
         self._ends[count : self._texts] = used + ends
-        self._scanned = self._thread.submit(self._scan)
-
-    def finish(self) -> tuple[Spans, NDArray[np.int32], NDArray[np.int32]]:
-        """The distinct words, the number of the word at each token, and the number of tokens of each text."""
-        self._scanned.result()
-        _, known, written = self._state.tolist()
-        words = Spans(self._buffer[: self._used], self._words[0, :known], self._words[1, :known])
-        return words, self._tokens[:written], self._counts[: self._texts]
+        self._classes = _classes(is_ascii=all(map(str.isascii, texts)))
 
     def _scan(self) -> None:
         ends = self._ends[: self._texts]
         starts = np.concatenate(([0], ends[:-1]))
-        while not kernels.text_loops.scan(
-            self._buffer[: self._used], starts, ends, _classes(), self._table, self._words[0], self._words[1],
-            self._tokens, self._counts, self._state,
-        ):  # fmt: skip
-            larger = np.zeros(2 * len(self._table), np.uint64)
-            kernels.text_loops.rehash(self._table, larger)
-            self._table = larger
+        while not text_loops.scan(
+            self._buffer, starts, ends, self._classes, self._table, self._words, self._tokens, self._counts, self._state
+        ):
+            self._table = text_loops.rehash(self._table)
             self._words = np.concatenate([self._words, np.empty_like(self._words)], axis=1)
 
 
@@ -199,10 +209,10 @@ def _ensure_size(array: NDArray[Any], size: int) -> NDArray[Any]:
 
 
 def _index_scanned(
-    scanner: Scanner, places: TextPlaces, docs: int, analyzer: Analyzer
+    scanned: Words, places: TextPlaces, docs: int, analyzer: Analyzer
 ) -> tuple[Arrays, NDArray[np.uint64]]:
     """Arrays of postings, and the keys of the texts that are names, 0 for one that is too long for a name."""
-    words, tokens, counts = scanner.finish()
+    words, tokens, counts = scanned
     is_searched = np.zeros(len(words.starts), np.bool_)
     is_searched[tokens[np.repeat(places.fields != _NAME_ONLY, counts)]] = True
     expanded = _expand(words, is_searched, analyzer)
@@ -212,7 +222,7 @@ def _index_scanned(
     if analyzer.keeps_lone_stop_words:
         offsets, terms = _keep_lone_stop_words(words, tokens, counts, expanded)
     keys, numbers = np.unique(terms, return_inverse=True)
-    starts, out_docs, tfs, lengths = kernels.text_loops.count(
+    starts, out_docs, tfs, lengths = text_loops.count(
         tokens, counts, *places[:2], docs, offsets.astype(np.uint32), numbers.astype(np.uint32), len(keys)
     )
     has_postings = np.diff(starts) > 0  # a stop word that only a name keeps has none
@@ -248,13 +258,11 @@ def _expand(words: Spans, is_searched: NDArray[np.bool_], analyzer: Analyzer) ->
     sizes = words.ends - words.starts
     ends = np.cumsum(sizes + 1) - 1
     starts = ends - sizes
-    part_starts, part_ends = np.empty(len(buffer), np.int64), np.empty(len(buffer), np.int64)
-    counts, is_quoted = kernels.text_loops.split_words(buffer, starts, ends, LONG_WORD, part_starts, part_ends)
+    counts, is_quoted, part_starts, part_ends = text_loops.split_words(buffer, starts, ends, LONG_WORD)
     part_counts = np.maximum(counts, 0)
     lasts = np.cumsum(part_counts)
-    written = int(part_counts.sum())
     folded = np.where((buffer >= ord("A")) & (buffer <= ord("Z")), buffer | np.uint8(32), buffer)
-    parts = Spans(folded, part_starts[:written], part_ends[:written])
+    parts = Spans(folded, part_starts, part_ends)
 
     # A word of one part has its stem. A word of several has itself, and the stems of parts longer than a letter.
     several, strange = np.flatnonzero(is_searched & (counts > 1)), np.flatnonzero(is_searched & (counts < 0))
@@ -267,7 +275,7 @@ def _expand(words: Spans, is_searched: NDArray[np.bool_], analyzer: Analyzer) ->
     strange_counts = np.fromiter(map(len, strange_terms), np.int64, len(strange_terms))
     word_of_term = np.concatenate([several, word_of_part[is_stemmed][is_term], np.repeat(strange, strange_counts)])
     strange_keys = np.array([term_key(term) for terms in strange_terms for term in terms], dtype=np.uint64)
-    whole_keys = kernels.text_loops.hash_spans(folded, starts[several], ends[several])
+    whole_keys = text_loops.hash_spans(folded, starts[several], ends[several])
     keys = np.concatenate([whole_keys, stem_keys[is_term], strange_keys])
     order = np.argsort(word_of_term, kind="stable")
     offsets = np.searchsorted(word_of_term[order], np.arange(len(counts) + 1))
@@ -283,11 +291,11 @@ def _expand_strange(words: list[str], analyzer: Analyzer) -> list[Sequence[str]]
 
 def _hash_stems(words: Spans) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
     """The key of each word's stem, and whether the word is not a stop word; each distinct word is stemmed once."""
-    _, firsts, numbers = np.unique(kernels.text_loops.hash_spans(*words), return_index=True, return_inverse=True)
+    _, firsts, numbers = np.unique(text_loops.hash_spans(*words), return_index=True, return_inverse=True)
     distinct = words.select(firsts).strings()
     is_term = np.fromiter((word not in analyzers.STOP_WORDS for word in distinct), np.bool_, len(distinct))
     stems = _encode(stemmer().stemWords(distinct))
-    return kernels.text_loops.hash_spans(*stems)[numbers], is_term[numbers]
+    return text_loops.hash_spans(*stems)[numbers], is_term[numbers]
 
 
 def _hash_names(
@@ -305,9 +313,7 @@ def _hash_names(
     starts = np.concatenate([starts, more.starts + len(buffer)])
     ends = np.concatenate([ends, more.ends + len(buffer)])
     buffer = np.concatenate([buffer, more.buffer])
-    keys: NDArray[np.uint64]
-    keys = kernels.text_loops.hash_names(tokens, counts, firsts, lasts, starts, ends, buffer, NAME_WORDS)
-    return keys
+    return text_loops.hash_names(tokens, counts, firsts, lasts, starts, ends, buffer, NAME_WORDS)
 
 
 def _keep_lone_stop_words(
@@ -316,7 +322,7 @@ def _keep_lone_stop_words(
     """Give the tokens of texts of stop words alone new word numbers; the offsets and keys of terms with theirs."""
     offsets, keys, *_ = expanded
     numbers: dict[int, int] = {}
-    for text, start in zip(*kernels.text_loops.silent_texts(tokens, counts, offsets), strict=True):
+    for text, start in zip(*text_loops.find_silent_texts(tokens, counts, offsets), strict=True):
         here = slice(start, start + counts[text])
         tokens[here] = [numbers.setdefault(word, len(words.starts) + len(numbers)) for word in tokens[here].tolist()]
     folded = [fold(word) for word in words.select(np.array(list(numbers), dtype=np.int64)).strings()]
@@ -325,18 +331,19 @@ def _keep_lone_stop_words(
     return np.concatenate([offsets, new_offsets]), np.concatenate([keys, new_keys])
 
 
-@lru_cache(maxsize=1)
-def _classes() -> NDArray[np.uint8]:
-    """The class of each code point for the scanner."""
-    loops = kernels.text_loops
-    classes = np.zeros(0x110000, dtype=np.uint8)
-    for code in range(0x33480):  # there is no letter beyond
+@cache
+def _classes(*, is_ascii: bool) -> NDArray[np.uint8]:
+    """The class of each code point for the scanner, or only of those of ASCII, which takes less time."""
+    classes = np.zeros(128 if is_ascii else 0x110000, dtype=np.uint8)
+    for code in range(128 if is_ascii else 0x33480):  # there is no letter beyond
         if chr(code).isalnum():
-            classes[code] = loops.WORD
-    classes[ord("_")] = loops.WORD
-    classes[analyzers.combining_marks()] = loops.MARK
-    for low, high in analyzers.EMOJI_RANGES:
-        block = classes[low : high + 1]
-        block[block == loops.SEPARATOR] = loops.EMOJI
-    classes[[ord("'"), ord("’")]] = loops.QUOTE
+            classes[code] = text_loops.WORD
+    classes[ord("_")] = text_loops.WORD
+    classes[ord("'")] = text_loops.QUOTE
+    if not is_ascii:
+        classes[analyzers.combining_marks()] = text_loops.MARK
+        for low, high in analyzers.EMOJI_RANGES:
+            block = classes[low : high + 1]
+            block[block == text_loops.SEPARATOR] = text_loops.EMOJI
+        classes[ord("’")] = text_loops.QUOTE
     return classes

@@ -10,30 +10,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shortlist.index import kernels
 from shortlist.index.kernels import formulas
-from shortlist.index.lexical.bm25 import FORMULAS, Scoring, norm, weighted_length
+from shortlist.index.kernels.ranking_loops import Numbers, quantize, tabulate
+from shortlist.index.lexical.bm25 import FORMULAS, Scoring, norm
 from shortlist.index.lexical.postings import Postings, freeze
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shortlist.results import Floats, Mask, Positions
+    from shortlist.results import Mask, Positions
 
 # A term in at least one of this many passages has bounds for every block; the postings of a rarer one are read.
 FREQUENT = 64
 
 # How far the average length may change before the bounds are too loose.
 DRIFT = 1.1
-
-# Deleted passages are searched for in a list of postings that is at least this many times as long as theirs.
-SEARCHED = 8
-
-ALL = np.zeros(0, dtype=bool)  # for the compiled loops: all passages are allowed
 
 
 def locate(positions: Positions, offset: int, size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -49,11 +44,10 @@ def mask_live(dead: Mask | None, allowed: Mask | None) -> Mask | None:
     return allowed & ~dead
 
 
-def kernel_numbers(scoring: Scoring, average: float) -> tuple[Any, ...]:
-    """The numbers of a formula: weights of fields, base and scale of the norm, code of the gain, k1 and delta."""
+def kernel_numbers(scoring: Scoring, average: float) -> Numbers:
     formula = FORMULAS[scoring.formula]
     code = formulas.GAINS.index(formula.gain)
-    return scoring.weights, *norm(scoring, average), code, scoring.k1, formula.delta
+    return Numbers(scoring.weights, *norm(scoring, average), code, scoring.k1, formula.delta)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,12 +67,10 @@ class Impacts:
 
     @classmethod
     def of(cls, postings: Postings, scoring: Scoring, average: float) -> Impacts:
-        loops, numbers = kernels.ranking_loops, kernel_numbers(scoring, average)
-        ceiling = FORMULAS[scoring.formula].ceiling(scoring.k1)
-        values = loops.quantize(postings.docs, postings.tfs, postings.lengths, numbers, ceiling)
+        numbers, ceiling = kernel_numbers(scoring, average), FORMULAS[scoring.formula].ceiling(scoring.k1)
+        values = quantize(postings, numbers, ceiling)
         frequent = np.flatnonzero(np.diff(postings.starts) * FREQUENT >= postings.size)
-        tables = loops.tabulate(postings.docs, values, postings.starts, frequent, postings.size)
-        return cls(scoring, numbers[2], values, frequent, *tables)
+        return cls(scoring, numbers.scale, values, frequent, *tabulate(postings, values, frequent))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {f"impacts.{name}": getattr(self, name) for name in self.__slots__[2:]}
@@ -92,14 +84,6 @@ class Impacts:
         return cls(scoring, described["scale"], *(arrays[f"impacts.{name}"] for name in cls.__slots__[2:]))
 
 
-class Terms(NamedTuple):
-    """Terms in a part: their places among its keys, and where their postings start and end."""
-
-    places: NDArray[np.int64]
-    starts: NDArray[np.int64]
-    ends: NDArray[np.int64]
-
-
 class Part:
     """Postings in a snapshot: which of their passages are deleted, and where they start among all positions."""
 
@@ -107,10 +91,8 @@ class Part:
         self.postings, self.offset = postings, offset
         self.live, self.length_sums = postings.size, postings.length_sums
         self.dead: Mask | None = None
-        self._dead_places: NDArray[np.int64] = np.zeros(0, np.int64)
-        self._lengths: dict[tuple[float, ...], Floats] = {}
+        self.dead_places: NDArray[np.int64] = np.zeros(0, np.int64)
         self._impacts = impacts
-        self.workspaces: list[tuple[NDArray[Any], ...]] = []
 
     def without(self, gone: NDArray[np.int64], offset: int | None = None) -> Part:
         """A copy with more of its passages deleted, at the cost of those."""
@@ -120,7 +102,7 @@ class Part:
             part.dead = np.zeros(self.postings.size, dtype=bool) if self.dead is None else self.dead.copy()
             gone = gone[~part.dead[gone]]
             part.dead[gone] = True
-            part._dead_places = np.union1d(self._dead_places, gone)
+            part.dead_places = np.union1d(self.dead_places, gone)
             part.live = self.live - len(gone)
             part.length_sums = self.length_sums - self.postings.lengths[gone].sum(axis=0, dtype=np.int64)
         return part
@@ -129,42 +111,9 @@ class Part:
     def span(self) -> slice:
         return slice(self.offset, self.offset + self.postings.size)
 
-    @property
-    def lists(self) -> tuple[NDArray[Any], ...]:
-        """Passages, counts and lengths, as the compiled loops take them."""
-        return self.postings.docs, self.postings.tfs, self.postings.lengths
-
     def locate(self, positions: Positions) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Which of the positions are in this part, and their places in it."""
         return locate(positions, self.offset, self.postings.size)
-
-    def find(self, keys: NDArray[np.uint64]) -> Terms:
-        """Where the postings of each key are; those of a missing key are empty."""
-        postings = self.postings
-        if not len(postings.keys):
-            return Terms(*np.zeros((3, len(keys)), np.int64))
-        at = np.minimum(np.searchsorted(postings.keys, keys), len(postings.keys) - 1)
-        starts = postings.starts[at]
-        return Terms(at, starts, np.where(postings.keys[at] == keys, postings.starts[at + 1], starts))
-
-    def live_df(self, terms: Terms) -> NDArray[np.int64]:
-        df = terms.ends - terms.starts
-        if self.dead is not None:
-            for at, (start, end) in enumerate(zip(terms.starts, terms.ends, strict=True)):
-                df[at] -= self._count_dead(self.dead, self.postings.docs[start:end])
-        return df
-
-    def _count_dead(self, dead: Mask, docs: NDArray[np.int32]) -> int:
-        """The number of deleted passages among these, which are in ascending order."""
-        if not len(docs) or len(docs) < SEARCHED * len(self._dead_places):
-            return int(dead[docs].sum())
-        at = np.minimum(np.searchsorted(docs, self._dead_places), len(docs) - 1)
-        return int((docs[at] == self._dead_places).sum())
-
-    def weighted_lengths(self, scoring: Scoring) -> Floats:
-        if scoring.weights not in self._lengths:
-            self._lengths[scoring.weights] = weighted_length(self.postings.lengths, scoring.weights)
-        return self._lengths[scoring.weights]
 
     def impacts(self, scoring: Scoring, average: float) -> Impacts:
         """The impacts of the postings; computed again only if the average length has changed a lot."""
@@ -172,20 +121,3 @@ class Part:
         if known is None or known.scoring != scoring or not scale / DRIFT <= known.scale <= scale * DRIFT:
             known = self._impacts = Impacts.of(self.postings, scoring, average)
         return known
-
-    def borrow_workspace(self) -> tuple[NDArray[Any], ...]:
-        """Arrays for `ranking_loops.best` to work in; append them to `workspaces` afterwards for later queries.
-
-        Bounds of frequent and of all terms, slots, live blocks, blocks in order; for passages scores, the places found
-        and their scores.
-        """
-        try:
-            return self.workspaces.pop()
-        except IndexError:
-            loops = kernels.ranking_loops
-            blocks = -(-self.postings.size // loops.BLOCK)
-            sizes = (blocks, blocks, blocks, blocks + 1, blocks, *[blocks * loops.BLOCK] * 3)
-            kinds = ("i4", "i4", "u4", "u4", "u4", "i4", "u4", "i4")
-            workspace = tuple(np.empty(size, kind) for size, kind in zip(sizes, kinds, strict=True))
-            workspace[2][:] = loops.NOWHERE
-            return workspace

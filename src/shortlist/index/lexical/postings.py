@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
+
+from shortlist.index.kernels import library, ranking_loops
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,6 +29,24 @@ class Fields(NamedTuple):
     names: Sequence[str] = ()
 
 
+class Counts(NamedTuple):
+    """The counts of postings by field, a byte each: 2 bits for the title, 2 for the keywords, 4 for the content.
+
+    A byte of 0 stands for counts that need more: their places, in order, and the counts packed as in `formulas.py`.
+    """
+
+    codes: NDArray[np.uint8]
+    large_places: NDArray[np.int64]
+    large_counts: NDArray[np.uint32]
+
+    @classmethod
+    def of(cls, tfs: NDArray[np.uint32]) -> Counts:
+        fits = tfs & ~np.uint32(3 << 24 | 3 << 16 | 15) == 0
+        codes = np.where(fits, tfs >> 18 | tfs >> 12 | tfs, 0).astype(np.uint8)
+        large = np.flatnonzero(~fits)
+        return cls(codes, large, tfs[large])
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Postings:
     """The terms of a run of passages: for each term the passages that contain it, in order, with its counts."""
@@ -34,11 +54,18 @@ class Postings:
     keys: NDArray[np.uint64]
     starts: NDArray[np.int64]
     docs: NDArray[np.int32]
-    tfs: NDArray[np.uint32]
+    counts: NDArray[np.uint8]  # see Counts
+    large_places: NDArray[np.int64]
+    large_counts: NDArray[np.uint32]
     lengths: NDArray[np.int32]  # passages x fields
     name_keys: NDArray[np.uint64]
     name_docs: NDArray[np.int32]
     length_sums: NDArray[np.int64]  # by field
+
+    TYPES: ClassVar[dict[str, Any]] = {
+        "keys": np.uint64, "starts": np.int64, "docs": np.int32, "counts": np.uint8, "large_places": np.int64,
+        "large_counts": np.uint32, "lengths": np.int32, "name_keys": np.uint64, "name_docs": np.int32,
+    }  # fmt: skip
 
     def __post_init__(self) -> None:
         freeze(*self.arrays().values())
@@ -47,16 +74,27 @@ class Postings:
     def size(self) -> int:
         return len(self.lengths)
 
+    def tfs(self, start: int = 0, end: int | None = None) -> NDArray[np.uint32]:
+        """The counts of postings, packed as in `formulas.py`."""
+        codes = self.counts[start:end].astype(np.uint32)
+        tfs = ((codes >> 6) << 24 | (codes >> 4 & 3) << 16 | codes & 15).astype(np.uint32, copy=False)
+        first, last = np.searchsorted(self.large_places, (start, len(self.counts) if end is None else end))
+        tfs[self.large_places[first:last] - start] = self.large_counts[first:last]
+        return tfs
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {name: getattr(self, name) for name in self.__slots__}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Postings:
+        """The postings in the arrays of a file; those of the first format have counts of four bytes."""
+        if "tfs" in arrays:
+            arrays = {**arrays, **dict(zip(cls.__slots__[3:6], Counts.of(arrays["tfs"]), strict=True))}
         return cls(**{name: arrays[name] for name in cls.__slots__})
 
 
 def freeze(*arrays: NDArray[Any]) -> None:
-    """Make arrays read-only, as those read from a file are, so that loops are compiled for one kind of array."""
+    """Make arrays read-only, as those read from a file are."""
     for array in arrays:
         array.setflags(write=False)
 
@@ -76,25 +114,18 @@ def merge(parts: Sequence[tuple[Postings, Mask | None]]) -> Postings:
     order = order[name_docs[order] >= 0]
     lengths = np.concatenate([part.lengths[mask] for part, mask in zip(postings, alive, strict=True)])
     length_sums = lengths.sum(axis=0, dtype=np.int64)
-    return Postings(*_join(postings, new_docs), lengths, name_keys[order], name_docs[order], length_sums)
+    join = ranking_loops.merge if library.loops() else _join
+    keys, starts, docs, *counts = join(postings, new_docs)
+    names = name_keys[order], name_docs[order]
+    return Postings(keys, starts, docs, *Counts(*counts), lengths, *names, length_sums)
 
 
-def _join(
-    parts: Sequence[Postings], new_docs: Sequence[NDArray[np.int32]]
-) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int32], NDArray[np.uint32]]:
-    """Keys, starts, docs and tfs of the postings of live passages, which get new numbers."""
-    keys, numbers = np.unique(np.concatenate([part.keys for part in parts]), return_inverse=True)
-    terms = np.split(numbers, np.cumsum([len(part.keys) for part in parts])[:-1])
-    alive = [to[part.docs] >= 0 for part, to in zip(parts, new_docs, strict=True)]
-    counts = [
-        np.diff(np.concatenate(([0], np.cumsum(mask)))[part.starts]) for part, mask in zip(parts, alive, strict=True)
-    ]
-    totals = np.bincount(numbers, np.concatenate(counts), len(keys)).astype(np.int64)
-    starts = np.concatenate(([0], np.cumsum(totals)))
-    docs, tfs = np.empty(int(starts[-1]), np.int32), np.empty(int(starts[-1]), np.uint32)
-    free = starts[:-1].copy()
-    for part, here, to, mask, count in zip(parts, terms, new_docs, alive, counts, strict=True):
-        at = np.repeat(free[here] - np.cumsum(count) + count, count) + np.arange(int(count.sum()))
-        docs[at], tfs[at] = to[part.docs[mask]], part.tfs[mask]
-        free[here] += count
-    return keys[totals > 0], np.append(starts[:-1][totals > 0], starts[-1]), docs, tfs
+def _join(parts: Sequence[Postings], new_docs: Sequence[NDArray[np.int32]]) -> tuple[NDArray[Any], ...]:
+    """The result of `ranking_loops.merge`, without compiled loops."""
+    keys = np.concatenate([np.repeat(part.keys, np.diff(part.starts)) for part in parts])
+    docs = np.concatenate([to[part.docs] for part, to in zip(parts, new_docs, strict=True)])
+    order = np.lexsort((docs, keys))
+    order = order[docs[order] >= 0]
+    terms, starts = np.unique(keys[order], return_index=True)
+    tfs = np.concatenate([part.tfs() for part in parts])[order]
+    return terms, np.append(starts, len(order)), docs[order], *Counts.of(tfs)

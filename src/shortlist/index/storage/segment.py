@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shortlist.index.dense.dense_ranker import RoundedVectors
+from shortlist.index.kernels import library
 from shortlist.index.lexical.bm25 import FORMULAS, Scoring
 from shortlist.index.lexical.live_postings import Impacts
 from shortlist.index.lexical.postings import Postings
@@ -94,6 +95,8 @@ def merge(parts: Sequence[tuple[Segment, Mask | None]]) -> Segment:
 def add_tables(segment: Segment, scoring: Scoring) -> Segment:
     """The segment; if it is large, with the tables that make searching it fast, so that readers need not."""
     postings, vectors = segment.postings, segment.vectors
+    if library.loops() is None:
+        return segment
     if len(postings.docs) >= IMPACTS_FROM and not FORMULAS[scoring.formula].is_cosine:
         average = float(postings.length_sums @ np.array(scoring.weights)) / segment.size
         segment = replace(segment, impacts=Impacts.of(postings, scoring, average))

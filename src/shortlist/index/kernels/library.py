@@ -1,0 +1,70 @@
+"""Loads the compiled loops, in the variant that suits the processor. `hatch_build.py` compiles them."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import sys
+import zlib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FOLDER = Path(__file__).parent
+COMPILED = "compiled"
+
+log = logging.getLogger("shortlist")
+
+# The parameters of each function, and its result at the end: a pointer, an integer, a float, a byte or nothing.
+_TYPES = {"p": ctypes.c_void_p, "i": ctypes.c_int64, "d": ctypes.c_double, "b": ctypes.c_uint8, "-": None}
+_FUNCTIONS = {
+    "room_bytes": "ii", "clear_room": "pi-", "release": "p-", "quantize": "pdp-", "tabulate": "pppippp-",
+    "find_terms": "pipipp-", "find_names": "pipipii", "score_all": "pippip-", "look_at": "pippipipp-",
+    "add_squares": "ppp-", "rank": "ppippiiippipi",
+    "hash_spans": "pppip-", "hash_runs": "ppiip-", "rehash": "pipi-", "scan": "pppippippipppb",
+    "split_words": "pppiipppp-", "gather": "pppipb-", "hash_names": "ppipppppip-", "find_silent_texts": "ppipppi",
+    "count_terms": "pipi", "count_postings": "ppppippiippppi", "merge_postings": "pippppppppp-",
+    "round_vectors": "piipp-", "nearest": "pppiipipppi",
+}  # fmt: skip
+
+
+@cache
+def loops() -> Any:
+    """The functions of the C files in this folder; None if they could not be compiled."""
+    try:
+        plain = _load(0)
+        library = _load(plain.cpu_level()) if plain.cpu_level() else plain
+    except OSError:
+        log.warning("shortlist was installed without its compiled loops and is slow. Reinstall it, with a C compiler.")
+        return None
+    if _is_outdated(library):
+        log.warning("The compiled loops are older than their source, so they are not used. Run: python hatch_build.py")
+        return None
+    for name, types in _FUNCTIONS.items():
+        function = getattr(library, name)
+        function.argtypes = [_TYPES[letter] for letter in types[:-1]]
+        function.restype = _TYPES[types[-1]]
+    return library
+
+
+def _load(level: int) -> ctypes.CDLL:
+    return ctypes.CDLL(str(FOLDER / COMPILED / f"loops-{level}{'.dll' if sys.platform == 'win32' else '.so'}"))
+
+
+def _is_outdated(library: ctypes.CDLL) -> bool:
+    """Whether the library was compiled from other sources than those beside it; a wheel has none."""
+    sources = sorted(FOLDER.glob("*.[ch]"))
+    if not sources:
+        return False
+    library.compiled_from.restype = ctypes.c_uint32
+    return int(library.compiled_from()) != zlib.crc32(b"".join(path.read_bytes() for path in sources))
+
+
+def at(array: NDArray[Any], kind: type[np.generic]) -> int:
+    """The address of an array, which must be contiguous and of this type."""
+    if array.dtype != kind or not array.flags.c_contiguous:
+        raise TypeError(f"a contiguous array of {kind.__name__} is needed, not of {array.dtype}")
+    return int(array.ctypes.data)

@@ -1,0 +1,666 @@
+/* Ranking by shared terms. Scores are those of formulas.py, to the last bit: a sum is in the order of the terms. */
+#include "loops.h"
+
+/* Bounds are stored for each block of 16 passages of a frequent term, places for each stretch of 64. */
+enum { BLOCK_BITS = 4, BLOCK = 1 << BLOCK_BITS, STRETCH_BITS = 6, STRETCH = 1 << STRETCH_BITS };
+enum { BUCKETS = 16 };
+#define SHARES (1 << 18) /* the weight of all terms in the coarse sums, so that those of a block are less than 2**31 */
+#define NOWHERE 0xFFFFFFFFu
+
+/* One segment as a snapshot sees it: postings, what is deleted, bounds, and the numbers of the formula. */
+typedef struct {
+    const uint64_t *keys;
+    const int64_t *starts;
+    const int32_t *docs;
+    const uint8_t *counts;        /* packed counts of each posting; 0: see large_counts */
+    const int64_t *large_places;  /* postings whose counts do not fit in a byte, in order */
+    const uint32_t *large_counts;
+    const int32_t *lengths;       /* passages x 3 fields */
+    const uint8_t *dead;          /* NULL: nothing is deleted */
+    const int64_t *dead_places;
+    const uint8_t *impacts;       /* NULL: there are no bounds */
+    const int64_t *frequent;
+    const uint8_t *maxima;        /* frequent terms x blocks */
+    const uint32_t *skips;        /* frequent terms x stretches, and an end */
+    const uint16_t *packed;
+    const double *vector_lengths; /* for cosine only */
+    const uint64_t *name_keys;
+    const int32_t *name_docs;
+    int64_t terms, names, size, offset, larges, deads, frequents, blocks, stretches;
+    double weights[3];
+    double base, scale, k1, delta, step, drift;
+    int64_t gain;
+} Part;
+
+/* Where the terms of a query are in one part. */
+typedef struct {
+    int64_t place, start, end;
+} Span;
+
+typedef struct {
+    double score;
+    int64_t place;
+} Scored;
+
+/* Memory that a query works in: for each block bounds of frequent and of all terms, slots (all NOWHERE between
+   queries), blocks to read and blocks in order; for each passage a coarse score, and what was found. */
+typedef struct {
+    Scored *scored;
+    int32_t *frequent_bounds, *bounds;
+    uint32_t *slots, *live, *blocks;
+    int32_t *scores, *most;
+    uint32_t *places;
+} Room;
+
+static int64_t count_blocks(int64_t size) { return (size >> BLOCK_BITS) + 1; }
+
+/* The bytes of a room for parts of up to `size` passages. */
+EXPORT int64_t room_bytes(int64_t size) {
+    return count_blocks(size) * (5 * 4 + BLOCK * ((int64_t)sizeof(Scored) + 3 * 4));
+}
+
+static Room divide(void *memory, int64_t size) {
+    int64_t blocks = count_blocks(size), passages = blocks * BLOCK;
+    Room room;
+    room.scored = memory;
+    room.frequent_bounds = (int32_t *)(room.scored + passages);
+    room.bounds = room.frequent_bounds + blocks;
+    room.slots = (uint32_t *)(room.bounds + blocks);
+    room.live = room.slots + blocks;
+    room.blocks = room.live + blocks;
+    room.scores = (int32_t *)(room.blocks + blocks);
+    room.most = room.scores + passages;
+    room.places = (uint32_t *)(room.most + passages);
+    return room;
+}
+
+EXPORT void clear_room(void *memory, int64_t size) {
+    memset(divide(memory, size).slots, 0xFF, count_blocks(size) * sizeof(uint32_t));
+}
+
+/* Where doc is, or would be, in docs[start:end]. */
+static int64_t find_doc(const int32_t *docs, int64_t start, int64_t end, int64_t doc) {
+    while (start < end) {
+        int64_t middle = (start + end) >> 1;
+        if (docs[middle] < doc)
+            start = middle + 1;
+        else
+            end = middle;
+    }
+    return start;
+}
+
+static int64_t find_place(const int64_t *places, int64_t end, int64_t place) {
+    int64_t start = 0;
+    while (start < end) {
+        int64_t middle = (start + end) >> 1;
+        if (places[middle] < place)
+            start = middle + 1;
+        else
+            end = middle;
+    }
+    return start;
+}
+
+static int64_t find_key(const uint64_t *keys, int64_t end, uint64_t key) {
+    int64_t start = 0;
+    while (start < end) {
+        int64_t middle = (start + end) >> 1;
+        if (keys[middle] < key)
+            start = middle + 1;
+        else
+            end = middle;
+    }
+    return start;
+}
+
+/* The weighted counts of a posting. A byte has 2 bits for the title, 2 for the keywords, 4 for the content. */
+static inline double weighted_count(const Part *part, int64_t at) {
+    const double *weights = part->weights;
+    uint32_t code = part->counts[at];
+    if (code)
+        return weights[0] * (code >> 6) + weights[1] * ((code >> 4) & 3) + weights[2] * (code & 15);
+    uint32_t count = part->large_counts[find_place(part->large_places, part->larges, at)];
+    return weights[0] * (count >> 24) + weights[1] * ((count >> 16) & 0xFF) + weights[2] * (count & 0xFFFF);
+}
+
+/* The gain of a posting, 0 if the fields that have the term have no weight. */
+static inline double gain_of(const Part *part, int64_t at, int64_t doc) {
+    double tf = weighted_count(part, at);
+    if (tf == 0.0)
+        return 0.0;
+    if (part->gain == 3)
+        return tf / part->vector_lengths[doc];
+    const int32_t *lengths = part->lengths + 3 * doc;
+    double length = part->weights[0] * lengths[0] + part->weights[1] * lengths[1] + part->weights[2] * lengths[2];
+    double norm = part->base + part->scale * length;
+    if (part->gain == 0)
+        return tf / (tf + part->k1 * norm);
+    if (part->gain == 1)
+        return part->delta + (part->k1 + 1.0) * tf / (tf + part->k1 * norm);
+    double c = tf / norm + part->delta;
+    return (part->k1 + 1.0) * c / (part->k1 + c);
+}
+
+/* Each posting's gain as a number from 1 to 255, rounded up; 255 is the ceiling. */
+EXPORT void quantize(const Part *part, double ceiling, uint8_t *impacts) {
+    int64_t postings = part->starts[part->terms];
+    for (int64_t at = 0; at < postings; at++) {
+        double share = ceil(gain_of(part, at, part->docs[at]) / ceiling * 255.0);
+        impacts[at] = share > 255.0 ? 255 : (uint8_t)share;
+    }
+}
+
+/* For each frequent term: its largest impact in each block (zero before), where each stretch begins, and its postings
+   packed as the passage's place in its stretch and the impact, a byte each. */
+EXPORT void tabulate(const Part *part, const uint8_t *impacts, const int64_t *frequent, int64_t frequents,
+                     uint8_t *maxima, uint32_t *skips, uint16_t *packed) {
+    int64_t blocks = (part->size + BLOCK - 1) >> BLOCK_BITS;
+    int64_t stretches = ((part->size + STRETCH - 1) >> STRETCH_BITS) + 1;
+    uint32_t written = 0;
+    for (int64_t row = 0; row < frequents; row++, maxima += blocks, skips += stretches) {
+        int64_t begun = 0;
+        for (int64_t at = part->starts[frequent[row]]; at < part->starts[frequent[row] + 1]; at++) {
+            int64_t doc = part->docs[at];
+            if (maxima[doc >> BLOCK_BITS] < impacts[at])
+                maxima[doc >> BLOCK_BITS] = impacts[at];
+            while (begun <= doc >> STRETCH_BITS)
+                skips[begun++] = written;
+            packed[written++] = (uint16_t)((doc & (STRETCH - 1)) << 8 | impacts[at]);
+        }
+        while (begun < stretches)
+            skips[begun++] = written;
+    }
+}
+
+static int64_t count_dead(const Part *part, int64_t start, int64_t end) {
+    int64_t dead = 0;
+    if (end - start < 8 * part->deads) {
+        for (int64_t at = start; at < end; at++)
+            dead += part->dead[part->docs[at]];
+        return dead;
+    }
+    for (int64_t number = 0; number < part->deads; number++) {
+        int64_t at = find_doc(part->docs, start, end, part->dead_places[number]);
+        dead += at < end && part->docs[at] == part->dead_places[number];
+    }
+    return dead;
+}
+
+/* Where the terms with these keys are, part by part, and in how many live passages each is. */
+EXPORT void find_terms(const Part *const *parts, int64_t count, const uint64_t *keys, int64_t asked, Span *spans,
+                       int64_t *df) {
+    memset(df, 0, asked * sizeof *df);
+    for (int64_t number = 0; number < count; number++, spans += asked) {
+        const Part *part = parts[number];
+        for (int64_t term = 0; term < asked; term++) {
+            int64_t place = find_key(part->keys, part->terms, keys[term]);
+            Span span = {place, 0, 0};
+            if (place < part->terms && part->keys[place] == keys[term]) {
+                span.start = part->starts[place];
+                span.end = part->starts[place + 1];
+                df[term] += span.end - span.start;
+                if (part->dead)
+                    df[term] -= count_dead(part, span.start, span.end);
+            }
+            spans[term] = span;
+        }
+    }
+}
+
+/* Write the positions of live passages with one of these names, at most so many; how many there are. */
+EXPORT int64_t find_names(const Part *const *parts, int64_t count, const uint64_t *keys, int64_t asked,
+                          int64_t *positions, int64_t most) {
+    int64_t found = 0;
+    for (int64_t number = 0; number < count; number++) {
+        const Part *part = parts[number];
+        for (int64_t key = 0; key < asked; key++) {
+            int64_t at = find_key(part->name_keys, part->names, keys[key]);
+            for (; at < part->names && part->name_keys[at] == keys[key]; at++) {
+                if (part->dead && part->dead[part->name_docs[at]])
+                    continue;
+                if (found < most)
+                    positions[found] = part->offset + part->name_docs[at];
+                found++;
+            }
+        }
+    }
+    return found;
+}
+
+/* Add to the score of every passage, and leave out the deleted ones. */
+EXPORT void score_all(const Part *const *parts, int64_t count, const Span *spans, const double *weights, int64_t asked,
+                      double *scores) {
+    for (int64_t number = 0; number < count; number++, spans += asked) {
+        const Part *part = parts[number];
+        double *here = scores + part->offset;
+        for (int64_t term = 0; term < asked; term++)
+            for (int64_t at = spans[term].start; at < spans[term].end; at++)
+                here[part->docs[at]] += weights[term] * gain_of(part, at, part->docs[at]);
+        for (int64_t dead = 0; dead < part->deads; dead++)
+            here[part->dead_places[dead]] = 0.0;
+    }
+}
+
+/* The score of some positions, 0 for deleted passages, and the weight of the terms that each passage has. */
+EXPORT void look_at(const Part *const *parts, int64_t count, const Span *spans, const double *weights, int64_t asked,
+                    const int64_t *positions, int64_t wanted, double *scores, double *held) {
+    for (int64_t number = 0; number < count; number++, spans += asked) {
+        const Part *part = parts[number];
+        for (int64_t place = 0; place < wanted; place++) {
+            int64_t doc = positions[place] - part->offset;
+            if (doc < 0 || doc >= part->size)
+                continue;
+            scores[place] = held[place] = 0.0;
+            for (int64_t term = 0; term < asked; term++) {
+                int64_t at = find_doc(part->docs, spans[term].start, spans[term].end, doc);
+                if (at < spans[term].end && part->docs[at] == doc) {
+                    held[place] += weights[term];
+                    scores[place] += weights[term] * gain_of(part, at, doc);
+                }
+            }
+            if (part->dead && part->dead[doc])
+                scores[place] = 0.0;
+        }
+    }
+}
+
+/* The weight of a passage's vector for cosine: the squares of its weighted counts, each times its term's idf. */
+EXPORT void add_squares(const Part *part, const double *idf, double *squares) {
+    for (int64_t term = 0; term < part->terms; term++)
+        for (int64_t at = part->starts[term]; at < part->starts[term + 1]; at++) {
+            double weight = weighted_count(part, at) * idf[term];
+            squares[part->docs[at]] += weight * weight;
+        }
+}
+
+/* Replace the smallest number of a heap. */
+#define DEFINE_PUSH(name, type)                                          \
+    static inline void name(type *heap, int64_t size, type score) {      \
+        int64_t parent = 0, child = 1;                                   \
+        while (child < size) {                                           \
+            if (child + 1 < size && heap[child + 1] < heap[child])       \
+                child++;                                                 \
+            if (heap[child] >= score)                                    \
+                break;                                                   \
+            heap[parent] = heap[child];                                  \
+            parent = child;                                              \
+            child = 2 * child + 1;                                       \
+        }                                                                \
+        heap[parent] = score;                                            \
+    }
+DEFINE_PUSH(push_coarse, int32_t)
+DEFINE_PUSH(push_exact, double)
+
+static int32_t largest(const int32_t *values, int64_t count) {
+    int32_t best = 0;
+    for (int64_t at = 0; at < count; at++)
+        best = values[at] > best ? values[at] : best;
+    return best;
+}
+
+static inline bool is_allowed(const Part *part, const uint8_t *allowed, int64_t doc) {
+    return doc < part->size && !(part->dead && part->dead[doc]) && (!allowed || allowed[doc]);
+}
+
+/* The terms of a query in one part, as the coarse search takes them. */
+typedef struct {
+    int64_t start, end, row; /* the row in the tables of frequent terms, -1 for a rare one */
+    double weight;
+    int32_t share; /* the weight as one of SHARES */
+} Term;
+
+typedef struct {
+    Term *terms;
+    int32_t *order; /* the frequent terms, by weight */
+    int64_t count, frequents;
+    int32_t *heap;
+    int64_t k;
+    double sure; /* a score is at least this share of itself, minus one step of every term */
+} Query;
+
+static void add_rare_to_bounds(const Part *part, const Query *query, int32_t *bounds) {
+    for (int64_t number = 0; number < query->count; number++) {
+        const Term *term = query->terms + number;
+        if (term->row >= 0)
+            continue;
+        int32_t before = -1, most = 0;
+        for (int64_t at = term->start; at < term->end; at++) {
+            int32_t block = part->docs[at] >> BLOCK_BITS, impact = part->impacts[at];
+            most = block == before ? most : 0;
+            if (impact > most) {
+                bounds[block] += term->share * (impact - most);
+                most = impact;
+            }
+            before = block;
+        }
+    }
+}
+
+static void add_rare_to_slots(const Part *part, const Query *query, const Room *room) {
+    for (int64_t number = 0; number < query->count; number++) {
+        const Term *term = query->terms + number;
+        if (term->row >= 0)
+            continue;
+        for (int64_t at = term->start; at < term->end; at++) {
+            uint32_t doc = (uint32_t)part->docs[at], slot = room->slots[doc >> BLOCK_BITS];
+            if (slot != NOWHERE)
+                room->scores[((uint64_t)slot << BLOCK_BITS) + (doc & (BLOCK - 1))] += term->share * part->impacts[at];
+        }
+    }
+}
+
+static void add_frequent_to_bounds(const Part *part, const Query *query, int32_t *restrict bounds) {
+    int64_t blocks = part->blocks;
+    memset(bounds, 0, blocks * sizeof *bounds);
+    for (int64_t number = 0; number < query->frequents; number += 2) {
+        const Term *first = query->terms + query->order[number];
+        const uint8_t *restrict one = part->maxima + first->row * blocks;
+        int32_t share = first->share;
+        if (number + 1 == query->frequents) {
+            for (int64_t block = 0; block < blocks; block++)
+                bounds[block] += share * one[block];
+            break;
+        }
+        const Term *second = query->terms + query->order[number + 1];
+        const uint8_t *restrict two = part->maxima + second->row * blocks;
+        int32_t other = second->share;
+        for (int64_t block = 0; block < blocks; block++)
+            bounds[block] += share * one[block] + other * two[block];
+    }
+}
+
+/* Finish the scores of blocks, term by term, as long as a block can still contain one of the best passages. */
+static int64_t visit(const Part *part, const Query *query, const Room *room, int64_t count, const uint8_t *allowed,
+                     int64_t found) {
+    int32_t error = 0;
+    for (int64_t number = 0; number < query->count; number++)
+        error += query->terms[number].share + 255;
+    for (int64_t slot = 0; slot < count; slot++) {
+        int64_t block = room->blocks[slot];
+        int32_t best = query->heap[0];
+        if (room->bounds[block] < best)
+            continue;
+        int32_t *here = room->scores + (slot << BLOCK_BITS);
+        uint32_t first = (uint32_t)(block & ((STRETCH >> BLOCK_BITS) - 1)) << BLOCK_BITS;
+        int32_t left = room->frequent_bounds[block];
+        int32_t top = largest(here, BLOCK);
+        for (int64_t number = 0; number < query->frequents && left && top + left >= best; number++) {
+            const Term *term = query->terms + query->order[number];
+            int32_t maximum = part->maxima[term->row * part->blocks + block];
+            if (!maximum)
+                continue;
+            const uint32_t *skip = part->skips + term->row * part->stretches + (block >> (STRETCH_BITS - BLOCK_BITS));
+            for (uint32_t at = skip[0]; at < skip[1]; at++) {
+                uint32_t place = (uint32_t)(part->packed[at] >> 8) - first;
+                if (place < BLOCK) {
+                    here[place] += term->share * (part->packed[at] & 255);
+                    top = here[place] > top ? here[place] : top;
+                }
+            }
+            left -= term->share * maximum;
+        }
+        if (top + left < best)
+            continue;
+        for (int64_t doc = 0; doc < BLOCK; doc++) {
+            int32_t score = here[doc];
+            int64_t place = (block << BLOCK_BITS) + doc;
+            if (score >= query->heap[0] && is_allowed(part, allowed, place)) {
+                room->places[found] = (uint32_t)place;
+                room->most[found++] = score;
+                int32_t least = (int32_t)(query->sure * (score - error));
+                if (least > query->heap[0])
+                    push_coarse(query->heap, query->k, least);
+            }
+        }
+    }
+    return found;
+}
+
+/* Write the block with the highest bound of each run of blocks; their number. */
+static int64_t best_of_stripes(const int32_t *bounds, int64_t count, int64_t stripes, int32_t least, uint32_t *blocks) {
+    int64_t written = 0, width = most_of(1, count / stripes);
+    for (int64_t start = 0; start < count; start += width) {
+        int64_t size = least_of(width, count - start), at = 0;
+        int32_t best = largest(bounds + start, size);
+        if (best < least)
+            continue;
+        while (bounds[start + at] != best)
+            at++;
+        blocks[written++] = (uint32_t)(start + at);
+    }
+    return written;
+}
+
+/* Write the blocks whose bound reaches `least`, roughly the highest first; their number. */
+static int64_t sort_by_bound(const int32_t *bounds, int64_t size, int32_t least, uint32_t *live, uint32_t *blocks) {
+    int64_t count = 0, free[BUCKETS + 1] = {0};
+    int32_t top = 0;
+    for (int64_t block = 0; block < size; block++) {
+        live[count] = (uint32_t)block;
+        count += bounds[block] >= least;
+        top = bounds[block] > top ? bounds[block] : top;
+    }
+    float scale = (float)(BUCKETS - 1) / (float)most_of(top - least, 1);
+    for (int64_t number = 0; number < count; number++)
+        free[BUCKETS - (int)((float)(bounds[live[number]] - least) * scale)]++;
+    for (int bucket = 0; bucket < BUCKETS; bucket++)
+        free[bucket + 1] += free[bucket];
+    for (int64_t number = 0; number < count; number++) {
+        int bucket = BUCKETS - 1 - (int)((float)(bounds[live[number]] - least) * scale);
+        blocks[free[bucket]++] = live[number];
+    }
+    return count;
+}
+
+static void leave_out_blocks(const Part *part, const uint8_t *allowed, int32_t *bounds) {
+    for (int64_t block = 0; block < part->blocks; block++) {
+        int64_t doc = block << BLOCK_BITS, end = least_of(doc + BLOCK, part->size);
+        while (doc < end && !is_allowed(part, allowed, doc))
+            doc++;
+        if (doc == end)
+            bounds[block] = 0;
+    }
+}
+
+/* Write the passages that may be among the best k, and the most that each can score; their number.
+
+   Largest impacts and the postings of rare terms bound the score in a block. The highest blocks are read first, and
+   the scores found there rule out most others. `least` is a known k-th best score. */
+static int64_t find_candidates(const Part *part, Query *query, int32_t least, int64_t stripes, const uint8_t *allowed,
+                               const Room *room) {
+    for (int64_t number = 0; number < query->k; number++)
+        query->heap[number] = least > 1 ? least : 1;
+    add_frequent_to_bounds(part, query, room->frequent_bounds);
+    memcpy(room->bounds, room->frequent_bounds, part->blocks * sizeof *room->bounds);
+    add_rare_to_bounds(part, query, room->bounds);
+    if (allowed || part->dead)
+        leave_out_blocks(part, allowed, room->bounds);
+    int64_t found = 0;
+    for (int turn = 0; turn < 2; turn++) {
+        int64_t count = turn == 0
+                            ? best_of_stripes(room->bounds, part->blocks, stripes, query->heap[0], room->blocks)
+                            : sort_by_bound(room->bounds, part->blocks, query->heap[0], room->live, room->blocks);
+        memset(room->scores, 0, (count << BLOCK_BITS) * sizeof *room->scores);
+        for (int64_t slot = 0; slot < count; slot++)
+            room->slots[room->blocks[slot]] = (uint32_t)slot;
+        add_rare_to_slots(part, query, room);
+        found = visit(part, query, room, count, allowed, found);
+        for (int64_t slot = 0; slot < count; slot++) {
+            room->slots[room->blocks[slot]] = NOWHERE;
+            room->bounds[room->blocks[slot]] = 0;
+        }
+    }
+    int64_t kept = 0;
+    for (int64_t number = 0; number < found; number++)
+        if (room->most[number] >= query->heap[0]) {
+            room->places[kept] = room->places[number];
+            room->most[kept++] = room->most[number];
+        }
+    return kept;
+}
+
+/* Best first, then by place. */
+static int compare_scored(const void *first, const void *second) {
+    const Scored *one = first, *two = second;
+    if (one->score != two->score)
+        return one->score > two->score ? -1 : 1;
+    return one->place < two->place ? -1 : one->place > two->place;
+}
+
+static double score_doc(const Part *part, const Query *query, int64_t doc) {
+    double score = 0.0;
+    for (int64_t number = 0; number < query->count; number++) {
+        const Term *term = query->terms + number;
+        int64_t start = term->start, end = term->end;
+        if (term->row >= 0) {
+            const uint32_t *skips = part->skips + term->row * part->stretches;
+            int64_t first = start - skips[0];
+            start = first + skips[doc >> STRETCH_BITS];
+            end = first + skips[(doc >> STRETCH_BITS) + 1];
+        }
+        int64_t at = find_doc(part->docs, start, end, doc);
+        if (at < end && part->docs[at] == doc)
+            score += term->weight * gain_of(part, at, doc);
+    }
+    return score;
+}
+
+/* Find the best k of one part, and those that tie with the last; their number. They are written to the room as Scored:
+   candidates are scored, those that can score most first, until none that is left can reach the k-th best.
+
+   `least` is a score that the k-th best has in any case. An impact of 1 is worth `step` times the weight, if lengths
+   are normalized as when impacts were computed; `drift` is the ratio of both norms. */
+static int64_t rank_part(const Part *part, const Span *spans, const double *weights, int64_t asked, double least,
+                         Query *query, int64_t stripes, const uint8_t *allowed, const Room *room) {
+    double total = 0.0;
+    for (int64_t term = 0; term < asked; term++)
+        total += weights[term];
+    total = total > 1e-300 ? total : 1e-300;
+    query->count = query->frequents = 0;
+    for (int64_t number = 0; number < asked; number++) {
+        if (spans[number].end <= spans[number].start || weights[number] <= 0)
+            continue;
+        Term *term = query->terms + query->count;
+        int64_t row = find_place(part->frequent, part->frequents, spans[number].place);
+        *term = (Term){spans[number].start, spans[number].end, -1, weights[number],
+                       (int32_t)ceil(weights[number] * (SHARES / total))};
+        if (row < part->frequents && part->frequent[row] == spans[number].place) {
+            int64_t at = query->frequents++;
+            term->row = row;
+            for (; at > 0 && query->terms[query->order[at - 1]].share < term->share; at--)
+                query->order[at] = query->order[at - 1];
+            query->order[at] = (int32_t)query->count;
+        }
+        query->count++;
+    }
+    if (!query->count)
+        return 0;
+    double wider = part->drift > 1.0 ? part->drift : 1.0, narrower = part->drift < 1.0 ? part->drift : 1.0;
+    double unit = total / SHARES * part->step * wider * 1.0001;
+    query->sure = 0.9998 * narrower / wider;
+    double known = 0.9998 * least / unit;
+    int64_t found = find_candidates(part, query, known < 2147483647.0 ? (int32_t)known : INT32_MAX, stripes, allowed,
+                                    room);
+    Scored *scored = room->scored;
+    for (int64_t number = 0; number < found; number++)
+        scored[number] = (Scored){room->most[number] * unit, room->places[number]};
+    qsort(scored, found, sizeof *scored, compare_scored);
+    double *heap = malloc(query->k * sizeof *heap);
+    for (int64_t number = 0; number < query->k; number++)
+        heap[number] = -INFINITY;
+    int64_t count = 0;
+    for (; count < found && scored[count].score * 1.0001 >= heap[0]; count++) {
+        scored[count].score = score_doc(part, query, scored[count].place);
+        if (scored[count].score > heap[0])
+            push_exact(heap, query->k, scored[count].score);
+    }
+    int64_t kept = 0;
+    for (int64_t number = 0; number < count; number++)
+        if (scored[number].score >= heap[0])
+            scored[kept++] = scored[number];
+    free(heap);
+    return kept;
+}
+
+/* The k best of all parts and those that tie with the last, best first, then by position; their number.
+
+   `order` lists the parts, the largest first; `allowed` is a mask of all positions or NULL. `memory` is a room for parts
+   of up to `size` passages. The results are in memory that `release` frees. */
+EXPORT int64_t rank(const Part *const *parts, const int64_t *order, int64_t count, const Span *spans,
+                    const double *weights, int64_t asked, int64_t k, int64_t stripes, const uint8_t *allowed,
+                    void *memory, int64_t size, Scored **results) {
+    Room room = divide(memory, size);
+    Term *terms = malloc(asked * (sizeof(Term) + sizeof(int32_t)) + k * sizeof(int32_t) + 1);
+    Query query = {.terms = terms, .order = (int32_t *)(terms + asked), .k = k};
+    query.heap = query.order + asked;
+    Scored *best = NULL;
+    int64_t kept = 0;
+    for (int64_t turn = 0; turn < count; turn++) {
+        const Part *part = parts[order[turn]];
+        double least = kept >= k ? best[k - 1].score : 0.0;
+        const uint8_t *here = allowed ? allowed + part->offset : NULL;
+        int64_t found = rank_part(part, spans + order[turn] * asked, weights, asked, least, &query, stripes, here, &room);
+        if (!found)
+            continue;
+        best = realloc(best, (kept + found) * sizeof *best);
+        for (int64_t number = 0; number < found; number++)
+            best[kept + number] = (Scored){room.scored[number].score, room.scored[number].place + part->offset};
+        kept += found;
+        qsort(best, kept, sizeof *best, compare_scored);
+        while (kept > k && best[kept - 1].score < best[k - 1].score)
+            kept--;
+    }
+    free(terms);
+    *results = best;
+    return kept;
+}
+
+EXPORT void release(void *memory) { free(memory); }
+
+/* Merge the postings of parts, in order, whose passages get new numbers, or -1 if they are left out. The arrays have
+   room for everything; `sizes` are the numbers of terms, postings and large counts that were written. */
+EXPORT void merge_postings(const Part *const *parts, int64_t count, const int32_t *const *new_docs, int64_t *next,
+                           uint64_t *keys, int64_t *starts, int32_t *docs, uint8_t *counts, int64_t *large_places,
+                           uint32_t *large_counts, int64_t *sizes) {
+    int64_t terms = 0, written = 0, larges = 0;
+    int64_t *next_term = next, *next_large = next + count; /* of each part, 0 before */
+    for (;;) {
+        bool is_end = true;
+        uint64_t key = 0;
+        for (int64_t number = 0; number < count; number++)
+            if (next_term[number] < parts[number]->terms) {
+                uint64_t other = parts[number]->keys[next_term[number]];
+                key = is_end || other < key ? other : key;
+                is_end = false;
+            }
+        if (is_end)
+            break;
+        int64_t first = written;
+        for (int64_t number = 0; number < count; number++) {
+            const Part *part = parts[number];
+            int64_t term = next_term[number];
+            if (term >= part->terms || part->keys[term] != key)
+                continue;
+            next_term[number]++;
+            for (int64_t at = part->starts[term]; at < part->starts[term + 1]; at++) {
+                int64_t large = part->counts[at] ? -1 : next_large[number]++;
+                int32_t doc = new_docs[number][part->docs[at]];
+                if (doc < 0)
+                    continue;
+                if (large >= 0) {
+                    large_places[larges] = written;
+                    large_counts[larges++] = part->large_counts[large];
+                }
+                docs[written] = doc;
+                counts[written++] = part->counts[at];
+            }
+        }
+        if (written > first) {
+            keys[terms] = key;
+            starts[terms++] = first;
+        }
+    }
+    starts[terms] = written;
+    sizes[0] = terms, sizes[1] = written, sizes[2] = larges;
+}

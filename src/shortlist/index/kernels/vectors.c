@@ -1,0 +1,131 @@
+/* Exact nearest neighbors: bytes bound every product, and only vectors that may be among the nearest are compared. */
+#include "loops.h"
+
+enum { STEPS = 127 }; /* on each side of zero */
+
+/* More than the rounding errors of single-precision sums, as a share of the lengths. */
+#define SLACK 1e-5f
+
+/* Vectors in bytes; for each the value of a step, how far it was moved at most, and its length as rounded. */
+EXPORT void round_vectors(const float *vectors, int64_t count, int64_t size, int8_t *codes, float *facts) {
+    for (int64_t place = 0; place < count; place++, vectors += size, codes += size, facts += 3) {
+        float largest = 0;
+        for (int64_t at = 0; at < size; at++) {
+            float absolute = fabsf(vectors[at]);
+            largest = absolute > largest ? absolute : largest;
+        }
+        float step = largest / STEPS;
+        if (step == 0)
+            step = 1;
+        double moved = 0, length = 0;
+        for (int64_t at = 0; at < size; at++) {
+            float code = rintf(vectors[at] / step);
+            codes[at] = (int8_t)code;
+            double rounded = code * step, rest = vectors[at] - code * step;
+            length += rounded * rounded;
+            moved += rest * rest;
+        }
+        length = sqrt(length);
+        facts[0] = step;
+        facts[1] = (float)(sqrt(moved) + SLACK * length);
+        facts[2] = (float)length;
+    }
+}
+
+static inline int32_t multiply_bytes(const int8_t *restrict one, const int8_t *restrict two, int64_t size) {
+    int32_t total = 0;
+    for (int64_t at = 0; at < size; at++)
+        total += (int32_t)one[at] * two[at];
+    return total;
+}
+
+/* The sum is split in the same way for every vector, so equal vectors have equal products. */
+static float multiply(const float *restrict one, const float *restrict two, int64_t size) {
+    enum { LANES = 16 };
+    float lanes[LANES] = {0}, rest = 0;
+    int64_t at = 0;
+    for (; at + LANES <= size; at += LANES)
+        for (int lane = 0; lane < LANES; lane++)
+            lanes[lane] += one[at + lane] * two[at + lane];
+    for (; at < size; at++)
+        rest += one[at] * two[at];
+    for (int half = LANES / 2; half; half /= 2)
+        for (int lane = 0; lane < half; lane++)
+            lanes[lane] += lanes[lane + half];
+    return lanes[0] + rest;
+}
+
+static void push(float *heap, int64_t size, float score) {
+    int64_t parent = 0, child = 1;
+    while (child < size) {
+        if (child + 1 < size && heap[child + 1] < heap[child])
+            child++;
+        if (heap[child] >= score)
+            break;
+        heap[parent] = heap[child];
+        parent = child;
+        child = 2 * child + 1;
+    }
+    heap[parent] = score;
+}
+
+typedef struct {
+    float most;
+    uint32_t place;
+} Bounded;
+
+/* Highest bound first, then by place. */
+static int compare_bounded(const void *first, const void *second) {
+    const Bounded *one = first, *two = second;
+    if (one->most != two->most)
+        return one->most > two->most ? -1 : 1;
+    return one->place < two->place ? -1 : one->place > two->place;
+}
+
+/* Write places that include the k nearest and all that tie with the last, and their exact products; their number.
+
+   Both sides were rounded: by the Cauchy-Schwarz inequality a product differs by at most the distance that one was
+   moved times the length of the other. `places` and `scores` have room for all vectors. */
+EXPORT int64_t nearest(const int8_t *codes, const float *facts, const float *vectors, int64_t count, int64_t size,
+                       const float *query, int64_t k, const uint8_t *allowed, int64_t *places, double *scores) {
+    int8_t *query_codes = malloc(size);
+    float asked[3];
+    round_vectors(query, 1, size, query_codes, asked);
+    float step = asked[0], moved = asked[1], length = asked[1] + asked[2];
+    float *best = malloc(k * sizeof *best);
+    Bounded *bounded = malloc(count * sizeof *bounded);
+    for (int64_t number = 0; number < k; number++)
+        best[number] = -3.4e38f;
+    int64_t found = 0;
+    for (int64_t place = 0; place < count; place++) {
+        if (allowed && !allowed[place])
+            continue;
+        const float *fact = facts + 3 * place;
+        float product = (float)multiply_bytes(codes + place * size, query_codes, size) * fact[0] * step;
+        float room = length * fact[1] + moved * fact[2];
+        if (product + room < best[0])
+            continue;
+        bounded[found++] = (Bounded){product + room, (uint32_t)place};
+        if (product - room > best[0])
+            push(best, k, product - room);
+    }
+    int64_t kept = 0;
+    for (int64_t number = 0; number < found; number++)
+        if (bounded[number].most >= best[0])
+            bounded[kept++] = bounded[number];
+    qsort(bounded, kept, sizeof *bounded, compare_bounded);
+    for (int64_t number = 0; number < k; number++)
+        best[number] = -INFINITY;
+    int64_t written = 0;
+    for (; written < kept && bounded[written].most >= best[0]; written++) {
+        float score = multiply(vectors + (int64_t)bounded[written].place * size, query, size);
+        places[written] = bounded[written].place;
+        scores[written] = score;
+        if (score > best[0])
+            push(best, k, score);
+    }
+    free(query_codes);
+    free(best);
+    free(bounded);
+    return written;
+}

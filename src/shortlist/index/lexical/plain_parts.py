@@ -1,0 +1,92 @@
+"""Ranking without the compiled loops, for a machine on which nothing could be compiled: slow, with equal results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shortlist.index.kernels import formulas
+from shortlist.index.lexical.bm25 import FORMULAS, Scoring, weighted_length
+from shortlist.index.lexical.live_postings import Part, kernel_numbers
+from shortlist.results import Ranking
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shortlist.results import Floats, Mask, Positions
+
+Spans = list[list[tuple[int, int]]]  # by part, where the postings of each term are
+
+
+class PlainParts:
+    """The methods of `CompiledParts`."""
+
+    has_bounds = False
+
+    def __init__(self, parts: Sequence[Part], scoring: Scoring, average: float) -> None:
+        self._parts, self._scoring = parts, scoring
+        self._numbers = kernel_numbers(scoring, average)
+        self._norms = [weighted_length(part.postings.lengths, scoring.weights) for part in parts]
+
+    def find(self, keys: Sequence[int]) -> tuple[Spans, list[int]]:
+        spans: Spans = []
+        df = [0] * len(keys)
+        for part in self._parts:
+            known, starts = part.postings.keys, part.postings.starts
+            places = np.searchsorted(known, np.array(keys, dtype=np.uint64)).tolist()
+            held = [place < len(known) and known[place] == key for place, key in zip(places, keys, strict=True)]
+            here = [
+                (int(starts[place]), int(starts[place + 1])) if is_held else (0, 0)
+                for place, is_held in zip(places, held, strict=True)
+            ]
+            for term, (start, end) in enumerate(here):
+                docs = part.postings.docs[start:end]
+                df[term] += len(docs) if part.dead is None else int((~part.dead[docs]).sum())
+            spans.append(here)
+        return spans, df
+
+    def named(self, keys: Sequence[int]) -> list[int]:
+        found: set[int] = set()
+        for part in self._parts:
+            docs = part.postings.name_docs[np.isin(part.postings.name_keys, np.array(keys, dtype=np.uint64))]
+            found |= {part.offset + doc for doc in docs.tolist() if part.dead is None or not part.dead[doc]}
+        return sorted(found)
+
+    def rank(self, spans: Spans, weights: Sequence[float], k: int, allowed: Mask | None) -> Ranking:
+        raise NotImplementedError("without bounds, everything is scored")
+
+    def score_all(self, spans: Spans, weights: Sequence[float]) -> Floats:
+        return self._add(spans, weights)[0]
+
+    def look_at(self, spans: Spans, weights: Sequence[float], positions: Positions) -> tuple[Floats, Floats]:
+        scores, held = self._add(spans, weights)
+        return scores[positions], held[positions]
+
+    def _add(self, spans: Spans, weights: Sequence[float]) -> tuple[Floats, Floats]:
+        """For every position its score, and the sum of the weights of its terms."""
+        scores, held = np.zeros((2, sum(part.postings.size for part in self._parts)))
+        for part, norms, here in zip(self._parts, self._norms, spans, strict=True):
+            for (start, end), weight in zip(here, weights, strict=True):
+                docs = part.postings.docs[start:end]
+                scores[part.span][docs] += weight * self._gain(part, norms[docs], start, end)
+                held[part.span][docs] += weight
+            if part.dead is not None:
+                scores[part.span][part.dead] = 0.0
+        return scores, held
+
+    def _gain(self, part: Part, lengths: Floats, start: int, end: int) -> Floats:
+        weights, base, scale, _, k1, delta = self._numbers
+        tf: Floats = formulas.weighted_tf(part.postings.tfs(start, end), weights)
+        with np.errstate(invalid="ignore", divide="ignore"):  # a field without weight in a passage without length
+            gains = FORMULAS[self._scoring.formula].gain(tf, base + scale * lengths, k1, delta)
+        return np.where(tf > 0, gains, 0.0)
+
+    def set_vector_lengths(self, idf_of_part: Sequence[Floats]) -> None:
+        self._norms = [self._measure(part, idf) for part, idf in zip(self._parts, idf_of_part, strict=True)]
+
+    def _measure(self, part: Part, idf: Floats) -> NDArray[np.float64]:
+        weights = formulas.weighted_tf(part.postings.tfs(), self._scoring.weights)
+        weights = weights * np.repeat(idf, np.diff(part.postings.starts))
+        return np.sqrt(np.bincount(part.postings.docs, np.square(weights), part.postings.size))
