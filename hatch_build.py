@@ -27,10 +27,14 @@ COMPILED = "compiled"
 ZIG = "ziglang==0.17.0"
 OPTIONS = ["-std=c11", "-O3", "-ffp-contract=off", "-fvisibility=hidden", "-shared", "-s"]  # sums as written, no FMA
 
-# The variants for a processor, the plain one first; `cpu_level` of cpu.c chooses among them.
+# The variants for a processor, the plain one first, for any compiler and for Zig; `cpu_level` of cpu.c chooses one.
 LEVELS = {
-    "x86_64": (["-march=x86-64"], ["-march=x86-64-v3"], ["-march=x86-64-v4"]),
-    "aarch64": ([], ["-march=armv8.2-a+dotprod"]),
+    "x86_64": ["-march=x86-64", "-march=x86-64-v3", "-march=x86-64-v4"],
+    "aarch64": ["-march=armv8-a", "-march=armv8.2-a+dotprod"],
+}
+ZIG_LEVELS = {
+    "x86_64": ["-mcpu=x86_64", "-mcpu=x86_64_v3", "-mcpu=x86_64_v4"],
+    "aarch64": ["-mcpu=generic", "-mcpu=generic+dotprod"],
 }
 # Wheels by platform tag, and Zig's name for it.
 TARGETS = {
@@ -66,9 +70,10 @@ def compile_loops(wanted: str = "") -> list[Path]:
     end, more = (".dll", []) if windows else (".so", ["-fPIC", "-lm"])
     sources = sorted(map(str, KERNELS.glob("*.c")))
     made = []
-    for level, options in enumerate(LEVELS.get(machine, ([],))):
+    levels = (ZIG_LEVELS if "ziglang" in command else LEVELS).get(machine, ["-O3"])
+    for level, option in enumerate(levels):
         library = folder / f"loops-{level}{end}"
-        arguments = [*OPTIONS, *options, f"-DSOURCES={hash_sources()}u", *sources, "-o", str(library), *more]
+        arguments = [*OPTIONS, option, f"-DSOURCES={hash_sources()}u", *sources, "-o", str(library), *more]
         done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
         if done.returncode:
             shutil.rmtree(folder)

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 SCANNED_TEXT = 4 << 20
 
 # The initial capacity for distinct words and texts, and for bytes of text; it grows when it is exceeded.
-FIRST_WORDS = 1 << 16
-FIRST_BYTES = 1 << 23
+FIRST_WORDS = 1 << 10
+FIRST_BYTES = 1 << 14
 
 NAME_WORDS = 16  # a longer title is a sentence, not a name
 _NAME_ONLY = len(FIELDS)  # the field of a text that is a name and is not searched
