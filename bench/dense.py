@@ -28,6 +28,7 @@ from bench.engines import Found, K
 from bench.lexical import count_differences
 from shortlist import Document
 from shortlist.index.embedders.named import load_embedder
+from shortlist.index.snapshot import Snapshot
 from shortlist.protocols import Embedder
 
 QUERIES, DIM, CLUSTERS = 200, 384, 2_000
@@ -83,6 +84,7 @@ def _measure_ours(
 
             def rank(query: str) -> Found:
                 with corpus.snapshot() as state:
+                    assert isinstance(state, Snapshot)
                     return [(str(position), "") for position in state.dense.rank(query, K).positions[:K].tolist()]
 
             ours = {"build s": built, **_measure(search, queries, exact)}
@@ -155,7 +157,7 @@ def _faiss(kind: str) -> Callable[[Any], Nearest]:
         else:
             index = faiss.IndexFlatIP(size)
         index.add(vectors)
-        return lambda query: index.search(query[None, :], K)[1][0].tolist()  # type: ignore[no-any-return]
+        return lambda query: index.search(query[None, :], K)[1][0].tolist()
 
     return build
 
@@ -165,7 +167,7 @@ def _usearch(vectors: Any) -> Nearest:
 
     index = Index(ndim=vectors.shape[1], metric="ip", dtype="f32", expansion_search=128)
     index.add(np.arange(len(vectors)), vectors, threads=1)
-    return lambda query: index.search(query, K, threads=1).keys.tolist()  # type: ignore[no-any-return]
+    return lambda query: index.search(query, K, threads=1).keys.tolist()
 
 
 def _qdrant(vectors: Any) -> Nearest:

@@ -30,6 +30,7 @@ import numpy as np
 import shortlist
 from bench import beir, report, zipf
 from bench.engines import ENGINES, Engine, K, Shortlist
+from shortlist.index.snapshot import Snapshot
 
 MOST_QUERIES = 500
 CHECKED = 200
@@ -145,15 +146,17 @@ def count_differences(corpus: shortlist.Corpus, queries: list[str], mode: Litera
 def _differs(corpus: shortlist.Corpus, query: str, mode: Literal["lexical", "dense"]) -> bool:
     hits = shortlist.search(corpus, query, mode=mode, k=K)
     with corpus.snapshot() as state:
+        assert isinstance(state, Snapshot)
         lexical = state.lexical
         scores = state.dense.scores(query) if mode == "dense" else lexical.scores(lexical.analyzer.terms(query))
         named = state.documents(lexical.named(query))  # they are hits even if their score is low
         documents = state.documents(np.arange(len(scores)))
-        best = np.zeros(documents.max() + 1)
+        nothing = -np.inf if mode == "dense" else 0.0  # the score of what is no hit
+        best = np.full(documents.max() + 1, nothing)
         np.maximum.at(best, documents, scores)
         first = np.sort(best[np.unique(named)])[::-1][:K]
-        best[named] = 0.0
-        others = np.sort(best[best > 0])[::-1][: K - len(first)]
+        best[named] = nothing
+        others = np.sort(best[best > nothing])[::-1][: K - len(first)]
         expected = np.sort(np.concatenate([first, others]))[::-1]
         places = state.find_documents([hit.id for hit in hits])
         found = [float(scores[places[hit.id].positions].max()) for hit in hits]

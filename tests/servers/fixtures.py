@@ -49,7 +49,11 @@ def need(kind: str) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that `make test-fast` leaves out."""
+    """Mark the tests that `make test-fast` leaves out, and run their files first.
+
+    They take seconds each. Run last, one of them would leave the other worker of pytest-xdist idle.
+    """
+    long = set()
     for item in items:
         place = item.path.relative_to(TESTS).as_posix()
         if FIXTURES & set(getattr(item, "fixturenames", ())):
@@ -58,6 +62,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("browser")
         if place.startswith(PROCESSES) or place.endswith("test_docs.py"):
             item.add_marker("process")
+        if any(item.get_closest_marker(name) for name in ("cluster", "browser", "process")):
+            long.add(item.path)
+    items.sort(key=lambda item: item.path not in long)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
