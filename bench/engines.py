@@ -236,7 +236,7 @@ class TantivyOnDisk(Tantivy):
 
 class RankBm25(Engine):
     needs = "rank_bm25 Stemmer"
-    most_documents = 20_000
+    most_documents = 10_000
 
     def build(self, rows: Sequence[Row]) -> None:
         import rank_bm25
@@ -255,7 +255,7 @@ class RankBm25(Engine):
 
 
 class Fts5(Engine):
-    most_documents = 120_000
+    most_documents = 10_000
 
     def build(self, rows: Sequence[Row]) -> None:
         self.open()
@@ -283,7 +283,6 @@ class Fts5(Engine):
 
 class Fts5OnDisk(Fts5):
     is_stored = True
-    most_documents = 20_000
 
 
 def join(rows: Sequence[Row]) -> list[tuple[str, str]]:

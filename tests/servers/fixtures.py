@@ -49,10 +49,7 @@ def need(kind: str) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that `make test-fast` leaves out, and run their files first.
-
-    They take seconds each. Run last, one of them would leave the other worker of pytest-xdist idle.
-    """
+    """Mark the tests that `make test-fast` leaves out, which take seconds each, and run their files first."""
     long = set()
     for item in items:
         place = item.path.relative_to(TESTS).as_posix()
