@@ -72,7 +72,7 @@ def in_own_process(engine: str, file: Path) -> dict[str, float]:
     threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **threads})
     if done.returncode:
-        print(f"  {engine} failed: {done.stderr.strip().splitlines()[-1]}")
+        print(f"  {engine} failed with exit code {done.returncode}: {done.stderr.strip()[-300:]}")
         return {}
     found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return found
