@@ -14,6 +14,7 @@ from bench import (
     encoding,
     hostile,
     hybrid,
+    install,
     learning,
     lexical,
     load,
@@ -39,6 +40,7 @@ BENCHMARKS = {
     "hostile": hostile,
     "page": page,
     "startup": startup,
+    "install": install,
 }
 
 

@@ -9,7 +9,7 @@ import tarfile
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,10 @@ def unpacked(path: Path) -> Iterator[Path]:
 
 
 def load(path: Path) -> Set:
+    """Load a set; `FOLDER:1000` loads its first 1,000 documents and the queries with relevant ones among them."""
+    start, colon, size = path.name.rpartition(":")
+    if colon and size.isdigit():
+        return _shorten(load(path.with_name(start)), int(size))
     with unpacked(path) as folder:
         documents = [
             Document(row["_id"], row.get("title") or "", row["text"], metadata=row.get("metadata") or {}, kind="tool")
@@ -53,6 +57,17 @@ def load(path: Path) -> Set:
         about = {row["_id"]: row.get("metadata") or {} for row in rows}
         relevance, dev = (_judgements(folder / "qrels" / f"{name}.tsv") for name in ("test", "dev"))
         return Set(folder.name, documents, queries, relevance, about, dev)
+
+
+def _shorten(whole: Set, size: int) -> Set:
+    documents = whole.documents[:size]
+    ids = {document.id for document in documents}
+    kept = {
+        query: judged
+        for query, grades in whole.relevance.items()
+        if (judged := {id: grade for id, grade in grades.items() if id in ids})
+    }
+    return replace(whole, name=f"{whole.name}:{len(documents)}", documents=documents, relevance=kept)
 
 
 def _judgements(path: Path) -> Relevance:

@@ -1,7 +1,13 @@
-"""Vector search compared with faiss (flat, HNSW), usearch and qdrant-edge: build, query, recall@10.
+"""Vector search compared with faiss (flat, HNSW), usearch and qdrant-edge: build, search, recall@10.
 
-One thread each. Vectors of a folder's texts by the default embedder; a number instead of a folder makes so many
-clustered ones of 384 numbers. No rival that is not installed (`pip install faiss-cpu usearch qdrant-edge-py`).
+`python -m bench dense FOLDER[:DOCUMENTS]...` embeds the texts of a set with the default embedder; a number instead of
+a folder makes that many clustered vectors of 384 numbers. A search is the public call on a stored corpus: it encodes
+the query and reads id and text of ten hits. Rivals encode it with the same embedder and take texts from a list. One
+thread each. Every build includes the encoding of the texts, which is done once for all rivals. Rivals that are not
+installed are skipped (`pip install faiss-cpu usearch qdrant-edge-py`).
+
+Recall is measured against a product with all vectors. A document that the query names is always a hit of shortlist and
+can take the place of a closer one; `unlike exhaustive` counts the queries whose hits differ for another reason.
 """
 
 from __future__ import annotations
@@ -9,77 +15,115 @@ from __future__ import annotations
 import importlib.util
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import shortlist
 from bench import beir, report
-from shortlist.index.dense.dense_ranker import Dense, RoundedVectors, VectorPart
+from bench.engines import Found, K
+from bench.lexical import count_differences
+from shortlist import Document
 from shortlist.index.embedders.named import load_embedder
+from shortlist.index.snapshot import Snapshot
+from shortlist.protocols import Embedder
 
-K, QUERIES, DIM, CLUSTERS = 10, 200, 384, 2_000
-GRAPHS, MOST_FOR_GRAPHS = (
-    ("faiss-hnsw", "usearch", "qdrant_edge"),
-    100_000,
-)  # with one thread they are long in the making
+QUERIES, DIM, CLUSTERS = 200, 384, 2_000
+GRAPHS, MOST_FOR_GRAPHS = ("faiss-hnsw", "usearch", "qdrant_edge"), 100_000  # they are slow to build with one thread
 
-Ask = Callable[[int], list[int]]
+Search = Callable[[str], Found]
+Nearest = Callable[[Any], Sequence[int]]
 
 
 def run(folders: list[Path]) -> None:
     figures: dict[str, Any] = {}
     for folder in folders or [Path("100000")]:
-        if folder.name.isdigit():
-            name, (vectors, queries) = f"clustered {folder.name} x {DIM}", made_up(int(folder.name))
-        else:
-            name, (vectors, queries) = f"{folder.name} x 256", embedded(folder)
-        exact = [set(np.argpartition(vectors @ query, -K)[-K:].tolist()) for query in queries]
-        print(name, vectors.shape)
-        rows = figures[name] = {}
+        data, embedder = make_up(int(folder.name)) if folder.name.isdigit() else embed(folder)
+        queries = [data.queries[id] for id in data.asked(QUERIES)]
+        texts = [f"{document.title}\n{document.content}".strip() for document in data.documents]
+        ids = [document.id for document in data.documents]
+        started = time.perf_counter()
+        vectors = np.ascontiguousarray(embedder.encode_documents(texts), dtype=np.float32)
+        encoded = time.perf_counter() - started
+        encoded_queries = [embedder.encode_query(query) for query in queries]
+        exact = [{ids[at] for at in np.argpartition(vectors @ query, -K)[-K:]} for query in encoded_queries]
+        print(data.name, vectors.shape, flush=True)
+        rows = figures[f"{data.name} x {vectors.shape[1]}"] = _measure_ours(data.documents, embedder, queries, exact)
         for rival, build in RIVALS.items():
-            if rival != "shortlist" and importlib.util.find_spec(rival.split("-")[0]) is None:
+            if importlib.util.find_spec(rival.split("-")[0]) is None:
                 continue
             if rival in GRAPHS and len(vectors) > MOST_FOR_GRAPHS:
                 continue
             started = time.perf_counter()
-            ask = build(vectors, queries)
-            built = time.perf_counter() - started
-            rows[rival] = row = {"build s": round(built, 2), **_measure(ask, exact)}
-            print(f"  {rival:12}" + "  ".join(f"{key} {value}" for key, value in row.items()), flush=True)
+            nearest = build(vectors)
+            built = encoded + time.perf_counter() - started
+            search = partial(_search, nearest, embedder, list(zip(ids, texts, strict=True)))
+            rows[rival] = {"build s": round(built, 2), **_measure(search, queries, exact)}
+        report.show(rows, "shortlist")
     report.save("dense", figures, beside_others=True)
 
 
-def _measure(ask: Ask, exact: list[set[int]]) -> dict[str, float]:
-    ask(0)
-    times, found = [], 0
-    for number, best in enumerate(exact):
+def _search(nearest: Nearest, embedder: Embedder, documents: list[tuple[str, str]], query: str) -> Found:
+    return [documents[at] for at in nearest(embedder.encode_query(query))]
+
+
+def _measure_ours(
+    documents: list[Document], embedder: Embedder, queries: list[str], exact: list[set[str]]
+) -> dict[str, dict[str, float]]:
+    with tempfile.TemporaryDirectory() as folder:
         started = time.perf_counter()
-        places = ask(number)
+        with shortlist.create_corpus(path=Path(folder) / "corpus", embedder=embedder) as corpus:
+            corpus.sync(documents)
+            built = round(time.perf_counter() - started, 2)
+
+            def search(query: str) -> Found:
+                return [(hit.id, hit.text) for hit in shortlist.search(corpus, query, mode="dense", k=K)]
+
+            def rank(query: str) -> Found:
+                with corpus.snapshot() as state:
+                    assert isinstance(state, Snapshot)
+                    return [(str(position), "") for position in state.dense.rank(query, K).positions[:K].tolist()]
+
+            ours = {"build s": built, **_measure(search, queries, exact)}
+            ours["unlike exhaustive"] = count_differences(corpus, queries, "dense")
+            alone = _measure(rank, queries, exact)
+            del alone["recall@10"]  # it finds positions, not ids
+    return {"shortlist": ours, "shortlist, ranker alone": alone}
+
+
+def _measure(search: Search, queries: list[str], exact: list[set[str]]) -> dict[str, float]:
+    for query in queries:
+        search(query)
+    times, found = [], 0
+    for query, best in zip(queries, exact, strict=True):
+        started = time.perf_counter()
+        hits = search(query)
         times.append(1e3 * (time.perf_counter() - started))
-        found += len(best & set(places[:K]))
-    p50, p99 = (round(float(np.percentile(times, share)), 3) for share in (50, 99))
-    return {"p50 ms": p50, "p99 ms": p99, "recall@10": round(found / K / len(exact), 4)}
+        found += len(best & {id for id, _ in hits[:K]})
+    return {**report.percentiles(times), "recall@10": round(found / K / len(exact), 4)}
 
 
-def made_up(size: int) -> tuple[Any, Any]:
-    random = np.random.default_rng(3)
-    centres = random.standard_normal((CLUSTERS, DIM), dtype=np.float32)
-    vectors = centres[random.integers(0, CLUSTERS, size)]
-    vectors += 0.9 * random.standard_normal((size, DIM), dtype=np.float32)
-    queries = vectors[random.integers(0, size, QUERIES)] + 0.5 * random.standard_normal(
-        (QUERIES, DIM), dtype=np.float32
-    )
-    return _unit(vectors), _unit(queries)
-
-
-def embedded(folder: Path) -> tuple[Any, Any]:
-    data, embedder = beir.load(folder), load_embedder("default")
+def embed(folder: Path) -> tuple[beir.Set, Embedder]:
+    embedder = load_embedder("default")
     assert embedder is not None
-    texts = [f"{document.title}\n{document.content}" for document in data.documents]
-    asked = list(data.relevance)[:: max(1, len(data.relevance) // QUERIES)][:QUERIES]
-    return embedder.encode_documents(texts), np.stack([embedder.encode_query(data.queries[id]) for id in asked])
+    return beir.load(folder), embedder
+
+
+def make_up(size: int) -> tuple[beir.Set, Embedder]:
+    """Documents whose texts are numbers of clustered vectors, and queries close to some of them."""
+    random = np.random.default_rng(3)
+    centers = random.standard_normal((CLUSTERS, DIM), dtype=np.float32)
+    vectors = centers[random.integers(0, CLUSTERS, size)]
+    vectors += 0.9 * random.standard_normal((size, DIM), dtype=np.float32)
+    wanted = random.integers(0, size, QUERIES)
+    queries = vectors[wanted] + 0.5 * random.standard_normal((QUERIES, DIM), dtype=np.float32)
+    documents = [Document(f"d{number}", "", f"vector {number}") for number in range(size)]
+    asked = {f"q{number}": f"query {number}" for number in range(QUERIES)}
+    relevance = {f"q{number}": {f"d{at}": 1.0} for number, at in enumerate(wanted.tolist())}
+    return beir.Set(f"clustered {size}", documents, asked, relevance), _Numbered(_unit(vectors), _unit(queries))
 
 
 def _unit(vectors: Any) -> Any:
@@ -87,27 +131,22 @@ def _unit(vectors: Any) -> Any:
 
 
 class _Numbered:
-    """An embedder whose queries are numbers of given vectors."""
+    """An embedder of texts that end with the number of a vector."""
 
-    name, dim = "given", DIM
+    name, dim, cached = "numbered", DIM, False
 
-    def __init__(self, queries: Any) -> None:
-        self.queries = queries
+    def __init__(self, vectors: Any, queries: Any) -> None:
+        self.vectors, self.queries = vectors, queries
 
     def encode_query(self, text: str) -> Any:
-        return self.queries[int(text)]
+        return self.queries[int(text.rpartition(" ")[2])]
 
-    def encode_documents(self, texts: Any) -> Any:
-        raise NotImplementedError
-
-
-def _shortlist(vectors: Any, queries: Any) -> Ask:
-    index = Dense([VectorPart(vectors, rounded=RoundedVectors.of(vectors))], _Numbered(queries))
-    return lambda number: index.rank(str(number), K).positions[:K].tolist()
+    def encode_documents(self, texts: Sequence[str]) -> Any:
+        return self.vectors[[int(text.rpartition(" ")[2]) for text in texts]]
 
 
-def _faiss(kind: str) -> Callable[[Any, Any], Ask]:
-    def build(vectors: Any, queries: Any) -> Ask:
+def _faiss(kind: str) -> Callable[[Any], Nearest]:
+    def build(vectors: Any) -> Nearest:
         import faiss
 
         faiss.omp_set_num_threads(1)
@@ -118,20 +157,20 @@ def _faiss(kind: str) -> Callable[[Any, Any], Ask]:
         else:
             index = faiss.IndexFlatIP(size)
         index.add(vectors)
-        return lambda number: index.search(queries[number][None, :], K)[1][0].tolist()
+        return lambda query: index.search(query[None, :], K)[1][0].tolist()
 
     return build
 
 
-def _usearch(vectors: Any, queries: Any) -> Ask:
+def _usearch(vectors: Any) -> Nearest:
     from usearch.index import Index
 
     index = Index(ndim=vectors.shape[1], metric="ip", dtype="f32", expansion_search=128)
     index.add(np.arange(len(vectors)), vectors, threads=1)
-    return lambda number: index.search(queries[number], K, threads=1).keys.tolist()
+    return lambda query: index.search(query, K, threads=1).keys.tolist()
 
 
-def _qdrant(vectors: Any, queries: Any) -> Ask:
+def _qdrant(vectors: Any) -> Nearest:
     import qdrant_edge
 
     folder = tempfile.TemporaryDirectory()
@@ -144,15 +183,14 @@ def _qdrant(vectors: Any, queries: Any) -> Ask:
         shard.update(qdrant_edge.UpdateOperation.upsert_points(points))
     shard.optimize()
 
-    def ask(number: int, kept: Any = folder) -> list[int]:
-        query = qdrant_edge.Query.Nearest(queries[number].tolist())
-        return [point.id for point in shard.query(qdrant_edge.QueryRequest(limit=K, query=query))]
+    def nearest(query: Any, kept: Any = folder) -> list[int]:
+        wanted = qdrant_edge.Query.Nearest(query.tolist())
+        return [point.id for point in shard.query(qdrant_edge.QueryRequest(limit=K, query=wanted))]
 
-    return ask
+    return nearest
 
 
-RIVALS: dict[str, Callable[[Any, Any], Ask]] = {
-    "shortlist": _shortlist,
+RIVALS: dict[str, Callable[[Any], Nearest]] = {
     "faiss-flat": _faiss("flat"),
     "faiss-hnsw": _faiss("hnsw"),
     "usearch": _usearch,

@@ -1,7 +1,10 @@
-"""One interface for shortlist and other engines: build from titles and texts, rank, and add a document.
+"""One interface for shortlist and other engines: build from documents, search, and put a document.
 
-Each gets the whole text, title first, does its own tokenizing, of queries too, and works with one thread. What is named
-`-disk` stores the text as well, and a document is added only when it is committed and found.
+Every search returns ids and texts of ten hits. Each engine gets the whole text, title first, tokenizes it and the
+queries itself, and searches with one thread. Engines named "on disk" store the text in files, and a document is put
+only when it is committed and found. Tantivy writes with one thread, stored text and its default heap.
+
+This module imports nothing but the standard library, so that it runs where only one of the engines is installed.
 """
 
 from __future__ import annotations
@@ -9,18 +12,23 @@ from __future__ import annotations
 import importlib.util
 import re
 import sqlite3
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 K = 10
+
+Row = tuple[str, str, str]  # id, title, text
+Found = list[tuple[str, str]]  # id and text of each hit, best first
 
 
 class Engine:
     """What is measured of an engine."""
 
     needs = ""
+    is_stored = False
+    has_texts = True
     most_documents = 10_000_000
 
     def __init__(self, folder: Path) -> None:
@@ -28,120 +36,171 @@ class Engine:
 
     @classmethod
     def is_installed(cls) -> bool:
-        return not cls.needs or importlib.util.find_spec(cls.needs) is not None
+        return all(importlib.util.find_spec(package) is not None for package in cls.needs.split())
 
-    def build(self, titles: list[str], texts: list[str]) -> None:
+    def build(self, rows: Sequence[Row]) -> None:
+        """Index the documents; they are found, and stored if the engine stores them, once this returns."""
         raise NotImplementedError
 
-    def ask(self, query: str) -> list[int]:
-        raise NotImplementedError
+    def settle(self) -> None:
+        """Wait for what the engine goes on doing after a build."""
 
     def open(self) -> None:
         """Open what another process built."""
         raise NotImplementedError
 
-    def add(self, title: str, text: str) -> None:
-        """Add a document; it is found once this returns."""
+    def search(self, query: str) -> Found:
+        raise NotImplementedError
+
+    def search_many(self, queries: Sequence[str]) -> list[Found] | None:
+        """Search with two threads; None if the engine cannot."""
+        with ThreadPoolExecutor(2) as pool:
+            return list(pool.map(self.search, queries))
+
+    def put(self, row: Row) -> None:
+        """Add a document, or replace the one with its id; it is found once this returns."""
         raise NotImplementedError
 
 
 class Shortlist(Engine):
-    def build(self, titles: list[str], texts: list[str]) -> None:
-        from shortlist.index.config import CORPUS_SCORING
-        from shortlist.index.lexical import indexing, lexical_ranker
-        from shortlist.index.lexical.lexical_ranker import Lexical
-        from shortlist.index.lexical.live_postings import Part
-        from shortlist.index.lexical.postings import Fields
-        from shortlist.index.text.analyzers import get_analyzer
+    """A stored corpus, created, searched and changed with the public functions."""
 
-        indexing.COMPILED_TEXT = lexical_ranker.COMPILED_FROM = 0
-        analyzer = get_analyzer()
-        fields = (Fields(title, (), text, (title,)) for title, text in zip(titles, texts, strict=True))
-        self.index = Lexical([Part(indexing.build(fields, analyzer))], analyzer, CORPUS_SCORING)
-        self.index.rank("a first query", K)  # makes what the first query needs
+    needs = "shortlist"
+    is_stored = True
+    embedder = "none"
 
-    def ask(self, query: str) -> list[int]:
-        return list(self.index.rank(query, K).positions[:K])
-
-
-class ShortlistDisk(Engine):
-    """A stored corpus, searched through its snapshot as `search` does it."""
-
-    def build(self, titles: list[str], texts: list[str]) -> None:
+    def build(self, rows: Sequence[Row]) -> None:
         import shortlist
-        from shortlist import Document
 
-        documents = (Document(f"d{place}", titles[place], texts[place]) for place in range(len(texts)))
-        self.corpus = shortlist.create_corpus(path=self.folder / "corpus", embedder="none")
-        self.corpus.sync(documents)
+        self.corpus = shortlist.create_corpus(**self._place(), embedder=self.embedder)
+        self.corpus.sync(shortlist.Document(*row) for row in rows)
+
+    def _place(self) -> dict[str, Any]:
+        return {"path": self.folder / "corpus"}
 
     def open(self) -> None:
         import shortlist
 
         self.corpus = shortlist.open_corpus(self.folder / "corpus")
 
-    def ask(self, query: str) -> list[int]:
-        with self.corpus.snapshot() as snapshot:
-            return list(snapshot.lexical.rank(query, K).positions[:K])
+    def search(self, query: str) -> Found:
+        import shortlist
 
-    def add(self, title: str, text: str) -> None:
-        from shortlist import Document
+        return [(hit.id, hit.text) for hit in shortlist.search(self.corpus, query, mode="lexical", k=K)]
 
-        self.corpus.add([Document(title, title, text)])
-        assert self.ask(title)
+    def search_many(self, queries: Sequence[str]) -> list[Found] | None:
+        import shortlist
+
+        if not hasattr(shortlist, "search_many"):
+            return None
+        found = shortlist.search_many(self.corpus, queries, mode="lexical", k=K)
+        return [[(hit.id, hit.text) for hit in hits] for hits in found]
+
+    def put(self, row: Row) -> None:
+        import shortlist
+
+        self.corpus.add([shortlist.Document(*row)])
+        assert self.search(row[1])[0][0] == row[0]
+
+
+class ShortlistInMemory(Shortlist):
+    is_stored = False
+
+    def _place(self) -> dict[str, Any]:
+        return {"in_memory": True}
+
+
+class ShortlistRanker(Shortlist):
+    """The ranker of a stored corpus, which finds positions, neither ids nor texts: a lower bound of a search."""
+
+    is_stored = False
+    has_texts = False
+
+    def search(self, query: str) -> Found:
+        with self.corpus.snapshot() as state:
+            return [(str(position), "") for position in state.lexical.rank(query, K).positions[:K].tolist()]
+
+    def search_many(self, queries: Sequence[str]) -> list[Found] | None:
+        return None
 
 
 class Bm25s(Engine):
-    needs = "bm25s"
+    needs = "bm25s numba Stemmer"
     most_documents = 300_000
     backend = "numba"
 
-    def build(self, titles: list[str], texts: list[str]) -> None:
+    def build(self, rows: Sequence[Row]) -> None:
         import bm25s
+
+        documents = [{"id": id, "text": text} for id, text in join(rows)]
+        self.index = bm25s.BM25(corpus=documents, method="lucene", backend=self.backend)
+        self._load_stemmer()
+        self.index.index(self._tokenize([document["text"] for document in documents]), show_progress=False)
+        if self.is_stored:
+            self.index.save(str(self.folder), corpus=documents, show_progress=False)
+            self.open()
+
+    def open(self) -> None:
+        import bm25s
+
+        self._load_stemmer()
+        self.index = bm25s.BM25.load(str(self.folder), mmap=True, load_corpus=True, show_progress=False)
+        self.index.backend = self.backend
+
+    def _load_stemmer(self) -> None:
         import Stemmer
 
         self.stemmer = Stemmer.Stemmer("english")
-        self.index = bm25s.BM25(method="lucene", backend=self.backend)
-        self.index.index(self._tokens(joined(titles, texts)), show_progress=False)
-        self.size = len(texts)
 
-    def _tokens(self, texts: list[str], **options: Any) -> Any:
+    def _tokenize(self, texts: Sequence[str], **options: Any) -> Any:
         import bm25s
 
         return bm25s.tokenize(texts, stopwords="en", stemmer=self.stemmer, show_progress=False, **options)
 
-    def ask(self, query: str) -> list[int]:
-        tokens = self._tokens([query], return_ids=False)
-        found, scores = self.index.retrieve(tokens, k=min(K, self.size), show_progress=False, n_threads=0)
-        return [int(place) for place, score in zip(found[0], scores[0], strict=True) if score > 0]
+    def search(self, query: str) -> Found:
+        return self._retrieve([query], 0)[0]
+
+    def search_many(self, queries: Sequence[str]) -> list[Found] | None:
+        return self._retrieve(queries, 2)
+
+    def _retrieve(self, queries: Sequence[str], threads: int) -> list[Found]:
+        tokens = self._tokenize(queries, return_ids=False)
+        found, scores = self.index.retrieve(tokens, k=K, show_progress=False, n_threads=threads)
+        return [
+            [(hit["id"], hit["text"]) for hit, score in zip(*both, strict=True) if score > 0]
+            for both in zip(found, scores, strict=True)
+        ]
+
+
+class Bm25sOnDisk(Bm25s):
+    is_stored = True
 
 
 class Bm25sNumpy(Bm25s):
+    needs = "bm25s Stemmer"
     backend = "numpy"
 
 
 class Tantivy(Engine):
     needs = "tantivy"
-    stored = False
 
-    def build(self, titles: list[str], texts: list[str]) -> None:
-        import tantivy
-
-        self.index = tantivy.Index(self._schema(), **({"path": str(self.folder)} if self.stored else {}))
-        self.writer = self.index.writer(1_000_000_000, 1)
-        for place, text in enumerate(joined(titles, texts)):
-            self.writer.add_document(tantivy.Document(text=text, place=place))
-        self.writer.commit()
-        self.writer.wait_merging_threads()
-        self._reload()
-
-    def _schema(self) -> Any:
+    def build(self, rows: Sequence[Row]) -> None:
         import tantivy
 
         builder = tantivy.SchemaBuilder()
-        builder.add_text_field("text", stored=self.stored, tokenizer_name="en_stem")
-        builder.add_unsigned_field("place", stored=True)
-        return builder.build()
+        builder.add_text_field("text", stored=True, tokenizer_name="en_stem")
+        builder.add_text_field("id", stored=True, tokenizer_name="raw")
+        self.index = tantivy.Index(builder.build(), **({"path": str(self.folder)} if self.is_stored else {}))
+        self.writer = self.index.writer(num_threads=1)
+        for id, text in join(rows):
+            self.writer.add_document(tantivy.Document(text=text, id=id))
+        self.writer.commit()
+        self._reload()
+
+    def settle(self) -> None:
+        self.writer.wait_merging_threads()  # which also ends the writer
+        self.writer = None
+        self._reload()
 
     def _reload(self) -> None:
         self.index.reload()
@@ -154,90 +213,97 @@ class Tantivy(Engine):
         self.searcher = self.index.searcher()
         self.writer = None
 
-    def ask(self, query: str) -> list[int]:
-        parsed = self.index.parse_query(plain(query), ["text"])
-        return [self.searcher.doc(address)["place"][0] for _, address in self.searcher.search(parsed, K).hits]
+    def search(self, query: str) -> Found:
+        parsed = self.index.parse_query(keep_words(query), ["text"])
+        hits = [self.searcher.doc(address) for _, address in self.searcher.search(parsed, K).hits]
+        return [(hit["id"][0], hit["text"][0]) for hit in hits]
 
-    def add(self, title: str, text: str) -> None:
+    def put(self, row: Row) -> None:
         import tantivy
 
-        if getattr(self, "adder", None) is None:
-            self.adder = self.index.writer(50_000_000, 1)
-        self.adder.add_document(tantivy.Document(text=f"{title}\n{text}", place=0))
-        self.adder.commit()
+        self.writer = self.writer or self.index.writer(num_threads=1)
+        id, text = join([row])[0]
+        self.writer.delete_documents_by_term("id", id)
+        self.writer.add_document(tantivy.Document(text=text, id=id))
+        self.writer.commit()
         self._reload()
-        assert self.ask(title)
+        assert self.search(row[1])[0][0] == id
 
 
-class TantivyDisk(Tantivy):
-    stored = True
+class TantivyOnDisk(Tantivy):
+    is_stored = True
 
 
 class RankBm25(Engine):
-    needs = "rank_bm25"
-    most_documents = 20_000
+    needs = "rank_bm25 Stemmer"
+    most_documents = 10_000
 
-    def build(self, titles: list[str], texts: list[str]) -> None:
+    def build(self, rows: Sequence[Row]) -> None:
         import rank_bm25
         import Stemmer
 
         self.stem = Stemmer.Stemmer("english").stemWords
-        self.index = rank_bm25.BM25Okapi([self._tokens(text) for text in joined(titles, texts)])
+        self.documents = join(rows)
+        self.index = rank_bm25.BM25Okapi([self._tokenize(text) for _, text in self.documents])
 
-    def _tokens(self, text: str) -> list[str]:
+    def _tokenize(self, text: str) -> list[str]:
         return list(self.stem(re.findall(r"\w\w+", text.lower())))
 
-    def ask(self, query: str) -> list[int]:
-        found: list[int] = np.argsort(-self.index.get_scores(self._tokens(query)))[:K].tolist()
-        return found
+    def search(self, query: str) -> Found:
+        best = (-self.index.get_scores(self._tokenize(query))).argsort()[:K]
+        return [self.documents[place] for place in best]
 
 
 class Fts5(Engine):
-    stored = False
-    most_documents = 120_000
+    most_documents = 10_000
 
-    def build(self, titles: list[str], texts: list[str]) -> None:
+    def build(self, rows: Sequence[Row]) -> None:
         self.open()
-        self.database.execute("CREATE VIRTUAL TABLE texts USING fts5(text, tokenize = 'porter unicode61')")
+        self.database.execute("CREATE VIRTUAL TABLE texts USING fts5(id UNINDEXED, text, tokenize='porter unicode61')")
         with self.database:
-            rows = enumerate(joined(titles, texts))
-            self.database.executemany("INSERT INTO texts(rowid, text) VALUES (?, ?)", rows)
+            self.database.executemany("INSERT INTO texts(id, text) VALUES (?, ?)", join(rows))
 
     def open(self) -> None:
-        self.database = sqlite3.connect(str(self.folder / "fts5.db") if self.stored else ":memory:")
+        self.database = sqlite3.connect(str(self.folder / "fts5.db") if self.is_stored else ":memory:")
 
-    def ask(self, query: str) -> list[int]:
-        match = " OR ".join(f'"{word}"' for word in plain(query).split())
-        rows = self.database.execute("SELECT rowid FROM texts WHERE texts MATCH ? ORDER BY rank LIMIT ?", (match, K))
-        return [place for (place,) in rows]
+    def search(self, query: str) -> Found:
+        match = " OR ".join(f'"{word}"' for word in keep_words(query).split())
+        statement = "SELECT id, text FROM texts WHERE texts MATCH ? ORDER BY rank LIMIT ?"
+        return self.database.execute(statement, (match, K)).fetchall()
 
-    def add(self, title: str, text: str) -> None:
+    def search_many(self, queries: Sequence[str]) -> list[Found] | None:
+        return None  # a connection stays in its thread
+
+    def put(self, row: Row) -> None:
+        id, text = join([row])[0]
         with self.database:
-            self.database.execute("INSERT INTO texts(text) VALUES (?)", (f"{title}\n{text}",))
-        assert self.ask(title)
+            self.database.execute("INSERT INTO texts(id, text) VALUES (?, ?)", (id, text))
+        assert self.search(row[1])[0][0] == id
 
 
-class Fts5Disk(Fts5):
-    stored = True
-    most_documents = 20_000
+class Fts5OnDisk(Fts5):
+    is_stored = True
 
 
-def joined(titles: list[str], texts: list[str]) -> list[str]:
-    return [f"{title}\n{text}" for title, text in zip(titles, texts, strict=True)]
+def join(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """The id and the whole text of each document."""
+    return [(id, f"{title}\n{text}") for id, title, text in rows]
 
 
-def plain(query: str) -> str:
+def keep_words(query: str) -> str:
     return re.sub(r"[^\w ]|_", " ", query)
 
 
 ENGINES: dict[str, type[Engine]] = {
     "shortlist": Shortlist,
-    "bm25s-numba": Bm25s,
-    "bm25s-numpy": Bm25sNumpy,
-    "tantivy": Tantivy,
-    "rank_bm25": RankBm25,
-    "sqlite-fts5": Fts5,
-    "shortlist-disk": ShortlistDisk,
-    "tantivy-disk": TantivyDisk,
-    "sqlite-fts5-disk": Fts5Disk,
+    "shortlist in memory": ShortlistInMemory,
+    "shortlist, ranker alone": ShortlistRanker,
+    "tantivy on disk": TantivyOnDisk,
+    "tantivy in memory": Tantivy,
+    "bm25s numba on disk": Bm25sOnDisk,
+    "bm25s numba in memory": Bm25s,
+    "bm25s numpy in memory": Bm25sNumpy,
+    "sqlite fts5 on disk": Fts5OnDisk,
+    "sqlite fts5 in memory": Fts5,
+    "rank_bm25 in memory": RankBm25,
 }

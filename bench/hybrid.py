@@ -1,8 +1,7 @@
-"""Hybrid search compared with LanceDB: build, query and nDCG@10 with the same texts and the same vectors.
+"""Hybrid search compared with LanceDB: build, search and nDCG@10 with the same texts and the same vectors.
 
-Both store the text on disk and are asked for ten hits, text included. Ours embeds texts and queries on its way;
-LanceDB is handed the vectors ready made, so its figures leave the embedding out. No rival that is not installed
-(`pip install lancedb`).
+`python -m bench hybrid FOLDER[:DOCUMENTS]...`. Both store the texts on disk, encode texts and queries with the default
+embedder, and read id and text of ten hits. Rivals that are not installed are skipped (`pip install lancedb`).
 """
 
 from __future__ import annotations
@@ -15,20 +14,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import shortlist
 from bench import beir, report
+from bench.engines import Found, K, join
 from shortlist.index.embedders.named import load_embedder
 
-K, QUERIES = 10, 200
+QUERIES = 200
 
-Ask = Callable[[str], list[str]]
+Search = Callable[[str], Found]
 
 
 def run(folders: list[Path]) -> None:
     if not folders:
-        print("hybrid: give folders or archives in BEIR layout")
+        print("hybrid: pass folders or archives in BEIR layout")
         return
     _warm_up()
     figures: dict[str, Any] = {}
@@ -41,10 +39,10 @@ def run(folders: list[Path]) -> None:
                 continue
             with tempfile.TemporaryDirectory() as place:
                 started = time.perf_counter()
-                ask = build(data, Path(place))
+                search = build(data, Path(place))
                 built = time.perf_counter() - started
-                rows[name] = row = {"build s": round(built, 2), **_measure(ask, data)}
-            print(f"  {name:17}" + "  ".join(f"{key} {value}" for key, value in row.items()), flush=True)
+                rows[name] = {"build s": round(built, 2), **_measure(search, data)}
+        report.show(rows, "shortlist auto")
     report.save("hybrid", figures, beside_others=True)
 
 
@@ -52,51 +50,50 @@ def _warm_up() -> None:
     shortlist.search(["a first text"], "text")
 
 
-def _measure(ask: Ask, data: beir.Set) -> dict[str, float]:
-    asked = list(data.relevance)[:: max(1, len(data.relevance) // QUERIES)][:QUERIES]
-    ask(data.queries[asked[0]])
+def _measure(search: Search, data: beir.Set) -> dict[str, float]:
+    asked = data.asked(QUERIES)
+    for id in asked:
+        search(data.queries[id])
     times, gained = [], 0.0
     for id in asked:
         started = time.perf_counter()
-        found = ask(data.queries[id])
+        found = search(data.queries[id])
         times.append(1e3 * (time.perf_counter() - started))
-        gained += beir.ndcg(found, data.relevance[id], K)
-    p50, p95, p99 = (round(float(np.percentile(times, share)), 3) for share in (50, 95, 99))
-    return {"p50 ms": p50, "p95 ms": p95, "p99 ms": p99, "ndcg@10": round(gained / len(asked), 4)}
+        gained += beir.ndcg([id for id, _ in found], data.relevance[id], K)
+    return {**report.percentiles(times), "ndcg@10": round(gained / len(asked), 4)}
 
 
-def _shortlist(mode: Any) -> Callable[[beir.Set, Path], Ask]:
-    def build(data: beir.Set, folder: Path) -> Ask:
-        corpus = shortlist.build(data.documents, path=folder / "corpus", name="bench")
-        return lambda query: [hit.id for hit in shortlist.search(corpus, query, mode=mode, k=K)]
+def _shortlist(mode: Any) -> Callable[[beir.Set, Path], Search]:
+    def build(data: beir.Set, folder: Path) -> Search:
+        corpus = shortlist.create_corpus(path=folder / "corpus")
+        corpus.sync(data.documents)
+        return lambda query: [(hit.id, hit.text) for hit in shortlist.search(corpus, query, mode=mode, k=K)]
 
     return build
 
 
-def _lancedb(data: beir.Set, folder: Path) -> Ask:
+def _lancedb(data: beir.Set, folder: Path) -> Search:
     os.environ["LANCEDB_LOG"] = "error"  # it warns at every query
     import lancedb
     from lancedb.index import FTS
 
     embedder = load_embedder("default")
     assert embedder is not None
-    texts = [f"{document.title}\n{document.content}" for document in data.documents]
-    vectors = embedder.encode_documents(texts)
-    rows = [
-        {"id": document.id, "text": text, "vector": vector}
-        for document, text, vector in zip(data.documents, texts, vectors, strict=True)
-    ]
+    texts = join([(document.id, document.title, document.content) for document in data.documents])
+    vectors = embedder.encode_documents([text for _, text in texts])
+    rows = [{"id": id, "text": text, "vector": vector} for (id, text), vector in zip(texts, vectors, strict=True)]
     table = lancedb.connect(str(folder)).create_table("documents", rows)
     table.create_index("text", config=FTS(stem=True, remove_stop_words=True))
 
-    def ask(query: str) -> list[str]:
+    def search(query: str) -> Found:
         builder = table.search(query_type="hybrid").vector(embedder.encode_query(query)).text(query)
-        return [row["id"] for row in builder.distance_type("dot").limit(K).select(["id", "text"]).to_list()]
+        found = builder.distance_type("dot").limit(K).select(["id", "text"]).to_list()
+        return [(row["id"], row["text"]) for row in found]
 
-    return ask
+    return search
 
 
-RIVALS: dict[str, tuple[str, Callable[[beir.Set, Path], Ask]]] = {
+RIVALS: dict[str, tuple[str, Callable[[beir.Set, Path], Search]]] = {
     "shortlist auto": ("shortlist", _shortlist("auto")),
     "shortlist hybrid": ("shortlist", _shortlist("hybrid")),
     "lancedb hybrid": ("lancedb", _lancedb),

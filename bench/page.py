@@ -10,13 +10,18 @@ from pathlib import Path
 from bench.report import RESULTS
 
 DOCS = Path(__file__).parent.parent / "docs"
-OURS = ("shortlist", "shortlist-disk", "shortlist auto")
+OURS = ("shortlist", "shortlist in memory", "shortlist auto")
 TITLES = {"lexical": "Keyword search", "dense": "Vector search", "hybrid": "Hybrid search"}
 
 # Columns that are compared, and whether less is better.
 COLUMNS = {
-    "index s": True,
+    "MB": True,
+    "packages": True,
+    "install s": True,
+    "first use s": True,
+    "second use s": True,
     "build s": True,
+    "merged s": True,
     "p50 ms": True,
     "p95 ms": True,
     "p99 ms": True,
@@ -27,20 +32,24 @@ COLUMNS = {
     "upsert ms": True,
     "ndcg@10": False,
     "recall@10": False,
+    "unlike exhaustive": True,
 }
 
 INTRODUCTION = """# Benchmarks
 
 `python -m bench page` writes this page from `bench/results/`. The results come from `python -m bench lexical
-FOLDER...`, `dense FOLDER...` and `hybrid FOLDER...`. All engines run on the same machine, one after another, on the
-same text with the title first. The keyword engines each run in their own process with one thread; batches, and builds
-that store text, use two. Machines differ, so compare ratios: a ratio of 2 means that shortlist is twice as fast, half
-as large, or has twice the quality of the best alternative in that column.
+FOLDER...`, `dense FOLDER...`, `hybrid FOLDER...` and `install`; `FOLDER:100000` uses the first 100,000 documents. All
+engines run on the same machine, one after another, on the same text with the title first. A search is the public call
+`shortlist.search` on a stored corpus and reads the id and text of ten hits; so does that of every other engine.
+Searches use one thread, batches two. Tantivy writes with one thread, stored text and its default heap. Machines differ,
+so compare ratios: a ratio of 2 means that shortlist is twice as fast, half as large, or has twice the quality of the
+best alternative in that column. Indexes in memory are compared with each other.
 
-- `index` is the time from strings in memory to the first answer. Engines named `-disk` also store the text.
+- `build` ends when all documents are stored and found; `merged` is when background work of the engine ends too.
 - `upsert` is the time from adding one document until a search finds it.
 - `cold start` is the time from starting a process to its first answer.
-- `p50 ms`, `p95 ms` and `p99 ms` are query times of the ranker, without loading the texts of the hits.
+- `ranker alone` finds positions, neither ids nor texts: a lower bound for a search.
+- `unlike exhaustive` is the number of queries, of up to 200, whose hits differ from scoring every passage.
 """
 
 LIMITS = """## Known gaps
@@ -51,6 +60,11 @@ thread, and both share the interpreter lock; SQLite itself takes 5 seconds and t
 which is 7.6 times as fast as tantivy's (the goal is 10): 0.15 ms for the fsync, 0.2 ms for 25 SQL statements, 0.5 ms
 to make, merge and write a small segment, 0.4 ms to find the document again, and the rest for the Python around them.
 A cold start on a large corpus is mostly the import of numba.
+"""
+
+INSTALLATION = """Each row is a new virtual environment without anything else. `MB` is the size of site-packages. A use
+builds an index on disk from 10,000 documents and answers a query; before the first one nothing has been compiled or
+cached.
 """
 
 
@@ -74,6 +88,9 @@ def run(folders: list[Path]) -> None:
             measured = result.get("measured", {}).get(title, f"{result['date']}, {result['commit']}")
             picture = f"![Milliseconds a query, {title}](../images/{plot})"
             parts.append(f"### {title}\n\nMeasured {measured}.\n\n{_table(rows)}\n\n{picture}\n")
+    install = RESULTS / "install.json"
+    if install.exists():
+        parts.append(f"## Installation\n\n{INSTALLATION}\n{_table(json.loads(install.read_text())['figures'])}\n")
     parts.append(LIMITS)
     page = DOCS / "explanation" / "benchmarks.md"
     page.write_text("\n".join(parts))
@@ -84,12 +101,12 @@ def _table(rows: dict[str, dict[str, float]]) -> str:
     columns = [column for column in COLUMNS if any(column in row for row in rows.values())]
     lines = ["| | " + " | ".join(columns) + " |", "|---|" + "--:|" * len(columns)]
     for engine, row in rows.items():
-        cells = [f"{row[column]:g}" if row.get(column) else "" for column in columns]
+        cells = [f"{row[column]:g}" if column in row else "" for column in columns]
         lines.append(f"| {engine} | " + " | ".join(cells) + " |")
     for ours in OURS:
         if ours in rows:
-            kind = {name: row for name, row in rows.items() if name.endswith("-disk") == ours.endswith("-disk")}
-            cells = [_ratio(kind, ours, column) for column in columns]
+            alike = {name: row for name, row in rows.items() if ("in memory" in name) == ("in memory" in ours)}
+            cells = [_ratio(alike, ours, column) for column in columns]
             lines.append(f"| **{ours} against the best rival** | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -108,12 +125,12 @@ def draw_bars(title: str, values: Sequence[tuple[str, float]], ours: Sequence[st
     longest = max((value for _, value in values), default=1.0)
     parts = []
     for number, (name, value) in enumerate(values):
-        top, width = 34 + 26 * number, max(2.0, 420 * value / longest)
+        top, width = 34 + 26 * number, max(2.0, 380 * value / longest)
         color = "#0b7285" if name in ours else "#adb5bd"
         parts.append(
-            f'<text x="150" y="{top + 14}" text-anchor="end">{escape(name)}</text>'
-            f'<rect x="158" y="{top}" width="{width:.1f}" height="18" fill="{color}"/>'
-            f'<text x="{164 + width:.1f}" y="{top + 14}">{value:g}</text>'
+            f'<text x="190" y="{top + 14}" text-anchor="end">{escape(name)}</text>'
+            f'<rect x="198" y="{top}" width="{width:.1f}" height="18" fill="{color}"/>'
+            f'<text x="{204 + width:.1f}" y="{top + 14}">{value:g}</text>'
         )
     height = 44 + 26 * len(values)
     return (

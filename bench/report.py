@@ -7,9 +7,12 @@ import os
 import platform
 import subprocess
 import time
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 RESULTS = Path(__file__).parent / "results"
 PACKAGES = (
@@ -28,6 +31,20 @@ PACKAGES = (
     "fastapi",
     "uvicorn",
 )
+
+
+def show(rows: Mapping[str, Mapping[str, float]], ours: str) -> None:
+    """Print the figures of each engine and, in parentheses, what they are divided by ours."""
+    for name, row in rows.items():
+        print(f"  {name}")
+        for column, value in row.items():
+            own = rows.get(ours, {}).get(column)
+            ratio = f"  ({value / own:.2f})" if own and name != ours else ""
+            print(f"    {column:16}{value:>12,g}{ratio}")
+
+
+def percentiles(milliseconds: Sequence[float]) -> dict[str, float]:
+    return {f"p{share} ms": round(float(np.percentile(milliseconds, share)), 3) for share in (50, 95, 99)}
 
 
 def save(name: str, figures: Any, *, beside_others: bool = False) -> None:

@@ -49,7 +49,8 @@ def need(kind: str) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that `make test-fast` leaves out."""
+    """Mark the tests that `make test-fast` leaves out, which take seconds each, and run their files first."""
+    long = set()
     for item in items:
         place = item.path.relative_to(TESTS).as_posix()
         if FIXTURES & set(getattr(item, "fixturenames", ())):
@@ -58,6 +59,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("browser")
         if place.startswith(PROCESSES) or place.endswith("test_docs.py"):
             item.add_marker("process")
+        if any(item.get_closest_marker(name) for name in ("cluster", "browser", "process")):
+            long.add(item.path)
+    items.sort(key=lambda item: item.path not in long)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
