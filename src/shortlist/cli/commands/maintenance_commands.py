@@ -1,4 +1,4 @@
-"""The commands that check the installation, show the configuration, and prepare compiled loops and models."""
+"""The commands that check the installation, show the configuration, and fetch models."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from shortlist._text import count_of, printable
 from shortlist.cli.output import ERROR, OK, Output
 from shortlist.errors import CorpusNotFound, EmbedderError, ShortlistError
 from shortlist.index.corpus_paths import stored_corpora
+from shortlist.index.kernels import library
 from shortlist.library import registry
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
@@ -58,9 +59,12 @@ def doctor(out: Output) -> int:
 
 def _check_installation() -> Iterator[Check]:
     yield Check("shortlist", "ok", f"{shortlist.__version__}, Python {platform.python_version()}, {platform.machine()}")
-    for package in ("numpy", "numba"):
-        yield Check(package, "ok", version(package))
+    yield Check("numpy", "ok", version("numpy"))
     yield Check("SQLite", "ok", sqlite3.sqlite_version)
+    if library.loops():
+        yield Check("compiled loops", "ok", f"level {library.loops().cpu_level()} of this processor")
+    else:
+        yield Check("compiled loops", "note", "missing or outdated, so that searching is slow", library.FIX)
     for extra, modules in ENVIRONMENT["extras"].items():
         if all(find_spec(module) for module in modules):
             yield Check(extra, "ok", "installed")

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 FOLDER = Path(__file__).parent
 COMPILED = "compiled"
 
+FIX = "In a checkout run: python hatch_build.py. Otherwise reinstall shortlist where there is a wheel or a C compiler."
+
 log = logging.getLogger("shortlist")
 
 # The parameters of each function, and its result at the end: a pointer, an integer, a float, a byte or nothing.
@@ -36,12 +38,11 @@ def loops() -> Any:
     """The functions of the C files in this folder; None if they could not be compiled."""
     try:
         plain = _load(0)
-        library = _load(plain.cpu_level()) if plain.cpu_level() else plain
+        library = _load(level) if (level := plain.cpu_level()) else plain
     except OSError:
-        log.warning("shortlist was installed without its compiled loops and is slow. Reinstall it, with a C compiler.")
-        return None
-    if _is_outdated(library):
-        log.warning("The compiled loops are older than their source, so they are not used. Run: python hatch_build.py")
+        library = None
+    if library is None or _is_outdated(library):
+        log.warning("The compiled loops are missing or outdated, so searching is slow. %s", FIX)
         return None
     for name, types in _FUNCTIONS.items():
         function = getattr(library, name)

@@ -1,0 +1,141 @@
+"""The compiled loops: how they are built and loaded, and that everything works without them."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hatch_build
+import shortlist
+from shortlist.index.kernels import library
+from shortlist.index.lexical.indexing import build
+from shortlist.index.lexical.lexical_ranker import Lexical
+from shortlist.index.lexical.live_postings import Part
+from shortlist.index.lexical.postings import Counts, Fields
+from shortlist.index.text.analyzers import get_analyzer
+
+SOURCES = sorted(library.FOLDER.glob("*.[ch]"))
+LETTERS = {"void": "-", "int64_t": "i", "bool": "b"}
+
+
+@pytest.fixture
+def unloaded(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The loader, with nothing loaded before and after."""
+    loader = library.loops.__wrapped__
+    monkeypatch.setattr(library, "loops", lambda: loader())
+    return loader
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the sources, which the loader and the build use."""
+    for source in SOURCES:
+        shutil.copy(source, tmp_path)
+    monkeypatch.setattr(library, "FOLDER", tmp_path)
+    monkeypatch.setattr(hatch_build, "KERNELS", tmp_path)
+    return tmp_path
+
+
+def test_every_exported_function_is_called_as_it_is_declared() -> None:
+    declared = {}
+    for source in SOURCES:
+        for result, name, parameters in re.findall(
+            r"^EXPORT ([\w ]+?)[ *]*(\w+)\(([^)]*)\)", source.read_text(), re.MULTILINE
+        ):
+            types = [
+                "p" if "*" in one else "d" if "double" in one else "b" if "uint8_t" in one else "i"
+                for one in parameters.split(",")
+            ]
+            declared[name] = "".join(types) + LETTERS.get(result, "?")
+    del declared["cpu_level"], declared["compiled_from"]  # without parameters
+    assert declared == library._FUNCTIONS
+
+
+def test_the_sources_compile_in_every_variant_and_are_loaded(folder: Path, unloaded: Any) -> None:
+    made = hatch_build.compile_loops()
+    if not made:
+        pytest.skip("there is no C compiler")
+    assert [path.stem for path in made] == [f"loops-{level}" for level in range(len(made))]
+    loaded = unloaded()
+    assert Path(loaded._name).parent == folder / "compiled"
+    assert 0 <= loaded.cpu_level() < len(made)
+
+
+@pytest.mark.parametrize("level", range(len(list((library.FOLDER / library.COMPILED).glob("loops-*")))))
+def test_every_variant_that_runs_here_gives_the_same_scores(level: int) -> None:
+    if level > ctypes.CDLL(str(next((library.FOLDER / library.COMPILED).glob("loops-0*")))).cpu_level():
+        pytest.skip("this processor cannot run it")
+    random, english = np.random.default_rng(1), get_analyzer()
+    words = [f"word{number}" for number in range(40)]
+    passages = [Fields("", (), " ".join(random.choice(words, 12)), ()) for _ in range(300)]
+    expected = Lexical([Part(build(passages, english))], english).rank("word1 word2 word3", 20)
+    with pytest.MonkeyPatch.context() as patch:
+        load = library._load
+        patch.setattr(library, "_load", lambda _: load(level))
+        loaded = library.loops.__wrapped__()
+        patch.setattr(library, "loops", lambda: loaded)
+        found = Lexical([Part(build(passages, english))], english).rank("word1 word2 word3", 20)
+    assert found.positions.tolist() == expected.positions.tolist()
+    assert found.scores.tolist() == expected.scores.tolist()
+
+
+def test_loops_of_other_sources_are_not_used(folder: Path, unloaded: Any, caplog: pytest.LogCaptureFixture) -> None:
+    if not hatch_build.compile_loops():
+        pytest.skip("there is no C compiler")
+    with (folder / "loops.h").open("a") as file:
+        file.write("/* one more line */\n")
+    with caplog.at_level(logging.WARNING, "shortlist"):
+        assert unloaded() is None
+    assert "python hatch_build.py" in caplog.text
+
+
+TEXTS = {"harbor": "The old harbor has three piers.", "ferry": "Die Fähre fährt zweimal.", "pier": "One pier."}
+QUERY = "When does the harbor ferry or Fähre sail?"
+
+
+@pytest.fixture(scope="module")
+def compiled_hits() -> Any:
+    assert library.loops()
+    return shortlist.search(TEXTS, QUERY).to_dict()
+
+
+def test_without_a_compiler_nothing_is_built_and_everything_works(
+    compiled_hits: Any, folder: Path, unloaded: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setitem(sys.modules, "ziglang", None)
+    assert hatch_build.find_compiler() == []
+    assert hatch_build.compile_loops() == []
+    assert unloaded() is None
+    assert shortlist.search(TEXTS, QUERY).to_dict() == compiled_hits
+    with shortlist.create_corpus("slow", path=tmp_path / "corpus") as corpus:
+        corpus.sync([shortlist.Document(id, "", text) for id, text in TEXTS.items()])
+        corpus.remove(["pier"])
+        corpus.compact()
+        assert [hit.id for hit in shortlist.search(corpus, "harbor pier", mode="lexical")] == ["harbor"]
+
+
+def test_an_unknown_platform_is_named() -> None:
+    with pytest.raises(ValueError, match=r"SHORTLIST_PLATFORM is 'amiga'.*manylinux_2_17_x86_64"):
+        hatch_build.find_compiler("amiga")
+
+
+def test_counts_of_any_size_are_packed_without_loss() -> None:
+    tfs = np.array([1, 15, 16, 1 << 16, 3 << 16 | 2, 4 << 16, 3 << 24, 4 << 24, 0xFFFF, 0xFFFFFFFF], dtype=np.uint32)
+    codes, places, large = Counts.of(tfs)
+    assert places.tolist() == [2, 5, 7, 8, 9]
+    assert large.tolist() == tfs[places].tolist()
+    postings = build([Fields("", (), "word " * count, ()) for count in (1, 15, 16, 70_000)], get_analyzer())
+    assert postings.tfs().tolist() == [1, 15, 16, 0xFFFF]
+    assert postings.tfs(1, 3).tolist() == [15, 16]
+    assert postings.large_places.tolist() == [2, 3]
+    assert (codes == 0).tolist() == [at in places for at in range(len(tfs))]
