@@ -278,6 +278,7 @@ def test_the_compiled_way_from_text_to_postings_gives_the_same_arrays(passages: 
     english = get_analyzer("english-1")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(indexing, "FIRST_WORDS", 2)
+        patch.setattr(indexing, "SHORT_TEXT", 0)
         compiled = build(passages, english)
         forget_loops(patch)
         by_python = build(passages, english)

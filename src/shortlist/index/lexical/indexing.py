@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 # Texts are scanned in batches of so many characters, by a second thread if there is more than one.
 SCANNED_TEXT = 4 << 20
 
+# With fewer characters, Python is done before numpy has prepared the loops: 0.13 ms against 0.8 for one document.
+SHORT_TEXT = 4_000
+
 # The initial capacity for distinct words and texts, and for bytes of text; it grows when it is exceeded.
 FIRST_WORDS = 1 << 10
 FIRST_BYTES = 1 << 14
@@ -54,7 +57,8 @@ def build(passages: Iterable[Fields], analyzer: Analyzer) -> Postings:
     counts: list[int] = []  # of texts, by passage
     kinds = bytearray()  # of texts: a field, _NAME_ONLY or _NAMED_TITLE
     characters = 0
-    scanner = Scanner() if analyzer.words is analyzers.words and library.loops() else None
+    can_scan = analyzer.words is analyzers.words and library.loops() is not None
+    scanner = None
     for title, keywords, content, names in passages:
         others = [name for name in names if name is not title]
         texts += (title, *keywords, content, *others)
@@ -62,17 +66,19 @@ def build(passages: Iterable[Fields], analyzer: Analyzer) -> Postings:
         kinds += b"\1" * len(keywords) + b"\2" + bytes((_NAME_ONLY,)) * len(others)
         counts.append(2 + len(keywords) + len(others))
         characters += len(content)
-        if scanner and characters >= SCANNED_TEXT:
+        if can_scan and characters >= SCANNED_TEXT:
+            scanner = scanner or Scanner()
             scanner.add(texts)
             texts, characters = [], 0
     fields = np.frombuffer(bytes(kinds), np.uint8).astype(np.int64)
     is_name = fields >= _NAME_ONLY
     fields[fields == _NAMED_TITLE] = 0
     places = TextPlaces(np.repeat(np.arange(len(counts)), np.array(counts, dtype=np.int64)), fields, is_name)
-    if scanner is None:
-        arrays, name_keys = _index_texts(texts, places, len(counts), analyzer)
+    if scanner or (can_scan and characters >= SHORT_TEXT):
+        scanned = (scanner or Scanner()).finish(texts)
+        arrays, name_keys = _index_scanned(scanned, places, len(counts), analyzer)
     else:
-        arrays, name_keys = _index_scanned(scanner.finish(texts), places, len(counts), analyzer)
+        arrays, name_keys = _index_texts(texts, places, len(counts), analyzer)
     name_docs = places.docs[is_name]
     order = np.lexsort((name_docs, name_keys))
     name_keys, name_docs = name_keys[order], name_docs[order]
