@@ -105,6 +105,13 @@ class Server(Section):
     port: int = setting(9200, "Port to listen on; 0 picks a free one.", "BM25S_PORT", option="--port", ge=0, le=65535)
     reload: bool = setting(False, "Restart when the settings file or the code of this package changes.")
     log_level: LogLevel = setting("info", "Log level.", "BM25S_LOG_LEVEL")
+    workers: int = setting(
+        0,
+        "Processes that search, such as one for each core; 0: threads of the service.",
+        option="--workers",
+        ge=0,
+        le=64,
+    )
     token: Token = setting(None, "Token that callers must send.", "SHORTLIST_TOKEN", option="--token")
     allow_anonymous: bool = setting(False, "Allow unauthenticated access.", option="--allow-anonymous")
     allowed_hosts: tuple[str, ...] = setting((), "Host names that requests may be sent to.")

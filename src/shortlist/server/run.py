@@ -5,15 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-import json
-import logging
 import math
 import os
 import signal
 import socket
 import sys
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +23,7 @@ from shortlist._settings import Settings
 from shortlist.errors import InputError
 from shortlist.server.application import create_app
 from shortlist.server.catalog_store import log
+from shortlist.server.service_log import log_to_stderr, write_lines
 from shortlist.server.service_settings import load_settings
 
 POLL_TICKS = 5  # of 0.1 seconds
@@ -52,35 +50,9 @@ def serve(settings: Settings) -> None:
         log.info("Serving on %s.", url)
         server = _Server(config, settings, url)
         server.run(sockets=[listener])
+    write_lines()
     if server.must_restart:
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
-
-
-def log_to_stderr(level: str) -> None:
-    """Log the service and its libraries as lines of JSON or, on a terminal, only warnings and errors as plain text."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("shortlist: %(message)s") if sys.stderr.isatty() else JsonLines())
-    quiet = level if level in ("error", "critical") else "warning"
-    for name in ("shortlist", "uvicorn", "mcp"):
-        logger = logging.getLogger(name)
-        logger.handlers = [handler]
-        logger.setLevel((quiet if name == "mcp" or sys.stderr.isatty() else level).upper())
-        logger.propagate = False
-
-
-class JsonLines(logging.Formatter):
-    """One JSON object per line."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        line: dict[str, Any] = {
-            "time": f"{datetime.fromtimestamp(record.created, UTC):%Y-%m-%dT%H:%M:%S}.{int(record.msecs):03}Z",
-            "level": record.levelname.lower(),
-            "message": record.getMessage(),
-            **getattr(record, "fields", {}),
-        }
-        if record.exc_info:
-            line["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(line, default=str)
 
 
 class _Server(uvicorn.Server):
@@ -120,6 +92,7 @@ class _Server(uvicorn.Server):
                 self.must_restart = self.should_exit = True
             except InputError as error:
                 log.error("%s The service continues with the old settings.", error)
+        write_lines()
         return await super().on_tick(counter)
 
     def _stamps(self) -> tuple[int, ...]:
