@@ -102,7 +102,9 @@ class Guard:
             seconds = f"{self._max_seconds:g} seconds (limits.request_seconds)"
             late = 408, f"The body did not arrive within {seconds}."
             slow = 503, f"The request took longer than {seconds}. A change may still be carried out."
-            await make_problem(scope, *(late if is_waiting else slow))(scope, receive, send)
+            status, detail = late if is_waiting else slow
+            headers = None if is_complete else {"Connection": "close"}  # the rest of the body is not read
+            await make_problem(scope, status, detail, headers=headers)(scope, receive, send)
 
 
 def _is_address(name: str) -> bool:
