@@ -21,8 +21,8 @@ class Plain:
 
 
 @cache
-def _names(kind: type[Plain]) -> list[str]:
-    return kind._shown.split() or [field.name for field in fields(kind)]  # type: ignore[arg-type]
+def _names(kind: type[Any]) -> list[str]:
+    return kind._shown.split() or [field.name for field in fields(kind)]
 
 
 def to_plain(value: Any) -> Any:

@@ -12,7 +12,8 @@ import traceback
 from asyncio.subprocess import PIPE, Process
 from collections import deque
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from types import SimpleNamespace
+from typing import IO, Any, cast
 
 from shortlist._settings import BM25SSettings, Settings
 from shortlist.errors import ShortlistError
@@ -139,16 +140,6 @@ class _Worker:
 # In a process that searches
 
 
-class _Catalog(NamedTuple):
-    """What `ServedCorpora` needs of the catalog to search it."""
-
-    retriever: BM25SRetriever
-
-    @property
-    def corpus(self) -> Corpus:
-        return self.retriever.corpus
-
-
 def main() -> None:
     """Answer the requests on stdin until it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes, and the service ends this one
@@ -159,15 +150,15 @@ def main() -> None:
     login = settings.engine
     sign_in(login.user, login.password.get_secret_value() if login.password else "", login.certificate)
     Corpus.learning = settings.usage.learn
-    path, catalog = "", None
+    path, catalog = "", SimpleNamespace()  # with what `ServedCorpora` needs of the catalog to search it
+    corpora = ServedCorpora(cast(CatalogStore, catalog), settings.server.corpora)
     while request := _read(sys.stdin.buffer):
         try:
-            if catalog is None or path != request[0]:
-                path = request[0]
-                corpus = create_corpus(NAME, path=Path(path))
-                catalog = _Catalog(BM25SRetriever(BM25SSettings(), None, corpus=corpus))
-                corpora = ServedCorpora(catalog, settings.server.corpora)
-            _, wanted, *search = request
+            wanted_path, wanted, *search = request
+            if path != wanted_path:  # the first request, or another catalog is served now
+                catalog.corpus = create_corpus(NAME, path=Path(wanted_path))
+                catalog.retriever = BM25SRetriever(BM25SSettings(), None, corpus=catalog.corpus)
+                path = wanted_path
             if vars(catalog.retriever.get_settings()) != wanted:
                 catalog.retriever.update_settings(BM25SSettings(**wanted))
             data = to_json(corpora.answer(*search))
