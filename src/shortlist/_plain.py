@@ -17,7 +17,7 @@ class Plain:
     _shown: ClassVar[str] = ""
 
     def to_dict(self) -> dict[str, Any]:
-        return {name: to_plain(getattr(self, name)) for name in _names(type(self))}
+        return {name: to_plain(getattr(self, name)) for name in _names(type(self))}  # type: ignore[arg-type]
 
 
 @cache
