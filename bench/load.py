@@ -1,17 +1,20 @@
-"""Load test of POST /retrieve on 10,000 tools while documents are added: rate, latency, memory."""
+"""Load test of the service on 10,000 tools, also while documents are added: rate, latency, memory."""
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import json
 import os
 import random
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -21,84 +24,65 @@ from bench import report
 from bench.update import make_tools
 
 TOOLS = 10_000
-CONNECTIONS = 16
-SECONDS = 20
+CONNECTIONS = 8
+SECONDS = 10
+WORKERS = (0, 2)  # search processes
+ROUTES = {"retrieve": "/retrieve", "discover": "/v1/corpora/catalog/discover"}
 ADDED_A_SECOND = 20
 QUERIES = 5_000
 
-SCRIPT = """
-local bodies, at = {}, 0
-for line in io.lines(os.getenv("QUERIES")) do bodies[#bodies + 1] = line end
-wrk.method = "POST"
-wrk.headers["Content-Type"] = "application/json"
-request = function()
-  at = at % #bodies + 1
-  return wrk.format(nil, nil, nil, bodies[at])
-end
-done = function(summary, latency)
-  local failed = summary.errors.connect + summary.errors.read + summary.errors.write + summary.errors.timeout
-  failed = failed + summary.errors.status
-  io.write(string.format("RESULT %d %d %d %d %d %d %d\\n", summary.requests, summary.duration, failed,
-    latency:percentile(50), latency:percentile(95), latency:percentile(99), latency.max))
-end
-"""
-
 
 def run(folders: list[Path]) -> None:
-    if shutil.which("wrk") is None:
-        raise SystemExit("This needs wrk: apt install wrk")
-    with tempfile.TemporaryDirectory() as folder:
-        figures = _measure(Path(folder))
-    for name, value in figures.items():
-        print(f"{name:34} {value}")
+    figures: dict[str, Any] = {"tools": TOOLS, "connections": CONNECTIONS, "seconds": SECONDS}
+    for workers in WORKERS:
+        with tempfile.TemporaryDirectory() as folder:
+            figures[f"{workers} workers"] = _measure(Path(folder), workers)
+    figures["load average"] = round(os.getloadavg()[0], 1)
+    print(json.dumps(figures, indent=2))
     report.save("load", figures)
 
 
-def _measure(folder: Path) -> dict[str, Any]:
+def _measure(folder: Path, workers: int) -> dict[str, Any]:
     tools = make_tools(TOOLS)
     entries = [{"id": tool.id, "title": tool.title, "content": tool.content} for tool in tools]
     (folder / "tools.json").write_text(json.dumps({"documents": entries}))
-    (folder / "load.lua").write_text(SCRIPT)
     _write_queries(folder / "queries", entries)
     command = [sys.executable, "-m", "shortlist", "serve", "--port", "0", "--documents", str(folder / "tools.json")]
     environment = {**os.environ, "SHORTLIST_DATA_DIR": str(folder / "data")}
     with (folder / "log").open("w") as log:
-        process = subprocess.Popen(command, cwd=folder, env=environment, stderr=log)
+        process = subprocess.Popen([*command, "--workers", str(workers)], cwd=folder, env=environment, stderr=log)
         try:
             url = _address(folder / "log", process)
-            _ask(url, folder, 5)  # warm
             with httpx2.Client(base_url=url, timeout=60) as http:
-                return _under_load(url, folder, http, process)
+                return {route: _under_load(url, folder, http, process, path) for route, path in ROUTES.items()}
         finally:
             process.terminate()
             process.wait()
 
 
-def _under_load(url: str, folder: Path, http: httpx2.Client, process: subprocess.Popen[bytes]) -> dict[str, Any]:
-    ended = threading.Event()
-    added: list[int] = []
-    adding = threading.Thread(target=_add, args=(http, ended, added))
+def _under_load(
+    url: str, folder: Path, http: httpx2.Client, process: subprocess.Popen[bytes], path: str
+) -> dict[str, Any]:
+    _ask(url, folder, path, 3)  # warm
     before, memory = _cpu_seconds(process), _memory_mb(process)
+    asked = _ask(url, folder, path, SECONDS)
+    spent = _cpu_seconds(process) - before
+    ended, added = threading.Event(), list[int]()
+    adding = threading.Thread(target=_add, args=(http, ended, added))
     adding.start()
     try:
-        asked = _ask(url, folder, SECONDS)
+        writing = _ask(url, folder, path, SECONDS)
     finally:
         ended.set()
         adding.join()
-    spent, now = _cpu_seconds(process) - before, _memory_mb(process)
-    documents = http.get("/status").json()["documents"]
     return {
-        "tools": TOOLS,
-        "connections": CONNECTIONS,
-        "seconds": SECONDS,
         **asked,
         "cpu ms a request": round(1e3 * spent / asked["requests"], 3),
+        f"while {ADDED_A_SECOND} documents a second are added": writing,
         "documents added": sum(status == 200 for status in added),
         "additions that failed": sum(status != 200 for status in added),
-        "documents at the end": documents,
         "memory MB before": memory,
-        "memory MB after": now,
-        "load average": round(os.getloadavg()[0], 1),
+        "memory MB after": _memory_mb(process),
     }
 
 
@@ -117,22 +101,49 @@ def _add(http: httpx2.Client, ended: threading.Event, statuses: list[int]) -> No
         ended.wait(max(0.0, began + len(statuses) / ADDED_A_SECOND - time.perf_counter()))
 
 
-def _ask(url: str, folder: Path, seconds: int) -> dict[str, Any]:
-    command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "-s", str(folder / "load.lua"), f"{url}/retrieve"]
-    environment = {**os.environ, "QUERIES": str(folder / "queries")}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    found = re.search(r"RESULT (.*)", done.stdout)
-    assert found, done.stdout
-    requests, micros, errors, p50, p95, p99, longest = map(int, found.group(1).split())
+def _ask(url: str, folder: Path, path: str, seconds: int) -> dict[str, Any]:
+    """Ask for some seconds on all connections, from a process of its own."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        times, failures, elapsed = pool.submit(_send_requests, url, path, folder / "queries", seconds).result()
+    times.sort()
+    percentiles = {f"p{percent} ms": round(1e3 * times[len(times) * percent // 100], 2) for percent in (50, 95, 99)}
     return {
-        "requests": requests,
-        "requests a second": round(1e6 * requests / micros),
-        "errors": errors,
-        "p50 ms": p50 / 1e3,
-        "p95 ms": p95 / 1e3,
-        "p99 ms": p99 / 1e3,
-        "longest ms": longest / 1e3,
+        "requests": len(times),
+        "requests a second": round(len(times) / elapsed),
+        "errors": failures,
+        **percentiles,
+        "longest ms": round(1e3 * times[-1], 2),
     }
+
+
+def _send_requests(url: str, path: str, queries: Path, seconds: float) -> tuple[list[float], int, float]:
+    """The time of each request, the number of failures, and the time of all."""
+    host, _, port = url.removeprefix("http://").partition(":")
+    head = f"POST {path} HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: application/json\r\nContent-Length: "
+    bodies = itertools.cycle(queries.read_bytes().splitlines())
+    times: list[float] = []
+    failures = 0
+    began = time.perf_counter()
+
+    async def ask() -> None:
+        nonlocal failures
+        reader, writer = await asyncio.open_connection(host, int(port))
+        while (sent := time.perf_counter()) < began + seconds:
+            body = next(bodies)
+            writer.write(f"{head}{len(body)}\r\n\r\n".encode() + body)
+            answer = await reader.readuntil(b"\r\n\r\n")
+            length = re.search(rb"content-length: (\d+)", answer.lower())
+            assert length, answer
+            await reader.readexactly(int(length.group(1)))
+            times.append(time.perf_counter() - sent)
+            failures += not answer.startswith(b"HTTP/1.1 200 ")
+        writer.close()
+
+    async def ask_on_all() -> None:
+        await asyncio.gather(*(ask() for _ in range(CONNECTIONS)))
+
+    asyncio.run(ask_on_all())
+    return times, failures, time.perf_counter() - began
 
 
 def _write_queries(path: Path, entries: list[dict[str, str]]) -> None:
@@ -155,10 +166,19 @@ def _address(log: Path, process: subprocess.Popen[bytes]) -> str:
 
 
 def _cpu_seconds(process: subprocess.Popen[bytes]) -> float:
-    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """Of the service and its search processes."""
+    ticks = 0
+    for folder in _processes(process):
+        fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _memory_mb(process: subprocess.Popen[bytes]) -> float:
-    found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{process.pid}/status").read_text())
-    return round(int(found.group(1)) / 1024, 1) if found else 0.0
+    sizes = [re.search(r"VmRSS:\s+(\d+)", (folder / "status").read_text()) for folder in _processes(process)]
+    return round(sum(int(size.group(1)) for size in sizes if size) / 1024, 1)
+
+
+def _processes(process: subprocess.Popen[bytes]) -> list[Path]:
+    children = [task.read_text().split() for task in Path(f"/proc/{process.pid}/task").glob("*/children")]
+    return [Path("/proc", number) for number in (str(process.pid), *itertools.chain(*children))]

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from functools import cache
 from typing import Any, ClassVar
+
+_PLAIN = frozenset((str, float, int, bool, type(None)))  # looked up first, because most values are of these types
 
 
 class Plain:
@@ -14,11 +17,17 @@ class Plain:
     _shown: ClassVar[str] = ""
 
     def to_dict(self) -> dict[str, Any]:
-        names = self._shown.split() or [field.name for field in fields(self)]  # type: ignore[arg-type]
-        return {name: to_plain(getattr(self, name)) for name in names}
+        return {name: to_plain(getattr(self, name)) for name in _names(type(self))}  # type: ignore[arg-type]
+
+
+@cache
+def _names(kind: type[Any]) -> list[str]:
+    return kind._shown.split() or [field.name for field in fields(kind)]
 
 
 def to_plain(value: Any) -> Any:
+    if type(value) in _PLAIN:
+        return value
     if hasattr(value, "to_dict"):
         return value.to_dict()
     if isinstance(value, Mapping):

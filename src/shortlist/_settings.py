@@ -105,6 +105,13 @@ class Server(Section):
     port: int = setting(9200, "Port to listen on; 0 picks a free one.", "BM25S_PORT", option="--port", ge=0, le=65535)
     reload: bool = setting(False, "Restart when the settings file or the code of this package changes.")
     log_level: LogLevel = setting("info", "Log level.", "BM25S_LOG_LEVEL")
+    workers: int = setting(
+        0,
+        "Processes that search, such as one for each core; 0: threads of the service.",
+        option="--workers",
+        ge=0,
+        le=64,
+    )
     token: Token = setting(None, "Token that callers must send.", "SHORTLIST_TOKEN", option="--token")
     allow_anonymous: bool = setting(False, "Allow unauthenticated access.", option="--allow-anonymous")
     allowed_hosts: tuple[str, ...] = setting((), "Host names that requests may be sent to.")
@@ -113,10 +120,16 @@ class Server(Section):
 
 
 class Limits(Section):
-    """Limits of one request."""
+    """Limits of requests and connections."""
 
     max_body_bytes: int = setting(16 << 20, "Maximum size of a request body.", ge=1 << 10, le=1 << 30)
-    request_seconds: float = setting(30.0, "Time limit of a request.", ge=0.1, le=3600)
+    request_seconds: float = setting(
+        30.0, "Time limit of a request: for its headers, and for the rest of it with its answer.", ge=0.1, le=3600
+    )
+    idle_seconds: float = setting(
+        5.0, "Close a connection after this time without a request, or without reading its response.", ge=0.1, le=3600
+    )
+    max_connections: int = setting(500, "Maximum number of open connections; others get 503.", ge=1, le=100_000)
     answer_seconds: float = setting(300.0, "Time limit of an answer to a question.", ge=0.1, le=3600)
     eval_seconds: float = setting(300.0, "Time limit of an evaluation.", ge=0.1, le=3600)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -71,6 +71,19 @@ class Problem(Plain):
 
 
 Source = Iterable[Document | Problem]
+
+
+class Counted:
+    """Documents whose number is known before they are made."""
+
+    def __init__(self, items: Source, count: int) -> None:
+        self._items, self._count = items, count
+
+    def __iter__(self) -> Iterator[Document | Problem]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return self._count
 
 
 @dataclass(frozen=True, slots=True)

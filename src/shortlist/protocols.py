@@ -132,6 +132,7 @@ class StreamingLLM(Protocol):
 
 
 Progress = Callable[[int, int | None], None]
+"""Called with the number of items that are done, and of all items if it is known. See also `report_phase`."""
 Item = TypeVar("Item")
 
 
@@ -143,3 +144,13 @@ def track(items: Iterable[Item], progress: Progress | None, total: int | None = 
         yield item
         if progress and (not done % every or done == total):
             progress(done, total)
+
+
+def report_phase(progress: Progress | None, phase: str, done: int, total: int | None) -> None:
+    """Report a part of the work that counts other items, such as embedding, which counts passages.
+
+    It is reported only to a `progress` that has a method `phase(name, done, total)`.
+    """
+    show = getattr(progress, "phase", None)
+    if show is not None:
+        show(phase, done, total)

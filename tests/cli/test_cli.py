@@ -440,7 +440,10 @@ def test_a_full_disk_is_reported_in_a_sentence(shop: Shell, form: str) -> None:
 def test_a_first_use_shows_a_bar_in_a_terminal_and_none_in_a_pipe(shell: Shell) -> None:
     shell("register", "shop", "catalog", "--root", "tools.yaml")
     shell("register", "other", "catalog", "--root", "tools.yaml")
-    assert "building shop" in in_a_terminal(shell, "search", "shop", "parcel")
+    shown = in_a_terminal(shell, "search", "shop", "parcel")
+    assert all(phase in shown for phase in ("building shop", "embedding", "writing the index"))
+    count = shell("info", "shop", "--json").json["documents"]
+    assert shown.count(f"{count} of {count}") >= 2  # documents, and passages
     assert shell("search", "other", "parcel").err == ""
 
 

@@ -153,6 +153,28 @@ def test_a_slow_embedder_encodes_while_progress_is_reported_and_not_after(tmp_pa
         assert [id for id, _ in results(corpus, "999")] == ["999"]
 
 
+def test_embedding_is_a_phase_of_its_own_for_a_callback_that_has_phases(tmp_path: Path) -> None:
+    phases: list[tuple[str, int, int | None]] = []
+
+    class Phases:
+        def __call__(self, done: int, total: int | None) -> None:
+            self.phase("documents", done, total)
+
+        def phase(self, name: str, done: int, total: int | None) -> None:
+            phases.append((name, done, total))
+
+    documents = [doc(str(number), f"text {number}") for number in range(5000)]
+    with shortlist.create_corpus(path=tmp_path / "c", embedder="light") as corpus:
+        corpus.sync(documents, progress=Phases())
+        embedding = [("embedding", done, 5000) for done in (2048, 4096, 5000)]
+        assert phases == [
+            *(("documents", done, 5000) for done in range(100, 5001, 100)), *embedding, ("writing the index", 0, None)
+        ]  # fmt: skip
+        phases.clear()
+        corpus.reindex("light", analyzer="words-1", progress=Phases())
+        assert [name for name, *_ in phases[-4:]] == ["embedding"] * 3 + ["writing the index"]
+
+
 def test_progress_tells_how_far_it_is() -> None:
     calls: list[tuple[int, int | None]] = []
     corpus = memory()

@@ -224,7 +224,25 @@ def test_progress_is_told_how_many_documents_were_seen() -> None:
     documents = [Document(f"d{at}", "", "text") for at in range(1201)]
     build(documents, in_memory=True, embedder="none", progress=lambda done, total: seen.append((done, total)))
     assert [done for done, _ in seen] == [*range(100, 1201, 100), 1201]
-    assert {total for _, total in seen} <= {None, 1201}
+    assert {total for _, total in seen} == {1201}
+
+
+def test_the_total_of_a_source_that_is_parsed_as_a_whole_is_known(tmp_path: Path) -> None:
+    catalog = tmp_path / "tools.json"
+    catalog.write_text(json.dumps({"documents": [{"id": id, "title": id, "content": "text"} for id in "abc"]}))
+    schemas = tmp_path / "schemas.json"
+    schemas.write_text(json.dumps([{"name": "one", "parameters": {}}, {"name": "two", "parameters": {}}]))
+    sources = {
+        3: CorpusSource.from_catalog(catalog),
+        2: CorpusSource.from_tools(schemas),
+        1: CorpusSource.from_functions([len]),
+        4: CorpusSource.from_mapping(dict.fromkeys("abcd", "text")),
+        5: CorpusSource.from_list(["text"] * 5),
+    }
+    for count, source in sources.items():
+        seen: list[tuple[int, int | None]] = []
+        build(source, path=tmp_path / str(count), embedder="none", progress=lambda *told: seen.append(told))  # noqa: B023
+        assert seen == [(count, count)]
 
 
 def test_progress_of_an_empty_source_is_silence() -> None:

@@ -159,6 +159,45 @@ def test_a11_bodies_and_headers_have_a_time_limit(start: Start, catalog: Path) -
     assert service.http.get("/health").status_code == 200
 
 
+def test_idle_connections_are_closed_and_their_number_is_limited(start: Start, catalog: Path) -> None:
+    limits = "limits: {idle_seconds: 0.3, max_connections: 2}\n"
+    (catalog.parent.parent / "settings.yaml").write_text(limits)
+    service = start("--documents", str(catalog))
+    address = "127.0.0.1", int(service.url.rsplit(":", 1)[1])
+    service.http.close()
+    with socket.create_connection(address, 60) as idle:
+        idle.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        received = b"".join(iter(lambda: idle.recv(10_000), b""))  # until it is closed
+        assert received.startswith(b"HTTP/1.1 200 ")
+    with socket.create_connection(address, 60), socket.create_connection(address, 60):
+        with socket.create_connection(address, 60) as third:
+            refusal = b"".join(iter(lambda: third.recv(10_000), b""))
+        assert refusal.startswith(b"HTTP/1.1 503 ")
+        assert b"limits.max_connections" in refusal
+    until(lambda: is_healthy(service.url), service.process)
+
+
+def test_a_client_that_does_not_read_its_responses_is_dropped(start: Start, catalog: Path) -> None:
+    write_catalog(catalog, [TOOLS[0] | {"content": "long " * 200_000}])
+    limits = "limits: {idle_seconds: 0.3, request_seconds: 1, max_connections: 1}\n"
+    (catalog.parent.parent / "settings.yaml").write_text(limits)
+    service = start("--documents", str(catalog))
+    service.http.close()
+    with socket.socket() as stalled:
+        stalled.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        stalled.settimeout(60)
+        stalled.connect(("127.0.0.1", int(service.url.rsplit(":", 1)[1])))
+        stalled.sendall(20 * b"GET /documents HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        until(lambda: is_healthy(service.url), service.process)
+
+
+def is_healthy(url: str) -> bool:
+    try:
+        return httpx2.get(f"{url}/health", trust_env=False).status_code == 200
+    except httpx2.TransportError:
+        return False
+
+
 def is_closed_after(connection: socket.socket, more: bytes) -> bool:
     try:
         connection.sendall(more)

@@ -98,6 +98,7 @@ class Output:
             def update(done: int, total: int | None, note: str = "") -> None:
                 start()(done, total or (about if done <= about else None), note)
 
+            update.phase = lambda *phase: start().phase(*phase)  # type: ignore[attr-defined]
             yield update
 
 

@@ -16,7 +16,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.filesize import decimal
 from rich.live import Live
 from rich.padding import Padding
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, Task, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.segment import Segment
 from rich.table import Column, Table
 from rich.text import Text
@@ -394,19 +394,33 @@ def _escape_parts(claim: Claim, is_quoted: bool) -> Iterator[str]:
 
 
 @contextmanager
-def show_progress(title: str) -> Iterator[Bar]:
-    """A bar on stderr that disappears when the work is done."""
+def show_progress(title: str) -> Iterator[Bars]:
+    """Bars on stderr that disappear when the work is done."""
     title_column, text = TextColumn("{task.description}"), TextColumn("{task.fields[text]}", style="dim")
     columns = (title_column, BarColumn(bar_width=24), text, TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task(title, total=None, text="")
+        yield Bars(bars, title)
 
-        def update(done: int, total: int | None, note: str = "") -> None:
-            of = f" of {total:,}" if total else ""
-            rate = f", {bars.tasks[0].speed:,.0f} per second" if bars.tasks[0].speed else ""
-            bars.update(task, completed=done, total=total, text=f"{done:,}{of}{rate}{note}")
 
-        yield update
+class Bars:
+    """A bar for the work, and one for each of its phases that counts other items; a `Progress` with phases."""
+
+    def __init__(self, bars: Progress, title: str) -> None:
+        self._bars, self._title = bars, title
+        self._tasks: dict[str, Task] = {}
+
+    def __call__(self, done: int, total: int | None, note: str = "") -> None:
+        self.phase(self._title, done, total, note)
+
+    def phase(self, name: str, done: int, total: int | None, note: str = "") -> None:
+        if name not in self._tasks:
+            number = self._bars.add_task(name, total=None, text="")
+            self._tasks[name] = next(task for task in self._bars.tasks if task.id == number)
+        task = self._tasks[name]
+        of = f" of {total:,}" if total else ""
+        rate = f", {task.speed:,.0f} per second" if task.speed else ""
+        text = f"{done:,}{of}{rate}{note}" if done or total else note
+        self._bars.update(task.id, completed=done, total=total, text=text)
 
 
 def _count(data: Row, *names: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from shortlist.errors import CorpusBusy, CorpusError
@@ -61,7 +62,7 @@ class LocalEngine:
     # Writing
 
     def sync(self, documents: Documents, prune: bool, progress: Progress | None, strict: bool) -> Changes:
-        changes = sync(self._rows, self._change, documents, prune, progress, strict)
+        changes = sync(self._rows, partial(self._change, progress), documents, prune, progress, strict)
         self.store.sweep()
         return changes
 
@@ -85,17 +86,18 @@ class LocalEngine:
         with self.store.writing() as connection:
             config = change(read_config(connection))
             write_config(connection, config)
-            with contextlib.closing(Change(self.store, connection, config, embedder)) as work:
+            with contextlib.closing(Change(self.store, connection, config, embedder, progress)) as work:
                 work.reindex(progress)
                 work.finish()
         self.store.sweep()
 
     @contextlib.contextmanager
-    def _change(self) -> Iterator[Change]:
+    def _change(self, progress: Progress | None = None) -> Iterator[Change]:
         self._chosen.of(self.config())  # loaded before the lock is taken, because loading can be slow
         with self.store.writing() as connection:
             config = read_config(connection)
-            with contextlib.closing(Change(self.store, connection, config, self._chosen.of(config))) as change:
+            embedder = self._chosen.of(config)
+            with contextlib.closing(Change(self.store, connection, config, embedder, progress)) as change:
                 yield change
                 change.finish()
         self.store.sweep()

@@ -96,11 +96,12 @@ class _Sync:
         self._added = self._unchanged = self._removed = 0
 
     def run(self, documents: Documents, prune: bool, progress: Progress | None, *, locked: bool) -> Changes:
-        total = len(documents) if isinstance(documents, Sized) else None
         with self._stack:
             if locked:
                 self._open_change()
-            for batch in batched(self._read(documents), BATCH):
+            items = self._read(documents)
+            total = next((len(one) for one in (documents, items) if isinstance(one, Sized)), None)
+            for batch in batched(items, BATCH):
                 for _ in self._take(batch):
                     if progress:
                         progress(self._added + len(self._changed) + self._unchanged + len(self._failed), total)

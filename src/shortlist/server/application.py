@@ -27,7 +27,7 @@ from shortlist.index.engines.address import sign_in
 from shortlist.library.opening import size_of
 from shortlist.server.catalog_store import CatalogStore, log
 from shortlist.server.http_errors import describe_responses, handle_errors
-from shortlist.server.jobs import Endpoints
+from shortlist.server.jobs import JSON, Endpoints
 from shortlist.server.llm_settings import connect
 from shortlist.server.middleware import Guard, Watch
 from shortlist.server.routes.catalog_routes import add_catalog
@@ -35,6 +35,7 @@ from shortlist.server.routes.corpora_routes import DISCOVER, SEARCH, ServedCorpo
 from shortlist.server.routes.job_routes import add_ask, add_evaluation
 from shortlist.server.routes.mcp_routes import add_mcp
 from shortlist.server.routes.schemas import add_schemas
+from shortlist.server.search_workers import SearchWorkers
 from shortlist.server.service_metrics import Metrics
 
 TIMED = ("/retrieve", SEARCH, DISCOVER)
@@ -89,6 +90,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     async def live(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         following = asyncio.create_task(_follow(served, endpoints)) if settings.documents.auto_reload else None
         async with contextlib.AsyncExitStack() as stack:
+            if workers:
+                stack.push_async_callback(workers.close)
+                await workers.start()
             yield await stack.enter_async_context(agents.live()) if agents else {}
         if following:
             following.cancel()
@@ -114,10 +118,18 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.router.route_class = HeadRoute
     handle_errors(app)
     endpoints = Endpoints(app)
-    add_catalog(endpoints, served)
-    _add_status(endpoints, served, metrics, llm.model if llm else "")
     corpora = ServedCorpora(served, settings.server.corpora)
-    add_corpora(endpoints, corpora)
+    workers = SearchWorkers(settings, served) if settings.server.workers else None
+
+    async def search(kind: str, name: str, options: dict[str, Any]) -> Response:
+        if workers is None:
+            pool = "retrieve" if kind == "retrieve" else "read"
+            return await endpoints.run(pool, lambda: corpora.answer(kind, name, options))
+        return Response(await workers.answer(kind, name, options), media_type=JSON)
+
+    add_catalog(endpoints, served, search)
+    _add_status(endpoints, served, metrics, llm.model if llm else "")
+    add_corpora(endpoints, corpora, search)
     answers = add_ask(app, corpora, llm, settings)
     evaluations = add_evaluation(app, corpora, settings)
     agents = add_mcp(endpoints, corpora, llm, settings) if settings.mcp.enabled else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import inspect
 import json
 import logging
 import threading
@@ -52,6 +53,7 @@ class Endpoints:
         """Decorator for the function of an operation, such as "GET /status".
 
         `answer` is the schema of its answer, `failures` are the statuses of its errors. By default GET only reads.
+        A coroutine function runs in the event loop, and returns a response.
         """
         method, path = operation.split()
         threads = pool or ("read" if method == "GET" else "write")
@@ -66,7 +68,8 @@ class Endpoints:
                 "tags": [tag],
                 "responses": describe_responses(*failures, answer=answer),
             }
-            self.app.add_api_route(path, endpoint, response_model=None, **options)
+            function = work if inspect.iscoroutinefunction(work) else endpoint
+            self.app.add_api_route(path, function, response_model=None, **options)
             return work
 
         return decorate

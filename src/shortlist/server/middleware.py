@@ -8,9 +8,9 @@ import hmac
 import ipaddress
 import logging
 import re
-import secrets
 import time
 from collections.abc import Collection
+from random import getrandbits
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
@@ -102,7 +102,9 @@ class Guard:
             seconds = f"{self._max_seconds:g} seconds (limits.request_seconds)"
             late = 408, f"The body did not arrive within {seconds}."
             slow = 503, f"The request took longer than {seconds}. A change may still be carried out."
-            await make_problem(scope, *(late if is_waiting else slow))(scope, receive, send)
+            status, detail = late if is_waiting else slow
+            headers = None if is_complete else {"Connection": "close"}  # the rest of the body is not read
+            await make_problem(scope, status, detail, headers=headers)(scope, receive, send)
 
 
 def _is_address(name: str) -> bool:
@@ -125,7 +127,7 @@ class Watch:
             return
         started = time.perf_counter()
         given = Headers(scope=scope).get("x-request-id", "")
-        id = scope[REQUEST_ID] = given if REQUEST_ID_FORMAT.fullmatch(given) else secrets.token_hex(8)
+        id = scope[REQUEST_ID] = given if REQUEST_ID_FORMAT.fullmatch(given) else f"{getrandbits(64):016x}"
         status = 0
 
         async def send_with_id(message: Message) -> None:

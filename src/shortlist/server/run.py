@@ -5,15 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-import json
-import logging
 import math
 import os
 import signal
 import socket
 import sys
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +19,11 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 import shortlist
 from shortlist._files import stamp_of
-from shortlist._settings import Settings
+from shortlist._settings import Limits, Settings
 from shortlist.errors import InputError
 from shortlist.server.application import create_app
 from shortlist.server.catalog_store import log
+from shortlist.server.service_log import log_to_stderr, write_lines
 from shortlist.server.service_settings import load_settings
 
 POLL_TICKS = 5  # of 0.1 seconds
@@ -39,12 +37,13 @@ def serve(settings: Settings) -> None:
     with contextlib.closing(_listen(settings.server.host, settings.server.port)) as listener:
         config = uvicorn.Config(
             create_app(settings),
-            http=_make_protocol(settings.limits.request_seconds),
+            http=_make_protocol(settings.limits),
             log_config=None,
             access_log=False,
             server_header=False,
             proxy_headers=False,
             lifespan="on",
+            timeout_keep_alive=settings.limits.idle_seconds,  # type: ignore[arg-type]  # it passes it to call_later
             timeout_graceful_shutdown=math.ceil(settings.limits.request_seconds),
         )
         host, port = listener.getsockname()[:2]
@@ -52,35 +51,9 @@ def serve(settings: Settings) -> None:
         log.info("Serving on %s.", url)
         server = _Server(config, settings, url)
         server.run(sockets=[listener])
+    write_lines()
     if server.must_restart:
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
-
-
-def log_to_stderr(level: str) -> None:
-    """Log the service and its libraries as lines of JSON or, on a terminal, only warnings and errors as plain text."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("shortlist: %(message)s") if sys.stderr.isatty() else JsonLines())
-    quiet = level if level in ("error", "critical") else "warning"
-    for name in ("shortlist", "uvicorn", "mcp"):
-        logger = logging.getLogger(name)
-        logger.handlers = [handler]
-        logger.setLevel((quiet if name == "mcp" or sys.stderr.isatty() else level).upper())
-        logger.propagate = False
-
-
-class JsonLines(logging.Formatter):
-    """One JSON object per line."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        line: dict[str, Any] = {
-            "time": f"{datetime.fromtimestamp(record.created, UTC):%Y-%m-%dT%H:%M:%S}.{int(record.msecs):03}Z",
-            "level": record.levelname.lower(),
-            "message": record.getMessage(),
-            **getattr(record, "fields", {}),
-        }
-        if record.exc_info:
-            line["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(line, default=str)
 
 
 class _Server(uvicorn.Server):
@@ -120,6 +93,9 @@ class _Server(uvicorn.Server):
                 self.must_restart = self.should_exit = True
             except InputError as error:
                 log.error("%s The service continues with the old settings.", error)
+        write_lines()
+        for connection in tuple(self.server_state.connections):
+            connection.drop_if_stalled()  # type: ignore[union-attr]
         return await super().on_tick(counter)
 
     def _stamps(self) -> tuple[int, ...]:
@@ -128,14 +104,29 @@ class _Server(uvicorn.Server):
         return stamp_of(*([self._settings.file] if self._settings.file else []), *code)
 
 
-def _make_protocol(seconds: float) -> type[asyncio.Protocol]:
-    """uvicorn's protocol with a time limit for the headers of a request, for which it would wait forever."""
+def _make_protocol(limits: Limits) -> type[asyncio.Protocol]:
+    """uvicorn's protocol with limits that it does not have.
+
+    It would wait forever for the headers of a request and for a client that does not read its response, and accept any
+    number of connections that send nothing.
+    """
     base: Any = AutoHTTPProtocol
+    seconds = limits.request_seconds
+    reason = f"More than {limits.max_connections} connections are open (limits.max_connections). Try again later.\n"
+    refusal = (
+        "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nConnection: close\r\nRetry-After: 1\r\n"
+        f"Content-Length: {len(reason)}\r\n\r\n{reason}"
+    ).encode()
 
     class Protocol(base):  # type: ignore[misc]
+        _unread = (0, 0.0)  # bytes that wait for the client, and since when it has read none of them
+
         def connection_made(self, transport: asyncio.Transport) -> None:
             super().connection_made(transport)
             self._timer = self.loop.call_later(seconds, transport.close)
+            if len(self.connections) > limits.max_connections:
+                transport.write(refusal)
+                transport.close()
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
@@ -143,6 +134,13 @@ def _make_protocol(seconds: float) -> type[asyncio.Protocol]:
                 self._timer.cancel()
             elif self._timer.cancelled():
                 self._timer = self.loop.call_later(seconds, self.transport.close)
+
+        def drop_if_stalled(self) -> None:
+            size, now = self.transport.get_write_buffer_size(), self.loop.time()
+            if not size or size != self._unread[0]:
+                self._unread = (size, now)
+            elif now - self._unread[1] > limits.idle_seconds:
+                self.transport.abort()
 
         def connection_lost(self, error: Exception | None) -> None:
             self._timer.cancel()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import pkgutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shortlist.documents import Document, Problem, Stamp, Stamps
+from shortlist.documents import Counted, Document, Problem, Stamp, Stamps
 from shortlist.errors import InputError, SourceError
 from shortlist.sources.folder import read_folder
 from shortlist.sources.mcp_servers.mcp_client import TIMEOUT, read_servers, servers_at
@@ -102,7 +102,7 @@ class CorpusSource:
         if isinstance(tools, Mapping) or not isinstance(tools, Iterable):
             raise InputError(f"from_tools takes a file, a folder or a list of tools, not {tools!r}.")
         items = list(tools)
-        return cls(name or "tools", "tools", lambda: tools_of(items))
+        return cls(name or "tools", "tools", lambda: Counted(tools_of(items), len(items)))
 
     @classmethod
     def from_functions(cls, functions: Iterable[Callable[..., Any]], name: str = "functions") -> CorpusSource:
@@ -110,7 +110,7 @@ class CorpusSource:
         items = list(functions) if isinstance(functions, Iterable) else None
         if items is None or not all(map(callable, items)):
             raise InputError(f"from_functions takes a list of functions, not {functions!r}.")
-        return cls(name, "functions", lambda: tools_of(items))
+        return cls(name, "functions", lambda: Counted(tools_of(items), len(items)))
 
     @classmethod
     def from_openapi(cls, path: str | Path, name: str | None = None) -> CorpusSource:
@@ -152,11 +152,12 @@ SOURCES: dict[str, Callable[..., CorpusSource]] = {
 """The constructors by kind of source."""
 
 
-def documents_of(items: Mapping[str, Any] | Iterable[Any]) -> Iterator[Document | Problem]:
+def documents_of(items: Mapping[str, Any] | Iterable[Any]) -> Iterable[Document | Problem]:
     """Documents from strings, Documents, their fields, or {"text", ...metadata}, by id or numbered from 0."""
     if isinstance(items, Mapping):
-        return (_document_of(str(id), str(id), item) for id, item in items.items())
-    return (_document_of(str(number), "", item) for number, item in enumerate(items))
+        return Counted((_document_of(str(id), str(id), item) for id, item in items.items()), len(items))
+    documents = (_document_of(str(number), "", item) for number, item in enumerate(items))
+    return Counted(documents, len(items)) if isinstance(items, Sized) else documents
 
 
 def _document_of(id: str, title: str, item: Any) -> Document | Problem:

@@ -28,7 +28,7 @@ from shortlist.index.storage.sql_tables import (
 )
 from shortlist.index.text.analyzers import get_analyzer
 from shortlist.index.text.chunking import split
-from shortlist.protocols import Embedder, track
+from shortlist.protocols import Embedder, report_phase, track
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 FLUSH_PASSAGES = 65_536
 FLUSH_CHARACTERS = 32 << 20
 
+ENCODED_PER_REPORT = 2_048  # passages between two progress reports
 ENCODED_AT_ONCE = 128  # passages collected before a slow embedder encodes them
 FLUSH_ROWS = 1_000  # rows collected before they are written
 
@@ -138,7 +139,15 @@ def find_merge_start(sizes: Sequence[int], budget: int) -> int:
 class Change:
     """One write transaction in progress."""
 
-    def __init__(self, store: Store, connection: sqlite3.Connection, config: Config, embedder: Embedder | None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        connection: sqlite3.Connection,
+        config: Config,
+        embedder: Embedder | None,
+        progress: Progress | None = None,
+    ) -> None:
+        self._progress = progress
         self.rows = Rows(connection)  # as this change sees it, without the rows that are not yet written
         self._store = store
         self._connection = connection
@@ -213,7 +222,10 @@ class Change:
 
     def _encode_pending(self) -> None:
         if self._embedder is not None and (rest := self._pending[self._encoded :]):
-            self._vectors.append(_encode(rest, self._embedder, self._store.folder))
+            for batch in batched(rest, ENCODED_PER_REPORT if self._progress else len(rest)):
+                self._vectors.append(_encode(batch, self._embedder, self._store.folder))
+                total = self._written + len(self._pending)
+                report_phase(self._progress, "embedding", self._written + self._encoded, total)
 
     def _take_pending(self) -> tuple[list[Unindexed], Vectors | None]:
         self._encode_pending()
@@ -282,6 +294,7 @@ class Change:
         if self._flushed and ours <= budget:
             start = min(start, find_merge_start([*old, ours], budget))
         if fresh or self._flushed or start < len(rows) - 1:
+            report_phase(self._progress, "writing the index", 0, None)
             self._merge(rows[start:], fresh)
 
     def reindex(self, progress: Progress | None) -> None:

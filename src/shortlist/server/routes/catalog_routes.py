@@ -16,7 +16,7 @@ from shortlist.server.catalog_store import CatalogStore
 from shortlist.server.http_errors import describe_responses
 from shortlist.server.jobs import JSON, Endpoints
 from shortlist.server.routes import schemas
-from shortlist.server.routes.corpora_routes import Offset, SearchText, describe_changes, list_documents
+from shortlist.server.routes.corpora_routes import Offset, Search, SearchText, describe_changes, list_documents
 
 # A single document becomes a list, so that an error in it is reported once.
 OneOrMore = Annotated[
@@ -40,7 +40,7 @@ class DirectRoute(APIRoute):
         await response(scope, receive, send)
 
 
-def add_catalog(endpoints: Endpoints, served: CatalogStore) -> None:
+def add_catalog(endpoints: Endpoints, served: CatalogStore, search: Search) -> None:
     def report(changes: Changes) -> Answer:
         return describe_changes(changes, served.corpus)
 
@@ -49,12 +49,8 @@ def add_catalog(endpoints: Endpoints, served: CatalogStore) -> None:
 
         If nothing can be retrieved (the catalog is empty, or the query has no searchable word), `success` is false.
         """
-        body, content_type = await request.body(), request.headers.get("content-type", "")
-
-        def search() -> Answer:
-            return served.retriever.retrieve_documents(**_parse_query(body, content_type).model_dump())
-
-        return await endpoints.run("retrieve", search)
+        query = _parse_query(await request.body(), request.headers.get("content-type", ""))
+        return await search("retrieve", "", query.model_dump())
 
     schema = {"$ref": "#/components/schemas/RetrieveBody"}
     endpoints.app.router.add_api_route(

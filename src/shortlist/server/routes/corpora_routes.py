@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Query
+from starlette.responses import Response
 
 from shortlist._text import did_you_mean
 from shortlist.documents import Changes, Document
@@ -37,6 +38,7 @@ Limit = Annotated[int, Query(ge=0, le=schemas.MOST_LISTED)]
 SearchText = Annotated[str, Query(description="Only documents that contain this text.")]
 UsedId = Annotated[str | None, Query(description="Only searches after which this document was used.")]
 Answer = dict[str, Any]
+Search = Callable[[str, str, dict[str, Any]], Awaitable[Response]]
 
 
 class ServedCorpora:
@@ -94,6 +96,13 @@ class ServedCorpora:
         names = self.names()
         return [own, *(row for row in describe_corpora() if row["name"] in names and row["name"] != NAME)]
 
+    def answer(self, kind: str, name: str, options: dict[str, Any]) -> Answer:
+        """What a search of one kind (retrieve, search or discover) returns, in this process or in one of its own."""
+        if kind == "retrieve":
+            return self._served.retriever.retrieve_documents(**options)
+        corpus = self.corpus(name)
+        return search(corpus, **options).to_dict() if kind == "search" else _discover(corpus, options)
+
     def add(self, name: str, documents: list[Document]) -> Answer:
         corpus = self.corpus(name)
         changes = self._served.add(documents) if name == NAME else corpus.add(documents, strict=True)
@@ -130,37 +139,41 @@ def describe_usage(corpus: Corpus) -> Answer:
     return {**corpus.usage.facts(), "learning": corpus.learning, "threshold": fitted}
 
 
-def match_words(analyzer: Analyzer, query: str, text: str) -> list[str]:
-    """The words of a text, as written, that have a term of the query; of an identifier only these parts."""
-    terms = set(analyzer.terms(query))
-    found = {word for word in set(analyzer.words(text)) if not terms.isdisjoint(analyzer.terms_of(word))}
+def match_words(analyzer: Analyzer, terms: set[str], text: str) -> list[str]:
+    """The words of a text, as written, that have one of the terms; of an identifier only these parts."""
+    has_none = terms.isdisjoint
+    found = [word for word in set(analyzer.words(text)) if not has_none(analyzer.terms_of(word))]
     parts = {part for word in found for part in subwords(word)}
-    return sorted(part for part in parts if not terms.isdisjoint(analyzer.terms_of(part)))
+    return sorted(part for part in parts if not has_none(analyzer.terms_of(part)))
 
 
-def add_corpora(endpoints: Endpoints, corpora: ServedCorpora) -> None:
+def _discover(corpus: Corpus, options: dict[str, Any]) -> Answer:
+    discovery = discover(corpus, **options, roots=())
+    selected = {item.id for item in discovery.results}
+    analyzer = get_analyzer(corpus.config.analyzer)
+    match = partial(match_words, analyzer, set(analyzer.terms(options["query"])))
+    candidates = [
+        {**hit.to_dict(), "selected": hit.id in selected, "matched": match(f"{hit.name}\n{hit.text}")}
+        for hit in discovery.candidates
+    ]
+    return {**discovery.to_dict(), "candidates": candidates, "line": discovery.signals.get("line")}
+
+
+def add_corpora(endpoints: Endpoints, corpora: ServedCorpora, run_search: Search) -> None:
     @endpoints.add("GET /v1/corpora", "Corpora", tag="corpora")
     def get_corpora() -> Answer:
         """The corpora that can be searched: the served catalog, and the registered, stored and built-in ones."""
         return {"corpora": corpora.rows()}
 
-    @endpoints.add(f"POST {SEARCH}", "Hits", 404, 409, tag="corpora", pool="read")
-    def search_corpus(name: str, body: schemas.SearchBody) -> Answer:
+    @endpoints.add(f"POST {SEARCH}", "Hits", 404, 409, tag="corpora")
+    async def search_corpus(name: str, body: schemas.SearchBody) -> Response:
         """Rank documents, best first."""
-        return search(corpora.corpus(name), **body.model_dump()).to_dict()
+        return await run_search("search", name, body.model_dump())
 
-    @endpoints.add(f"POST {DISCOVER}", "Discovery", 404, 409, tag="corpora", pool="read")
-    def discover_in_corpus(name: str, body: schemas.DiscoverBody) -> Answer:
+    @endpoints.add(f"POST {DISCOVER}", "Discovery", 404, 409, tag="corpora")
+    async def discover_in_corpus(name: str, body: schemas.DiscoverBody) -> Response:
         """Select the few documents that match, or none; with all candidates, which show how they were selected."""
-        corpus = corpora.corpus(name)
-        discovery = discover(corpus, **body.model_dump(), roots=())
-        selected = {item.id for item in discovery.results}
-        match = partial(match_words, get_analyzer(corpus.config.analyzer), body.query)
-        candidates = [
-            {**hit.to_dict(), "selected": hit.id in selected, "matched": match(f"{hit.name}\n{hit.text}")}
-            for hit in discovery.candidates
-        ]
-        return {**discovery.to_dict(), "candidates": candidates, "line": discovery.signals.get("line")}
+        return await run_search("discover", name, body.model_dump())
 
     @endpoints.add("POST /v1/corpora/{name:path}/explain", "Why", 404, 409, tag="corpora", pool="read")
     def explain_in_corpus(name: str, body: schemas.ExplainBody) -> Answer:

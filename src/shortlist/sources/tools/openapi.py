@@ -18,12 +18,12 @@ def is_openapi(data: Any) -> bool:
     return isinstance(data, Mapping) and bool({"openapi", "swagger"} & data.keys())
 
 
-def read_openapi(path: Path) -> Iterator[Document | Problem]:
+def read_openapi(path: Path) -> list[Document | Problem]:
     """The operations of an OpenAPI 3 document in JSON or YAML."""
     data, _ = load(path)
     if not is_openapi(data):
         raise SourceError(f"{path} is not an OpenAPI document: it has no 'openapi' at the top level.")
-    yield from read_operations(data, path)
+    return list(read_operations(data, path))
 
 
 def read_operations(data: Mapping[str, Any], path: Path) -> Iterator[Document | Problem]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from shortlist.documents import Document, Problem
+from shortlist.documents import Counted, Document, Problem
 from shortlist.errors import SourceError
 from shortlist.sources.folder import walk
 from shortlist.sources.structured import SUFFIXES, load, split_entries, to_json
@@ -20,21 +20,22 @@ SCHEMAS = ("parameters", "input_schema", "inputSchema")
 _ALTERNATIVES = ("allOf", "anyOf", "oneOf")
 
 
-def tools_in_catalog(path: Path, encoding: str = "utf-8") -> Iterator[Document | Problem]:
+def tools_in_catalog(path: Path, encoding: str = "utf-8") -> Iterable[Document | Problem]:
     """The entries of a YAML or JSON catalog, in its order; a bad entry is a Problem that names it."""
     data, _ = load(path, encoding)
     entries = data.get("documents") if isinstance(data, dict) else data
     if not isinstance(entries, list):
         raise SourceError(f"{path} has no list 'documents' at the top level.")
-    for number, entry in enumerate(entries, 1):
-        yield _read_catalog_entry(entry, f"entry {number} of {path.name}")
+    tools = (_read_catalog_entry(entry, f"entry {at} of {path.name}") for at, entry in enumerate(entries, 1))
+    return Counted(tools, len(entries))
 
 
-def read_tools(place: Path) -> Iterator[Document | Problem]:
+def read_tools(place: Path) -> Iterable[Document | Problem]:
     """The tools of a file, or of all JSON and YAML files in a folder; there, a file without tools is a Problem."""
-    if not place.is_dir():
-        yield from _read_tool_file(place)
-        return
+    return _read_tool_folder(place) if place.is_dir() else _read_tool_file(place)
+
+
+def _read_tool_folder(place: Path) -> Iterator[Document | Problem]:
     for path in walk(place):
         if path.suffix.lower() in SUFFIXES:
             try:
@@ -43,7 +44,7 @@ def read_tools(place: Path) -> Iterator[Document | Problem]:
                 yield Problem(path.relative_to(place).as_posix(), str(error), str(path.resolve()))
 
 
-def _read_tool_file(path: Path) -> Iterator[Document | Problem]:
+def _read_tool_file(path: Path) -> Iterable[Document | Problem]:
     """The tools of a catalog, a list of schemas, an OpenAPI document or a single tool, detected by content.
 
     The payload of a tool in a JSON file is its text, exactly as written; YAML is converted to JSON.
@@ -51,21 +52,22 @@ def _read_tool_file(path: Path) -> Iterator[Document | Problem]:
     data, text = load(path)
     source = str(path.resolve())
     if is_openapi(data):
-        yield from read_operations(data, path)
-        return
+        return list(read_operations(data, path))
     for keys in LISTS:
         entries = data
         for key in keys:
             entries = entries.get(key) if isinstance(entries, Mapping) else None
         if isinstance(entries, list):
             texts = split_entries(text, keys) if text else [None] * len(entries)
-            for number, (entry, written) in enumerate(zip(entries, texts, strict=True), 1):
-                yield tool_of(entry, f"entry {number} of {path.name}", written, source, f"tool={number}")
-            return
+            tools = (
+                tool_of(entry, f"entry {number} of {path.name}", written, source, f"tool={number}")
+                for number, (entry, written) in enumerate(zip(entries, texts, strict=True), 1)
+            )
+            return Counted(tools, len(entries))
     if not isinstance(data, Mapping) or not {"name", "tool_id", "function", "content"} & data.keys():
         formats = "a list, a mapping with a list 'documents', 'tools' or 'functions', OpenAPI, or a tool with a 'name'"
         raise SourceError(f"{path} contains no tools. It must be {formats}.")
-    yield tool_of(data, path.name, text and text.strip(), source)
+    return [tool_of(data, path.name, text and text.strip(), source)]
 
 
 def tools_of(items: Iterable[Any]) -> Iterator[Document | Problem]:

@@ -1,0 +1,184 @@
+"""Processes that search, so that searches use several cores and leave the process of the service to its connections."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import pickle
+import signal
+import sys
+import traceback
+from asyncio.subprocess import PIPE, Process
+from collections import deque
+from pathlib import Path
+from types import SimpleNamespace
+from typing import IO, Any, cast
+
+from shortlist._settings import BM25SSettings, Settings
+from shortlist.errors import ShortlistError
+from shortlist.index.corpus import Corpus, create_corpus
+from shortlist.index.engines.address import sign_in
+from shortlist.kits.retriever import BM25SRetriever
+from shortlist.server.catalog_store import NAME, CatalogStore, log
+from shortlist.server.jobs import to_json
+from shortlist.server.routes.corpora_routes import ServedCorpora
+from shortlist.server.service_log import log_to_stderr
+
+PROGRAM = "from shortlist.server.search_workers import main; main()"
+IN_FLIGHT = 2  # requests that a process has: one that it answers, and the next, so that it never waits
+RESTART_SECONDS = 1.0
+CLOSE_SECONDS = 5.0
+
+
+class SearchWorkers:
+    """A number of processes that search. One that ends is started again; its requests fail."""
+
+    def __init__(self, settings: Settings, served: CatalogStore) -> None:
+        self._settings, self._served = settings, served
+        self._slots: asyncio.Queue[_Worker] = asyncio.Queue()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        """Start all of them, and wait until each has opened the catalog."""
+        workers = await asyncio.gather(*(self._open() for _ in range(self._settings.server.workers)))
+        self._tasks = [asyncio.create_task(self._keep_running(worker)) for worker in workers]
+        await asyncio.gather(*(self._ask(worker, "retrieve", "", {"query": "ready"}) for worker in workers))
+
+    async def answer(self, kind: str, name: str, options: dict[str, Any]) -> bytes:
+        """The answer of `ServedCorpora.answer` as JSON, from the next process that is free."""
+        while (worker := await self._slots.get()).has_ended:
+            pass
+        return await self._ask(worker, kind, name, options)
+
+    async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _ask(self, worker: _Worker, kind: str, name: str, options: dict[str, Any]) -> bytes:
+        retriever = self._served.retriever
+        return await worker.ask((str(retriever.corpus.path), vars(retriever.get_settings()), kind, name, options))
+
+    async def _open(self) -> _Worker:
+        process = await asyncio.create_subprocess_exec(sys.executable, "-c", PROGRAM, stdin=PIPE, stdout=PIPE)
+        worker = _Worker(process, self._slots)
+        worker.send(self._settings)
+        return worker
+
+    async def _reopen(self) -> _Worker:
+        while True:
+            await asyncio.sleep(RESTART_SECONDS)
+            try:
+                return await self._open()
+            except OSError as error:
+                log.error("A search process could not be started: %s.", error)
+
+    async def _keep_running(self, worker: _Worker) -> None:
+        try:
+            for _ in range(IN_FLIGHT - 1):
+                self._slots.put_nowait(worker)
+            while True:
+                await worker.read_answers()
+                log.error("A search process ended with status %s. It is started again.", await worker.process.wait())
+                worker = await self._reopen()
+                for _ in range(IN_FLIGHT):
+                    self._slots.put_nowait(worker)
+        finally:
+            await worker.close()
+
+
+class _Worker:
+    """One process, the requests that it has not answered yet, and where it is put when it has answered one."""
+
+    def __init__(self, process: Process, slots: asyncio.Queue[_Worker]) -> None:
+        assert process.stdin
+        assert process.stdout
+        self.process, self.has_ended = process, False
+        self._input, self._output = process.stdin, process.stdout
+        self._slots = slots
+        self._waiting: deque[asyncio.Future[bytes]] = deque()
+
+    def send(self, message: Any) -> None:
+        data = pickle.dumps(message)
+        self._input.write(len(data).to_bytes(4, "little") + data)
+
+    async def ask(self, request: tuple[Any, ...]) -> bytes:
+        future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self._waiting.append(future)
+        self.send(request)
+        return await future
+
+    async def read_answers(self) -> None:
+        """Pass on answers until the process ends."""
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                size = int.from_bytes(await self._output.readexactly(4), "little")
+                data = await self._output.readexactly(size)
+                future = self._waiting.popleft()
+                self._slots.put_nowait(self)
+                if future.done():  # the caller no longer waits
+                    continue
+                if data[:1] == b"{":
+                    future.set_result(data)
+                else:
+                    future.set_exception(pickle.loads(data))
+        self.has_ended = True
+        for future in self._waiting:
+            if not future.done():
+                future.set_exception(ShortlistError("The process that searched ended unexpectedly. Try again."))
+
+    async def close(self) -> None:
+        """End the process, which reads the end of its input."""
+        self._input.close()
+        try:
+            await asyncio.wait_for(self.process.wait(), CLOSE_SECONDS)
+        except TimeoutError:
+            self.process.kill()
+
+
+# In a process that searches
+
+
+def main() -> None:
+    """Answer the requests on stdin until it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes, and the service ends this one
+    output = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # for everything else that prints
+    settings: Settings = _read(sys.stdin.buffer)
+    log_to_stderr(settings.server.log_level)
+    login = settings.engine
+    sign_in(login.user, login.password.get_secret_value() if login.password else "", login.certificate)
+    Corpus.learning = settings.usage.learn
+    path, catalog = "", SimpleNamespace()  # with what `ServedCorpora` needs of the catalog to search it
+    corpora = ServedCorpora(cast(CatalogStore, catalog), settings.server.corpora)
+    while request := _read(sys.stdin.buffer):
+        try:
+            wanted_path, wanted, *search = request
+            if path != wanted_path:  # the first request, or another catalog is served now
+                catalog.corpus = create_corpus(NAME, path=Path(wanted_path))
+                catalog.retriever = BM25SRetriever(BM25SSettings(), None, corpus=catalog.corpus)
+                path = wanted_path
+            if vars(catalog.retriever.get_settings()) != wanted:
+                catalog.retriever.update_settings(BM25SSettings(**wanted))
+            data = to_json(corpora.answer(*search))
+        except Exception as error:
+            error.add_note(traceback.format_exc())
+            data = _dump_error(error)
+        output.write(len(data).to_bytes(4, "little") + data)
+        output.flush()
+
+
+def _read(stream: IO[bytes]) -> Any:
+    """The next message; None at the end."""
+    size = stream.read(4)
+    return pickle.loads(stream.read(int.from_bytes(size, "little"))) if len(size) == 4 else None
+
+
+def _dump_error(error: Exception) -> bytes:
+    try:
+        data = pickle.dumps(error)
+        pickle.loads(data)
+        return data
+    except Exception:  # some errors cannot be sent to another process
+        return pickle.dumps(RuntimeError("".join(traceback.format_exception(error))))

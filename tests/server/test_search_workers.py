@@ -1,0 +1,79 @@
+"""Searches in processes of their own: the same answers, changes seen at once, and a process that ends is replaced."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from tests.server.conftest import TOOLS, Make, write_catalog
+
+SEARCHES: list[tuple[str, dict[str, Any]]] = [
+    ("/retrieve", {"query": "parcel shipment"}),
+    ("/retrieve", {"query": "money", "temperature": 5.0, "llm_tools_cutoff": 0.0}),
+    ("/v1/corpora/catalog/search", {"query": "a bill for an order", "k": 2}),
+    ("/v1/corpora/catalog/discover", {"query": "track a parcel", "level": "body"}),
+    ("/v1/corpora/catalog/discover", {"query": "moon rocket"}),
+    ("/v1/corpora/catalogue/search", {"query": "order"}),
+    ("/v1/corpora/catalog/search", {"query": "order", "filter": {"access": {"$no": 1}}}),
+    ("/v1/corpora/catalog/search", {"query": "order", "k": -1}),
+]
+
+
+def ask_all(client: TestClient) -> list[tuple[int, Any]]:
+    answers = []
+    for path, body in SEARCHES:
+        response = client.post(path, json=body)
+        answer = response.json()
+        answer.pop("request_id", None)
+        answers.append((response.status_code, answer))
+    return answers
+
+
+def test_processes_give_the_answers_and_the_errors_of_threads(make: Make) -> None:
+    expected = ask_all(make())
+    assert [status for status, _ in expected] == [200, 200, 200, 200, 200, 404, 422, 422]
+    assert ask_all(make(server__workers=2)) == expected
+
+
+def test_a_process_sees_changes_of_documents_and_settings_and_another_catalog(make: Make, catalog: Path) -> None:
+    write_catalog(catalog.with_name("more.json"), [{"id": "moon", "title": "Moon", "content": "Land on the moon."}])
+    client = make(server__workers=1)
+
+    def retrieve(query: str) -> dict[str, Any]:
+        answer = client.post("/retrieve", json={"query": query}).json()
+        return {"ids": [found["id"] for found in answer["documents"]], "cutoff": answer["settings"]["llm_tools_cutoff"]}
+
+    assert retrieve("rocket") == {"ids": [], "cutoff": 10.0}
+    client.post("/documents", json=TOOLS[0] | {"id": "rocket", "title": "Start a rocket"})
+    assert retrieve("rocket") == {"ids": ["rocket"], "cutoff": 10.0}
+    client.post("/settings", json={"llm_tools_cutoff": 20.0})
+    client.delete("/documents/rocket")
+    assert retrieve("rocket") == {"ids": [], "cutoff": 20.0}
+    client.post("/switch-document-file", json={"file": "more.json"})
+    assert retrieve("moon") == {"ids": ["moon"], "cutoff": 20.0}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
+def test_a_process_that_was_killed_is_replaced(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shortlist.server.search_workers.RESTART_SECONDS", 0.0)
+    before = _children()
+    client = make(server__workers=1)
+    (worker,) = _children() - before
+    os.kill(worker, signal.SIGKILL)
+    statuses = []
+    while 200 not in statuses:
+        statuses.append(client.post("/retrieve", json={"query": "parcel"}).status_code)
+        assert set(statuses) <= {200, 503}
+    assert client.post("/retrieve", json={"query": "parcel"}).json()["documents"][0]["id"] == "track"
+
+
+def _children() -> set[int]:
+    """The processes that the threads of this process started."""
+    tasks = Path("/proc/self/task").iterdir()
+    return {int(child) for task in tasks for child in (task / "children").read_text().split()}
