@@ -26,6 +26,7 @@ from shortlist.index.storage.sql_tables import (
     read_last_numbers,
     read_segments,
 )
+from shortlist.index.storage.stored_text import TextConnection
 from shortlist.index.text.analyzers import get_analyzer
 from shortlist.index.text.chunking import split
 from shortlist.protocols import Embedder, track
@@ -58,6 +59,7 @@ MERGE_SHARE = 64
 _DOCUMENTS = ("num", "id", "hash", "kind", "title", "content", "keywords", "metadata", "source", "locator", "payload")
 _REPLACE = f"ON CONFLICT(num) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in _DOCUMENTS[2:])}"
 _PASSAGES = ("num", "document", "ordinal", "locator", "text", "checksum", "context")
+_TEXTS = {"content", "payload", "text"}  # the columns whose values may be compressed
 
 
 class Unindexed(NamedTuple):
@@ -108,7 +110,7 @@ def _build_segment(passages: Sequence[Unindexed], vectors: Vectors | None, confi
 
 
 def rebuild_segment(
-    connection: sqlite3.Connection, row: SegmentRow, embedder: Callable[[Config], Embedder | None], folder: Path | None
+    connection: TextConnection, row: SegmentRow, embedder: Callable[[Config], Embedder | None], folder: Path | None
 ) -> Segment:
     """A segment from the live passages of its range, as they were when first indexed."""
     rows = connection.execute(
@@ -116,7 +118,10 @@ def rebuild_segment(
         "FROM passages p JOIN documents d ON d.num = p.document WHERE p.num BETWEEN ? AND ? ORDER BY p.num",
         row[:2],
     )
-    passages = [Unindexed(*found)._replace(keywords=json.loads(found[5])) for found in rows]
+    passages = [
+        Unindexed(*before, json.loads(keywords), connection.plain(text), context)
+        for *before, keywords, text, context in rows
+    ]
     config = read_config(connection)
     model = embedder(config)
     vectors = None if model is None else _encode(passages, model, folder)
@@ -138,7 +143,7 @@ def find_merge_start(sizes: Sequence[int], budget: int) -> int:
 class Change:
     """One write transaction in progress."""
 
-    def __init__(self, store: Store, connection: sqlite3.Connection, config: Config, embedder: Embedder | None) -> None:
+    def __init__(self, store: Store, connection: TextConnection, config: Config, embedder: Embedder | None) -> None:
         self.rows = Rows(connection)  # as this change sees it, without the rows that are not yet written
         self._store = store
         self._connection = connection
@@ -237,6 +242,8 @@ class Change:
             self._worker.shutdown()
 
     def _write_rows(self) -> None:
+        if self._store.folder is not None:
+            self._connection.learn([row[_DOCUMENTS.index("content")] for row in self._documents])
         self._insert("documents", _DOCUMENTS, self._documents, _REPLACE)
         self._insert("passages", _PASSAGES, self._passages)
         self._documents, self._passages = [], []
@@ -244,10 +251,14 @@ class Change:
     def _insert(self, table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]], conflict: str = "") -> None:
         """Insert many rows with one statement: between any two, SQLite lets other threads run, perhaps for long."""
         most = self._connection.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER) // len(columns)
-        values = f"({','.join('?' * len(columns))})"
+        places = f"({','.join('?' * len(columns))})"
         for batch in batched(rows, min(most, FLUSH_ROWS)):
-            statement = f"INSERT INTO {table}({','.join(columns)}) VALUES {','.join([values] * len(batch))} {conflict}"
-            self._connection.execute(statement, list(itertools.chain.from_iterable(batch)))
+            statement = f"INSERT INTO {table}({','.join(columns)}) VALUES {','.join([places] * len(batch))} {conflict}"
+            values = list(itertools.chain.from_iterable(batch))
+            for column in _TEXTS.intersection(columns):
+                places = slice(columns.index(column), None, len(columns))
+                values[places] = self._connection.pack(values[places])
+            self._connection.execute(statement, values)
 
     def remove(self, number: int) -> None:
         self._forget_stamps(None, number)
