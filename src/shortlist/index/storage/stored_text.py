@@ -15,9 +15,8 @@ from shortlist.index.storage.sql_tables import FORMAT
 
 LEVEL = 3  # higher ones save 2 percent more, and take four times as long
 SHORTEST = 64  # characters that are worth a frame
-LEARN_FROM = 256 << 10  # characters that are worth a dictionary
 
-# The dictionary contains this many characters of the start of a text, and this many in all.
+# The dictionary contains the starts of texts, of at least this many characters each, and this many bytes in all.
 SAMPLE = 400
 SAMPLES = 110 << 10
 
@@ -28,9 +27,10 @@ class _Codec:
     def __init__(self, dictionary: bytes | None = None, texts: Sequence[str] = ()) -> None:
         zstd = _import_zstd()
         if dictionary is None:
-            data = [text.encode() for text in texts]
-            start = zstd.ZstdDict("\n".join(text[:SAMPLE] for text in texts)[:SAMPLES].encode(), is_raw=True)
-            self._dictionary = zstd.finalize_dict(start, data, len(start) + (16 << 10), LEVEL)
+            length = max(SAMPLE, SAMPLES // len(texts))
+            starts = [text[:length].encode() for text in texts if text]
+            start = zstd.ZstdDict(b"\n".join(starts)[:SAMPLES], is_raw=True)
+            self._dictionary = zstd.finalize_dict(start, starts, 2 * SAMPLES, LEVEL)
         else:
             self._dictionary = zstd.ZstdDict(dictionary)
         self.content: bytes = self._dictionary.dict_content
@@ -76,8 +76,8 @@ class TextConnection(sqlite3.Connection):
         return codec.compress(texts) if codec else texts
 
     def learn(self, texts: Sequence[str]) -> None:
-        """Make and store a dictionary, unless there is one or the texts are too few."""
-        if self._codec is None and sum(map(len, texts)) >= LEARN_FROM and not self._load():
+        """Make a dictionary of these texts and store it, unless there is one."""
+        if not (self._codec or self._load()):
             self._codec = _Codec(texts=texts)
             self.execute("INSERT INTO meta VALUES ('dictionary', ?)", (self._codec.content,))
             self.execute(f"PRAGMA user_version = {FORMAT}")  # an older version cannot read these texts

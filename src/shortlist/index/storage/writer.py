@@ -44,6 +44,7 @@ FLUSH_CHARACTERS = 32 << 20
 
 ENCODED_AT_ONCE = 128  # passages collected before a slow embedder encodes them
 FLUSH_ROWS = 1_000  # rows collected before they are written
+LEARN_FROM = 256 << 10  # characters in these rows that are worth a dictionary, if there is none yet
 
 # The last segments are merged while the one before them is at most this many times as large: there are at most a few
 # segments for each power of four, and each passage is rewritten a few times for each.
@@ -166,7 +167,8 @@ class Change:
     def put(self, record: Record, number: int | None) -> None:
         """Store a document, in place of the one with that number if there is one."""
         document = record.document
-        self._forget_stamps(document.source, number)
+        if self._has_stamps:
+            self._forget_stamps(document.source, number)
         if number is None:
             self._last_document += 1
             number = self._last_document
@@ -243,7 +245,9 @@ class Change:
 
     def _write_rows(self) -> None:
         if self._store.folder is not None:
-            self._connection.learn([row[_DOCUMENTS.index("content")] for row in self._documents])
+            texts = [row[_DOCUMENTS.index("content")] for row in self._documents]
+            if sum(map(len, texts)) >= LEARN_FROM:
+                self._connection.learn(texts)
         self._insert("documents", _DOCUMENTS, self._documents, _REPLACE)
         self._insert("passages", _PASSAGES, self._passages)
         self._documents, self._passages = [], []
@@ -261,7 +265,8 @@ class Change:
             self._connection.execute(statement, values)
 
     def remove(self, number: int) -> None:
-        self._forget_stamps(None, number)
+        if self._has_stamps:
+            self._forget_stamps(None, number)
         self._bury(number)
         self._connection.execute("DELETE FROM documents WHERE num = ?", (number,))
 
@@ -311,9 +316,8 @@ class Change:
 
     def _forget_stamps(self, source: str | None, number: int | None) -> None:
         """Delete the stamps of a source: they cover its documents as they were stored, so any change ends them."""
-        if self._has_stamps:
-            query = "DELETE FROM stamps WHERE source IN (?, (SELECT source FROM documents WHERE num = ?))"
-            self._connection.execute(query, (source, number))
+        query = "DELETE FROM stamps WHERE source IN (?, (SELECT source FROM documents WHERE num = ?))"
+        self._connection.execute(query, (source, number))
 
     def _bury(self, document: int) -> None:
         """Delete the passages of a document, and leave tombstones for them."""
