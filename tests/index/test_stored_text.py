@@ -140,6 +140,19 @@ def test_all_readers_get_the_plain_text(built: Path) -> None:
         assert read_all(corpus) == read_all(rebuilt([*many_documents(), *old_documents()]))
 
 
+def test_a_document_with_more_passages_than_are_written_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "FLUSH_ROWS", 100)
+    text = " ".join(random.Random(3).choices(WORDS, k=30_000))
+    with shortlist.build([Document("long", "", text, kind="file")], path=tmp_path, embedder="none") as corpus:
+        assert corpus.info()["passages"] > 200
+        with corpus.snapshot() as snapshot:
+            passages = list(snapshot.walk())
+    with rebuilt([Document("long", "", text, kind="file")]) as other, other.snapshot() as snapshot:
+        assert passages == list(snapshot.walk())
+
+
 def test_a_small_corpus_and_one_in_memory_stay_plain(tmp_path: Path) -> None:
     shortlist.build(old_documents(), path=tmp_path / "small", embedder="none").close()
     assert set(types_of(tmp_path / "small").values()) == {"text"}

@@ -72,9 +72,11 @@ def to_record(document: Any) -> Record | Problem:
 
 
 def _find_fault(document: Document) -> str:
-    kinds = type(document.id), type(document.title), type(document.content)
-    kinds += type(document.kind), type(document.source), type(document.locator)
-    if kinds != _ALL_STRINGS:
+    kinds = (
+        type(document.id), type(document.title), type(document.content),
+        type(document.kind), type(document.source), type(document.locator),
+    )  # fmt: skip
+    if kinds != _ALL_STRINGS:  # rare: else they need no second look
         for name in _STRINGS:
             if not isinstance(value := getattr(document, name), str):
                 return f"Its {name} must be a string, not {type(value).__name__}."
@@ -90,7 +92,7 @@ def _find_fault(document: Document) -> str:
     return ""
 
 
-def _hash(columns: Sequence[str | None]) -> bytes:
+def _hash(columns: Sequence[Any]) -> bytes:
     """The hash of a document's columns, in the order of DOCUMENT_COLUMNS."""
     id, title, content, keywords, metadata, kind, source, locator, payload = columns
     shared = _frame_shared(keywords, metadata, kind, source, locator)
@@ -99,7 +101,7 @@ def _hash(columns: Sequence[str | None]) -> bytes:
 
 def _frame(*texts: str) -> bytes:
     """Each text after its length, so that no two rows of texts have the same bytes."""
-    parts = []
+    parts: list[bytes] = []
     for text in texts:
         data = text.encode()
         parts += _LENGTH(len(data)), data

@@ -120,8 +120,8 @@ def rebuild_segment(
         row[:2],
     )
     passages = [
-        Unindexed(*before, json.loads(keywords), connection.plain(text), context)
-        for *before, keywords, text, context in rows
+        Unindexed(number, document, ordinal, id, title, json.loads(keywords), connection.plain(text), context)
+        for number, document, ordinal, id, title, keywords, text, context in rows
     ]
     config = read_config(connection)
     model = embedder(config)
@@ -260,8 +260,8 @@ class Change:
             statement = f"INSERT INTO {table}({','.join(columns)}) VALUES {','.join([places] * len(batch))} {conflict}"
             values = list(itertools.chain.from_iterable(batch))
             for column in _TEXTS.intersection(columns):
-                places = slice(columns.index(column), None, len(columns))
-                values[places] = self._connection.pack(values[places])
+                of_column = slice(columns.index(column), None, len(columns))
+                values[of_column] = self._connection.pack(values[of_column])
             self._connection.execute(statement, values)
 
     def remove(self, number: int) -> None:
