@@ -31,7 +31,9 @@ ROOT = Path(__file__).parents[2]
 PATIENCE = 120  # seconds after which a process that should have ended is given up
 WORDS = [f"word{number}" for number in range(120)]
 QUERIES = ["word1 word2 word3", "word17", "title7 word99", "word5 word5 word80 nothing", "d33"]
-SMALL = {"FLUSH_PASSAGES": 16, "MERGE_BUDGET": 48, "MERGE_SHARE": 0}  # settings of `change` that make many segments
+
+# Settings of `writer` that make many segments and compress texts.
+SMALL = {"FLUSH_PASSAGES": 16, "MERGE_BUDGET": 48, "MERGE_SHARE": 0, "LEARN_FROM": 1_000}
 
 
 @cache

@@ -9,7 +9,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,6 +25,7 @@ from shortlist.index.query_scores import AllScores, BestScores, Request, Scores,
 from shortlist.index.storage.records import DOCUMENT_COLUMNS, Rows, batched, checksum_passage, to_document
 from shortlist.index.storage.segment import Segment
 from shortlist.index.storage.sql_tables import SegmentRow, read_config, read_dead, read_generation, read_segments
+from shortlist.index.storage.stored_text import TextConnection
 from shortlist.index.text.analyzers import get_analyzer
 from shortlist.protocols import Embedder
 
@@ -130,9 +131,7 @@ def read_view(connection: sqlite3.Connection, load: Callable[[SegmentRow], Segme
 class Snapshot:
     """A view with the open transaction that it was read in."""
 
-    def __init__(
-        self, view: View, connection: sqlite3.Connection, embedder: Callable[[Config], Embedder | None]
-    ) -> None:
+    def __init__(self, view: View, connection: TextConnection, embedder: Callable[[Config], Embedder | None]) -> None:
         self.view = view
         self.size = view.size  # deleted passages included
         self.generation = view.generation
@@ -188,7 +187,7 @@ class Snapshot:
 
     def stored(self, positions: Positions) -> list[Document]:
         query = f"SELECT num, {DOCUMENT_COLUMNS}, hash FROM documents WHERE num IN ({{}})"
-        return self._of_documents(query, positions, lambda *row: to_document(row))
+        return self._of_documents(query, positions, lambda *row: to_document(row, self._connection.plain))
 
     def siblings(self, positions: Positions) -> list[Positions]:
         query = "SELECT document, count(*) FROM passages WHERE document IN ({}) GROUP BY document"
@@ -298,7 +297,7 @@ class Snapshot:
             "SELECT p.num, p.checksum, d.id, d.title, coalesce(p.text, d.content), d.kind, d.source, p.locator, "
             "d.metadata, p.context FROM passages p JOIN documents d ON d.num = p.document WHERE p.num IN ({})"
         )
-        return self._select(query, numbers, _to_passage)
+        return self._select(query, numbers, partial(_to_passage, self._connection.plain))
 
     def _of_documents(self, query: str, positions: Positions, convert: Callable[..., Any] | None = None) -> list[Any]:
         return self._select(query, self.documents(positions).tolist(), convert)
@@ -315,10 +314,11 @@ class Snapshot:
             raise sqlite3.DatabaseError("rows are missing") from None
 
 
-def _to_passage(checksum: int, *columns: str) -> Passage:
-    if checksum_passage(columns) != checksum:
+def _to_passage(plain: Callable[[Any], str], checksum: int, *columns: Any) -> Passage:
+    id, title, stored, kind, source, locator, metadata, context = columns
+    text = plain(stored)
+    if checksum_passage((id, title, text, kind, source, locator, metadata, context)) != checksum:
         raise sqlite3.DatabaseError("a passage does not match its checksum")
-    id, title, text, kind, source, locator, metadata, context = columns
     return Passage(id, title or id, text, kind, source, locator, json.loads(metadata), context)
 
 

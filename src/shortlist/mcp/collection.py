@@ -20,6 +20,7 @@ from shortlist.errors import CorpusError, CorpusMismatch, CorpusNotFound, Shortl
 from shortlist.index.corpus_paths import stored_corpora
 from shortlist.index.storage.database import DATABASE
 from shortlist.index.storage.records import Rows
+from shortlist.index.storage.stored_text import TextConnection
 from shortlist.index.storage.usage_log import FILE as USAGE
 from shortlist.index.storage.usage_log import UsageLog
 from shortlist.library import registry
@@ -273,7 +274,8 @@ class _CatalogCorpus:
 def _count_kinds_in(folder: Path) -> dict[str, int]:
     """The number of documents of the corpus in a folder, by kind, without opening it, which would be slow."""
     try:
-        database = sqlite3.connect(f"{(folder / DATABASE).resolve().as_uri()}?mode=ro", uri=True)
+        address = f"{(folder / DATABASE).resolve().as_uri()}?mode=ro"
+        database = sqlite3.connect(address, factory=TextConnection, uri=True)
         with contextlib.closing(database):
             return Rows(database).kinds()
     except (OSError, ValueError, sqlite3.Error):

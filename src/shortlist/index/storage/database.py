@@ -25,6 +25,7 @@ from shortlist.index.embedders.vector_cache import FILE as VECTORS
 from shortlist.index.storage import segment as segments
 from shortlist.index.storage.segment import Segment
 from shortlist.index.storage.sql_tables import SegmentRow, check_format, initialize
+from shortlist.index.storage.stored_text import TextConnection
 from shortlist.index.storage.usage_log import FILE as USAGE
 
 DATABASE = "corpus.db"
@@ -33,6 +34,7 @@ RECENT_SEGMENTS = 16
 SWEEP_SECONDS = 10.0  # between two searches for files that no row names
 CACHE_KILOBYTES = 65_536  # of the database in memory, so that a large change is not written page by page
 WAIT_SECONDS = 60.0  # for another writer to finish
+LARGEST_LOG = 16 << 20  # bytes of the write-ahead log that stay on disk
 
 
 class Store:
@@ -41,7 +43,7 @@ class Store:
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
         self._path = str(folder / DATABASE) if folder else "the in-memory corpus"
-        self._idle: list[sqlite3.Connection] = []
+        self._idle: list[TextConnection] = []
         self._process = os.getpid()
         self._one_writer = threading.Lock()
         self._fresh: list[str] = []  # files of the current transaction
@@ -138,7 +140,7 @@ class Store:
             self._idle.pop().close()
 
     @contextlib.contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
+    def reading(self) -> Iterator[TextConnection]:
         """A connection inside a read transaction: everything read through it is one committed state."""
         with self._translate_errors(), self._connection() as connection:
             is_outermost = not connection.in_transaction  # in memory, this thread may be reading or writing already
@@ -151,7 +153,7 @@ class Store:
                     connection.execute("ROLLBACK")
 
     @contextlib.contextmanager
-    def writing(self, wait: float = WAIT_SECONDS) -> Iterator[sqlite3.Connection]:
+    def writing(self, wait: float = WAIT_SECONDS) -> Iterator[TextConnection]:
         """A connection inside the only write transaction; committed at the end, rolled back on any error."""
         if not self._one_writer.acquire(timeout=wait):
             raise CorpusBusy(f"{self._path} is locked by another writer. Try again later.")
@@ -174,6 +176,7 @@ class Store:
                     useless = self._retired
                 except BaseException:
                     useless = self._fresh
+                    connection.forget()
                     if connection.in_transaction:
                         connection.execute("ROLLBACK")
                     raise
@@ -181,8 +184,19 @@ class Store:
                     for file in useless:
                         self._discard(file)
                     self._fresh, self._retired, self._is_changing = [], [], False
+                self._shorten_log(connection)
         finally:
             self._one_writer.release()
+
+    def _shorten_log(self, connection: TextConnection) -> None:
+        """Truncate a large write-ahead log, unless a reader needs it; then a later commit does it."""
+        with contextlib.suppress(OSError, sqlite3.OperationalError):  # the change is committed in any case
+            if self.folder is not None and os.stat(f"{self._path}-wal").st_size > LARGEST_LOG:
+                connection.execute("PRAGMA busy_timeout = 0")
+                try:
+                    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                finally:
+                    connection.execute(f"PRAGMA busy_timeout = {int(WAIT_SECONDS * 1000)}")
 
     def save(self, segment: Segment) -> SegmentRow:
         """Write the file of a segment. It is not live until `replace` names it."""
@@ -250,7 +264,7 @@ class Store:
                 os.unlink(f"{self.folder}/{SEGMENTS}/{file}")
 
     @contextlib.contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
+    def _connection(self) -> Iterator[TextConnection]:
         if self.folder is None:
             with self._memory_lock:
                 if not self._idle:
@@ -275,11 +289,14 @@ class Store:
             else:
                 self._idle.append(connection)
 
-    def _connect(self, path: str, *, uri: bool = False) -> sqlite3.Connection:
-        connection = sqlite3.connect(path, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False, uri=uri)
+    def _connect(self, path: str, *, uri: bool = False) -> TextConnection:
+        connection = sqlite3.connect(
+            path, WAIT_SECONDS, isolation_level=None, check_same_thread=False, factory=TextConnection, uri=uri
+        )
         try:
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute(f"PRAGMA cache_size = -{CACHE_KILOBYTES}")
+            connection.execute(f"PRAGMA journal_size_limit = {LARGEST_LOG}")
         except BaseException:
             connection.close()
             raise

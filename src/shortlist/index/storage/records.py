@@ -9,6 +9,7 @@ import sqlite3
 import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import PurePath
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 from shortlist.documents import Document, Problem, Stamp
 from shortlist.index.config import Drift
 from shortlist.index.storage.sql_tables import read_generation, read_last_numbers, read_segments
+from shortlist.index.storage.stored_text import TextConnection
 
 BATCH = 500  # documents that are compared or read together
 PAUSE = 100  # documents between two progress reports
@@ -23,7 +25,9 @@ DEEPEST = 100  # levels of metadata; some parts of Python cannot copy deeper dat
 DOCUMENT_COLUMNS = "id, title, content, keywords, metadata, kind, source, locator, payload"
 
 _STRINGS = ("id", "title", "content", "kind", "source", "locator")
-_LENGTH = struct.Struct("<Q")
+_ALL_STRINGS = (str,) * len(_STRINGS)
+_CONTENT, _PAYLOAD = 2, 8  # their places in DOCUMENT_COLUMNS
+_LENGTH = struct.Struct("<Q").pack
 
 
 class Record(NamedTuple):
@@ -52,10 +56,10 @@ def to_record(document: Any) -> Record | Problem:
     if reason:
         return Problem(str(document.id), reason, str(document.source))
     keywords = json.dumps(document.keywords, ensure_ascii=False) if document.keywords else "[]"
-    texts = [
+    texts = (
         document.id, document.title, document.content, keywords, metadata,
         document.kind, document.source, document.locator, document.payload or "",
-    ]  # fmt: skip
+    )  # fmt: skip
     try:
         return Record(document, _hash(texts), keywords, metadata)
     except UnicodeEncodeError:
@@ -68,9 +72,14 @@ def to_record(document: Any) -> Record | Problem:
 
 
 def _find_fault(document: Document) -> str:
-    for name in _STRINGS:
-        if not isinstance(value := getattr(document, name), str):
-            return f"Its {name} must be a string, not {type(value).__name__}."
+    kinds = (
+        type(document.id), type(document.title), type(document.content),
+        type(document.kind), type(document.source), type(document.locator),
+    )  # fmt: skip
+    if kinds != _ALL_STRINGS:  # rare: else they need no second look
+        for name in _STRINGS:
+            if not isinstance(value := getattr(document, name), str):
+                return f"Its {name} must be a string, not {type(value).__name__}."
     if not document.id.strip():
         return "Its id is empty."
     keywords = document.keywords
@@ -83,10 +92,23 @@ def _find_fault(document: Document) -> str:
     return ""
 
 
-def _hash(columns: Sequence[str | None]) -> bytes:
+def _hash(columns: Sequence[Any]) -> bytes:
     """The hash of a document's columns, in the order of DOCUMENT_COLUMNS."""
-    parts = [text.encode() if text else b"" for text in columns]
-    return blake2b(b"".join([_LENGTH.pack(len(part)) + part for part in parts]), digest_size=16).digest()
+    id, title, content, keywords, metadata, kind, source, locator, payload = columns
+    shared = _frame_shared(keywords, metadata, kind, source, locator)
+    return blake2b(_frame(id, title, content) + shared + _frame(payload or ""), digest_size=16).digest()
+
+
+def _frame(*texts: str) -> bytes:
+    """Each text after its length, so that no two rows of texts have the same bytes."""
+    parts: list[bytes] = []
+    for text in texts:
+        data = text.encode()
+        parts += _LENGTH(len(data)), data
+    return b"".join(parts)
+
+
+_frame_shared = lru_cache(64)(_frame)  # of columns in which many documents are the same
 
 
 def clean(text: str) -> str:
@@ -115,9 +137,10 @@ def _measure_depth(value: Any) -> int:
     return depth
 
 
-def to_document(row: Sequence[Any]) -> Document:
-    """The document of a row with DOCUMENT_COLUMNS and hash."""
+def to_document(row: Sequence[Any], plain: Callable[[Any], Any]) -> Document:
+    """The document of a row with DOCUMENT_COLUMNS and hash; `plain` reads the texts as the connection does."""
     *columns, hash = row
+    columns[_CONTENT], columns[_PAYLOAD] = plain(columns[_CONTENT]), plain(columns[_PAYLOAD])
     if _hash(columns) != hash:
         raise sqlite3.DatabaseError("a document does not match its hash")
     id, title, content, keywords, metadata, kind, source, locator, payload = columns
@@ -138,8 +161,9 @@ def checksum_passage(columns: Sequence[str]) -> int:
 class Rows:
     """The stored documents and stamps as one transaction sees them."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: TextConnection) -> None:
         self._connection = connection
+        self._plain = connection.plain
 
     def _column(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
         return [value for (value,) in self._connection.execute(query, parameters)]
@@ -168,23 +192,34 @@ class Rows:
     def get(self, id: str) -> Document | None:
         query = f"SELECT {DOCUMENT_COLUMNS}, hash FROM documents WHERE id = ?"
         row = self._connection.execute(query, (id,)).fetchone()
-        return to_document(row) if row else None
+        return to_document(row, self._plain) if row else None
 
     def after(self, last: int) -> list[tuple[int, Document, str]]:
         """The next documents after a number, each with its number and its metadata as text."""
         query = f"SELECT num, {DOCUMENT_COLUMNS}, hash FROM documents WHERE num > ? ORDER BY num LIMIT {BATCH}"
-        return [(number, to_document(row), row[4]) for number, *row in self._connection.execute(query, (last,))]
+        rows = self._connection.execute(query, (last,))
+        return [(number, to_document(row, self._plain), row[4]) for number, *row in rows]
 
     def browse(self, text: str, offset: int, limit: int | None) -> tuple[list[Document], int]:
         """A page of the documents that contain a text, ignoring case, and the number of all of them."""
-        self._connection.create_function("folded", 1, str.casefold, deterministic=True)
-        columns = ("id", "title", "content", "keywords")
-        condition = " OR ".join(f"instr(folded({column}), :text)" for column in columns) if text else "TRUE"
-        given = {"text": clean(text).casefold(), "offset": offset, "limit": -1 if limit is None else limit}
-        (count,) = self._connection.execute(f"SELECT count(*) FROM documents WHERE {condition}", given).fetchone()
-        query = f"SELECT {DOCUMENT_COLUMNS}, hash FROM documents WHERE {condition} ORDER BY num"
-        rows = self._connection.execute(f"{query} LIMIT :limit OFFSET :offset", given)
-        return [to_document(row) for row in rows], count
+        if text:
+            found = self._containing(clean(text).casefold())
+            count, numbers = len(found), found[offset : None if limit is None else offset + limit]
+        else:
+            query = "SELECT num FROM documents ORDER BY num LIMIT ? OFFSET ?"
+            count, numbers = self.count(), self._column(query, (-1 if limit is None else limit, offset))
+        query = f"SELECT {DOCUMENT_COLUMNS}, hash FROM documents WHERE num = ?"
+        rows = (self._connection.execute(query, (number,)).fetchone() for number in numbers)
+        return [to_document(row, self._plain) for row in rows], count
+
+    def _containing(self, folded: str) -> list[int]:
+        """The numbers of the documents that contain a text in which case is folded."""
+        rows = self._connection.execute("SELECT num, content, id, title, keywords FROM documents ORDER BY num")
+        return [
+            number
+            for number, content, *others in rows
+            if folded in self._plain(content).casefold() or any(folded in text.casefold() for text in others)
+        ]
 
     def ids(self) -> list[str]:
         return self._column("SELECT id FROM documents ORDER BY num")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 APPLICATION_ID = 0x53484C54
-FORMAT = 2
+FORMAT = 3  # as format 2, in which every text was plain
 
 _SCHEMA = Path(__file__).with_name("schema.sql")
 
@@ -50,7 +50,7 @@ def check_format(connection: sqlite3.Connection, path: Path) -> None:
             f"{path} is not the database of a corpus, or its header is damaged. Nothing was overwritten. "
             f"Restore it from a backup, or move it away and build the corpus again from its source."
         )
-    if version not in (1, FORMAT):
+    if version not in (1, 2, FORMAT):
         raise CorpusMismatch(
             f"{path} has format {version}; this version of shortlist reads format {FORMAT}. "
             f"Build the corpus again from its source."
@@ -59,7 +59,7 @@ def check_format(connection: sqlite3.Connection, path: Path) -> None:
         raise sqlite3.DatabaseError("the file is truncated")
     if "documents" not in {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}:
         raise sqlite3.DatabaseError("its tables are missing")
-    if version != FORMAT:
+    if version == 1:
         _upgrade(connection)
 
 
@@ -71,7 +71,7 @@ def _upgrade(connection: sqlite3.Connection) -> None:
             connection.execute("ALTER TABLE passages ADD COLUMN context TEXT NOT NULL DEFAULT ''")
             schema = _SCHEMA.read_text("utf-8")
             connection.execute(schema[schema.index("CREATE TABLE stamps") :])
-            connection.execute(f"PRAGMA user_version = {FORMAT}")
+            connection.execute("PRAGMA user_version = 2")
 
 
 def _read_meta(connection: sqlite3.Connection, key: str) -> str:

@@ -26,6 +26,7 @@ from shortlist.index.storage.sql_tables import (
     read_last_numbers,
     read_segments,
 )
+from shortlist.index.storage.stored_text import TextConnection
 from shortlist.index.text.analyzers import get_analyzer
 from shortlist.index.text.chunking import split
 from shortlist.protocols import Embedder, report_phase, track
@@ -44,6 +45,7 @@ FLUSH_CHARACTERS = 32 << 20
 ENCODED_PER_REPORT = 2_048  # passages between two progress reports
 ENCODED_AT_ONCE = 128  # passages collected before a slow embedder encodes them
 FLUSH_ROWS = 1_000  # rows collected before they are written
+LEARN_FROM = 256 << 10  # characters in these rows that are worth a dictionary, if there is none yet
 
 # The last segments are merged while the one before them is at most this many times as large: there are at most a few
 # segments for each power of four, and each passage is rewritten a few times for each.
@@ -59,6 +61,7 @@ MERGE_SHARE = 64
 _DOCUMENTS = ("num", "id", "hash", "kind", "title", "content", "keywords", "metadata", "source", "locator", "payload")
 _REPLACE = f"ON CONFLICT(num) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in _DOCUMENTS[2:])}"
 _PASSAGES = ("num", "document", "ordinal", "locator", "text", "checksum", "context")
+_TEXTS = {"content", "payload", "text"}  # the columns whose values may be compressed
 
 
 class Unindexed(NamedTuple):
@@ -109,7 +112,7 @@ def _build_segment(passages: Sequence[Unindexed], vectors: Vectors | None, confi
 
 
 def rebuild_segment(
-    connection: sqlite3.Connection, row: SegmentRow, embedder: Callable[[Config], Embedder | None], folder: Path | None
+    connection: TextConnection, row: SegmentRow, embedder: Callable[[Config], Embedder | None], folder: Path | None
 ) -> Segment:
     """A segment from the live passages of its range, as they were when first indexed."""
     rows = connection.execute(
@@ -117,7 +120,10 @@ def rebuild_segment(
         "FROM passages p JOIN documents d ON d.num = p.document WHERE p.num BETWEEN ? AND ? ORDER BY p.num",
         row[:2],
     )
-    passages = [Unindexed(*found)._replace(keywords=json.loads(found[5])) for found in rows]
+    passages = [
+        Unindexed(number, document, ordinal, id, title, json.loads(keywords), connection.plain(text), context)
+        for number, document, ordinal, id, title, keywords, text, context in rows
+    ]
     config = read_config(connection)
     model = embedder(config)
     vectors = None if model is None else _encode(passages, model, folder)
@@ -142,7 +148,7 @@ class Change:
     def __init__(
         self,
         store: Store,
-        connection: sqlite3.Connection,
+        connection: TextConnection,
         config: Config,
         embedder: Embedder | None,
         progress: Progress | None = None,
@@ -170,7 +176,8 @@ class Change:
     def put(self, record: Record, number: int | None) -> None:
         """Store a document, in place of the one with that number if there is one."""
         document = record.document
-        self._forget_stamps(document.source, number)
+        if self._has_stamps:
+            self._forget_stamps(document.source, number)
         if number is None:
             self._last_document += 1
             number = self._last_document
@@ -249,6 +256,10 @@ class Change:
             self._worker.shutdown()
 
     def _write_rows(self) -> None:
+        if self._store.folder is not None:
+            texts = [row[_DOCUMENTS.index("content")] for row in self._documents]
+            if sum(map(len, texts)) >= LEARN_FROM:
+                self._connection.learn(texts)
         self._insert("documents", _DOCUMENTS, self._documents, _REPLACE)
         self._insert("passages", _PASSAGES, self._passages)
         self._documents, self._passages = [], []
@@ -256,13 +267,18 @@ class Change:
     def _insert(self, table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]], conflict: str = "") -> None:
         """Insert many rows with one statement: between any two, SQLite lets other threads run, perhaps for long."""
         most = self._connection.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER) // len(columns)
-        values = f"({','.join('?' * len(columns))})"
+        places = f"({','.join('?' * len(columns))})"
         for batch in batched(rows, min(most, FLUSH_ROWS)):
-            statement = f"INSERT INTO {table}({','.join(columns)}) VALUES {','.join([values] * len(batch))} {conflict}"
-            self._connection.execute(statement, list(itertools.chain.from_iterable(batch)))
+            statement = f"INSERT INTO {table}({','.join(columns)}) VALUES {','.join([places] * len(batch))} {conflict}"
+            values = list(itertools.chain.from_iterable(batch))
+            for column in _TEXTS.intersection(columns):
+                of_column = slice(columns.index(column), None, len(columns))
+                values[of_column] = self._connection.pack(values[of_column])
+            self._connection.execute(statement, values)
 
     def remove(self, number: int) -> None:
-        self._forget_stamps(None, number)
+        if self._has_stamps:
+            self._forget_stamps(None, number)
         self._bury(number)
         self._connection.execute("DELETE FROM documents WHERE num = ?", (number,))
 
@@ -313,9 +329,8 @@ class Change:
 
     def _forget_stamps(self, source: str | None, number: int | None) -> None:
         """Delete the stamps of a source: they cover its documents as they were stored, so any change ends them."""
-        if self._has_stamps:
-            query = "DELETE FROM stamps WHERE source IN (?, (SELECT source FROM documents WHERE num = ?))"
-            self._connection.execute(query, (source, number))
+        query = "DELETE FROM stamps WHERE source IN (?, (SELECT source FROM documents WHERE num = ?))"
+        self._connection.execute(query, (source, number))
 
     def _bury(self, document: int) -> None:
         """Delete the passages of a document, and leave tombstones for them."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass
 from pathlib import PurePath
+from typing import NamedTuple
 
 from shortlist.documents import Document
 
@@ -28,8 +28,7 @@ _SPACE = re.compile(r"\s+")
 _HEADING_OR_FENCE = re.compile(r"^ {0,3}(?:(#{1,6})[ \t]+(\S.*)|(`{3,}(?=[^`\n]*$)|~{3,}))", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """A part of a document; `text` is None if it is the whole content; `context` is the path of its headings."""
 
     locator: str
