@@ -6,7 +6,7 @@ import itertools
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -31,6 +31,8 @@ from shortlist.index.text.analyzers import get_analyzer
 from shortlist.index.text.chunking import split
 from shortlist.protocols import Embedder, report_phase, track
 
+T = TypeVar("T")
+
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
     from pathlib import Path
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from shortlist.results import Mask, Vectors
 
 # Passages collected in memory before a second thread builds a segment of them, while the first continues with rows.
-FLUSH_PASSAGES = 65_536
+FLUSH_PASSAGES = 32_768
 FLUSH_CHARACTERS = 32 << 20
 
 ENCODED_PER_REPORT = 2_048  # passages between two progress reports
@@ -142,6 +144,21 @@ def find_merge_start(sizes: Sequence[int], budget: int) -> int:
     return start
 
 
+def _insert(
+    connection: TextConnection, table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]], conflict: str = ""
+) -> None:
+    """Insert many rows with one statement: between any two, SQLite lets other threads run, perhaps for long."""
+    most = connection.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER) // len(columns)
+    places = f"({','.join('?' * len(columns))})"
+    for batch in batched(rows, min(most, FLUSH_ROWS)):
+        statement = f"INSERT INTO {table}({','.join(columns)}) VALUES {','.join([places] * len(batch))} {conflict}"
+        values = list(itertools.chain.from_iterable(batch))
+        for column in _TEXTS.intersection(columns):
+            of_column = slice(columns.index(column), None, len(columns))
+            values[of_column] = connection.pack(values[of_column])
+        connection.execute(statement, values)
+
+
 class Change:
     """One write transaction in progress."""
 
@@ -154,16 +171,16 @@ class Change:
         progress: Progress | None = None,
     ) -> None:
         self._progress = progress
-        self.rows = Rows(connection)  # as this change sees it, without the rows that are not yet written
         self._store = store
-        self._connection = connection
+        self._own_connection = connection
         self._config = config
         self._embedder = embedder
         self._is_slow = embedder is not None and vector_cache.is_cached(embedder)
         self._written = 0  # passages
         self._flushed = 0  # segments
-        self._worker: ThreadPoolExecutor | None = None
-        self._under_way: Future[SegmentRow] | None = None
+        self._workers: ThreadPoolExecutor | None = None
+        self._segment: Future[SegmentRow] | None = None  # that a worker builds
+        self._writing: Future[None] | None = None  # rows that a worker writes
         self._pending: list[Unindexed] = []
         self._vectors: list[Vectors] = []  # of the first pending passages
         self._characters = 0
@@ -172,6 +189,19 @@ class Change:
         self._last_document, self._last_passage = read_last_numbers(connection)
         self.began_empty = not self._last_document  # nothing was ever stored
         self._has_stamps = not is_empty(connection, "stamps")
+
+    @property
+    def _connection(self) -> TextConnection:
+        """The connection, once no worker uses it."""
+        if self._writing is not None:
+            writing, self._writing = self._writing, None
+            writing.result()
+        return self._own_connection
+
+    @property
+    def rows(self) -> Rows:
+        """The rows as this change sees them, without those that are not yet written."""
+        return Rows(self._connection)
 
     def put(self, record: Record, number: int | None) -> None:
         """Store a document, in place of the one with that number if there is one."""
@@ -210,18 +240,21 @@ class Change:
             self._flush()
 
     def _flush(self) -> None:
-        """Let a second thread build and save a segment of what is pending; `finish` merges it with others.
+        """Let a worker build and save a segment of what is pending; `finish` merges it with others.
 
         The previous one is waited for, so memory holds at most two. Vectors are computed in this thread, because an
         embedder may not be thread-safe.
         """
-        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  # slow to import, and only for large changes
-
         passages, vectors = self._take_pending()
         self._collect()
-        self._worker = self._worker or ThreadPoolExecutor(1)
         config = self._config
-        self._under_way = self._worker.submit(lambda: self._store.save(_build_segment(passages, vectors, config)))
+        self._segment = self._submit(lambda: self._store.save(_build_segment(passages, vectors, config)))
+
+    def _submit(self, work: Callable[[], T]) -> Future[T]:
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  # slow to import, and only for large changes
+
+        self._workers = self._workers or ThreadPoolExecutor(2)
+        return self._workers.submit(work)
 
     @property
     def _encoded(self) -> int:
@@ -243,38 +276,35 @@ class Change:
         return passages, vectors
 
     def _collect(self) -> None:
-        """Make the segment live that the second thread has saved."""
-        if self._under_way is not None:
-            row = self._under_way.result()
+        """Make the segment live that a worker has saved."""
+        if self._segment is not None:
+            row = self._segment.result()
             self._store.replace(self._connection, row[:2], row)
-            self._under_way = None
+            self._segment = None
             self._flushed += 1
 
     def close(self) -> None:
-        """Wait for the second thread."""
-        if self._worker is not None:
-            self._worker.shutdown()
+        """Wait for the workers."""
+        if self._workers is not None:
+            self._workers.shutdown()
 
     def _write_rows(self) -> None:
-        if self._store.folder is not None:
-            texts = [row[_DOCUMENTS.index("content")] for row in self._documents]
-            if sum(map(len, texts)) >= LEARN_FROM:
-                self._connection.learn(texts)
-        self._insert("documents", _DOCUMENTS, self._documents, _REPLACE)
-        self._insert("passages", _PASSAGES, self._passages)
+        """Write the rows that were collected; a worker does it if nothing is compared with stored rows meanwhile."""
+        connection, documents, passages = self._connection, self._documents, self._passages
         self._documents, self._passages = [], []
 
-    def _insert(self, table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]], conflict: str = "") -> None:
-        """Insert many rows with one statement: between any two, SQLite lets other threads run, perhaps for long."""
-        most = self._connection.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER) // len(columns)
-        places = f"({','.join('?' * len(columns))})"
-        for batch in batched(rows, min(most, FLUSH_ROWS)):
-            statement = f"INSERT INTO {table}({','.join(columns)}) VALUES {','.join([places] * len(batch))} {conflict}"
-            values = list(itertools.chain.from_iterable(batch))
-            for column in _TEXTS.intersection(columns):
-                of_column = slice(columns.index(column), None, len(columns))
-                values[of_column] = self._connection.pack(values[of_column])
-            self._connection.execute(statement, values)
+        def write() -> None:
+            if self._store.folder is not None:
+                texts = [row[_DOCUMENTS.index("content")] for row in documents]
+                if sum(map(len, texts)) >= LEARN_FROM:
+                    connection.learn(texts)
+            _insert(connection, "documents", _DOCUMENTS, documents, _REPLACE)
+            _insert(connection, "passages", _PASSAGES, passages)
+
+        if self.began_empty and len(passages) >= FLUSH_ROWS:
+            self._writing = self._submit(write)
+        else:
+            write()
 
     def remove(self, number: int) -> None:
         if self._has_stamps:
