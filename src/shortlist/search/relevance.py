@@ -80,4 +80,4 @@ def calibration_of(config: Config, mode: str) -> tuple[float, float]:
 
 def probability(odds: Floats) -> Floats:
     """Log odds as a probability, clipped where floats saturate."""
-    return 1.0 / (1.0 + np.exp(-np.clip(odds, -30.0, 30.0)))
+    return 1.0 / (1.0 + np.exp(-np.minimum(np.maximum(odds, -30.0), 30.0)))

@@ -17,7 +17,7 @@ from shortlist.documents import Passage
 from shortlist.errors import InputError
 from shortlist.index.corpus import Corpus
 from shortlist.index.query_scores import Scores
-from shortlist.index.text.query_terms import weigh_terms
+from shortlist.index.text.query_terms import analyze
 from shortlist.library.opening import CorpusState, Searchable, open_corpora, open_states
 from shortlist.protocols import Embedder, Progress
 from shortlist.results import Hit, Hits, Mode, Selection
@@ -123,6 +123,8 @@ class Found:
     named: frozenset[str] = frozenset()  # ids of documents whose name is in the query
     perfect: float = 1.0  # score of a perfect match
     threshold: float = FLOOR  # least relevance of a match
+    has_content: bool = True  # whether the query has more than stop words
+    is_known: bool = True  # whether the index has one of its terms, or a document that it names
 
     @property
     def embedder(self) -> Embedder | None:
@@ -161,20 +163,15 @@ def refuse_unknown(found: Found) -> Selection | None:
 
     Every text has a nearest neighbor; a cosine below the embedder's noise level is a coincidence.
     """
-    lexical, hits = found.state.lexical, found.hits
-    if not hits:
-        return None
-    says_something = lexical.analyzer.says_something(hits.query)
-    known = lexical.knows(lexical.analyzer.terms(hits.query))
-    is_learned = any(hit.signals.get("learned", 0.0) > 0 for hit in hits)
-    if (says_something and known) or is_learned or len(lexical.named(hits.query)):
+    hits = found.hits
+    if not hits or found.is_known or any(hit.signals.get("learned", 0.0) > 0 for hit in hits):
         return None
     signals = {"candidates": len(hits)}
-    if not says_something:
+    if not found.has_content:
         return Selection([], "The query has no searchable terms.", signals)
     nearest = max(hit.signals.get("dense", 0.0) for hit in hits)
     among_ten, growth = getattr(found.embedder, "noise", (0.0, 0.0))  # cosines reached by coincidence
-    noise = float(among_ten + growth * math.log10(lexical.live / 10))
+    noise = float(among_ten + growth * math.log10(found.state.lexical.live / 10))
     if nearest > noise:
         return None
     reason = "None of the query terms are in the index, and no document is semantically close."
@@ -206,19 +203,21 @@ def look(
 ) -> Found:
     """Retrieve from one state of a corpus. `read` replaces reading passages from the database."""
     lexical = state.lexical
-    weighed = weigh_terms(lexical.analyzer, query)
+    asked = analyze(lexical.analyzer, query)
+    weighed, counted = lexical.find(asked)
     trust = trust_in(state.config.embedder_name)
     # Pure BM25 uses plain term counts; "auto" weights the query terms.
-    terms = weighed if mode == "auto" else lexical.analyzer.terms(query)
-    parts, scores = score(state, query, terms, mode, k, mask, trust.lexical_share.of(len(weighed)))
-    learned, own = find_learned(corpus, state, mode), scores
-    if learned:
-        scores = apply_lessons(learned, state, query, weighed, own, k, mask)
+    terms = weighed if mode == "auto" else counted
+    learned = find_learned(corpus, state, mode)
+    share = trust.lexical_share.of(len(weighed))
+    parts, own = score(state, query, terms, mode, k, mask, share, reads_all=learned is not None)
+    scores = apply_lessons(learned, state, query, asked.weights, own, k, mask) if learned else own
     named = lexical.named(query)
     if whole:
         positions = _best(state, scores, k, named if mask is None else named[mask[named]])
     else:
-        positions = _sort(state, scores, scores.ranking(k).positions)[:k]
+        ranking = scores.ranking(k)
+        positions = _sort(state, ranking.positions, ranking.scores)[:k]
     passages = (read or state.passages)(positions)
     values = scores.at(positions)
     signals = {name: part.at(positions) for name, part in parts.items()}
@@ -232,52 +231,64 @@ def look(
         change = np.where(values > -np.inf, values, 0.0) - np.where(before > -np.inf, before, 0.0)
         signals["learned"] = change if "dense" in parts else change / (lexical.ideal(terms) or 1.0)
         odds += ODDS * signals["learned"]
-    relevance = probability(slope * odds + shift).tolist()
+    relevance = probability(slope * odds + shift)
+    rows = zip(*(part.tolist() for part in signals.values()), strict=True)
     hits = [
         Hit(
             passage,
-            float(values[at]) if values[at] > -np.inf else 0.0,
-            {name: float(part[at]) for name, part in signals.items() if part[at] > -np.inf},
+            value if value > -math.inf else 0.0,
+            {name: part for name, part in zip(signals, row, strict=True) if part > -math.inf},
             partial(corpus.get, passage.document_id),
             corpus.name,
-            relevance[at],
+            chance,
         )
-        for at, passage in enumerate(passages)
+        for passage, value, row, chance in zip(passages, values.tolist(), rows, relevance.tolist(), strict=True)
     ]
     names, perfect = frozenset[str](), 1.0
     if beside_others:
         names = frozenset(state.ids(named))
         perfect = 1.0 if "dense" in parts else lexical.ideal(terms) or 1.0
     threshold = learned.least_relevance if learned else FLOOR
-    return Found(corpus, state, Hits(hits, query=query, mode=mode), names, perfect, threshold)
+    is_known = bool(len(named)) or (asked.has_content and lexical.knows(weighed))
+    all_hits = Hits(hits, query=query, mode=mode)
+    return Found(corpus, state, all_hits, names, perfect, threshold, asked.has_content, is_known)
 
 
 def _best(state: State, scores: Scores, k: int, named: Positions) -> Positions:
     """The positions of the k best documents, by score, then id. Documents that the query names are always included."""
     if k == 0:
         return np.zeros(0, np.int64)
-    best = _sort(state, scores, best_passages(state, scores.ranking, k).positions)[:k]
+    ranking = best_passages(state, scores.ranking, k)
+    best = _sort(state, ranking.positions, ranking.scores)[:k]
+    if not len(named):
+        return best
     missing = named[_are_of(state, named, best) == 0]
     if not len(missing):
         return best
-    missing = np.array([own[np.argmax(scores.at(own))] for own in state.siblings(missing)])
+    siblings = state.siblings(missing)
+    every = np.concatenate(siblings)
+    value_at = dict(zip(every.tolist(), scores.at(every).tolist(), strict=True))
+    missing = np.array([max(own.tolist(), key=value_at.__getitem__) for own in siblings])
     is_named = _are_of(state, best, named) > 0
-    wanted = _sort(state, scores, np.concatenate([best[is_named], missing]))[:k]
-    return _sort(state, scores, np.concatenate([wanted, best[~is_named][: k - len(wanted)]]))
+    wanted = np.concatenate([best[is_named], missing])
+    wanted = _sort(state, wanted, scores.at(wanted))[:k]
+    wanted = np.concatenate([wanted, best[~is_named][: k - len(wanted)]])
+    return _sort(state, wanted, scores.at(wanted))
 
 
 def _are_of(state: State, positions: Positions, others: Positions) -> Floats:
     """1.0 for each position whose document is also among the others, else 0.0."""
-    wanted = set(state.documents(others).tolist()) if len(others) else set()  # np.isin would import all of numpy.ma
-    found = state.documents(positions).tolist() if wanted else [None] * len(positions)
-    return np.array([document in wanted for document in found], dtype=np.float64)
+    if not len(others):
+        return np.zeros(len(positions))
+    wanted = set(state.documents(others).tolist())  # np.isin would import all of numpy.ma
+    return np.array([document in wanted for document in state.documents(positions).tolist()], dtype=np.float64)
 
 
-def _sort(state: State, scores: Scores, positions: Positions) -> Positions:
+def _sort(state: State, positions: Positions, scores: Floats) -> Positions:
     """Sort by score, best first; ties by id."""
-    values = scores.at(positions)
-    if len(set(values.tolist())) == len(values):  # np.unique would import all of numpy.ma
-        return positions[np.argsort(-values)]
+    values = scores.tolist()
+    if len(set(values)) == len(values):  # np.unique would import all of numpy.ma
+        return positions[np.argsort(-scores)]
     ids = state.ids(positions)
     order = sorted(range(len(ids)), key=lambda at: (-values[at], _natural_key(ids[at])))
     return positions[order]

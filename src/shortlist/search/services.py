@@ -26,6 +26,9 @@ def find_unknown_services(query: str, lexical: LexicalIndex) -> list[str]:
     """The services that the query names and that no document mentions."""
     distinctive, as_written = _known_names()
     words = _WORD.findall(query)
+    pairs = [" ".join(pair) for pair in pairwise(words)]
+    if distinctive.isdisjoint(map(str.lower, [*words, *pairs])) and as_written.isdisjoint(words):
+        return []
     named = [word for at, word in enumerate(words) if word.lower() in distinctive or (at and word in as_written)]
-    named += [name for pair in pairwise(words) if (name := " ".join(pair)).lower() in distinctive]
+    named += [name for name in pairs if name.lower() in distinctive]
     return [name for name in named if not all(lexical.knows([term]) for term in lexical.analyzer.terms(name.lower()))]

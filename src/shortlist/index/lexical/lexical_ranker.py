@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import accumulate, compress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from shortlist.index.lexical.bm25 import FIELDS, FORMULAS, Scoring
 from shortlist.index.lexical.indexing import NAME_WORDS
 from shortlist.index.lexical.live_postings import ALL, Part, Terms, kernel_numbers, mask_live
 from shortlist.index.text.analyzers import STOP_WORDS, Analyzer, name_words, span_keys, term_key
-from shortlist.index.text.query_terms import Asked
+from shortlist.index.text.query_terms import Asked, QueryTerms
 from shortlist.results import Ranking
 
 if TYPE_CHECKING:
@@ -50,12 +51,12 @@ def loaded_loops() -> Any:
 
 def top(scores: Floats, k: int) -> Positions:
     """Places of the k best scores above minus infinity and of all that tie with the last, best first, then by place."""
-    found = np.flatnonzero(scores > -np.inf)
-    if len(found) > k:
-        values = scores[found]
-        least = np.partition(values, len(values) - k)[len(values) - k] if k else np.inf
-        found = found[values >= least]
-    return found[np.argsort(-scores[found], kind="stable")].astype(np.int64)
+    cut = len(scores) - k
+    least = -np.inf
+    if cut > 0:
+        least = np.partition(scores, cut)[cut] if k else np.inf
+    found = np.flatnonzero(scores >= least if least > -np.inf else scores > -np.inf)
+    return found[np.argsort(-scores[found], kind="stable")].astype(np.int64, copy=False)
 
 
 def find_name_keys(query: str) -> set[int]:
@@ -64,14 +65,20 @@ def find_name_keys(query: str) -> set[int]:
     can_be_name = [word not in STOP_WORDS or len(words) == 1 for word in words]
     if not words or not loaded_loops():
         return {key for start, end, key in span_keys(words, NAME_WORDS) if end - start > 1 or can_be_name[start]}
-    encoded = [word.encode("utf-8", "replace") for word in words]
-    ends = np.cumsum([len(word) + 1 for word in encoded]) - 1
-    starts = np.concatenate([[0], ends[:-1] + 1])
-    lasts = np.arange(len(words))[:, None] + np.arange(NAME_WORDS)  # of the runs that start with each word
-    is_run = lasts < len(words)
-    is_run[:, 0] &= can_be_name
-    buffer = np.frombuffer(bytearray(b" ".join(encoded)), np.uint8)
-    return set(kernels.text_loops.hash_spans(buffer, starts[np.nonzero(is_run)[0]], ends[lasts[is_run]]).tolist())
+    buffer = np.frombuffer(bytearray(" ".join(words).encode("utf-8", "replace")), np.uint8)
+    lengths = [len(word) if word.isascii() else len(word.encode("utf-8", "replace")) for word in words]
+    ends = np.array([*accumulate(lengths, lambda end, length: end + 1 + length)])
+    firsts, lasts = _runs_of(len(words))
+    keys = kernels.text_loops.hash_spans(buffer, (ends - lengths)[firsts], ends[lasts]).tolist()
+    return {*compress(keys, can_be_name), *keys[len(words) :]}
+
+
+@lru_cache(maxsize=64)
+def _runs_of(words: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The first and the last of each run of words that may be a name; the runs of one word come first."""
+    runs = [(start, start + more) for more in range(NAME_WORDS) for start in range(words - more)]
+    firsts, lasts = np.array(runs, dtype=np.int64).T
+    return firsts, lasts
 
 
 class Found(NamedTuple):
@@ -81,6 +88,14 @@ class Found(NamedTuple):
     df: NDArray[np.int64]
     idf: Floats
     weights: Floats
+
+
+class FoundTerms(dict[str, float]):
+    """The terms of a query with their counts or weights, and where they are in one index."""
+
+    def __init__(self, terms: Mapping[str, float], found: Found) -> None:
+        super().__init__(terms)
+        self.found = found
 
 
 class Lexical:
@@ -270,18 +285,29 @@ class Lexical:
 
     def named(self, query: str) -> Positions:
         """Positions of passages whose name occurs in the query, word for word."""
-        keys = np.array(list(find_name_keys(query)), dtype=np.uint64)
-        found = [np.zeros(0, np.int64)]
+        keys = np.array(sorted(find_name_keys(query)), dtype=np.uint64)
+        found: list[int] = []
         for part in self.parts:
-            names = part.postings.name_keys
-            first, last = np.searchsorted(names, keys), np.searchsorted(names, keys, side="right")
-            docs = [part.postings.name_docs[first[hit] : last[hit]] for hit in np.flatnonzero(last > first).tolist()]
-            if docs:
-                at = np.unique(np.concatenate(docs)).astype(np.int64)
-                found.append((at if part.dead is None else at[~part.dead[at]]) + part.offset)
-        return np.concatenate(found)
+            names, docs = part.postings.name_keys, part.postings.name_docs
+            if not len(names):
+                continue
+            firsts = names.searchsorted(keys)
+            hits = np.flatnonzero(names[np.minimum(firsts, len(names) - 1)] == keys)
+            here: set[int] = set()
+            for first, last in zip(firsts[hits], names.searchsorted(keys[hits], side="right"), strict=True):
+                here.update(docs[first:last].tolist())
+            found += [doc + part.offset for doc in sorted(here) if part.dead is None or not part.dead[doc]]
+        return np.array(found, dtype=np.int64)
+
+    def find(self, query: QueryTerms) -> tuple[FoundTerms, FoundTerms]:
+        """The terms of a query, looked up once for all other methods: by their weights, and by their counts."""
+        found = self._find(query.weights)
+        counted = found._replace(weights=np.array(list(query.counts.values()), dtype=np.float64) * found.idf)
+        return FoundTerms(query.weights, found), FoundTerms(query.counts, counted)
 
     def _find(self, terms: Asked) -> Found:
+        if isinstance(terms, FoundTerms):
+            return terms.found
         counts = terms if isinstance(terms, Mapping) else Counter(terms)
         return self._weigh({term_key(term): count for term, count in counts.items()})
 
