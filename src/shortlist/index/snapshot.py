@@ -74,6 +74,7 @@ class View:
     last_tombstone: int
     config: Config
     loaded: tuple[Loaded, ...]
+    counted: list[int] = field(default_factory=list)  # the number of documents, once a snapshot has counted them
 
     @cached_property
     def size(self) -> int:
@@ -148,7 +149,7 @@ class Snapshot:
         self.has_vectors = view.config.dim > 0
         self.lexical = view.lexical
         rows = Rows(connection)
-        self.get, self.count, self.since = rows.get, rows.count, rows.since
+        self.get, self.since = rows.get, rows.since
         self._rows = rows
         self._connection = connection
         self._embedder = embedder
@@ -156,6 +157,11 @@ class Snapshot:
     @property
     def embedder(self) -> Embedder | None:
         return self._embedder(self.config) if self.has_vectors else None
+
+    def count(self) -> int:
+        if not self.view.counted:
+            self.view.counted.append(self._rows.count())
+        return self.view.counted[0]
 
     @cached_property
     def dense(self) -> Dense:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,7 +22,7 @@ from shortlist.index.query_scores import Scores
 from shortlist.index.text.query_terms import analyze
 from shortlist.library.opening import CorpusState, Searchable, open_corpora, open_states
 from shortlist.protocols import Embedder, Progress
-from shortlist.results import Hit, Hits, Mode, Selection
+from shortlist.results import Hit, Hits, Mode, Ranking, Selection
 from shortlist.search.filters import Filter, allowed
 from shortlist.search.learning.learned import ODDS, apply_lessons, find_learned
 from shortlist.search.relevance import BY_WORDS, FLOOR, OTHER_SERVICE, calibration_of, probability, trust_in
@@ -63,11 +65,51 @@ def search(
     check_query(query, mode, k)
     depth = max(RERANKED_TIMES_K * k, RERANKED_AT_LEAST) if rerank and k else k
     with open_query(corpus, query, mode, depth, progress) as states:
-        found = retrieve(states, query, mode, depth, filter)
-        hits = merge(found, query, mode, depth)
-        reasons = [refusal.reason if (refusal := refuse_unknown(one)) else "" for one in found if one.hits]
-    note = reasons[0] if all(reasons) and reasons else ""
-    return Hits(_rerank(rerank, hits)[:k] if rerank else hits, query=query, mode=mode, note=note)
+        hits = _conclude(retrieve(states, query, mode, depth, filter), query, mode, depth)
+    if rerank:
+        hits[:] = _rerank(rerank, hits)[:k]
+    return hits
+
+
+def search_many(
+    corpus: Searchable,
+    queries: Iterable[str],
+    mode: Mode = "auto",
+    k: int = 10,
+    filter: Filter | None = None,
+    *,
+    progress: Progress | None = None,
+) -> list[Hits]:
+    """Search for several queries: the hits of each, in the order of the queries, as `search` finds them.
+
+    All queries read one state of each corpus. Except for corpora in a cluster, they run on all processor cores.
+    """
+    if isinstance(queries, str):
+        raise InputError(f"search_many takes a list of queries, not {queries!r}. Use search for one query.")
+    queries = list(queries)
+    for query in queries:
+        check_query(query, mode, k)
+    with open_query(corpus, "", mode, k, progress) as states:
+        masks = [allowed(state, filter) for _, state in states]
+
+        def search_one(query: str) -> Hits:
+            return _conclude(_retrieve(states, masks, query, mode, k), query, mode, k)
+
+        # The state of a corpus in a cluster collects what it has read, so threads cannot share it.
+        can_share = all(state.generation is not None for _, state in states)
+        threads = min(len(queries), os.cpu_count() or 1) if can_share else 1
+        if threads < 2:
+            return list(map(search_one, queries))
+        with ThreadPoolExecutor(threads) as pool:
+            return list(pool.map(search_one, queries))
+
+
+def _conclude(found: Sequence[Found], query: str, mode: Mode, k: int) -> Hits:
+    """The merged hits, with a note if every corpus with hits refuses the query."""
+    hits = merge(found, query, mode, k)
+    reasons = [refusal.reason if (refusal := refuse_unknown(one)) else "" for one in found if one.hits]
+    hits.note = reasons[0] if all(reasons) and reasons else ""
+    return hits
 
 
 def _rerank(rerank: Reranker, hits: Hits) -> list[Hit]:
@@ -182,10 +224,23 @@ def retrieve(
     states: Sequence[CorpusState], query: str, mode: Mode, k: int, filter: Filter | None, *, whole: bool = True
 ) -> list[Found]:
     """Retrieve from each corpus: one hit per document (its best passage), or with `whole=False` passages."""
+    masks = [allowed(state, filter) for _, state in states]
+    return _retrieve(states, masks, query, mode, k, whole=whole)
+
+
+def _retrieve(
+    states: Sequence[CorpusState],
+    masks: Sequence[Allowed | None],
+    query: str,
+    mode: Mode,
+    k: int,
+    *,
+    whole: bool = True,
+) -> list[Found]:
     several = len(states) > 1
     return [
-        look(corpus, state, query, mode, k, allowed(state, filter), beside_others=several, whole=whole)
-        for corpus, state in states
+        look(corpus, state, query, mode, k, mask, beside_others=several, whole=whole)
+        for (corpus, state), mask in zip(states, masks, strict=True)
     ]
 
 
@@ -214,13 +269,13 @@ def look(
     scores = apply_lessons(learned, state, query, asked.weights, own, k, mask) if learned else own
     named = lexical.named(query)
     if whole:
-        positions = _best(state, scores, k, named if mask is None else named[mask[named]])
+        best = _best(state, scores, k, named if mask is None else named[mask[named]])
     else:
-        ranking = scores.ranking(k)
-        positions = _sort(state, ranking.positions, ranking.scores)[:k]
+        best = _sort(state, scores.ranking(k))[:k]
+    positions = np.array([position for position, _ in best], dtype=np.int64)
+    values = np.array([value for _, value in best], dtype=np.float64)
     passages = (read or state.passages)(positions)
-    values = scores.at(positions)
-    signals = {name: part.at(positions) for name, part in parts.items()}
+    signals = {name: values if part is scores else part.at(positions) for name, part in parts.items()}
     signals["covered"] = lexical.held_at(weighed, positions)
     signals["named"] = _are_of(state, positions, named)
     weights = trust.relevance if "dense" in signals else BY_WORDS
@@ -254,26 +309,32 @@ def look(
     return Found(corpus, state, all_hits, names, perfect, threshold, asked.has_content, is_known)
 
 
-def _best(state: State, scores: Scores, k: int, named: Positions) -> Positions:
-    """The positions of the k best documents, by score, then id. Documents that the query names are always included."""
+_Scored = list[tuple[int, float]]  # positions with their scores
+
+
+def _best(state: State, scores: Scores, k: int, named: Positions) -> _Scored:
+    """The best passages of the k best documents, by score, then id. Documents that the query names are included."""
     if k == 0:
-        return np.zeros(0, np.int64)
-    ranking = best_passages(state, scores.ranking, k)
-    best = _sort(state, ranking.positions, ranking.scores)[:k]
+        return []
+    best = _sort(state, best_passages(state, scores.ranking, k))[:k]
     if not len(named):
         return best
-    missing = named[_are_of(state, named, best) == 0]
-    if not len(missing):
+    of_best = state.documents(np.array([position for position, _ in best], dtype=np.int64)).tolist()
+    of_named = state.documents(named).tolist()
+    missing = [at for at, document in enumerate(of_named) if document not in of_best]
+    if not missing:
         return best
-    siblings = state.siblings(missing)
+    siblings = state.siblings(named[missing])
     every = np.concatenate(siblings)
     value_at = dict(zip(every.tolist(), scores.at(every).tolist(), strict=True))
-    missing = np.array([max(own.tolist(), key=value_at.__getitem__) for own in siblings])
-    is_named = _are_of(state, best, named) > 0
-    wanted = np.concatenate([best[is_named], missing])
-    wanted = _sort(state, wanted, scores.at(wanted))[:k]
-    wanted = np.concatenate([wanted, best[~is_named][: k - len(wanted)]])
-    return _sort(state, wanted, scores.at(wanted))
+    added = [max(own.tolist(), key=value_at.__getitem__) for own in siblings]
+    are_named = {position for (position, _), document in zip(best, of_best, strict=True) if document in of_named}
+    are_named.update(added)
+    value_at |= best
+    candidates = np.array([*(position for position, _ in best), *added], dtype=np.int64)
+    found = _sort(state, Ranking(candidates, np.array([value_at[position] for position in candidates.tolist()])))
+    kept = sorted(found, key=lambda pair: pair[0] not in are_named)[:k]
+    return [pair for pair in found if pair in kept]
 
 
 def _are_of(state: State, positions: Positions, others: Positions) -> Floats:
@@ -284,14 +345,13 @@ def _are_of(state: State, positions: Positions, others: Positions) -> Floats:
     return np.array([document in wanted for document in state.documents(positions).tolist()], dtype=np.float64)
 
 
-def _sort(state: State, positions: Positions, scores: Floats) -> Positions:
-    """Sort by score, best first; ties by id."""
-    values = scores.tolist()
-    if len(set(values)) == len(values):  # np.unique would import all of numpy.ma
-        return positions[np.argsort(-scores)]
-    ids = state.ids(positions)
-    order = sorted(range(len(ids)), key=lambda at: (-values[at], _natural_key(ids[at])))
-    return positions[order]
+def _sort(state: State, ranking: Ranking) -> _Scored:
+    """The positions with their scores, best first; ties by id."""
+    found: _Scored = list(zip(ranking.positions.tolist(), ranking.scores.tolist(), strict=True))
+    if len({value for _, value in found}) == len(found):
+        return sorted(found, key=lambda pair: -pair[1])
+    ids = dict(zip(found, state.ids(ranking.positions), strict=True))
+    return sorted(found, key=lambda pair: (-pair[1], _natural_key(ids[pair])))
 
 
 def _natural_key(id: str) -> tuple[list[tuple[int, str]], str]:
