@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
-from itertools import accumulate, compress
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -61,16 +61,21 @@ def top(scores: Floats, k: int) -> Positions:
 
 def find_name_keys(query: str) -> set[int]:
     """The keys of all names that a query may contain; a stop word ("it", "no") counts only if it is the whole query."""
+    return set(_find_name_keys(query).tolist())
+
+
+def _find_name_keys(query: str) -> NDArray[np.uint64]:
     words = name_words(query)
     can_be_name = [word not in STOP_WORDS or len(words) == 1 for word in words]
     if not words or not loaded_loops():
-        return {key for start, end, key in span_keys(words, NAME_WORDS) if end - start > 1 or can_be_name[start]}
+        runs = span_keys(words, NAME_WORDS)
+        return np.array([key for start, end, key in runs if end - start > 1 or can_be_name[start]], dtype=np.uint64)
     buffer = np.frombuffer(bytearray(" ".join(words).encode("utf-8", "replace")), np.uint8)
     lengths = [len(word) if word.isascii() else len(word.encode("utf-8", "replace")) for word in words]
     ends = np.array([*accumulate(lengths, lambda end, length: end + 1 + length)])
     firsts, lasts = _runs_of(len(words))
-    keys = kernels.text_loops.hash_spans(buffer, (ends - lengths)[firsts], ends[lasts]).tolist()
-    return {*compress(keys, can_be_name), *keys[len(words) :]}
+    keys: NDArray[np.uint64] = kernels.text_loops.hash_spans(buffer, (ends - lengths)[firsts], ends[lasts])
+    return keys if all(can_be_name) else keys[can_be_name + [True] * (len(keys) - len(words))]
 
 
 @lru_cache(maxsize=64)
@@ -285,19 +290,8 @@ class Lexical:
 
     def named(self, query: str) -> Positions:
         """Positions of passages whose name occurs in the query, word for word."""
-        keys = np.array(sorted(find_name_keys(query)), dtype=np.uint64)
-        found: list[int] = []
-        for part in self.parts:
-            names, docs = part.postings.name_keys, part.postings.name_docs
-            if not len(names):
-                continue
-            firsts = names.searchsorted(keys)
-            hits = np.flatnonzero(names[np.minimum(firsts, len(names) - 1)] == keys)
-            here: set[int] = set()
-            for first, last in zip(firsts[hits], names.searchsorted(keys[hits], side="right"), strict=True):
-                here.update(docs[first:last].tolist())
-            found += [doc + part.offset for doc in sorted(here) if part.dead is None or not part.dead[doc]]
-        return np.array(found, dtype=np.int64)
+        keys = _find_name_keys(query)
+        return np.array([doc + part.offset for part in self.parts for doc in part.find_names(keys)], dtype=np.int64)
 
     def find(self, query: QueryTerms) -> tuple[FoundTerms, FoundTerms]:
         """The terms of a query, looked up once for all other methods: by their weights, and by their counts."""

@@ -33,6 +33,10 @@ DRIFT = 1.1
 # Deleted passages are searched for in a list of postings that is at least this many times as long as theirs.
 SEARCHED = 8
 
+# A query may contain hundreds of names. With this many names, most of them are ruled out before they are searched for.
+FILTERED_FROM = 10_000
+RANGES_PER_NAME = 16
+
 ALL = np.zeros(0, dtype=bool)  # for the compiled loops: all passages are allowed
 
 
@@ -100,6 +104,25 @@ class Terms(NamedTuple):
     ends: NDArray[np.int64]
 
 
+class NameFilter(NamedTuple):
+    """A bit for each range of keys, set if there is one: it rules out most keys that no name has."""
+
+    bits: NDArray[np.uint8]
+    shift: int
+
+    @classmethod
+    def of(cls, keys: NDArray[np.uint64]) -> NameFilter:
+        shift = 64 - (RANGES_PER_NAME * len(keys)).bit_length()
+        is_used = np.zeros(1 << (64 - shift), dtype=bool)
+        is_used[keys >> shift] = True
+        return cls(np.packbits(is_used, bitorder="little"), shift)
+
+    def select(self, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        ranges = keys >> self.shift
+        is_used: Mask = (self.bits[ranges >> 3] >> (ranges & 7).astype(np.uint8) & 1).astype(bool)
+        return keys[is_used]
+
+
 class Part:
     """Postings in a snapshot: which of their passages are deleted, and where they start among all positions."""
 
@@ -110,6 +133,7 @@ class Part:
         self._dead_places: NDArray[np.int64] = np.zeros(0, np.int64)
         self._lengths: dict[tuple[float, ...], Floats] = {}
         self._impacts = impacts
+        self._name_filter: NameFilter | None = None
         self.workspaces: list[tuple[NDArray[Any], ...]] = []
 
     def without(self, gone: NDArray[np.int64], offset: int | None = None) -> Part:
@@ -146,6 +170,18 @@ class Part:
         at = np.minimum(np.searchsorted(postings.keys, keys), len(postings.keys) - 1)
         starts = postings.starts[at]
         return Terms(at, starts, np.where(postings.keys[at] == keys, postings.starts[at + 1], starts))
+
+    def find_names(self, keys: NDArray[np.uint64]) -> list[int]:
+        """The live passages, in order, that have a name with one of these keys."""
+        names, docs = self.postings.name_keys, self.postings.name_docs
+        if len(names) >= FILTERED_FROM:
+            if self._name_filter is None:
+                self._name_filter = NameFilter.of(names)
+            keys = self._name_filter.select(keys)
+        found: set[int] = set()
+        for first, last in zip(names.searchsorted(keys), names.searchsorted(keys, side="right"), strict=True):
+            found.update(docs[first:last].tolist())
+        return [doc for doc in sorted(found) if self.dead is None or not self.dead[doc]]
 
     def live_df(self, terms: Terms) -> NDArray[np.int64]:
         df = terms.ends - terms.starts
