@@ -3,7 +3,7 @@
 source    Document, CorpusSource
 names     register, unregister, registered
 index     build, open_corpus, create_corpus, Corpus
-retrieve  search
+retrieve  search, search_many
 select    select, register_strategy, make_llm_selector
 disclose  disclose
 all       discover, as_tool

@@ -66,6 +66,7 @@ from .search.corpus_tool import as_tool as as_tool
 from .search.disclose import disclose as disclose
 from .search.discover import discover as discover
 from .search.retrieve import search as search
+from .search.retrieve import search_many as search_many
 from .search.select import make_llm_selector as make_llm_selector
 from .search.select import register_strategy as register_strategy
 from .search.select import select as select

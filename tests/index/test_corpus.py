@@ -434,3 +434,15 @@ def test_a_configuration_written_before_floors_had_an_origin_is_read(tmp_path: P
     connection.close()
     with shortlist.open_corpus(tmp_path) as corpus:
         assert corpus.floor("lexical") == (0.4, "")
+
+
+@pytest.mark.parametrize("paragraphs", [1, 2, 40])
+def test_the_siblings_of_a_document_are_its_own_passages(paragraphs: int) -> None:
+    corpus = memory()
+    for name in ("first", "second", "third"):  # each in a segment of its own, or merged
+        corpus.add([doc(name, "\n\n".join(f"{name} word{at} " * 120 for at in range(paragraphs)), name, kind="file")])
+    with corpus.snapshot() as state:
+        for name in ("first", "second", "third"):
+            (own,) = state.siblings(state.lexical.named(name))
+            assert state.passages(own) == [passage for passage in state.walk() if passage.document_id == name]
+            assert len(own) >= paragraphs

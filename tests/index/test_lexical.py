@@ -25,6 +25,7 @@ from shortlist.index.lexical.lexical_ranker import Lexical
 from shortlist.index.lexical.live_postings import Part
 from shortlist.index.lexical.postings import Fields, Postings, merge
 from shortlist.index.text.analyzers import get_analyzer
+from shortlist.index.text.query_terms import analyze
 
 thorough = settings(max_examples=3 * settings().max_examples)
 plain = get_analyzer("alphanumeric-1")
@@ -220,6 +221,32 @@ def test_names_are_found_in_a_query_in_any_spelling() -> None:
     assert ours.named("is it good").tolist() == []
     assert ours.named("It").tolist() == [1]
     assert ours.named("x " * 20).tolist() == []
+
+
+def test_a_filter_of_names_rules_out_none_that_exists(monkeypatch: pytest.MonkeyPatch) -> None:
+    tools = [Fields(names=(f"tool {at % 700}",)) for at in range(1000)]
+    queries = [f"run tool {at} and tool {at + 1} please" for at in range(0, 800, 7)]
+    ours = Lexical([Part(build(tools, plain)), Part(build(tools[:10], plain), 1000)], plain)
+    all_named = [ours.named(query).tolist() for query in queries]
+    assert all_named[0] == [0, 1, 700, 701, 1000, 1001]
+    assert all_named[-1] == []
+    forget_loops(monkeypatch)
+    plain_parts = Lexical(ours.parts, ours.analyzer)
+    assert [plain_parts.named(query).tolist() for query in queries] == all_named
+
+
+@pytest.mark.parametrize("formula", sorted(FORMULAS))
+def test_terms_that_were_looked_up_score_as_their_counts_and_weights(formula: str) -> None:
+    ours = index(contents("a b b", "b c", "d", "a a c"), Scoring(formula))
+    query = analyze(plain, "a b b please zebra")
+    weighed, counted = ours.find(query)
+    some = np.array([3, 0, 2])
+    for found, terms in ((weighed, query.weights), (counted, query.counts)):
+        assert found == terms
+        assert ours.rank(found, 3).positions.tolist() == ours.rank(terms, 3).positions.tolist()
+        assert ours.scores_at(found, some).tolist() == ours.scores_at(terms, some).tolist()
+        assert ours.held_at(found, some).tolist() == ours.held_at(terms, some).tolist()
+        assert (ours.ideal(found), ours.knows(found)) == (ours.ideal(terms), True)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from shortlist.index.config import Config, Drift
     from shortlist.index.query_scores import Request, Scores
     from shortlist.index.text.analyzers import Analyzer
-    from shortlist.index.text.query_terms import Asked
+    from shortlist.index.text.query_terms import Asked, QueryTerms
     from shortlist.protocols import Embedder, Progress
     from shortlist.results import Floats, Positions, Ranking, Vectors
 
@@ -45,6 +45,7 @@ class LexicalIndex(Protocol):
 
     @property
     def live(self) -> int: ...  # passages
+    def find(self, query: QueryTerms) -> tuple[Asked, Asked]: ...  # by weight and by count, for the methods below
     def rank(self, query: str | Asked, k: int, allowed: Allowed | None = None) -> Ranking: ...  # the k best, and ties
     def scores(self, terms: Asked) -> Floats | None: ...  # of every position, 0 without a common term; None: unknown
     def held_at(self, terms: Asked, positions: Positions) -> Floats: ...  # share of the terms in each, weighted by idf

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 class Request(NamedTuple):
     """One query. `lexical` and `dense` are the number of best passages that the caller reads; 0 for no such ranking.
 
-    With `only_ranks` the caller adds up ranks, so an engine may approximate rankings; `Scores.at` is always exact.
+    With `only_ranks` the caller adds up ranks, so an engine may approximate rankings; `Scores.at` is always exact. With
+    `reads_all` the caller prefers the scores of all passages, where they are affordable.
     """
 
     query: str
@@ -27,6 +28,7 @@ class Request(NamedTuple):
     dense: int
     allowed: Any = None  # see engine.Allowed
     only_ranks: bool = False
+    reads_all: bool = False
 
 
 class Scores(Protocol):

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
-from operator import attrgetter
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -34,10 +33,17 @@ if TYPE_CHECKING:
 
     from shortlist.results import Floats, Mask, Positions, Ranking, Vectors
 
-# With fewer passages it is faster to score all of them than to search for the best.
+# With fewer passages it is faster to compare all vectors than to search for the best.
 ALL_SCORES_BELOW = 50_000
 
 _AT_ONCE = 500  # parameters in one statement
+
+# A list of values is joined in its order, and in less time than rows are found with IN.
+_PASSAGES = (
+    "WITH wanted(num) AS (VALUES {}) SELECT p.num, p.checksum, d.id, d.title, coalesce(p.text, d.content), d.kind, "
+    "d.source, p.locator, d.metadata, p.context FROM wanted CROSS JOIN passages p ON p.num = wanted.num "
+    "CROSS JOIN documents d ON d.num = p.document"
+)
 
 
 class Column(NamedTuple):
@@ -69,6 +75,7 @@ class View:
     last_tombstone: int
     config: Config
     loaded: tuple[Loaded, ...]
+    counted: list[int] = field(default_factory=list)  # the number of documents, once a snapshot has counted them
 
     @cached_property
     def size(self) -> int:
@@ -80,12 +87,14 @@ class View:
 
     def numbers(self, of: str, positions: Positions) -> Positions:
         """The numbers of the "documents" or "passages" at these positions."""
-        column = attrgetter(of)
+        if len(self.loaded) == 1:
+            found: Positions = getattr(self.loaded[0].segment, of)[positions]
+            return found
         found = np.empty(len(positions), dtype=np.int64)
         for item in self.loaded:
             here, places = item.part.locate(positions)
             if len(here):
-                found[here] = column(item.segment)[places]
+                found[here] = getattr(item.segment, of)[places]
         return found
 
     def position(self, number: int) -> int:
@@ -139,7 +148,7 @@ class Snapshot:
         self.has_vectors = view.config.dim > 0
         self.lexical = view.lexical
         rows = Rows(connection)
-        self.get, self.count, self.since = rows.get, rows.count, rows.since
+        self.get, self.since = rows.get, rows.since
         self._rows = rows
         self._connection = connection
         self._embedder = embedder
@@ -147,6 +156,11 @@ class Snapshot:
     @property
     def embedder(self) -> Embedder | None:
         return self._embedder(self.config) if self.has_vectors else None
+
+    def count(self) -> int:
+        if not self.view.counted:
+            self.view.counted.append(self._rows.count())
+        return self.view.counted[0]
 
     @cached_property
     def dense(self) -> Dense:
@@ -159,12 +173,12 @@ class Snapshot:
         return Dense(parts, embedder)
 
     def score(self, request: Request) -> dict[str, Scores]:
-        query, terms, lexical_k, dense_k, allowed, _ = request
+        query, terms, lexical_k, dense_k, allowed, _, reads_all = request
         ways: dict[str, tuple[Callable[[int], Ranking], Callable[[Positions], Floats], Callable[[], Floats]]] = {}
         if lexical_k:
-            lexical, wanted = self.lexical, terms if isinstance(terms, Mapping) else query
+            lexical = self.lexical
             ways["lexical"] = (
-                lambda k: lexical.rank(wanted, k, allowed),
+                lambda k: lexical.rank(terms, k, allowed),
                 lambda positions: only_found(lexical.scores_at(terms, positions)),
                 lambda: only_found(lexical.scores(terms, allowed)),
             )
@@ -175,7 +189,7 @@ class Snapshot:
                 lambda positions: dense.scores_at(query, positions),
                 lambda: dense.scores(query, allowed),
             )
-        if self.size < ALL_SCORES_BELOW:
+        if self.size < ALL_SCORES_BELOW and (dense_k or reads_all):
             return {name: AllScores(score_all()) for name, (_, _, score_all) in ways.items()}
         return {name: BestScores(*way) for name, way in ways.items()}
 
@@ -190,9 +204,19 @@ class Snapshot:
         return self._of_documents(query, positions, lambda *row: to_document(row, self._connection.plain))
 
     def siblings(self, positions: Positions) -> list[Positions]:
-        query = "SELECT document, count(*) FROM passages WHERE document IN ({}) GROUP BY document"
-        counts = self._of_documents(query, positions)
-        return [np.arange(at, at + count) for at, count in zip(positions.tolist(), counts, strict=True)]
+        return list(map(self._run_of_document, positions.tolist()))
+
+    def _run_of_document(self, first: int) -> Positions:
+        """The positions of the document that starts at a position."""
+        end, size = first + 1, 8
+        while end < self.size:
+            document, *following = self.documents(np.arange(end - 1, min(end + size, self.size))).tolist()
+            others = next((at for at, other in enumerate(following) if other != document), len(following))
+            end += others
+            if others < len(following):
+                break
+            size *= 2
+        return np.arange(first, end)
 
     def find_documents(self, ids: Sequence[str]) -> dict[str, Located]:
         query = (
@@ -293,11 +317,13 @@ class Snapshot:
         return Column(self.generation, column, values)
 
     def _passages(self, numbers: Sequence[int]) -> list[Passage]:
-        query = (
-            "SELECT p.num, p.checksum, d.id, d.title, coalesce(p.text, d.content), d.kind, d.source, p.locator, "
-            "d.metadata, p.context FROM passages p JOIN documents d ON d.num = p.document WHERE p.num IN ({})"
-        )
-        return self._select(query, numbers, partial(_to_passage, self._connection.plain))
+        found: list[Passage] = []
+        for batch in batched(numbers, _AT_ONCE):
+            rows = self._connection.execute(_PASSAGES.format(",".join(["(?)"] * len(batch))), batch).fetchall()
+            if [row[0] for row in rows] != batch:
+                raise sqlite3.DatabaseError("rows are missing")
+            found += [_to_passage(row, self._connection.plain) for row in rows]
+        return found
 
     def _of_documents(self, query: str, positions: Positions, convert: Callable[..., Any] | None = None) -> list[Any]:
         return self._select(query, self.documents(positions).tolist(), convert)
@@ -314,12 +340,13 @@ class Snapshot:
             raise sqlite3.DatabaseError("rows are missing") from None
 
 
-def _to_passage(plain: Callable[[Any], str], checksum: int, *columns: Any) -> Passage:
-    id, title, stored, kind, source, locator, metadata, context = columns
+def _to_passage(row: tuple[Any, ...], plain: Callable[[Any], str]) -> Passage:
+    _, checksum, id, title, stored, kind, source, locator, metadata, context = row
     text = plain(stored)
     if checksum_passage((id, title, text, kind, source, locator, metadata, context)) != checksum:
         raise sqlite3.DatabaseError("a passage does not match its checksum")
-    return Passage(id, title or id, text, kind, source, locator, json.loads(metadata), context)
+    parsed = {} if metadata == "{}" else json.loads(metadata)
+    return Passage(id, title or id, text, kind, source, locator, parsed, context)
 
 
 def _look_up(text: str, key: str) -> Any:

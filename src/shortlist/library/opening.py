@@ -74,6 +74,10 @@ class CorpusState(NamedTuple):
 @contextlib.contextmanager
 def open_states(corpora: Sequence[Corpus]) -> Iterator[list[CorpusState]]:
     """Open the last committed state of each corpus; later commits do not affect it."""
+    if len(corpora) == 1:
+        with corpora[0].snapshot() as state:
+            yield [CorpusState(corpora[0], state)]
+        return
     with contextlib.ExitStack() as stack:
         # A corpus in memory is locked while it is read; one order for all callers prevents deadlocks.
         states = {id(one): stack.enter_context(one.snapshot()) for one in sorted(corpora, key=id)}

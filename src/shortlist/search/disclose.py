@@ -92,7 +92,8 @@ def _disclose(hit: Hit, level: Level, loader: Loader | None, roots: Sequence[str
 def describe_in_one_line(hit: Hit) -> str:
     """What the document's metadata say about it, or the first line of the passage."""
     text = str(hit.metadata.get("description") or hit.text)
-    return textwrap.shorten(text.strip().partition("\n")[0], LONGEST_LINE, placeholder="…")
+    line = " ".join(text.strip().partition("\n")[0].split())[: 3 * LONGEST_LINE]  # textwrap would split all of it
+    return textwrap.shorten(line, LONGEST_LINE, placeholder="…")
 
 
 def _body(hit: Hit, loader: Loader | None, roots: Sequence[str | Path] | None) -> _Body:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -65,6 +66,7 @@ _TOOLS = Trust(Share(0.3, 0.02, 0.8), Relevance(bias=-3.08, covered=1.09, dense=
 TRUSTED = {"wordllama": _STATIC, "tools": _TOOLS}
 
 
+@lru_cache(maxsize=16)
 def trust_in(embedder: str) -> Trust:
     """The weights for an embedder. For unknown embedders, relevance uses keywords only."""
     return next(
@@ -80,4 +82,4 @@ def calibration_of(config: Config, mode: str) -> tuple[float, float]:
 
 def probability(odds: Floats) -> Floats:
     """Log odds as a probability, clipped where floats saturate."""
-    return 1.0 / (1.0 + np.exp(-np.clip(odds, -30.0, 30.0)))
+    return 1.0 / (1.0 + np.exp(-np.minimum(np.maximum(odds, -30.0), 30.0)))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,10 +19,10 @@ from shortlist.documents import Passage
 from shortlist.errors import InputError
 from shortlist.index.corpus import Corpus
 from shortlist.index.query_scores import Scores
-from shortlist.index.text.query_terms import weigh_terms
+from shortlist.index.text.query_terms import analyze
 from shortlist.library.opening import CorpusState, Searchable, open_corpora, open_states
 from shortlist.protocols import Embedder, Progress
-from shortlist.results import Hit, Hits, Mode, Selection
+from shortlist.results import Hit, Hits, Mode, Ranking, Selection
 from shortlist.search.filters import Filter, allowed
 from shortlist.search.learning.learned import ODDS, apply_lessons, find_learned
 from shortlist.search.relevance import BY_WORDS, FLOOR, OTHER_SERVICE, calibration_of, probability, trust_in
@@ -63,11 +65,51 @@ def search(
     check_query(query, mode, k)
     depth = max(RERANKED_TIMES_K * k, RERANKED_AT_LEAST) if rerank and k else k
     with open_query(corpus, query, mode, depth, progress) as states:
-        found = retrieve(states, query, mode, depth, filter)
-        hits = merge(found, query, mode, depth)
-        reasons = [refusal.reason if (refusal := refuse_unknown(one)) else "" for one in found if one.hits]
-    note = reasons[0] if all(reasons) and reasons else ""
-    return Hits(_rerank(rerank, hits)[:k] if rerank else hits, query=query, mode=mode, note=note)
+        hits = _conclude(retrieve(states, query, mode, depth, filter), query, mode, depth)
+    if rerank:
+        hits[:] = _rerank(rerank, hits)[:k]
+    return hits
+
+
+def search_many(
+    corpus: Searchable,
+    queries: Iterable[str],
+    mode: Mode = "auto",
+    k: int = 10,
+    filter: Filter | None = None,
+    *,
+    progress: Progress | None = None,
+) -> list[Hits]:
+    """Search for several queries: the hits of each, in the order of the queries, as `search` finds them.
+
+    All queries read one state of each corpus. Except for corpora in a cluster, they run on all processor cores.
+    """
+    if isinstance(queries, str):
+        raise InputError(f"search_many takes a list of queries, not {queries!r}. Use search for one query.")
+    queries = list(queries)
+    for query in queries:
+        check_query(query, mode, k)
+    with open_query(corpus, "", mode, k, progress) as states:
+        masks = [allowed(state, filter) for _, state in states]
+
+        def search_one(query: str) -> Hits:
+            return _conclude(_retrieve(states, masks, query, mode, k), query, mode, k)
+
+        # The state of a corpus in a cluster collects what it has read, so threads cannot share it.
+        can_share = all(state.generation is not None for _, state in states)
+        threads = min(len(queries), os.cpu_count() or 1) if can_share else 1
+        if threads < 2:
+            return list(map(search_one, queries))
+        with ThreadPoolExecutor(threads) as pool:
+            return list(pool.map(search_one, queries))
+
+
+def _conclude(found: Sequence[Found], query: str, mode: Mode, k: int) -> Hits:
+    """The merged hits, with a note if every corpus with hits refuses the query."""
+    hits = merge(found, query, mode, k)
+    reasons = [refusal.reason if (refusal := refuse_unknown(one)) else "" for one in found if one.hits]
+    hits.note = reasons[0] if all(reasons) and reasons else ""
+    return hits
 
 
 def _rerank(rerank: Reranker, hits: Hits) -> list[Hit]:
@@ -123,6 +165,8 @@ class Found:
     named: frozenset[str] = frozenset()  # ids of documents whose name is in the query
     perfect: float = 1.0  # score of a perfect match
     threshold: float = FLOOR  # least relevance of a match
+    has_content: bool = True  # whether the query has more than stop words
+    is_known: bool = True  # whether the index has one of its terms, or a document that it names
 
     @property
     def embedder(self) -> Embedder | None:
@@ -161,20 +205,15 @@ def refuse_unknown(found: Found) -> Selection | None:
 
     Every text has a nearest neighbor; a cosine below the embedder's noise level is a coincidence.
     """
-    lexical, hits = found.state.lexical, found.hits
-    if not hits:
-        return None
-    says_something = lexical.analyzer.says_something(hits.query)
-    known = lexical.knows(lexical.analyzer.terms(hits.query))
-    is_learned = any(hit.signals.get("learned", 0.0) > 0 for hit in hits)
-    if (says_something and known) or is_learned or len(lexical.named(hits.query)):
+    hits = found.hits
+    if not hits or found.is_known or any(hit.signals.get("learned", 0.0) > 0 for hit in hits):
         return None
     signals = {"candidates": len(hits)}
-    if not says_something:
+    if not found.has_content:
         return Selection([], "The query has no searchable terms.", signals)
     nearest = max(hit.signals.get("dense", 0.0) for hit in hits)
     among_ten, growth = getattr(found.embedder, "noise", (0.0, 0.0))  # cosines reached by coincidence
-    noise = float(among_ten + growth * math.log10(lexical.live / 10))
+    noise = float(among_ten + growth * math.log10(found.state.lexical.live / 10))
     if nearest > noise:
         return None
     reason = "None of the query terms are in the index, and no document is semantically close."
@@ -185,10 +224,23 @@ def retrieve(
     states: Sequence[CorpusState], query: str, mode: Mode, k: int, filter: Filter | None, *, whole: bool = True
 ) -> list[Found]:
     """Retrieve from each corpus: one hit per document (its best passage), or with `whole=False` passages."""
+    masks = [allowed(state, filter) for _, state in states]
+    return _retrieve(states, masks, query, mode, k, whole=whole)
+
+
+def _retrieve(
+    states: Sequence[CorpusState],
+    masks: Sequence[Allowed | None],
+    query: str,
+    mode: Mode,
+    k: int,
+    *,
+    whole: bool = True,
+) -> list[Found]:
     several = len(states) > 1
     return [
-        look(corpus, state, query, mode, k, allowed(state, filter), beside_others=several, whole=whole)
-        for corpus, state in states
+        look(corpus, state, query, mode, k, mask, beside_others=several, whole=whole)
+        for (corpus, state), mask in zip(states, masks, strict=True)
     ]
 
 
@@ -206,22 +258,24 @@ def look(
 ) -> Found:
     """Retrieve from one state of a corpus. `read` replaces reading passages from the database."""
     lexical = state.lexical
-    weighed = weigh_terms(lexical.analyzer, query)
+    asked = analyze(lexical.analyzer, query)
+    weighed, counted = lexical.find(asked)
     trust = trust_in(state.config.embedder_name)
     # Pure BM25 uses plain term counts; "auto" weights the query terms.
-    terms = weighed if mode == "auto" else lexical.analyzer.terms(query)
-    parts, scores = score(state, query, terms, mode, k, mask, trust.lexical_share.of(len(weighed)))
-    learned, own = find_learned(corpus, state, mode), scores
-    if learned:
-        scores = apply_lessons(learned, state, query, weighed, own, k, mask)
+    terms = weighed if mode == "auto" else counted
+    learned = find_learned(corpus, state, mode)
+    share = trust.lexical_share.of(len(weighed))
+    parts, own = score(state, query, terms, mode, k, mask, share, reads_all=learned is not None)
+    scores = apply_lessons(learned, state, query, asked.weights, own, k, mask) if learned else own
     named = lexical.named(query)
     if whole:
-        positions = _best(state, scores, k, named if mask is None else named[mask[named]])
+        best = _best(state, scores, k, named if mask is None else named[mask[named]])
     else:
-        positions = _sort(state, scores, scores.ranking(k).positions)[:k]
+        best = _sort(state, scores.ranking(k))[:k]
+    positions = np.array([position for position, _ in best], dtype=np.int64)
+    values = np.array([value for _, value in best], dtype=np.float64)
     passages = (read or state.passages)(positions)
-    values = scores.at(positions)
-    signals = {name: part.at(positions) for name, part in parts.items()}
+    signals = {name: values if part is scores else part.at(positions) for name, part in parts.items()}
     signals["covered"] = lexical.held_at(weighed, positions)
     signals["named"] = _are_of(state, positions, named)
     weights = trust.relevance if "dense" in signals else BY_WORDS
@@ -232,55 +286,72 @@ def look(
         change = np.where(values > -np.inf, values, 0.0) - np.where(before > -np.inf, before, 0.0)
         signals["learned"] = change if "dense" in parts else change / (lexical.ideal(terms) or 1.0)
         odds += ODDS * signals["learned"]
-    relevance = probability(slope * odds + shift).tolist()
+    relevance = probability(slope * odds + shift)
+    rows = zip(*(part.tolist() for part in signals.values()), strict=True)
     hits = [
         Hit(
             passage,
-            float(values[at]) if values[at] > -np.inf else 0.0,
-            {name: float(part[at]) for name, part in signals.items() if part[at] > -np.inf},
+            value if value > -math.inf else 0.0,
+            {name: part for name, part in zip(signals, row, strict=True) if part > -math.inf},
             partial(corpus.get, passage.document_id),
             corpus.name,
-            relevance[at],
+            chance,
         )
-        for at, passage in enumerate(passages)
+        for passage, value, row, chance in zip(passages, values.tolist(), rows, relevance.tolist(), strict=True)
     ]
     names, perfect = frozenset[str](), 1.0
     if beside_others:
         names = frozenset(state.ids(named))
         perfect = 1.0 if "dense" in parts else lexical.ideal(terms) or 1.0
     threshold = learned.least_relevance if learned else FLOOR
-    return Found(corpus, state, Hits(hits, query=query, mode=mode), names, perfect, threshold)
+    is_known = bool(len(named)) or (asked.has_content and lexical.knows(weighed))
+    all_hits = Hits(hits, query=query, mode=mode)
+    return Found(corpus, state, all_hits, names, perfect, threshold, asked.has_content, is_known)
 
 
-def _best(state: State, scores: Scores, k: int, named: Positions) -> Positions:
-    """The positions of the k best documents, by score, then id. Documents that the query names are always included."""
+_Scored = list[tuple[int, float]]  # positions with their scores
+
+
+def _best(state: State, scores: Scores, k: int, named: Positions) -> _Scored:
+    """The best passages of the k best documents, by score, then id. Documents that the query names are included."""
     if k == 0:
-        return np.zeros(0, np.int64)
-    best = _sort(state, scores, best_passages(state, scores.ranking, k).positions)[:k]
-    missing = named[_are_of(state, named, best) == 0]
-    if not len(missing):
+        return []
+    best = _sort(state, best_passages(state, scores.ranking, k))[:k]
+    if not len(named):
         return best
-    missing = np.array([own[np.argmax(scores.at(own))] for own in state.siblings(missing)])
-    is_named = _are_of(state, best, named) > 0
-    wanted = _sort(state, scores, np.concatenate([best[is_named], missing]))[:k]
-    return _sort(state, scores, np.concatenate([wanted, best[~is_named][: k - len(wanted)]]))
+    of_best = state.documents(np.array([position for position, _ in best], dtype=np.int64)).tolist()
+    of_named = state.documents(named).tolist()
+    missing = [at for at, document in enumerate(of_named) if document not in of_best]
+    if not missing:
+        return best
+    siblings = state.siblings(named[missing])
+    every = np.concatenate(siblings)
+    value_at = dict(zip(every.tolist(), scores.at(every).tolist(), strict=True))
+    added = [max(own.tolist(), key=value_at.__getitem__) for own in siblings]
+    are_named = {position for (position, _), document in zip(best, of_best, strict=True) if document in of_named}
+    are_named.update(added)
+    value_at |= best
+    candidates = np.array([*(position for position, _ in best), *added], dtype=np.int64)
+    found = _sort(state, Ranking(candidates, np.array([value_at[position] for position in candidates.tolist()])))
+    kept = sorted(found, key=lambda pair: pair[0] not in are_named)[:k]
+    return [pair for pair in found if pair in kept]
 
 
 def _are_of(state: State, positions: Positions, others: Positions) -> Floats:
     """1.0 for each position whose document is also among the others, else 0.0."""
-    wanted = set(state.documents(others).tolist()) if len(others) else set()  # np.isin would import all of numpy.ma
-    found = state.documents(positions).tolist() if wanted else [None] * len(positions)
-    return np.array([document in wanted for document in found], dtype=np.float64)
+    if not len(others):
+        return np.zeros(len(positions))
+    wanted = set(state.documents(others).tolist())  # np.isin would import all of numpy.ma
+    return np.array([document in wanted for document in state.documents(positions).tolist()], dtype=np.float64)
 
 
-def _sort(state: State, scores: Scores, positions: Positions) -> Positions:
-    """Sort by score, best first; ties by id."""
-    values = scores.at(positions)
-    if len(set(values.tolist())) == len(values):  # np.unique would import all of numpy.ma
-        return positions[np.argsort(-values)]
-    ids = state.ids(positions)
-    order = sorted(range(len(ids)), key=lambda at: (-values[at], _natural_key(ids[at])))
-    return positions[order]
+def _sort(state: State, ranking: Ranking) -> _Scored:
+    """The positions with their scores, best first; ties by id."""
+    found: _Scored = list(zip(ranking.positions.tolist(), ranking.scores.tolist(), strict=True))
+    if len({value for _, value in found}) == len(found):
+        return sorted(found, key=lambda pair: -pair[1])
+    ids = dict(zip(found, state.ids(ranking.positions), strict=True))
+    return sorted(found, key=lambda pair: (-pair[1], _natural_key(ids[pair])))
 
 
 def _natural_key(id: str) -> tuple[list[tuple[int, str]], str]:

@@ -62,7 +62,15 @@ def _first_depth(k: int) -> int:
 
 
 def score(
-    state: State, query: str, terms: Asked, mode: Mode, k: int, mask: Allowed | None, lexical_share: float
+    state: State,
+    query: str,
+    terms: Asked,
+    mode: Mode,
+    k: int,
+    mask: Allowed | None,
+    lexical_share: float,
+    *,
+    reads_all: bool = False,
 ) -> tuple[dict[str, Scores], Scores]:
     """Compute the lexical and dense scores that the mode needs, and the final scores."""
     is_dense = mode in ("dense", "hybrid") or (mode == "auto" and state.has_vectors)
@@ -70,7 +78,7 @@ def score(
     if is_dense and mode != "dense":
         depth = FUSED_DEPTH if mode == "hybrid" else _first_depth(k)
     lexical, dense = 0 if mode == "dense" else depth, depth if is_dense else 0
-    parts = state.score(Request(query, terms, lexical, dense, mask, only_ranks=mode == "hybrid"))
+    parts = state.score(Request(query, terms, lexical, dense, mask, mode == "hybrid", reads_all))
     if mode == "hybrid":
         return parts, _fuse(state, parts)
     if mode != "auto" or not is_dense:
@@ -83,18 +91,20 @@ def score(
 
 
 class _Few:
-    """Scores of a few positions; all others score minus infinity."""
+    """Scores of a few positions, in order; all others score minus infinity."""
 
     def __init__(self, positions: Positions, scores: Floats) -> None:
         self._positions, self._scores = positions, scores
-        self._known = dict(zip(positions.tolist(), scores.tolist(), strict=True))
 
     def ranking(self, k: int) -> Ranking:
         best = top(self._scores, k)
         return Ranking(self._positions[best], self._scores[best])
 
     def at(self, positions: Positions) -> Floats:
-        return np.array([self._known.get(position, -np.inf) for position in positions.tolist()], dtype=np.float64)
+        if not len(self._positions):
+            return np.full(len(positions), -np.inf)
+        at = np.minimum(self._positions.searchsorted(positions), len(self._positions) - 1)
+        return np.where(self._positions[at] == positions, self._scores[at], -np.inf)
 
     def every(self) -> None:
         return None
@@ -102,19 +112,18 @@ class _Few:
 
 def _fuse(state: State, parts: dict[str, Scores]) -> Scores:
     """Fuse by reciprocal ranks of documents, each at its best lexical passage, or else its best dense one."""
-    best = {name: best_passages(state, part.ranking, FUSED_DEPTH) for name, part in parts.items()}
-    documents = {name: state.documents(ranking.positions).tolist() for name, ranking in best.items()}
-    place: dict[int, int] = {}
-    for name, ranking in reversed(best.items()):
-        place |= zip(documents[name], ranking.positions.tolist(), strict=True)
-    rankings = []
-    for name, ranking in best.items():
-        found = dict(zip(documents[name], ranking.scores.tolist(), strict=True))
-        rankings.append(np.array([found.get(document, -np.inf) for document in place]))
-    positions = np.array(list(place.values()), dtype=np.int64)
+    best = [best_passages(state, part.ranking, FUSED_DEPTH) for part in parts.values()]
+    positions = np.concatenate([ranking.positions for ranking in best])
+    documents, first, number = np.unique(state.documents(positions), return_index=True, return_inverse=True)
+    rankings, start = [], 0
+    for ranking in best:
+        scores = np.full(len(documents), -np.inf)
+        scores[number[start : start + len(ranking)]] = ranking.scores
+        rankings.append(scores)
+        start += len(ranking)
+    positions = positions[first]
     order = np.argsort(positions)
-    scores = reciprocal_rank(rankings) if place else np.zeros(0)
-    return _Few(positions[order], scores[order])
+    return _Few(positions[order], reciprocal_rank(rankings)[order])
 
 
 def best_passages(state: State, rank: Callable[[int], Ranking], k: int) -> Ranking:
@@ -122,8 +131,11 @@ def best_passages(state: State, rank: Callable[[int], Ranking], k: int) -> Ranki
     wanted = k
     while True:
         ranking = rank(wanted)
-        _, first = np.unique(state.documents(ranking.positions), return_index=True)
-        if len(first) >= k or len(ranking) < wanted:
-            first.sort()
+        documents = state.documents(ranking.positions).tolist()
+        distinct = len(set(documents))
+        if distinct == len(documents):
+            return ranking
+        if distinct >= k or len(ranking) < wanted:
+            first = sorted({document: at for at, document in reversed([*enumerate(documents)])}.values())
             return Ranking(ranking.positions[first], ranking.scores[first])
         wanted *= 4

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -276,8 +277,13 @@ def _prefer_distinct(hits: list[Hit], most: int) -> list[Hit]:
 
 def is_duplicate(hit: Hit, other: Hit) -> bool:
     """Whether two hits share at least 90 percent of their words."""
-    some, more = ({*words(fold(f"{one.name} {one.text[:LOOKED_AT]}"))} for one in (hit, other))
+    some, more = (_distinct_words(f"{one.name} {one.text[:LOOKED_AT]}") for one in (hit, other))
     return len(some & more) >= SAME * len(some | more)
+
+
+@lru_cache(maxsize=64)  # a hit is compared with several others
+def _distinct_words(text: str) -> frozenset[str]:
+    return frozenset(words(fold(text)))
 
 
 _PROMPT = """\

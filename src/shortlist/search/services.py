@@ -16,16 +16,20 @@ _WORD = re.compile(r"[\w.]*\w")
 
 
 @cache
-def _known_names() -> tuple[frozenset[str], frozenset[str]]:
-    """Names that are distinctive in any case, and names that are also common words, as they are written."""
+def _known_names() -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+    """Names that are distinctive in any case, common words as they are written, and the first words of long names."""
     names = json.loads(Path(__file__).with_name("services.json").read_bytes())
-    return frozenset([*names["any_case"], *names["two_words"]]), frozenset(names["as_written"])
+    first_words = (name.partition(" ")[0] for name in names["two_words"])
+    return frozenset([*names["any_case"], *names["two_words"]]), frozenset(names["as_written"]), frozenset(first_words)
 
 
 def find_unknown_services(query: str, lexical: LexicalIndex) -> list[str]:
     """The services that the query names and that no document mentions."""
-    distinctive, as_written = _known_names()
+    distinctive, as_written, first_words = _known_names()
     words = _WORD.findall(query)
+    lowered = list(map(str.lower, words))
+    if distinctive.isdisjoint(lowered) and first_words.isdisjoint(lowered) and as_written.isdisjoint(words):
+        return []
     named = [word for at, word in enumerate(words) if word.lower() in distinctive or (at and word in as_written)]
     named += [name for pair in pairwise(words) if (name := " ".join(pair)).lower() in distinctive]
     return [name for name in named if not all(lexical.knows([term]) for term in lexical.analyzer.terms(name.lower()))]

@@ -23,7 +23,7 @@ from shortlist.index.lexical.lexical_ranker import find_name_keys
 from shortlist.index.query_scores import only_found
 from shortlist.index.storage.records import batched
 from shortlist.index.text.analyzers import get_analyzer, term_key
-from shortlist.index.text.query_terms import Asked
+from shortlist.index.text.query_terms import Asked, QueryTerms
 from shortlist.protocols import Embedder
 from shortlist.results import Ranking
 
@@ -112,6 +112,9 @@ class BM25Query:
         names = sorted(map(term_token, find_name_keys(query)))[:WINDOW]
         body = {"query": {"bool": {"filter": [{"terms": {"names": names}}]}}, "size": WINDOW}
         return [self._reader.select(body, scored=False)] if names else []
+
+    def find(self, query: QueryTerms) -> tuple[Asked, Asked]:
+        return query.weights, query.counts
 
     def named(self, query: str) -> Positions:
         hits = [hit for search in self.name_searches(query) for hit in self._reader.hits(search)]

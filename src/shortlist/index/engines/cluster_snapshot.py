@@ -68,7 +68,7 @@ class ClusterSnapshot(PassageReader):
         return VectorQuery(self, require_embedder(self._embedder()))
 
     def score(self, request: Request) -> dict[str, Scores]:
-        query, terms, words, meaning, allowed, only_ranks = request
+        query, terms, words, meaning, allowed, only_ranks, _ = request
         lexical, parts = self.lexical, dict[str, Scores]()
         searches = [*lexical.first_searches(terms, words, allowed, only_ranks), *lexical.name_searches(query)]
         if words:

@@ -102,8 +102,27 @@ static int64_t find_place(const int64_t *places, int64_t end, int64_t place) {
     return start;
 }
 
-static int64_t find_key(const uint64_t *keys, int64_t end, uint64_t key) {
-    int64_t start = 0;
+/* Where a key is, or would be. Keys are hashes, so a key's size tells about where it is: the error of a first guess is
+   some hundred places, of a second one some ten. */
+static int64_t find_key(const uint64_t *keys, int64_t count, uint64_t key) {
+    if (!count)
+        return 0;
+    int64_t start = 0, end = count, guess = (int64_t)((unsigned __int128)key * (uint64_t)count >> 64);
+    guess += (int64_t)((__int128)((__int128)key - keys[guess]) * count >> 64);
+    guess = guess < 0 ? 0 : least_of(guess, count - 1);
+    for (int64_t step = 16; start < end; step *= 4) {
+        if (keys[guess] < key) {
+            start = guess + 1;
+            guess += step;
+            if (guess >= end)
+                break;
+        } else {
+            end = guess;
+            guess -= step;
+            if (guess < start)
+                break;
+        }
+    }
     while (start < end) {
         int64_t middle = (start + end) >> 1;
         if (keys[middle] < key)
@@ -208,20 +227,32 @@ EXPORT void find_terms(const Part *const *parts, int64_t count, const uint64_t *
     }
 }
 
-/* Write the positions of live passages with one of these names, at most so many; how many there are. */
-EXPORT int64_t find_names(const Part *const *parts, int64_t count, const uint64_t *keys, int64_t asked,
-                          int64_t *positions, int64_t most) {
+/* Write the positions of live passages whose name is a run of these words, at most so many; how many there are.
+
+   The words are joined by spaces, and `ends` are theirs. A run has up to `longest` words, and one word only if it
+   `can_be_name`. */
+EXPORT int64_t find_names(const Part *const *parts, int64_t count, const uint8_t *text, const int64_t *ends,
+                          int64_t words, const uint8_t *can_be_name, int64_t longest, int64_t *positions,
+                          int64_t most) {
     int64_t found = 0;
-    for (int64_t number = 0; number < count; number++) {
-        const Part *part = parts[number];
-        for (int64_t key = 0; key < asked; key++) {
-            int64_t at = find_key(part->name_keys, part->names, keys[key]);
-            for (; at < part->names && part->name_keys[at] == keys[key]; at++) {
-                if (part->dead && part->dead[part->name_docs[at]])
-                    continue;
-                if (found < most)
-                    positions[found] = part->offset + part->name_docs[at];
-                found++;
+    for (int64_t first = 0; first < words; first++) {
+        int64_t start = first ? ends[first - 1] + 1 : 0;
+        uint64_t hash = BASIS;
+        for (int64_t last = first; last < least_of(first + longest, words); start = ends[last++]) {
+            hash = add_to_hash(hash, text, start, ends[last]);
+            if (first == last && !can_be_name[first])
+                continue;
+            uint64_t key = spread(hash);
+            for (int64_t number = 0; number < count; number++) {
+                const Part *part = parts[number];
+                int64_t at = find_key(part->name_keys, part->names, key);
+                for (; at < part->names && part->name_keys[at] == key; at++) {
+                    if (part->dead && part->dead[part->name_docs[at]])
+                        continue;
+                    if (found < most)
+                        positions[found] = part->offset + part->name_docs[at];
+                    found++;
+                }
             }
         }
     }

@@ -4,46 +4,15 @@
 enum { SEPARATOR, WORD, MARK, EMOJI, QUOTE }; /* the classes of characters, as in text_loops.py */
 enum { RUNS = 1024 };                         /* runs of terms that postings are first sorted into */
 
-#define BASIS 14695981039346656037u
-#define PRIME 1099511628211u
-
 static inline bool is_upper(uint8_t byte) { return byte >= 'A' && byte <= 'Z'; }
 static inline bool is_lower(uint8_t byte) { return byte >= 'a' && byte <= 'z'; }
 static inline bool is_digit(uint8_t byte) { return byte >= '0' && byte <= '9'; }
-
-static inline uint64_t add_to_hash(uint64_t hash, const uint8_t *bytes, int64_t start, int64_t end) {
-    for (int64_t at = start; at < end; at++)
-        hash = (hash ^ bytes[at]) * PRIME;
-    return hash;
-}
-
-/* The last step of `analyzers.term_key`. */
-static inline uint64_t spread(uint64_t hash) {
-    hash = (hash ^ (hash >> 33)) * 0xFF51AFD7ED558CCDu;
-    return hash ^ (hash >> 33);
-}
 
 /* `analyzers.term_key` of each span. */
 EXPORT void hash_spans(const uint8_t *buffer, const int64_t *starts, const int64_t *ends, int64_t count,
                        uint64_t *keys) {
     for (int64_t number = 0; number < count; number++)
         keys[number] = spread(add_to_hash(BASIS, buffer, starts[number], ends[number]));
-}
-
-/* `analyzers.term_key` of every run of up to `longest` words, 0 for runs beyond the last word. The words are joined by
-   spaces in the buffer; `ends` are theirs. */
-EXPORT void hash_runs(const uint8_t *buffer, const int64_t *ends, int64_t words, int64_t longest, uint64_t *keys) {
-    for (int64_t first = 0; first < words; first++, keys += longest) {
-        int64_t at = first ? ends[first - 1] + 1 : 0;
-        uint64_t hash = BASIS;
-        for (int64_t size = 0; size < longest; size++) {
-            if (first + size < words) {
-                hash = add_to_hash(hash, buffer, at, ends[first + size]);
-                at = ends[first + size];
-            }
-            keys[size] = first + size < words ? spread(hash) : 0;
-        }
-    }
 }
 
 /* The code point of two to four bytes of UTF-8; `width` is how many they are. */

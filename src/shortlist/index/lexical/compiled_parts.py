@@ -6,6 +6,7 @@ import ctypes
 from array import array
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from shortlist.index.kernels import library
 from shortlist.index.kernels.library import at
 from shortlist.index.kernels.ranking_loops import PartStruct, describe, point_to
 from shortlist.index.lexical.bm25 import FORMULAS, Scoring
+from shortlist.index.lexical.indexing import NAME_WORDS
 from shortlist.index.lexical.live_postings import Part, kernel_numbers
 from shortlist.results import Ranking
 
@@ -57,14 +59,18 @@ class CompiledParts:
         self._loops.find_terms(self._pointers, self._count, _address(asked), len(keys), _address(spans), _address(df))
         return spans, df.tolist()
 
-    def named(self, keys: Sequence[int]) -> list[int]:
-        """The positions of live passages with a name of one of these keys, in order."""
-        asked, most = array("Q", keys), 64
+    def named(self, words: Sequence[str], can_be_names: Sequence[bool]) -> list[int]:
+        """The positions of live passages with a name that is a run of these words, in order."""
+        text = " ".join(words).encode("utf-8", "replace")
+        lengths = (len(word) if word.isascii() else len(word.encode("utf-8", "replace")) for word in words)
+        ends = array("q", accumulate(lengths, lambda end, length: end + 1 + length))
+        most = 64
         while True:
             found = array("q", bytes(8 * most))
             count = self._loops.find_names(
-                self._pointers, self._count, _address(asked), len(keys), _address(found), most
-            )
+                self._pointers, self._count, text, _address(ends), len(words), bytes(can_be_names), NAME_WORDS,
+                _address(found), most,
+            )  # fmt: skip
             if count <= most:
                 return sorted(set(found[:count]))
             most = count

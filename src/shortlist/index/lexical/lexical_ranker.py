@@ -13,11 +13,10 @@ import numpy as np
 from shortlist.index.kernels import library
 from shortlist.index.lexical.bm25 import FIELDS, FORMULAS, Scoring
 from shortlist.index.lexical.compiled_parts import BOUNDED_UP_TO, CompiledParts
-from shortlist.index.lexical.indexing import NAME_WORDS
 from shortlist.index.lexical.live_postings import Part
-from shortlist.index.lexical.plain_parts import PlainParts
-from shortlist.index.text.analyzers import STOP_WORDS, Analyzer, name_words, span_keys, term_key
-from shortlist.index.text.query_terms import Asked
+from shortlist.index.lexical.plain_parts import PlainParts, keys_of_names
+from shortlist.index.text.analyzers import STOP_WORDS, Analyzer, name_words, term_key
+from shortlist.index.text.query_terms import Asked, QueryTerms
 from shortlist.results import Ranking
 
 if TYPE_CHECKING:
@@ -26,19 +25,23 @@ if TYPE_CHECKING:
 
 def top(scores: Floats, k: int) -> Positions:
     """Places of the k best scores above minus infinity and of all that tie with the last, best first, then by place."""
-    found = np.flatnonzero(scores > -np.inf)
-    if len(found) > k:
-        values = scores[found]
-        least = np.partition(values, len(values) - k)[len(values) - k] if k else np.inf
-        found = found[values >= least]
-    return found[np.argsort(-scores[found], kind="stable")].astype(np.int64)
+    cut = len(scores) - k
+    least = -np.inf
+    if cut > 0:
+        least = np.partition(scores, cut)[cut] if k else np.inf
+    found = np.flatnonzero(scores >= least if least > -np.inf else scores > -np.inf)
+    return found[np.argsort(-scores[found], kind="stable")].astype(np.int64, copy=False)
 
 
 def find_name_keys(query: str) -> set[int]:
-    """The keys of all names that a query may contain; a stop word ("it", "no") counts only if it is the whole query."""
+    """The keys of all names that a query may contain."""
     words = name_words(query)
-    can_be_name = [word not in STOP_WORDS or len(words) == 1 for word in words]
-    return {key for start, end, key in span_keys(words, NAME_WORDS) if end - start > 1 or can_be_name[start]}
+    return set(keys_of_names(words, _can_be_names(words)))
+
+
+def _can_be_names(words: Sequence[str]) -> list[bool]:
+    """Whether each word alone may be a name; a stop word ("it", "no") only if it is the whole query."""
+    return [word not in STOP_WORDS or len(words) == 1 for word in words]
 
 
 class Found(NamedTuple):
@@ -48,6 +51,14 @@ class Found(NamedTuple):
     df: list[int]
     idf: list[float]
     weights: list[float]
+
+
+class FoundTerms(dict[str, float]):
+    """The terms of a query with their counts or weights, and where they are in one index."""
+
+    def __init__(self, terms: Mapping[str, float], found: Found) -> None:
+        super().__init__(terms)
+        self.found = found
 
 
 class Lexical:
@@ -129,9 +140,18 @@ class Lexical:
 
     def named(self, query: str) -> Positions:
         """Positions of passages whose name occurs in the query, word for word."""
-        return np.array(self._loops.named(list(find_name_keys(query))), dtype=np.int64)
+        words = name_words(query)
+        return np.array(self._loops.named(words, _can_be_names(words)), dtype=np.int64)
+
+    def find(self, query: QueryTerms) -> tuple[FoundTerms, FoundTerms]:
+        """The terms of a query, looked up once for all other methods: by their weights, and by their counts."""
+        found = self._find(query.weights)
+        weights = [count * idf for count, idf in zip(query.counts.values(), found.idf, strict=True)]
+        return FoundTerms(query.weights, found), FoundTerms(query.counts, found._replace(weights=weights))
 
     def _find(self, terms: Asked) -> Found:
+        if isinstance(terms, FoundTerms):
+            return terms.found
         counts = terms if isinstance(terms, Mapping) else Counter(terms)
         return self._weigh({term_key(term): count for term, count in counts.items()})
 

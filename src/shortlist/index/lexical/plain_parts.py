@@ -9,7 +9,9 @@ import numpy as np
 
 from shortlist.index.kernels import formulas
 from shortlist.index.lexical.bm25 import FORMULAS, Scoring, weighted_length
+from shortlist.index.lexical.indexing import NAME_WORDS
 from shortlist.index.lexical.live_postings import Part, kernel_numbers
+from shortlist.index.text.analyzers import span_keys
 from shortlist.results import Ranking
 
 if TYPE_CHECKING:
@@ -18,6 +20,12 @@ if TYPE_CHECKING:
     from shortlist.results import Floats, Mask, Positions
 
 Spans = list[list[tuple[int, int]]]  # by part, where the postings of each term are
+
+
+def keys_of_names(words: Sequence[str], can_be_names: Sequence[bool]) -> list[int]:
+    """The keys of all runs of words that may be a name."""
+    runs = span_keys(list(words), NAME_WORDS)
+    return [key for start, end, key in runs if end - start > 1 or can_be_names[start]]
 
 
 class PlainParts:
@@ -47,10 +55,11 @@ class PlainParts:
             spans.append(here)
         return spans, df
 
-    def named(self, keys: Sequence[int]) -> list[int]:
+    def named(self, words: Sequence[str], can_be_names: Sequence[bool]) -> list[int]:
+        keys = np.array(keys_of_names(words, can_be_names), dtype=np.uint64)
         found: set[int] = set()
         for part in self._parts:
-            docs = part.postings.name_docs[np.isin(part.postings.name_keys, np.array(keys, dtype=np.uint64))]
+            docs = part.postings.name_docs[np.isin(part.postings.name_keys, keys)]
             found |= {part.offset + doc for doc in docs.tolist() if part.dead is None or not part.dead[doc]}
         return sorted(found)
 

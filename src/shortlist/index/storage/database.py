@@ -87,7 +87,7 @@ class Store:
             raise CorpusNotFound(f"{folder} contains no corpus. Build one with shortlist.build(source, path=...).")
         store = cls(folder)
         try:
-            with store._translate_errors(), store._connection() as connection:
+            with store._connection() as connection:
                 check_format(connection, path)
         except BaseException:
             store.close()
@@ -142,7 +142,7 @@ class Store:
     @contextlib.contextmanager
     def reading(self) -> Iterator[TextConnection]:
         """A connection inside a read transaction: everything read through it is one committed state."""
-        with self._translate_errors(), self._connection() as connection:
+        with self._connection() as connection:
             is_outermost = not connection.in_transaction  # in memory, this thread may be reading or writing already
             if is_outermost:
                 connection.execute("BEGIN")
@@ -158,7 +158,7 @@ class Store:
         if not self._one_writer.acquire(timeout=wait):
             raise CorpusBusy(f"{self._path} is locked by another writer. Try again later.")
         try:
-            with self._translate_errors(), self._connection() as connection:
+            with self._connection() as connection:
                 if connection.in_transaction:
                     raise CorpusBusy("This thread is still reading from the in-memory corpus. Finish that first.")
                 connection.execute(f"PRAGMA busy_timeout = {int(wait * 1000)}")
@@ -265,29 +265,35 @@ class Store:
 
     @contextlib.contextmanager
     def _connection(self) -> Iterator[TextConnection]:
-        if self.folder is None:
-            with self._memory_lock:
-                if not self._idle:
-                    raise CorpusError("The in-memory corpus was closed, so its documents are gone.")
-                yield self._idle[0]
-            return
-        if self._process != os.getpid():  # connections do not survive a fork
-            self._idle, self._process = [], os.getpid()
+        """A connection that no other thread uses. SQLite's errors are raised as ours, which name the file."""
         try:
-            connection = self._idle.pop()
-        except IndexError:
-            path = self.folder / DATABASE
-            if not path.exists():
-                raise CorpusNotFound(f"{path} was deleted. Build the corpus again from its source.") from None
-            # mode=rw: unlike plain connecting, it never creates a file
-            connection = self._connect(f"file:{quote(os.fsencode(path.absolute()))}?mode=rw", uri=True)
-        try:
-            yield connection
-        finally:
-            if connection.in_transaction:  # it could not be rolled back
-                connection.close()
-            else:
-                self._idle.append(connection)
+            if self.folder is None:
+                with self._memory_lock:
+                    if not self._idle:
+                        raise CorpusError("The in-memory corpus was closed, so its documents are gone.")
+                    yield self._idle[0]
+                return
+            if self._process != os.getpid():  # connections do not survive a fork
+                self._idle, self._process = [], os.getpid()
+            try:
+                connection = self._idle.pop()
+            except IndexError:
+                path = self.folder / DATABASE
+                if not path.exists():
+                    raise CorpusNotFound(f"{path} was deleted. Build the corpus again from its source.") from None
+                # mode=rw: unlike plain connecting, it never creates a file
+                connection = self._connect(f"file:{quote(os.fsencode(path.absolute()))}?mode=rw", uri=True)
+            try:
+                yield connection
+            finally:
+                if connection.in_transaction:  # it could not be rolled back
+                    connection.close()
+                else:
+                    self._idle.append(connection)
+        except (sqlite3.ProgrammingError, sqlite3.IntegrityError):
+            raise
+        except sqlite3.DatabaseError as error:
+            raise self._translate(error) from error
 
     def _connect(self, path: str, *, uri: bool = False) -> TextConnection:
         connection = sqlite3.connect(
@@ -302,24 +308,17 @@ class Store:
             raise
         return connection
 
-    @contextlib.contextmanager
-    def _translate_errors(self) -> Iterator[None]:
-        """Raise SQLite's errors as ours, which name the file."""
-        try:
-            yield
-        except (sqlite3.ProgrammingError, sqlite3.IntegrityError):
-            raise
-        except sqlite3.DatabaseError as error:
-            reason = str(error)
-            if isinstance(error, sqlite3.OperationalError):
-                if "locked" in reason or "busy" in reason:
-                    raise CorpusBusy(f"{self._path} is locked by another writer. Try again later.") from error
-                if "no such table" not in reason and "decode" not in reason:
-                    raise CorpusError(f"{self._path} cannot be used: {reason}.") from error
-            raise CorpusDamaged(
-                f"{self._path} is damaged ({reason}). Nothing was overwritten. Restore the file from a backup, or "
-                f"move its folder away and build the corpus again from its source."
-            ) from error
+    def _translate(self, error: sqlite3.DatabaseError) -> CorpusError:
+        reason = str(error)
+        if isinstance(error, sqlite3.OperationalError):
+            if "locked" in reason or "busy" in reason:
+                return CorpusBusy(f"{self._path} is locked by another writer. Try again later.")
+            if "no such table" not in reason and "decode" not in reason:
+                return CorpusError(f"{self._path} cannot be used: {reason}.")
+        return CorpusDamaged(
+            f"{self._path} is damaged ({reason}). Nothing was overwritten. Restore the file from a backup, or "
+            f"move its folder away and build the corpus again from its source."
+        )
 
 
 def _files(name: str) -> list[str]:

@@ -7,9 +7,10 @@ them highly. Here they weigh little, and a repeated word counts once.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from shortlist.index.text.analyzers import fold
 
@@ -28,10 +29,31 @@ def weight_of(word: str) -> float:
     return WEIGHTS.get(fold(word).replace("'", "").replace("’", ""), 1.0)
 
 
-def weigh_terms(analyzer: Analyzer, query: str) -> dict[str, float]:
-    """The terms of a query with their weights; a term of several words has the largest of their weights."""
+class QueryTerms(NamedTuple):
+    """A query, analyzed once: the terms with how often each occurs and with their weights, in the same order."""
+
+    text: str
+    counts: dict[str, int]
+    weights: dict[str, float]
+    has_content: bool  # whether it has more than stop words
+
+
+def analyze(analyzer: Analyzer, query: str) -> QueryTerms:
+    """The terms of a query; one of several words has the largest of their weights."""
+    counts: dict[str, int] = {}
     weights: dict[str, float] = {}
     for word in analyzer.words(query):
-        for term in analyzer.terms_of(word):
-            weights[term] = max(weight_of(word), weights.get(term, 0.0))
-    return weights or dict.fromkeys(analyzer.terms(query), 1.0)  # "The Who": stop words alone
+        if terms := analyzer.terms_of(word):
+            weight = weight_of(word)
+            for term in terms:
+                counts[term] = counts.get(term, 0) + 1
+                weights[term] = max(weight, weights.get(term, 0.0))
+    if weights:
+        return QueryTerms(query, counts, weights, True)
+    alone = Counter(analyzer.terms(query))  # "The Who": stop words alone
+    return QueryTerms(query, alone, dict.fromkeys(alone, 1.0), False)
+
+
+def weigh_terms(analyzer: Analyzer, query: str) -> dict[str, float]:
+    """The terms of a query with their weights."""
+    return analyze(analyzer, query).weights
