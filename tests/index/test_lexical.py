@@ -215,6 +215,18 @@ def test_nothing_is_found_where_nothing_is() -> None:
     assert index(contents("")).average == 0.0
 
 
+def test_the_share_of_many_terms_is_that_of_all_of_them() -> None:
+    words = [f"w{number}" for number in range(150)]
+    parts = [Part(build(contents(" ".join(words[:100]), "w149 w3"), plain)), Part(build(contents("w130"), plain), 2)]
+    ours = Lexical(parts, plain)
+    assert ours.held_at(dict.fromkeys(words, 1.0), np.arange(3)).tolist() == pytest.approx(
+        [
+            sum(ours._find([word]).idf[0] for word in held) / sum(ours._find([word]).idf[0] for word in words)
+            for held in (words[:100], ["w149", "w3"], ["w130"])
+        ]
+    )
+
+
 def test_names_are_found_in_a_query_in_any_spelling() -> None:
     ours = index([Fields(names=("get_user",)), Fields(names=("it",)), Fields(names=("x " * 20,))])
     assert ours.named("please call getUser now").tolist() == [0]

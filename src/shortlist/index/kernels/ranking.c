@@ -26,6 +26,8 @@ typedef struct {
     const double *vector_lengths; /* for cosine only */
     const uint64_t *name_keys;
     const int32_t *name_docs;
+    const uint64_t *name_filter; /* a bit for each range of keys, set if a name has one; NULL: there is none */
+    int64_t name_shift;
     int64_t terms, names, size, offset, larges, deads, frequents, blocks, stretches;
     double weights[3];
     double base, scale, k1, delta, step, drift;
@@ -37,9 +39,11 @@ typedef struct {
     int64_t place, start, end;
 } Span;
 
+/* `held` has a bit for each of the first 64 terms, set if the passage has it. */
 typedef struct {
     double score;
     int64_t place;
+    uint64_t held;
 } Scored;
 
 /* Memory that a query works in: for each block bounds of frequent and of all terms, slots (all NOWHERE between
@@ -227,6 +231,12 @@ EXPORT void find_terms(const Part *const *parts, int64_t count, const uint64_t *
     }
 }
 
+/* Set the bits of a filter of names, which is zero before. */
+EXPORT void fill_name_filter(const uint64_t *keys, int64_t count, int64_t shift, uint64_t *filter) {
+    for (int64_t at = 0; at < count; at++)
+        filter[keys[at] >> shift >> 6] |= 1ull << (keys[at] >> shift & 63);
+}
+
 /* Write the positions of live passages whose name is a run of these words, at most so many; how many there are.
 
    The words are joined by spaces, and `ends` are theirs. A run has up to `longest` words, and one word only if it
@@ -245,6 +255,9 @@ EXPORT int64_t find_names(const Part *const *parts, int64_t count, const uint8_t
             uint64_t key = spread(hash);
             for (int64_t number = 0; number < count; number++) {
                 const Part *part = parts[number];
+                uint64_t range = key >> part->name_shift;
+                if (part->name_filter && !(part->name_filter[range >> 6] >> (range & 63) & 1))
+                    continue;
                 int64_t at = find_key(part->name_keys, part->names, key);
                 for (; at < part->names && part->name_keys[at] == key; at++) {
                     if (part->dead && part->dead[part->name_docs[at]])
@@ -270,29 +283,6 @@ EXPORT void score_all(const Part *const *parts, int64_t count, const Span *spans
                 here[part->docs[at]] += weights[term] * gain_of(part, at, part->docs[at]);
         for (int64_t dead = 0; dead < part->deads; dead++)
             here[part->dead_places[dead]] = 0.0;
-    }
-}
-
-/* The score of some positions, 0 for deleted passages, and the weight of the terms that each passage has. */
-EXPORT void look_at(const Part *const *parts, int64_t count, const Span *spans, const double *weights, int64_t asked,
-                    const int64_t *positions, int64_t wanted, double *scores, double *held) {
-    for (int64_t number = 0; number < count; number++, spans += asked) {
-        const Part *part = parts[number];
-        for (int64_t place = 0; place < wanted; place++) {
-            int64_t doc = positions[place] - part->offset;
-            if (doc < 0 || doc >= part->size)
-                continue;
-            scores[place] = held[place] = 0.0;
-            for (int64_t term = 0; term < asked; term++) {
-                int64_t at = find_doc(part->docs, spans[term].start, spans[term].end, doc);
-                if (at < spans[term].end && part->docs[at] == doc) {
-                    held[place] += weights[term];
-                    scores[place] += weights[term] * gain_of(part, at, doc);
-                }
-            }
-            if (part->dead && part->dead[doc])
-                scores[place] = 0.0;
-        }
     }
 }
 
@@ -339,6 +329,7 @@ typedef struct {
     int64_t start, end, row; /* the row in the tables of frequent terms, -1 for a rare one */
     double weight;
     int32_t share; /* the weight as one of SHARES */
+    uint64_t bit;  /* of the term in Scored.held */
 } Term;
 
 typedef struct {
@@ -539,8 +530,10 @@ static int compare_scored(const void *first, const void *second) {
     return one->place < two->place ? -1 : one->place > two->place;
 }
 
-static double score_doc(const Part *part, const Query *query, int64_t doc) {
-    double score = 0.0;
+static void score_doc(const Part *part, const Query *query, Scored *scored) {
+    int64_t doc = scored->place;
+    scored->score = 0.0;
+    scored->held = 0;
     for (int64_t number = 0; number < query->count; number++) {
         const Term *term = query->terms + number;
         int64_t start = term->start, end = term->end;
@@ -551,10 +544,72 @@ static double score_doc(const Part *part, const Query *query, int64_t doc) {
             end = first + skips[(doc >> STRETCH_BITS) + 1];
         }
         int64_t at = find_doc(part->docs, start, end, doc);
-        if (at < end && part->docs[at] == doc)
-            score += term->weight * gain_of(part, at, doc);
+        if (at < end && part->docs[at] == doc) {
+            scored->score += term->weight * gain_of(part, at, doc);
+            scored->held |= term->bit;
+        }
     }
-    return score;
+}
+
+/* The terms of a query that a part has, in order. */
+static void choose_terms(const Part *part, const Span *spans, const double *weights, int64_t asked, double total,
+                         Query *query) {
+    query->count = query->frequents = 0;
+    for (int64_t number = 0; number < asked; number++) {
+        if (spans[number].end <= spans[number].start || weights[number] <= 0)
+            continue;
+        Term *term = query->terms + query->count;
+        int64_t row = part->impacts ? find_place(part->frequent, part->frequents, spans[number].place) : 0;
+        *term = (Term){spans[number].start, spans[number].end, -1, weights[number],
+                       (int32_t)ceil(weights[number] * (SHARES / total)), number < 64 ? 1ull << number : 0};
+        if (part->impacts && row < part->frequents && part->frequent[row] == spans[number].place) {
+            int64_t at = query->frequents++;
+            term->row = row;
+            for (; at > 0 && query->terms[query->order[at - 1]].share < term->share; at--)
+                query->order[at] = query->order[at - 1];
+            query->order[at] = (int32_t)query->count;
+        }
+        query->count++;
+    }
+}
+
+static double add_up(const double *weights, int64_t count) {
+    double total = 0.0;
+    for (int64_t term = 0; term < count; term++)
+        total += weights[term];
+    return total > 1e-300 ? total : 1e-300;
+}
+
+static Query make_query(int64_t asked, int64_t k) {
+    Term *terms = malloc(asked * (sizeof(Term) + sizeof(int32_t)) + k * sizeof(int32_t) + 1);
+    Query query = {.terms = terms, .order = (int32_t *)(terms + asked), .k = k};
+    query.heap = query.order + asked;
+    return query;
+}
+
+/* Write the scores of some positions, 0 for deleted passages, and which terms they have. */
+EXPORT void look_at(const Part *const *parts, int64_t count, const Span *spans, const double *weights, int64_t asked,
+                    Scored *places, int64_t wanted) {
+    Query query = make_query(asked, 0);
+    double total = add_up(weights, asked);
+    for (int64_t number = 0; number < count; number++, spans += asked) {
+        const Part *part = parts[number];
+        bool is_chosen = false;
+        for (Scored *scored = places; scored < places + wanted; scored++) {
+            int64_t doc = scored->place - part->offset;
+            if (doc < 0 || doc >= part->size)
+                continue;
+            if (!is_chosen)
+                choose_terms(part, spans, weights, asked, total, &query);
+            is_chosen = true;
+            scored->place = doc;
+            score_doc(part, &query, scored);
+            scored->place += part->offset;
+            if (part->dead && part->dead[doc])
+                scored->score = 0.0;
+        }
+    }
+    free(query.terms);
 }
 
 /* Find the best k of one part, and those that tie with the last; their number. They are written to the room as Scored:
@@ -564,27 +619,8 @@ static double score_doc(const Part *part, const Query *query, int64_t doc) {
    are normalized as when impacts were computed; `drift` is the ratio of both norms. */
 static int64_t rank_part(const Part *part, const Span *spans, const double *weights, int64_t asked, double least,
                          Query *query, int64_t stripes, const uint8_t *allowed, const Room *room) {
-    double total = 0.0;
-    for (int64_t term = 0; term < asked; term++)
-        total += weights[term];
-    total = total > 1e-300 ? total : 1e-300;
-    query->count = query->frequents = 0;
-    for (int64_t number = 0; number < asked; number++) {
-        if (spans[number].end <= spans[number].start || weights[number] <= 0)
-            continue;
-        Term *term = query->terms + query->count;
-        int64_t row = find_place(part->frequent, part->frequents, spans[number].place);
-        *term = (Term){spans[number].start, spans[number].end, -1, weights[number],
-                       (int32_t)ceil(weights[number] * (SHARES / total))};
-        if (row < part->frequents && part->frequent[row] == spans[number].place) {
-            int64_t at = query->frequents++;
-            term->row = row;
-            for (; at > 0 && query->terms[query->order[at - 1]].share < term->share; at--)
-                query->order[at] = query->order[at - 1];
-            query->order[at] = (int32_t)query->count;
-        }
-        query->count++;
-    }
+    double total = add_up(weights, asked);
+    choose_terms(part, spans, weights, asked, total, query);
     if (!query->count)
         return 0;
     double wider = part->drift > 1.0 ? part->drift : 1.0, narrower = part->drift < 1.0 ? part->drift : 1.0;
@@ -595,14 +631,14 @@ static int64_t rank_part(const Part *part, const Span *spans, const double *weig
                                     room);
     Scored *scored = room->scored;
     for (int64_t number = 0; number < found; number++)
-        scored[number] = (Scored){room->most[number] * unit, room->places[number]};
+        scored[number] = (Scored){room->most[number] * unit, room->places[number], 0};
     qsort(scored, found, sizeof *scored, compare_scored);
     double *heap = malloc(query->k * sizeof *heap);
     for (int64_t number = 0; number < query->k; number++)
         heap[number] = -INFINITY;
     int64_t count = 0;
     for (; count < found && scored[count].score * 1.0001 >= heap[0]; count++) {
-        scored[count].score = score_doc(part, query, scored[count].place);
+        score_doc(part, query, scored + count);
         if (scored[count].score > heap[0])
             push_exact(heap, query->k, scored[count].score);
     }
@@ -622,9 +658,7 @@ EXPORT int64_t rank(const Part *const *parts, const int64_t *order, int64_t coun
                     const double *weights, int64_t asked, int64_t k, int64_t stripes, const uint8_t *allowed,
                     void *memory, int64_t size, Scored **results) {
     Room room = divide(memory, size);
-    Term *terms = malloc(asked * (sizeof(Term) + sizeof(int32_t)) + k * sizeof(int32_t) + 1);
-    Query query = {.terms = terms, .order = (int32_t *)(terms + asked), .k = k};
-    query.heap = query.order + asked;
+    Query query = make_query(asked, k);
     Scored *best = NULL;
     int64_t kept = 0;
     for (int64_t turn = 0; turn < count; turn++) {
@@ -635,14 +669,15 @@ EXPORT int64_t rank(const Part *const *parts, const int64_t *order, int64_t coun
         if (!found)
             continue;
         best = realloc(best, (kept + found) * sizeof *best);
-        for (int64_t number = 0; number < found; number++)
-            best[kept + number] = (Scored){room.scored[number].score, room.scored[number].place + part->offset};
-        kept += found;
+        for (int64_t number = 0; number < found; number++) {
+            best[kept] = room.scored[number];
+            best[kept++].place += part->offset;
+        }
         qsort(best, kept, sizeof *best, compare_scored);
         while (kept > k && best[kept - 1].score < best[k - 1].score)
             kept--;
     }
-    free(terms);
+    free(query.terms);
     *results = best;
     return kept;
 }

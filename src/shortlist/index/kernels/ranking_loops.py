@@ -34,8 +34,9 @@ class Numbers(NamedTuple):
 _POINTERS = (
     "keys", "starts", "docs", "counts", "large_places", "large_counts", "lengths", "dead", "dead_places", "impacts",
     "frequent", "maxima", "skips", "packed", "vector_lengths", "name_keys", "name_docs",
+    "name_filter",
 )  # fmt: skip
-_SIZES = ("terms", "names", "size", "offset", "larges", "deads", "frequents", "blocks", "stretches")
+_SIZES = ("name_shift", "terms", "names", "size", "offset", "larges", "deads", "frequents", "blocks", "stretches")
 
 
 class PartStruct(ctypes.Structure):

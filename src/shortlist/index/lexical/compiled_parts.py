@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from array import array
 from collections.abc import Sequence
-from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -16,16 +16,22 @@ from shortlist.index.kernels.library import at
 from shortlist.index.kernels.ranking_loops import PartStruct, describe, point_to
 from shortlist.index.lexical.bm25 import FORMULAS, Scoring
 from shortlist.index.lexical.indexing import NAME_WORDS
-from shortlist.index.lexical.live_postings import Part, kernel_numbers
+from shortlist.index.lexical.live_postings import Impacts, Part, kernel_numbers
 from shortlist.results import Ranking
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from shortlist.results import Floats, Mask, Positions
 
+BITS = 64  # terms that a loop tells of a passage at once
 STRIPES = 16  # runs of blocks whose best are read first, to learn what the others must reach
 BOUNDED_UP_TO = 1_000  # more hits are found by scoring everything
 
-_SCORED = np.dtype([("score", "f8"), ("place", "i8")])
+# With fewer names, a filter of them saves nothing; with 16 ranges for each name it rules out 15 of 16 keys.
+FILTERED_FROM, RANGES_PER_NAME = 4_000, 16
+
+_SCORED = np.dtype([("score", "f8"), ("place", "i8"), ("held", "u8")])
 
 
 class CompiledParts:
@@ -39,6 +45,8 @@ class CompiledParts:
         self._pointers = point_to(self._structs)
         self._order = array("q", sorted(range(len(parts)), key=lambda at: -parts[at].postings.size))
         self._rooms: list[tuple[Any, int]] = []
+        self._impacts: list[Impacts] = []
+        self._has_prepared, self._lock = False, threading.Lock()
         self.has_bounds = not FORMULAS[scoring.formula].is_cosine
 
     def _describe(self, part: Part) -> PartStruct:
@@ -47,7 +55,18 @@ class CompiledParts:
         if part.dead is not None:
             struct.dead, struct.dead_places = at(part.dead, np.bool_), at(part.dead_places, np.int64)
             struct.deads = len(part.dead_places)
+        if len(part.postings.name_keys) >= FILTERED_FROM:
+            if part.name_filter is None:
+                part.name_filter = self._make_filter(part.postings.name_keys)
+            struct.name_filter = at(part.name_filter, np.uint64)
+            struct.name_shift = 64 - (64 * len(part.name_filter) - 1).bit_length()
         return struct
+
+    def _make_filter(self, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        bits = (RANGES_PER_NAME * len(keys) - 1).bit_length()
+        made = np.zeros(1 << bits - 6, np.uint64)
+        self._loops.fill_name_filter(at(keys, np.uint64), len(keys), 64 - bits, at(made, np.uint64))
+        return made
 
     def find(self, keys: Sequence[int]) -> tuple[Any, list[int]]:
         """Where the terms with these keys are, as the other methods take it, and in how many live passages each is."""
@@ -75,9 +94,9 @@ class CompiledParts:
                 return sorted(set(found[:count]))
             most = count
 
-    def rank(self, spans: Any, weights: Sequence[float], k: int, allowed: Mask | None) -> Ranking:
-        """The best k and all that tie with the last, best first, then by position."""
-        self._ensure_bounds  # noqa: B018
+    def rank(self, spans: Any, weights: Sequence[float], k: int, allowed: Mask | None) -> tuple[Ranking, list[int]]:
+        """The best k and all that tie with the last, best first, then by position; and which of the first terms each has."""
+        self._ensure_bounds()
         values, results = array("d", weights), ctypes.c_void_p()
         room = self._rooms.pop() if self._rooms else self._make_room()
         count = self._loops.rank(
@@ -86,9 +105,9 @@ class CompiledParts:
             ctypes.byref(results),
         )  # fmt: skip
         self._rooms.append(room)
-        found = np.frombuffer(ctypes.string_at(results, 16 * count), _SCORED) if count else np.zeros(0, _SCORED)
+        found = np.frombuffer(ctypes.string_at(results, _SCORED.itemsize * count) if count else b"", _SCORED)
         self._loops.release(results)
-        return Ranking(found["place"].copy(), found["score"].copy())
+        return Ranking(found["place"].copy(), found["score"].copy()), found["held"].tolist()
 
     def score_all(self, spans: Any, weights: Sequence[float]) -> Floats:
         """The score of every position, 0 for deleted passages."""
@@ -98,14 +117,20 @@ class CompiledParts:
         )
         return scores
 
-    def look_at(self, spans: Any, weights: Sequence[float], positions: Positions) -> tuple[Floats, Floats]:
-        """The score of each position, and the weight of the terms that its passage has."""
-        values, found = array("d", weights), np.empty((2, len(positions)))
+    def look_at(self, spans: Any, weights: Sequence[float], positions: Positions) -> tuple[Floats, list[int]]:
+        """The score of each position, 0 for deleted passages, and which terms its passage has, as bits."""
+        values, found = array("d", weights), np.zeros(len(positions), _SCORED)
+        found["place"] = positions
         self._loops.look_at(
-            self._pointers, self._count, _address(spans), _address(values), len(values),
-            at(positions, np.int64), len(positions), at(found[0], np.float64), at(found[1], np.float64),
-        )  # fmt: skip
-        return found[0], found[1]
+            self._pointers, self._count, _address(spans), _address(values), len(values), found.ctypes.data, len(found)
+        )
+        held = found["held"].tolist()
+        if len(weights) > BITS:  # then the others one by one
+            firsts = range(3 * BITS, len(spans), 3 * len(weights))
+            others = array("q", [at for first in firsts for at in spans[first : first + 3 * (len(weights) - BITS)]])
+            _, more = self.look_at(others, weights[BITS:], positions)
+            held = [bits | others << BITS for bits, others in zip(held, more, strict=True)]
+        return found["score"], held
 
     def set_vector_lengths(self, idf_of_part: Sequence[Floats]) -> None:
         """Compute the lengths of passages as tf-idf vectors, which cosine divides by."""
@@ -116,18 +141,21 @@ class CompiledParts:
             self._vector_lengths.append(np.sqrt(squares))
             struct.vector_lengths = at(self._vector_lengths[-1], np.float64)
 
-    @cached_property
-    def _ensure_bounds(self) -> bool:
+    def _ensure_bounds(self) -> None:
         """Compute or read the bounds of all parts, which only `rank` needs."""
-        formula = FORMULAS[self._scoring.formula]
-        for part, struct in zip(self._parts, self._structs, strict=True):
-            impacts = part.impacts(self._scoring, self._average)
-            struct.impacts, struct.frequent = at(impacts.values, np.uint8), at(impacts.frequent, np.int64)
-            struct.maxima, struct.skips = at(impacts.maxima, np.uint8), at(impacts.skips, np.uint32)
-            struct.packed, struct.frequents = at(impacts.packed, np.uint16), len(impacts.frequent)
-            struct.step = formula.ceiling(self._scoring.k1) / 255
-            struct.drift = impacts.scale / struct.scale if struct.scale else 1.0
-        return True
+        if self._has_prepared:
+            return
+        with self._lock:
+            for part, struct in zip(self._parts, self._structs, strict=True):
+                impacts = part.impacts(self._scoring, self._average)
+                self._impacts.append(impacts)  # a part may replace its own, and C has only pointers
+                struct.frequent, struct.frequents = at(impacts.frequent, np.int64), len(impacts.frequent)
+                struct.maxima, struct.skips = at(impacts.maxima, np.uint8), at(impacts.skips, np.uint32)
+                struct.packed = at(impacts.packed, np.uint16)
+                struct.step = FORMULAS[self._scoring.formula].ceiling(self._scoring.k1) / 255
+                struct.drift = impacts.scale / struct.scale if struct.scale else 1.0
+                struct.impacts = at(impacts.values, np.uint8)  # the last one: with it, `look_at` uses all of them
+            self._has_prepared = True
 
     def _make_room(self) -> tuple[Any, int]:
         """Memory for a query to work in, and its address; used again by later queries."""

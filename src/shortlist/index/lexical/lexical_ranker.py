@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from shortlist.index.kernels import library
 from shortlist.index.lexical.bm25 import FIELDS, FORMULAS, Scoring
-from shortlist.index.lexical.compiled_parts import BOUNDED_UP_TO, CompiledParts
+from shortlist.index.lexical.compiled_parts import BITS, BOUNDED_UP_TO, CompiledParts
 from shortlist.index.lexical.live_postings import Part
 from shortlist.index.lexical.plain_parts import PlainParts, keys_of_names
 from shortlist.index.text.analyzers import STOP_WORDS, Analyzer, name_words, term_key
@@ -51,6 +51,7 @@ class Found(NamedTuple):
     df: list[int]
     idf: list[float]
     weights: list[float]
+    held: dict[int, int]  # by position, which terms its passage has, as bits, where that is known
 
 
 class FoundTerms(dict[str, float]):
@@ -80,9 +81,12 @@ class Lexical:
 
     def rank(self, query: str | Asked, k: int, allowed: Mask | None = None) -> Ranking:
         """The k best for a text or for terms, and those that tie with the last of them."""
-        found = self._weigh(Counter(self.analyzer.keys(query))) if isinstance(query, str) else self._find(query)
+        found = self._find(self.analyzer.terms(query) if isinstance(query, str) else query)
         if self._loops.has_bounds and 0 < k <= BOUNDED_UP_TO:
-            return self._loops.rank(found.spans, found.weights, k, allowed)
+            ranking, held = self._loops.rank(found.spans, found.weights, k, allowed)
+            if len(found.weights) <= BITS:
+                found.held.update(zip(ranking.positions.tolist(), held, strict=True))
+            return ranking
         scores = self._scores(found, allowed)
         scores[scores <= 0] = -np.inf
         positions = top(scores, k)
@@ -90,13 +94,21 @@ class Lexical:
 
     def scores_at(self, terms: Asked, positions: Positions) -> Floats:
         """The score of some positions, 0 for a passage that has none of the terms or is deleted."""
-        found = self._find(terms)
-        return self._loops.look_at(found.spans, self._normalized(found), positions)[0]
+        return self._look_at(self._find(terms), positions)
 
     def held_at(self, terms: Asked, positions: Positions) -> Floats:
         """The share of all terms, weighted by their idf, that the passage at each position has."""
         found = self._find(terms)
-        return self._loops.look_at(found.spans, found.weights, positions)[1] / max(sum(found.weights), 1e-9)
+        if any(position not in found.held for position in positions.tolist()):
+            self._look_at(found, positions)
+        bits = [(1 << term, weight) for term, weight in enumerate(found.weights)]
+        held = [sum(weight for bit, weight in bits if found.held[at] & bit) for at in positions.tolist()]
+        return np.array(held, dtype=np.float64) / max(sum(found.weights), 1e-9)
+
+    def _look_at(self, found: Found, positions: Positions) -> Floats:
+        scores, held = self._loops.look_at(found.spans, self._normalized(found), positions)
+        found.held.update(zip(positions.tolist(), held, strict=True))
+        return scores
 
     def scores(self, terms: Asked, allowed: Mask | None = None) -> Floats:
         """The score of every position, 0 for a passage that has none of the terms, is deleted or is not allowed."""
@@ -121,7 +133,7 @@ class Lexical:
     def _measure_vectors(self) -> None:
         """Compute the length of every passage as a tf-idf vector: one pass over all postings."""
         keys = np.unique(np.concatenate([part.postings.keys for part in self.parts] or [np.zeros(0, np.uint64)]))
-        idf = np.array(self._weigh(dict.fromkeys(keys.tolist(), 1.0)).idf)
+        idf = np.array(self._weigh(keys.tolist(), [1.0] * len(keys)).idf)
         self._loops.set_vector_lengths([idf[np.searchsorted(keys, part.postings.keys)] for part in self.parts])
 
     def ideal(self, terms: Asked) -> float:
@@ -145,7 +157,7 @@ class Lexical:
 
     def find(self, query: QueryTerms) -> tuple[FoundTerms, FoundTerms]:
         """The terms of a query, looked up once for all other methods: by their weights, and by their counts."""
-        found = self._find(query.weights)
+        found = self._weigh(query.keys, query.weights.values())
         weights = [count * idf for count, idf in zip(query.counts.values(), found.idf, strict=True)]
         return FoundTerms(query.weights, found), FoundTerms(query.counts, found._replace(weights=weights))
 
@@ -153,10 +165,10 @@ class Lexical:
         if isinstance(terms, FoundTerms):
             return terms.found
         counts = terms if isinstance(terms, Mapping) else Counter(terms)
-        return self._weigh({term_key(term): count for term, count in counts.items()})
+        return self._weigh(list(map(term_key, counts)), counts.values())
 
-    def _weigh(self, counts: Mapping[int, float]) -> Found:
+    def _weigh(self, keys: Sequence[int], counts: Iterable[float]) -> Found:
         """Where the terms with these keys are, and their weights; each counts as often as given."""
-        spans, df = self._loops.find(list(counts))
+        spans, df = self._loops.find(keys)
         idf = [self._formula.idf(self.live, n) if self.live else 0.0 for n in df]
-        return Found(spans, df, idf, [count * idf for count, idf in zip(counts.values(), idf, strict=True)])
+        return Found(spans, df, idf, [count * one for count, one in zip(counts, idf, strict=True)], {})

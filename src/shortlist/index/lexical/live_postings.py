@@ -92,6 +92,7 @@ class Part:
         self.live, self.length_sums = postings.size, postings.length_sums
         self.dead: Mask | None = None
         self.dead_places: NDArray[np.int64] = np.zeros(0, np.int64)
+        self.name_filter: NDArray[np.uint64] | None = None  # of the compiled loops
         self._impacts = impacts
 
     def without(self, gone: NDArray[np.int64], offset: int | None = None) -> Part:

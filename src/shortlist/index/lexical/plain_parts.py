@@ -63,27 +63,26 @@ class PlainParts:
             found |= {part.offset + doc for doc in docs.tolist() if part.dead is None or not part.dead[doc]}
         return sorted(found)
 
-    def rank(self, spans: Spans, weights: Sequence[float], k: int, allowed: Mask | None) -> Ranking:
+    def rank(self, spans: Spans, weights: Sequence[float], k: int, allowed: Mask | None) -> tuple[Ranking, list[int]]:
         raise NotImplementedError("without bounds, everything is scored")
 
     def score_all(self, spans: Spans, weights: Sequence[float]) -> Floats:
-        return self._add(spans, weights)[0]
-
-    def look_at(self, spans: Spans, weights: Sequence[float], positions: Positions) -> tuple[Floats, Floats]:
-        scores, held = self._add(spans, weights)
-        return scores[positions], held[positions]
-
-    def _add(self, spans: Spans, weights: Sequence[float]) -> tuple[Floats, Floats]:
-        """For every position its score, and the sum of the weights of its terms."""
-        scores, held = np.zeros((2, sum(part.postings.size for part in self._parts)))
+        scores = np.zeros(sum(part.postings.size for part in self._parts))
         for part, norms, here in zip(self._parts, self._norms, spans, strict=True):
             for (start, end), weight in zip(here, weights, strict=True):
                 docs = part.postings.docs[start:end]
                 scores[part.span][docs] += weight * self._gain(part, norms[docs], start, end)
-                held[part.span][docs] += weight
             if part.dead is not None:
                 scores[part.span][part.dead] = 0.0
-        return scores, held
+        return scores
+
+    def look_at(self, spans: Spans, weights: Sequence[float], positions: Positions) -> tuple[Floats, list[int]]:
+        wanted, held = positions.tolist(), [0] * len(positions)
+        for part, here in zip(self._parts, spans, strict=True):
+            for term, (start, end) in enumerate(here):
+                docs = set((part.postings.docs[start:end] + part.offset).tolist())
+                held = [bits | (position in docs) << term for bits, position in zip(held, wanted, strict=True)]
+        return self.score_all(spans, weights)[positions], held
 
     def _gain(self, part: Part, lengths: Floats, start: int, end: int) -> Floats:
         weights, base, scale, _, k1, delta = self._numbers

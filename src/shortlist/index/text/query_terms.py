@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from shortlist.index.text.analyzers import fold
+from shortlist.index.text.analyzers import CACHED_WORDS, fold, term_key
 
 if TYPE_CHECKING:
     from shortlist.index.text.analyzers import Analyzer
@@ -30,12 +31,19 @@ def weight_of(word: str) -> float:
 
 
 class QueryTerms(NamedTuple):
-    """A query, analyzed once: the terms with how often each occurs and with their weights, in the same order."""
+    """A query, analyzed once: the terms with how often each occurs, their weights and their keys, in the same order."""
 
     text: str
     counts: dict[str, int]
     weights: dict[str, float]
+    keys: list[int]
     has_content: bool  # whether it has more than stop words
+
+
+@lru_cache(maxsize=CACHED_WORDS)
+def _analyze_word(analyzer: Analyzer, word: str) -> tuple[tuple[str, ...], float]:
+    """The terms of a word, and its weight."""
+    return analyzer.terms_of(word), weight_of(word)
 
 
 def analyze(analyzer: Analyzer, query: str) -> QueryTerms:
@@ -43,15 +51,18 @@ def analyze(analyzer: Analyzer, query: str) -> QueryTerms:
     counts: dict[str, int] = {}
     weights: dict[str, float] = {}
     for word in analyzer.words(query):
-        if terms := analyzer.terms_of(word):
-            weight = weight_of(word)
-            for term in terms:
-                counts[term] = counts.get(term, 0) + 1
-                weights[term] = max(weight, weights.get(term, 0.0))
-    if weights:
-        return QueryTerms(query, counts, weights, True)
-    alone = Counter(analyzer.terms(query))  # "The Who": stop words alone
-    return QueryTerms(query, alone, dict.fromkeys(alone, 1.0), False)
+        terms, weight = _analyze_word(analyzer, word)
+        for term in terms:
+            if term in counts:
+                counts[term] += 1
+                weights[term] = max(weight, weights[term])
+            else:
+                counts[term], weights[term] = 1, weight
+    has_content = bool(counts)
+    if not has_content:
+        counts = Counter(analyzer.terms(query))  # "The Who": stop words alone
+        weights = dict.fromkeys(counts, 1.0)
+    return QueryTerms(query, counts, weights, list(map(term_key, counts)), has_content)
 
 
 def weigh_terms(analyzer: Analyzer, query: str) -> dict[str, float]:
