@@ -204,7 +204,13 @@ class Snapshot:
         return self._of_documents(query, positions, lambda *row: to_document(row, self._connection.plain))
 
     def siblings(self, positions: Positions) -> list[Positions]:
-        return list(map(self._run_of_document, positions.tolist()))
+        own, after = self.documents(positions), self.documents(np.minimum(positions + 1, self.size - 1))
+        has_more = ((own == after) & (positions + 1 < self.size)).tolist()
+        alone = positions.reshape(-1, 1)
+        return [
+            self._run_of_document(first) if more else alone[at]
+            for at, (first, more) in enumerate(zip(positions.tolist(), has_more, strict=True))
+        ]
 
     def _run_of_document(self, first: int) -> Positions:
         """The positions of the document that starts at a position."""

@@ -95,7 +95,7 @@ class CompiledParts:
             most = count
 
     def rank(self, spans: Any, weights: Sequence[float], k: int, allowed: Mask | None) -> tuple[Ranking, list[int]]:
-        """The best k and all that tie with the last, best first, then by position; and which of the first terms each has."""
+        """The best k and all that tie with the last, best first, then by position; and which terms each has."""
         self._ensure_bounds()
         values, results = array("d", weights), ctypes.c_void_p()
         room = self._rooms.pop() if self._rooms else self._make_room()
