@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, get_args
@@ -92,8 +91,11 @@ def _disclose(hit: Hit, level: Level, loader: Loader | None, roots: Sequence[str
 def describe_in_one_line(hit: Hit) -> str:
     """What the document's metadata say about it, or the first line of the passage."""
     text = str(hit.metadata.get("description") or hit.text)
-    line = " ".join(text.strip().partition("\n")[0].split())[: 3 * LONGEST_LINE]  # textwrap would split all of it
-    return textwrap.shorten(line, LONGEST_LINE, placeholder="…")
+    line = " ".join(text.lstrip().partition("\n")[0].split())
+    if len(line) <= LONGEST_LINE:
+        return line
+    whole_words = line[:LONGEST_LINE].rpartition(" ")[0]
+    return f"{whole_words or line[: LONGEST_LINE - 1]}…"
 
 
 def _body(hit: Hit, loader: Loader | None, roots: Sequence[str | Path] | None) -> _Body:

@@ -20,7 +20,7 @@ import numpy as np
 
 from shortlist._text import count_of
 from shortlist.errors import InputError
-from shortlist.index.text.analyzers import fold, words
+from shortlist.index.text.analyzers import fold
 from shortlist.protocols import LLM
 from shortlist.results import Hit, Hits, Selection, Selector
 
@@ -283,7 +283,7 @@ def is_duplicate(hit: Hit, other: Hit) -> bool:
 
 @lru_cache(maxsize=64)  # a hit is compared with several others
 def _distinct_words(text: str) -> frozenset[str]:
-    return frozenset(words(fold(text)))
+    return frozenset(fold(text).split())
 
 
 _PROMPT = """\

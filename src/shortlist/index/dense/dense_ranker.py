@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from shortlist.index.kernels import library, vector_loops
 from shortlist.index.lexical.lexical_ranker import top
@@ -29,12 +28,6 @@ if TYPE_CHECKING:
 
 # With fewer vectors per wanted hit, all are compared.
 ROUNDED_FOR_EACH = 20
-
-
-@lru_cache(maxsize=1)
-def _blas() -> ThreadpoolController:
-    """For products as small as ours, waking a second thread takes longer than the product: 8 ms against 0.5."""
-    return ThreadpoolController()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,10 +71,9 @@ class VectorPart(NamedTuple):
         """Places that include those of the nearest k, in order, and their exact products."""
         if self.rounded is not None and k * ROUNDED_FOR_EACH < len(self.vectors) and library.loops():
             return self.rounded.nearest(self.vectors, vector, k, alive)
-        with _blas().limit(limits=1, user_api="blas"):
-            products = self.vectors @ vector
+        products = vector_loops.multiply(self.vectors, vector)
         places = np.arange(len(products)) if alive is None else np.flatnonzero(alive)
-        return places, products[places].astype(np.float64)
+        return places, products[places]
 
 
 class Dense:
@@ -113,7 +105,7 @@ class Dense:
         if vector.any():
             for part in self.parts:
                 here, places = locate(positions, part.offset, len(part.vectors))
-                scores[here] = part.vectors[places] @ vector
+                scores[here] = vector_loops.multiply(part.vectors[places], vector)
         return scores
 
     def scores(self, query: str, allowed: Mask | None = None) -> Floats:
@@ -122,12 +114,11 @@ class Dense:
         vector = self.encode(query)
         if not vector.any():
             return scores
-        with _blas().limit(limits=1, user_api="blas"):
-            for vectors, dead, offset, _ in self.parts:
-                here = scores[offset : offset + len(vectors)]
-                here[:] = vectors @ vector
-                if dead is not None:
-                    here[dead] = -np.inf
+        for vectors, dead, offset, _ in self.parts:
+            here = scores[offset : offset + len(vectors)]
+            here[:] = vector_loops.multiply(vectors, vector)
+            if dead is not None:
+                here[dead] = -np.inf
         if allowed is not None:
             scores[~allowed] = -np.inf
         return scores

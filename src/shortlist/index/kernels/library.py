@@ -29,7 +29,7 @@ _FUNCTIONS = {
     "hash_spans": "pppip-", "rehash": "pipi-", "scan": "pppippippipppb",
     "split_words": "pppiipppp-", "gather": "pppipb-", "hash_names": "ppipppppip-", "find_silent_texts": "ppipppi",
     "count_terms": "pipi", "count_postings": "ppppippiippppi", "merge_postings": "pippppppppp-",
-    "round_vectors": "piipp-", "nearest": "pppiipipppi",
+    "round_vectors": "piipp-", "multiply_all": "piipp-", "nearest": "pppiipipppi",
 }  # fmt: skip
 
 

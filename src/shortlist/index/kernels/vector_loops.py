@@ -22,6 +22,18 @@ def round_vectors(vectors: Vectors) -> tuple[NDArray[np.int8], NDArray[np.float3
     return codes, facts
 
 
+def multiply(vectors: Vectors, query: Vectors) -> Floats:
+    """The product of each vector with the query. Equal vectors have equal products, alone and among others."""
+    if not library.loops():
+        return (vectors @ query).astype(np.float64)
+    products = np.empty(len(vectors))
+    vectors, query = np.ascontiguousarray(vectors), np.ascontiguousarray(query)
+    library.loops().multiply_all(
+        at(vectors, np.float32), *vectors.shape, at(query, np.float32), at(products, np.float64)
+    )
+    return products
+
+
 def nearest(
     codes: NDArray[np.int8], facts: NDArray[np.float32], vectors: Vectors, query: Vectors, k: int, alive: Mask | None
 ) -> tuple[Positions, Floats]:

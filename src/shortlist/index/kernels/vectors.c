@@ -55,6 +55,12 @@ static float multiply(const float *restrict one, const float *restrict two, int6
     return lanes[0] + rest;
 }
 
+/* The product of every vector with the query. */
+EXPORT void multiply_all(const float *vectors, int64_t count, int64_t size, const float *query, double *products) {
+    for (int64_t place = 0; place < count; place++)
+        products[place] = multiply(vectors + place * size, query, size);
+}
+
 static void push(float *heap, int64_t size, float score) {
     int64_t parent = 0, child = 1;
     while (child < size) {
