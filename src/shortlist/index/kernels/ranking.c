@@ -237,7 +237,7 @@ EXPORT void fill_name_filter(const uint64_t *keys, int64_t count, int64_t shift,
         filter[keys[at] >> shift >> 6] |= 1ull << (keys[at] >> shift & 63);
 }
 
-/* Write the positions of live passages whose name is a run of these words, at most so many; how many there are.
+/* Write the positions of live passages whose name is a run of these words, at most `most`; return how many there are.
 
    The words are joined by spaces, and `ends` are theirs. A run has up to `longest` words, and one word only if it
    `can_be_name`. */

@@ -40,7 +40,7 @@ _SIZES = ("name_shift", "terms", "names", "size", "offset", "larges", "deads", "
 
 
 class PartStruct(ctypes.Structure):
-    """A part of an index as ranking.c defines it. It refers to arrays that somebody else must keep."""
+    """A part of an index as ranking.c defines it. The caller must keep the arrays that it refers to."""
 
     _fields_ = [
         *((name, ctypes.c_void_p) for name in _POINTERS),

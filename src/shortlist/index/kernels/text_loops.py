@@ -113,5 +113,5 @@ def count(
         at(starts, np.int64), at(out_docs, np.int32), at(counts, np.uint32), at(lengths, np.int32),
     )  # fmt: skip
     if written < 0:
-        raise MemoryError("there is not enough memory to index so many passages at once")
+        raise MemoryError("there is not enough memory to index these passages together")
     return starts, out_docs[:written].copy(), counts[:written], lengths

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from shortlist.results import Floats, Mask, Positions
 
-BITS = 64  # terms that a loop tells of a passage at once
+BITS = 64  # terms whose presence in a passage a loop returns
 STRIPES = 16  # runs of blocks whose best are read first, to learn what the others must reach
 BOUNDED_UP_TO = 1_000  # more hits are found by scoring everything
 
