@@ -14,7 +14,7 @@ from shortlist.index.kernels.library import at
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shortlist.index.lexical.postings import Postings
+    Postings = Any  # of the package above
 
 # As in ranking.c: bounds are stored for each block of passages, places for each stretch.
 BLOCK, STRETCH = 16, 64
