@@ -247,31 +247,36 @@ EXPORT void fill_name_filter(const uint64_t *keys, int64_t count, int64_t shift,
 EXPORT int64_t find_names(const Part *const *parts, int64_t count, const uint8_t *text, const int64_t *ends,
                           int64_t words, const uint8_t *can_be_name, int64_t longest, int64_t *positions,
                           int64_t most) {
-    int64_t found = 0;
+    uint64_t *keys = malloc((words * longest + 1) * sizeof *keys);
+    int64_t runs = 0, found = 0;
     for (int64_t first = 0; first < words; first++) {
         int64_t start = first ? ends[first - 1] + 1 : 0;
         uint64_t hash = BASIS;
         for (int64_t last = first; last < least_of(first + longest, words); start = ends[last++]) {
             hash = add_to_hash(hash, text, start, ends[last]);
-            if (first == last && !can_be_name[first])
+            if (first != last || can_be_name[first])
+                keys[runs++] = spread(hash);
+        }
+    }
+    for (int64_t number = 0; number < count; number++) {
+        const Part *part = parts[number];
+        for (int64_t run = 0; part->name_filter && run < runs; run++)
+            __builtin_prefetch(part->name_filter + (keys[run] >> part->name_shift >> 6));
+        for (int64_t run = 0; run < runs; run++) {
+            uint64_t range = keys[run] >> part->name_shift;
+            if (part->name_filter && !(part->name_filter[range >> 6] >> (range & 63) & 1))
                 continue;
-            uint64_t key = spread(hash);
-            for (int64_t number = 0; number < count; number++) {
-                const Part *part = parts[number];
-                uint64_t range = key >> part->name_shift;
-                if (part->name_filter && !(part->name_filter[range >> 6] >> (range & 63) & 1))
+            int64_t at = find_key(part->name_keys, part->names, keys[run]);
+            for (; at < part->names && part->name_keys[at] == keys[run]; at++) {
+                if (part->dead && part->dead[part->name_docs[at]])
                     continue;
-                int64_t at = find_key(part->name_keys, part->names, key);
-                for (; at < part->names && part->name_keys[at] == key; at++) {
-                    if (part->dead && part->dead[part->name_docs[at]])
-                        continue;
-                    if (found < most)
-                        positions[found] = part->offset + part->name_docs[at];
-                    found++;
-                }
+                if (found < most)
+                    positions[found] = part->offset + part->name_docs[at];
+                found++;
             }
         }
     }
+    free(keys);
     return found;
 }
 

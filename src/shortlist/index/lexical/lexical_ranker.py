@@ -62,6 +62,16 @@ class FoundTerms(dict[str, float]):
         self.found = found
 
 
+def _add_up(weights: Sequence[float], bits: int) -> float:
+    """The sum of the weights whose bits are set."""
+    total = 0.0
+    while bits:
+        lowest = bits & -bits
+        total += weights[lowest.bit_length() - 1]
+        bits ^= lowest
+    return total
+
+
 class Lexical:
     """Ranks by shared terms. df, the number of passages and the average length are those of all live passages."""
 
@@ -101,8 +111,7 @@ class Lexical:
         found = self._find(terms)
         if any(position not in found.held for position in positions.tolist()):
             self._look_at(found, positions)
-        bits = [(1 << term, weight) for term, weight in enumerate(found.weights)]
-        held = [sum(weight for bit, weight in bits if found.held[at] & bit) for at in positions.tolist()]
+        held = [_add_up(found.weights, found.held[position]) for position in positions.tolist()]
         return np.array(held, dtype=np.float64) / max(sum(found.weights), 1e-9)
 
     def _look_at(self, found: Found, positions: Positions) -> Floats:
