@@ -12,13 +12,14 @@ enum { MOST_SHIFT = 42 }; /* of the bits of a length */
 enum { GENERATIONS = 5, SLOT_BITS = 14 };
 
 typedef struct {
-    uint64_t value, mask; /* the bytes of a symbol, and which of the eight those are */
-    int32_t length, code, next; /* the next symbol in the same slot, or 0 */
+    uint64_t value;
+    uint16_t length, code, next; /* the next symbol in the same slot, or 0 */
 } Symbol;
 
 /* A symbol of at least 3 bytes is found by the first 3, and one of 2 by both. Symbol b is byte b alone. */
 typedef struct {
     Symbol symbols[256 + BYTES];
+    uint64_t masks[LONGEST + 1]; /* the bytes of a word that a symbol of this length has */
     uint16_t by_three[1 << SLOT_BITS], by_two[1 << 16];
 } Matcher;
 
@@ -48,9 +49,11 @@ static inline uint64_t slot_of(uint64_t word) {
 }
 
 static void prepare(Matcher *matcher, const uint8_t *table) {
-    memset(matcher, 0, sizeof(Matcher));
+    memset(matcher->by_three, 0, sizeof(matcher->by_three));
+    for (int64_t length = 0; length <= LONGEST; length++)
+        matcher->masks[length] = mask_of(length);
     for (int32_t byte = 0; byte < 256; byte++) {
-        matcher->symbols[byte] = (Symbol){0, 0, 1, BYTES + byte, 0};
+        matcher->symbols[byte] = (Symbol){0, 1, (uint16_t)(BYTES + byte), 0};
         for (int32_t next = 0; next < 256; next++)
             matcher->by_two[byte << 8 | next] = (uint16_t)byte;
     }
@@ -60,11 +63,11 @@ static void prepare(Matcher *matcher, const uint8_t *table) {
         int32_t length = table[code], number = 256 + code;
         uint64_t word = read_word(bytes, length);
         if (length == 1) {
-            matcher->symbols[bytes[0]].code = code;
+            matcher->symbols[bytes[0]].code = (uint16_t)code;
         } else if (length > 1) {
             bool is_pair = length == 2;
             uint16_t *slot = is_pair ? matcher->by_two + (bytes[0] << 8 | bytes[1]) : matcher->by_three + slot_of(word);
-            matcher->symbols[number] = (Symbol){word, mask_of(length), length, code, is_pair ? 0 : *slot};
+            matcher->symbols[number] = (Symbol){word, (uint16_t)length, (uint16_t)code, is_pair ? 0 : *slot};
             *slot = (uint16_t)number;
         }
     }
@@ -75,7 +78,7 @@ static inline const Symbol *match(const Matcher *matcher, const uint8_t *bytes, 
     uint64_t word = read_word(bytes, left);
     for (int64_t number = matcher->by_three[slot_of(word)]; number; number = matcher->symbols[number].next) {
         const Symbol *symbol = matcher->symbols + number;
-        if ((word & symbol->mask) == symbol->value && symbol->length <= left)
+        if ((word & matcher->masks[symbol->length]) == symbol->value && symbol->length <= left)
             return symbol;
     }
     return matcher->symbols + (left > 1 ? matcher->by_two[bytes[0] << 8 | bytes[1]] : bytes[0]);
