@@ -17,7 +17,7 @@ from shortlist.index.storage.sql_tables import FORMAT
 
 SHORTEST = 64  # characters that are worth a frame
 
-# Bytes that a table is made of, in pieces from all over the texts. With half of them, 3 percent less is saved.
+# Bytes that a table is made of at most, in pieces from all over the texts. With half of them, 3 percent less is saved.
 SAMPLE = 256_000
 PIECE = 256
 
@@ -58,7 +58,7 @@ class TextConnection(sqlite3.Connection):
         """Make a table of these texts and store it, unless there is one."""
         if string_loops.can_encode() and not (self._table or self._load()):
             joined = "\n".join(texts).encode()
-            step = PIECE * max(1, len(joined) // SAMPLE)
+            step = PIECE * (1 + len(joined) // SAMPLE)
             sample = b"".join(joined[start : start + PIECE] for start in range(0, len(joined), step))
             self._table = string_loops.make_table(sample)
             self.execute("INSERT INTO meta VALUES ('dictionary', ?)", (zlib.compress(self._table),))
