@@ -9,14 +9,19 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import shortlist
 from shortlist import Changes, Corpus, CorpusDamaged, Document
+from shortlist.index.kernels import library, string_loops
 from shortlist.index.storage import database, writer
 from tests.index.soak import rebuilt
 
@@ -181,9 +186,11 @@ DAMAGES = {
     "no frame": "UPDATE documents SET content = CAST('no frame' AS BLOB) WHERE id = 'n7'",
     "empty": "UPDATE documents SET content = x'' WHERE id = 'n7'",
     "of another": "UPDATE documents SET content = (SELECT content FROM documents WHERE id = 'n8') WHERE id = 'n7'",
+    "with a wrong length": "UPDATE documents SET content = CAST(x'01' || substr(content, 2) AS BLOB) WHERE id = 'n7'",
     "without its dictionary": "DELETE FROM meta WHERE key = 'dictionary'",
     "with another dictionary": "UPDATE meta SET value = randomblob(1000) WHERE key = 'dictionary'",
     "with a text for a dictionary": "UPDATE meta SET value = 'text' WHERE key = 'dictionary'",
+    "with a short dictionary": f"UPDATE meta SET value = x'{zlib.compress(bytes(10)).hex()}' WHERE key = 'dictionary'",
 }
 
 READERS: dict[str, Callable[[Corpus], object]] = {
@@ -207,7 +214,7 @@ def test_a_segment_is_not_rebuilt_from_texts_that_cannot_be_read(built: Path) ->
     with sql(built) as connection:
         connection.execute(DAMAGES["cut"])
     shutil.rmtree(built / "segments")
-    with shortlist.open_corpus(built) as corpus, pytest.raises(CorpusDamaged, match="compressed text is truncated"):
+    with shortlist.open_corpus(built) as corpus, pytest.raises(CorpusDamaged, match="a coded text is damaged"):
         shortlist.search(corpus, "word1")
 
 
@@ -240,6 +247,90 @@ def test_another_process_may_compress_first(tmp_path: Path) -> None:
         corpus.add([Document("last", "", "word1 " * 40)])
         assert types_of(tmp_path)["last"] == "blob"
         assert corpus.get("last") == Document("last", "", "word1 " * 40)
+
+
+def test_without_compiled_loops_coded_texts_are_read_and_new_ones_stay_plain(
+    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with shortlist.open_corpus(built) as corpus:
+        expected = list(corpus)
+    monkeypatch.setattr(library, "loops", lambda: None)
+    new = Document("new", "", "word1 " * 40)
+    with shortlist.open_corpus(built) as corpus:
+        assert list(corpus) == expected
+        corpus.add([new])
+        assert corpus.get("new") == new
+    assert types_of(built)["new"] == "text"
+    shortlist.build(many_documents(), path=tmp_path / "plain", embedder="none").close()
+    assert set(types_of(tmp_path / "plain").values()) == {"text"}
+
+
+# Frames
+
+SAMPLES = {
+    "words": " ".join(random.Random(5).choices(WORDS, k=5_000)).encode(),
+    "Japanese": "東京は日本の首都です。".encode() * 200,
+    "bytes": random.Random(5).randbytes(20_000),
+    "zeros": bytes(5_000),
+    "nothing": b"",
+}
+TABLES = {name: string_loops.make_table(sample) for name, sample in SAMPLES.items()}
+a_table = st.sampled_from(list(TABLES.values()))
+a_text = st.text().map(str.encode) | st.binary() | st.lists(st.sampled_from(WORDS)).map(" ".join).map(str.encode)
+
+
+@given(st.lists(a_text), a_table)
+def test_any_texts_are_decoded_as_they_were(texts: list[bytes], table: bytes) -> None:
+    frames = string_loops.encode_many(texts, table)
+    assert string_loops.decode_many(frames, table) == texts
+    assert [string_loops.decode_many([frame], table) for frame in frames] == [[text] for text in texts]
+    assert [string_loops._decode(frame, table) for frame in frames] == texts
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+@pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
+def test_a_long_text_is_decoded_as_it_was(sample: bytes, table: bytes) -> None:
+    texts = [sample * 20, b"", sample[:127], sample[:128], sample]
+    frames = string_loops.encode_many(texts, table)
+    assert string_loops.decode_many(frames, table) == texts
+    assert all(len(frame) <= 2 * len(text) + 10 for frame, text in zip(frames, texts, strict=True))
+    assert string_loops._decode(frames[-1], table) == sample
+
+
+def test_a_table_codes_its_own_sample_in_less_than_half() -> None:
+    (frame,) = string_loops.encode_many([SAMPLES["words"]], TABLES["words"])
+    assert len(frame) < len(SAMPLES["words"]) / 2
+
+
+@given(a_text, a_table, st.data())
+def test_a_cut_frame_is_an_error(text: bytes, table: bytes, data: st.DataObject) -> None:
+    (frame,) = string_loops.encode_many([text], table)
+    cut = frame[: data.draw(st.integers(0, len(frame) - 1))]
+    for decode in (lambda: string_loops.decode_many([frame, cut], table), lambda: string_loops._decode(cut, table)):
+        with pytest.raises(ValueError, match="coded text is"):
+            decode()
+
+
+@given(st.binary() | st.builds(lambda size, rest: bytes([size]) + rest, st.integers(0, 40), st.binary()), a_table)
+def test_any_bytes_are_decoded_to_the_same_with_and_without_compiled_loops(frame: bytes, table: bytes) -> None:
+    try:
+        expected = string_loops._decode(frame, table)
+    except ValueError:
+        with pytest.raises(ValueError, match="damaged"):
+            string_loops.decode_many([frame], table)
+    else:
+        assert string_loops.decode_many([frame], table) == [expected]
+
+
+@given(st.binary(), st.integers(0, 127), st.integers(0, 150), st.integers(0, 9))
+def test_nothing_is_written_outside_of_the_room(codes: bytes, size: int, room: int, seed: int) -> None:
+    draw = random.Random(seed)
+    table = bytes(draw.choices(range(11), k=string_loops.SYMBOLS)) + draw.randbytes(8 * string_loops.SYMBOLS)
+    frame, out = bytes([size]) + codes, np.full(room + 16, 0xAA, np.uint8)
+    ends = np.array([len(frame)])
+    result = library.loops().decode_many(frame, library.at(ends, np.int64), 1, table, library.at(out, np.uint8), room)
+    assert result in ({size, -1} if size <= room else {-1})
+    assert (out[room:] == 0xAA).all()
 
 
 # The write-ahead log

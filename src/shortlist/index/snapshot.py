@@ -328,7 +328,8 @@ class Snapshot:
             rows = self._connection.execute(_PASSAGES.format(",".join(["(?)"] * len(batch))), batch).fetchall()
             if [row[0] for row in rows] != batch:
                 raise sqlite3.DatabaseError("rows are missing")
-            found += [_to_passage(row, self._connection.plain) for row in rows]
+            texts = self._connection.plain_many([row[4] for row in rows])
+            found += map(_to_passage, rows, texts)
         return found
 
     def _of_documents(self, query: str, positions: Positions, convert: Callable[..., Any] | None = None) -> list[Any]:
@@ -346,9 +347,8 @@ class Snapshot:
             raise sqlite3.DatabaseError("rows are missing") from None
 
 
-def _to_passage(row: tuple[Any, ...], plain: Callable[[Any], str]) -> Passage:
-    _, checksum, id, title, stored, kind, source, locator, metadata, context = row
-    text = plain(stored)
+def _to_passage(row: tuple[Any, ...], text: str) -> Passage:
+    _, checksum, id, title, _, kind, source, locator, metadata, context = row
     if checksum_passage((id, title, text, kind, source, locator, metadata, context)) != checksum:
         raise sqlite3.DatabaseError("a passage does not match its checksum")
     parsed = {} if metadata == "{}" else json.loads(metadata)

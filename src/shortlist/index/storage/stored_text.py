@@ -1,105 +1,81 @@
-"""Stored texts: plain or, once a corpus is large enough for a dictionary, compressed with it.
+"""Stored texts: plain or, once a corpus is large enough for a table of its frequent strings, coded with it.
 
-A column of texts contains strings and zstd frames side by side; hashes and checksums are those of the plain texts. The
-dictionary is made of the first texts that are worth one, and never changes: each frame of the corpus needs it.
+A column of texts contains strings and frames (`kernels/strings.c`) side by side; hashes and checksums are those of the
+plain texts. The table is made of the first texts that are worth one, and never changes: each frame of the corpus needs
+it.
 """
 
 from __future__ import annotations
 
 import sqlite3
-import sys
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
+from shortlist.index.kernels import string_loops
 from shortlist.index.storage.sql_tables import FORMAT
 
-LEVEL = 3  # higher ones save 2 percent more, and take four times as long
 SHORTEST = 64  # characters that are worth a frame
 
-# The dictionary contains the starts of texts, of at least this many characters each, and this many bytes in all.
-SAMPLE = 400
-SAMPLES = 110 << 10
-
-
-class _Codec:
-    """Compresses and decompresses with one dictionary."""
-
-    def __init__(self, dictionary: bytes | None = None, texts: Sequence[str] = ()) -> None:
-        zstd = _import_zstd()
-        if dictionary is None:
-            length = max(SAMPLE, SAMPLES // len(texts))
-            starts = [text[:length].encode() for text in texts if text]
-            start = zstd.ZstdDict(b"\n".join(starts)[:SAMPLES], is_raw=True)
-            self._dictionary = zstd.finalize_dict(start, starts, 2 * SAMPLES, LEVEL)
-        else:
-            self._dictionary = zstd.ZstdDict(dictionary)
-        self.content: bytes = self._dictionary.dict_content
-        self._digested = self._dictionary.as_digested_dict
-        self._decompressor, self._error = zstd.ZstdDecompressor, zstd.ZstdError
-        self._compressor: Any = None
-        self._make_compressor = zstd.ZstdCompressor
-
-    def compress(self, texts: Sequence[str | None]) -> list[str | bytes | None]:
-        if self._compressor is None:  # only for a writer: digesting the dictionary takes about a millisecond
-            self._compressor = self._make_compressor(LEVEL, zstd_dict=self._digested)
-        compress, whole = self._compressor.compress, self._compressor.FLUSH_FRAME
-        return [text if text is None or len(text) < SHORTEST else compress(text.encode(), whole) for text in texts]
-
-    def decompress(self, frame: bytes) -> str:
-        decompressor = self._decompressor(self._digested)
-        try:
-            text: str = decompressor.decompress(frame).decode()
-        except (self._error, UnicodeDecodeError) as error:
-            raise sqlite3.DatabaseError(f"a text cannot be decompressed: {error}") from error
-        if not decompressor.eof:
-            raise sqlite3.DatabaseError("a compressed text is truncated")
-        return text
+# Bytes that a table is made of at most, in pieces from all over the texts. With half of them, 3 percent less is saved.
+SAMPLE = 256_000
+PIECE = 256
 
 
 class TextConnection(sqlite3.Connection):
-    """A connection to the database of a corpus, with its dictionary once it is needed."""
+    """A connection to the database of a corpus, with its table of strings once it is needed."""
 
-    _codec: _Codec | None = None
+    _table: bytes | None = None
 
     def plain(self, stored: Any) -> Any:
         """A stored text, or None as it is."""
-        if type(stored) is not bytes:
+        return self.plain_many([stored])[0] if type(stored) is bytes else stored
+
+    def plain_many(self, stored: Sequence[Any]) -> Sequence[Any]:
+        """Stored texts, decoded in one call; None as it is."""
+        frames = [value for value in stored if type(value) is bytes]
+        if not frames:
             return stored
-        codec = self._codec or self._load()
-        if codec is None:
+        table = self._table or self._load()
+        if table is None:
             raise sqlite3.DatabaseError("its dictionary is missing")
-        return codec.decompress(stored)
+        try:
+            texts = iter([text.decode() for text in string_loops.decode_many(frames, table)])
+        except ValueError as error:
+            raise sqlite3.DatabaseError(f"a text cannot be decoded: {error}") from error
+        return [next(texts) if type(value) is bytes else value for value in stored]
 
     def pack(self, texts: Sequence[str | None]) -> Sequence[str | bytes | None]:
-        """The texts as they should be stored: without a dictionary they stay as they are."""
-        codec = self._codec or self._load()
-        return codec.compress(texts) if codec else texts
+        """The texts as they should be stored: without a table they stay as they are."""
+        table = (self._table or self._load()) if string_loops.can_encode() else None
+        long = [text.encode() for text in texts if text and len(text) >= SHORTEST] if table else []
+        if table is None or not long:
+            return texts
+        frames = iter(string_loops.encode_many(long, table))
+        return [next(frames) if text and len(text) >= SHORTEST else text for text in texts]
 
     def learn(self, texts: Sequence[str]) -> None:
-        """Make a dictionary of these texts and store it, unless there is one."""
-        if not (self._codec or self._load()):
-            self._codec = _Codec(texts=texts)
-            self.execute("INSERT INTO meta VALUES ('dictionary', ?)", (self._codec.content,))
+        """Make a table of these texts and store it, unless there is one."""
+        if string_loops.can_encode() and not (self._table or self._load()):
+            joined = "\n".join(texts).encode()
+            step = PIECE * (1 + len(joined) // SAMPLE)
+            sample = b"".join(joined[start : start + PIECE] for start in range(0, len(joined), step))
+            self._table = string_loops.make_table(sample)
+            self.execute("INSERT INTO meta VALUES ('dictionary', ?)", (zlib.compress(self._table),))
             self.execute(f"PRAGMA user_version = {FORMAT}")  # an older version cannot read these texts
 
     def forget(self) -> None:
-        """Forget a dictionary that was made in a transaction that is rolled back."""
-        self._codec = None
+        """Forget a table that was made in a transaction that is rolled back."""
+        self._table = None
 
-    def _load(self) -> _Codec | None:
+    def _load(self) -> bytes | None:
         row = self.execute("SELECT value FROM meta WHERE key = 'dictionary'").fetchone()
         if row is not None:
             try:
-                self._codec = _Codec(row[0])
-            except (ValueError, TypeError, _import_zstd().ZstdError) as error:
+                table = zlib.decompress(row[0])
+            except (TypeError, zlib.error) as error:
                 raise sqlite3.DatabaseError(f"its dictionary cannot be read: {error}") from error
-        return self._codec
-
-
-def _import_zstd() -> Any:
-    """The module, imported late because most small corpora do not need it."""
-    if sys.version_info >= (3, 14):
-        from compression import zstd  # noqa: PLC0415
-    else:
-        from backports import zstd  # noqa: PLC0415
-    return zstd
+            if len(table) != string_loops.TABLE or max(table[: string_loops.SYMBOLS]) > string_loops.LONGEST:
+                raise sqlite3.DatabaseError("its dictionary cannot be read: it is not a table of strings")
+            self._table = table
+        return self._table

@@ -1,0 +1,86 @@
+"""The loops of `strings.c`: texts coded by a table of frequent strings. Only coding needs them compiled."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shortlist.index.kernels import library
+from shortlist.index.kernels.library import at
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# As in strings.c.
+LONGEST, SHORT = 8, 223
+SYMBOLS = SHORT + (256 - SHORT) * 256
+MOST_SHIFT = 42  # of the bits of a length
+TABLE = SYMBOLS * (1 + LONGEST)  # bytes
+
+
+def can_encode() -> bool:
+    return library.loops() is not None
+
+
+def make_table(sample: bytes) -> bytes:
+    """A table for texts like the sample."""
+    table = np.empty(TABLE, np.uint8)
+    if not library.loops().make_table(sample, len(sample), at(table, np.uint8)):
+        raise MemoryError("there is not enough memory to make a table of strings")
+    return table.tobytes()
+
+
+def encode_many(texts: Sequence[bytes], table: bytes) -> list[bytes]:
+    """A frame for each text."""
+    joined, ends = _join(texts)
+    coded = np.empty(2 * len(joined) + 10 * len(texts), np.uint8)
+    if not library.loops().encode_many(joined, ends.buffer_info()[0], len(ends), table, at(coded, np.uint8)):
+        raise MemoryError("there is not enough memory to code texts")
+    return _split(coded, ends)
+
+
+def decode_many(frames: Sequence[bytes], table: bytes) -> list[bytes]:
+    """The text of each frame. A damaged frame raises ValueError."""
+    loops = library.loops()
+    if loops is None:
+        return [_decode(frame, table) for frame in frames]
+    joined, ends = _join(frames)
+    arguments = joined, ends.buffer_info()[0], len(ends), table
+    room = loops.decode_many(*arguments, None, 0)
+    plain = np.empty(max(room, 0), np.uint8)
+    if room < 0 or loops.decode_many(*arguments, at(plain, np.uint8), room) < 0:
+        raise ValueError("a coded text is damaged")
+    return _split(plain, ends)
+
+
+def _decode(frame: bytes, table: bytes) -> bytes:
+    """The text of a frame, without compiled loops."""
+    codes, parts, size, shift = iter(frame), [], 0, 0
+    try:
+        while (byte := next(codes)) >= 0x80 and shift < MOST_SHIFT:
+            size |= (byte & 0x7F) << shift
+            shift += 7
+        size |= byte << shift
+        for code in codes:
+            number = code if code < SHORT else SHORT + (code - SHORT) * 256 + next(codes)
+            start = SYMBOLS + LONGEST * number
+            parts.append(table[start : start + table[number]])
+    except StopIteration:
+        raise ValueError("a coded text is truncated") from None
+    text = b"".join(parts)
+    if not all(parts) or len(text) != size:
+        raise ValueError("a coded text is damaged")
+    return text
+
+
+def _join(texts: Sequence[bytes]) -> tuple[bytes, array[int]]:
+    return b"".join(texts), array("q", accumulate(map(len, texts)))
+
+
+def _split(joined: NDArray[np.uint8], ends: array[int]) -> list[bytes]:
+    whole = joined[: ends[-1]].tobytes() if ends else b""
+    return [whole[start:end] for start, end in pairwise([0, *ends])]
