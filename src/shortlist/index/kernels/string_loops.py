@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
@@ -34,12 +35,19 @@ def make_table(sample: bytes) -> bytes:
     return table.tobytes()
 
 
+@lru_cache(maxsize=8)  # of the corpora that are being written
+def _make_matcher(table: bytes) -> NDArray[np.uint8]:
+    matcher = np.empty(library.loops().matcher_bytes(1), np.uint8)
+    library.loops().prepare_matcher(table, at(matcher, np.uint8))
+    return matcher
+
+
 def encode_many(texts: Sequence[bytes], table: bytes) -> list[bytes]:
     """A frame for each text."""
     joined, ends = _join(texts)
     coded = np.empty(2 * len(joined) + 10 * len(texts), np.uint8)
-    if not library.loops().encode_many(joined, ends.buffer_info()[0], len(ends), table, at(coded, np.uint8)):
-        raise MemoryError("there is not enough memory to code texts")
+    matcher = at(_make_matcher(table), np.uint8)
+    library.loops().encode_many(joined, ends.buffer_info()[0], len(ends), matcher, at(coded, np.uint8))
     return _split(coded, ends)
 
 

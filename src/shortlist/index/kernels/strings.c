@@ -170,13 +170,15 @@ EXPORT bool make_table(const uint8_t *sample, int64_t size, uint8_t *table) {
     return has_room;
 }
 
+/* The bytes of a matcher, and a matcher for a table. */
+EXPORT int64_t matcher_bytes(int64_t count) { return count * (int64_t)sizeof(Matcher); }
+
+EXPORT void prepare_matcher(const uint8_t *table, void *memory) { prepare(memory, table); }
+
 /* Code texts that follow each other; each takes at most twice its bytes and 10. `ends` are those of the texts, then of
-   their frames. False without enough memory. */
-EXPORT bool encode_many(const uint8_t *texts, int64_t *ends, int64_t count, const uint8_t *table, uint8_t *out) {
-    Matcher *matcher = malloc(sizeof(Matcher));
-    if (!matcher)
-        return false;
-    prepare(matcher, table);
+   their frames. */
+EXPORT void encode_many(const uint8_t *texts, int64_t *ends, int64_t count, const void *memory, uint8_t *out) {
+    const Matcher *matcher = memory;
     int64_t at = 0, written = 0;
     for (int64_t number = 0; number < count; number++) {
         uint64_t size = (uint64_t)(ends[number] - at);
@@ -193,8 +195,6 @@ EXPORT bool encode_many(const uint8_t *texts, int64_t *ends, int64_t count, cons
         }
         ends[number] = written;
     }
-    free(matcher);
-    return true;
 }
 
 /* Decode frames that follow each other: how many bytes their texts are, or -1 if one is damaged or there is too little
