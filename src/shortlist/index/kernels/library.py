@@ -30,7 +30,8 @@ _FUNCTIONS = {
     "split_words": "pppiipppp-", "gather": "pppipb-", "hash_names": "ppipppppip-", "find_silent_texts": "ppipppi",
     "count_terms": "pipi", "count_postings": "ppppippiippppi", "merge_postings": "pippppppppp-",
     "round_vectors": "piipp-", "multiply_all": "piipp-", "nearest": "pppiipipppi",
-    "make_table": "pipb", "matcher_bytes": "ii", "prepare_matcher": "pp-", "encode_many": "ppipp-", "decode_many": "ppippii",
+    "make_table": "pipb", "matcher_bytes": "ii", "prepare_matcher": "pp-", "encode_many": "ppipp-",
+    "decode_many": "ppippii",
 }  # fmt: skip
 
 
