@@ -67,7 +67,7 @@ def _is_outdated(library: ctypes.CDLL) -> bool:
 
 
 def at(array: NDArray[Any], kind: type[np.generic]) -> int:
-    """The address of an array, which must be contiguous and of this type."""
+    """The address of an array, which must be contiguous and of this type; the caller keeps the array meanwhile."""
     if array.dtype != kind or not array.flags.c_contiguous:
         raise TypeError(f"a contiguous array of {kind.__name__} is needed, not of {array.dtype}")
     return int(array.__array_interface__["data"][0])

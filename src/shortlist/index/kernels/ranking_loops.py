@@ -71,8 +71,8 @@ def point_to(structs: Sequence[PartStruct]) -> Any:
 
 def quantize(postings: Postings, numbers: Numbers, ceiling: float) -> NDArray[np.uint8]:
     """The gain of each posting as a number from 1 to 255, rounded up; 255 is the ceiling."""
-    impacts = np.empty(len(postings.docs), np.uint8)
-    library.loops().quantize(ctypes.addressof(describe(postings, numbers)), ceiling, at(impacts, np.uint8))
+    struct, impacts = describe(postings, numbers), np.empty(len(postings.docs), np.uint8)
+    library.loops().quantize(ctypes.addressof(struct), ceiling, at(impacts, np.uint8))
     return impacts
 
 

@@ -46,8 +46,8 @@ def encode_many(texts: Sequence[bytes], table: bytes) -> list[bytes]:
     """A frame for each text."""
     joined, ends = _join(texts)
     coded = np.empty(2 * len(joined) + 10 * len(texts), np.uint8)
-    matcher = at(_make_matcher(table), np.uint8)
-    library.loops().encode_many(joined, ends.buffer_info()[0], len(ends), matcher, at(coded, np.uint8))
+    matcher = _make_matcher(table)
+    library.loops().encode_many(joined, ends.buffer_info()[0], len(ends), at(matcher, np.uint8), at(coded, np.uint8))
     return _split(coded, ends)
 
 

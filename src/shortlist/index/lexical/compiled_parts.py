@@ -146,6 +146,8 @@ class CompiledParts:
         if self._has_prepared:
             return
         with self._lock:
+            if self._has_prepared:  # by another thread: a query may be using these bounds already
+                return
             for part, struct in zip(self._parts, self._structs, strict=True):
                 impacts = part.impacts(self._scoring, self._average)
                 self._impacts.append(impacts)  # a part may replace its own, and C has only pointers
