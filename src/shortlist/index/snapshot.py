@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 # With fewer passages it is faster to compare all vectors than to search for the best.
 ALL_SCORES_BELOW = 50_000
+
+FEW = 100  # positions that are looked up one by one, if there are several segments
 
 _AT_ONCE = 500  # parameters in one statement
 
@@ -90,12 +93,24 @@ class View:
         if len(self.loaded) == 1:
             found: Positions = getattr(self.loaded[0].segment, of)[positions]
             return found
+        if len(positions) <= FEW:
+            columns = self._columns[of]
+            places = ((bisect_right(self._offsets, at) - 1, at) for at in positions.tolist())
+            return np.array([columns[part][at - self._offsets[part]] for part, at in places], dtype=np.int64)
         found = np.empty(len(positions), dtype=np.int64)
         for item in self.loaded:
-            here, places = item.part.locate(positions)
+            here, places_here = item.part.locate(positions)
             if len(here):
-                found[here] = getattr(item.segment, of)[places]
+                found[here] = getattr(item.segment, of)[places_here]
         return found
+
+    @cached_property
+    def _offsets(self) -> list[int]:
+        return [item.part.offset for item in self.loaded]
+
+    @cached_property
+    def _columns(self) -> dict[str, list[NDArray[np.int64]]]:
+        return {of: [getattr(item.segment, of) for item in self.loaded] for of in ("documents", "passages")}
 
     def position(self, number: int) -> int:
         """The position of the passage with this number."""

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 RERANKED_TIMES_K = 5
 RERANKED_AT_LEAST = 50
 
+# From this many passages with vectors on, queries of a batch run in several threads.
+PARALLEL_FROM = 50_000
+
 Reranker = Callable[[str, list[Hit]], Sequence[Hit]]
 
 _DIGITS = re.compile(r"(\d+)")
@@ -82,7 +85,7 @@ def search_many(
 ) -> list[Hits]:
     """Search for several queries: the hits of each, in the order of the queries, as `search` finds them.
 
-    All queries read one state of each corpus. Except for corpora in a cluster, they run on all processor cores.
+    All queries read one state of each corpus. Semantic searches of large corpora run on all processor cores.
     """
     if isinstance(queries, str):
         raise InputError(f"search_many takes a list of queries, not {queries!r}. Use search for one query.")
@@ -95,9 +98,11 @@ def search_many(
         def search_one(query: str) -> Hits:
             return _conclude(_retrieve(states, masks, query, mode, k), query, mode, k)
 
-        # The state of a corpus in a cluster collects what it has read, so threads cannot share it.
+        # Python runs in one thread at a time, so threads gain only if most of the time is spent comparing vectors. The
+        # state of a corpus in a cluster collects what it has read, so threads cannot share it.
         can_share = all(state.generation is not None for _, state in states)
-        threads = min(len(queries), os.cpu_count() or 1) if can_share else 1
+        is_large = mode != "lexical" and sum(state.size for _, state in states if state.has_vectors) >= PARALLEL_FROM
+        threads = min(len(queries), os.cpu_count() or 1) if can_share and is_large else 1
         if threads < 2:
             return list(map(search_one, queries))
         with ThreadPoolExecutor(threads) as pool:

@@ -51,17 +51,19 @@ class PartStruct(ctypes.Structure):
     ]
 
 
-def describe(postings: Postings, numbers: Numbers | None = None) -> PartStruct:
+def describe(postings: Postings) -> PartStruct:
     struct = PartStruct()
     for name, kind in postings.TYPES.items():
         setattr(struct, name, at(getattr(postings, name), kind))
     struct.terms, struct.names = len(postings.keys), len(postings.name_keys)
     struct.size, struct.larges = postings.size, len(postings.large_places)
     struct.blocks, struct.stretches = -(-postings.size // BLOCK), -(-postings.size // STRETCH) + 1
-    if numbers is not None:
-        struct.weights = (ctypes.c_double * 3)(*numbers.weights)
-        struct.base, struct.scale, struct.gain, struct.k1, struct.delta = numbers[1:]
     return struct
+
+
+def set_numbers(struct: PartStruct, numbers: Numbers) -> None:
+    struct.weights = numbers.weights
+    struct.base, struct.scale, struct.gain, struct.k1, struct.delta = numbers[1:]
 
 
 def point_to(structs: Sequence[PartStruct]) -> Any:
@@ -71,7 +73,8 @@ def point_to(structs: Sequence[PartStruct]) -> Any:
 
 def quantize(postings: Postings, numbers: Numbers, ceiling: float) -> NDArray[np.uint8]:
     """The gain of each posting as a number from 1 to 255, rounded up; 255 is the ceiling."""
-    struct, impacts = describe(postings, numbers), np.empty(len(postings.docs), np.uint8)
+    struct, impacts = describe(postings), np.empty(len(postings.docs), np.uint8)
+    set_numbers(struct, numbers)
     library.loops().quantize(ctypes.addressof(struct), ceiling, at(impacts, np.uint8))
     return impacts
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from shortlist.index.kernels import library
 from shortlist.index.kernels.library import at
-from shortlist.index.kernels.ranking_loops import PartStruct, describe, point_to
+from shortlist.index.kernels.ranking_loops import PartStruct, describe, point_to, set_numbers
 from shortlist.index.lexical.bm25 import FORMULAS, Scoring
 from shortlist.index.lexical.indexing import NAME_WORDS
 from shortlist.index.lexical.live_postings import Impacts, Part, kernel_numbers
@@ -40,17 +40,22 @@ class CompiledParts:
     def __init__(self, parts: Sequence[Part], scoring: Scoring, average: float) -> None:
         self._loops = library.loops()
         self._parts, self._scoring, self._average = parts, scoring, average
-        self._count, self._largest = len(parts), max((part.postings.size for part in parts), default=0)
+        self._count, largest = len(parts), max(parts, key=lambda part: part.postings.size, default=None)
+        self._largest = largest.postings.size if largest else 0
+        self._rooms = largest.rooms if largest else []
+        self._numbers = kernel_numbers(scoring, average)
         self._structs = [self._describe(part) for part in parts]
         self._pointers = point_to(self._structs)
         self._order = array("q", sorted(range(len(parts)), key=lambda at: -parts[at].postings.size))
-        self._rooms: list[tuple[Any, int]] = []
         self._impacts: list[Impacts] = []
         self._has_prepared, self._lock = False, threading.Lock()
         self.has_bounds = not FORMULAS[scoring.formula].is_cosine
 
     def _describe(self, part: Part) -> PartStruct:
-        struct = describe(part.postings, kernel_numbers(self._scoring, self._average))
+        if part.struct is None:
+            part.struct = describe(part.postings)
+        struct = PartStruct.from_buffer_copy(part.struct)
+        set_numbers(struct, self._numbers)
         struct.offset = part.offset
         if part.dead is not None:
             struct.dead, struct.dead_places = at(part.dead, np.bool_), at(part.dead_places, np.int64)

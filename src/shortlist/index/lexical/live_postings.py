@@ -92,7 +92,10 @@ class Part:
         self.live, self.length_sums = postings.size, postings.length_sums
         self.dead: Mask | None = None
         self.dead_places: NDArray[np.int64] = np.zeros(0, np.int64)
-        self.name_filter: NDArray[np.uint64] | None = None  # of the compiled loops
+        # Of the compiled loops, shared by all copies: its description, a filter of its names, and memory to work in.
+        self.struct: Any = None
+        self.name_filter: NDArray[np.uint64] | None = None
+        self.rooms: list[tuple[Any, int]] = []
         self._impacts = impacts
 
     def without(self, gone: NDArray[np.int64], offset: int | None = None) -> Part:
