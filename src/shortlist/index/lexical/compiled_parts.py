@@ -16,7 +16,7 @@ from shortlist.index.kernels.library import at
 from shortlist.index.kernels.ranking_loops import PartStruct, describe, point_to, set_numbers
 from shortlist.index.lexical.bm25 import FORMULAS, Scoring
 from shortlist.index.lexical.indexing import NAME_WORDS
-from shortlist.index.lexical.live_postings import Impacts, Part, kernel_numbers
+from shortlist.index.lexical.live_postings import Part, kernel_numbers
 from shortlist.results import Ranking
 
 if TYPE_CHECKING:
@@ -43,11 +43,11 @@ class CompiledParts:
         self._count, largest = len(parts), max(parts, key=lambda part: part.postings.size, default=None)
         self._largest = largest.postings.size if largest else 0
         self._rooms = largest.rooms if largest else []
+        self._kept: list[Any] = []  # what C has pointers to, and a part may replace
         self._numbers = kernel_numbers(scoring, average)
         self._structs = [self._describe(part) for part in parts]
         self._pointers = point_to(self._structs)
         self._order = array("q", sorted(range(len(parts)), key=lambda at: -parts[at].postings.size))
-        self._impacts: list[Impacts] = []
         self._has_prepared, self._lock = False, threading.Lock()
         self.has_bounds = not FORMULAS[scoring.formula].is_cosine
 
@@ -61,10 +61,11 @@ class CompiledParts:
             struct.dead, struct.dead_places = at(part.dead, np.bool_), at(part.dead_places, np.int64)
             struct.deads = len(part.dead_places)
         if len(part.postings.name_keys) >= FILTERED_FROM:
-            if part.name_filter is None:
-                part.name_filter = self._make_filter(part.postings.name_keys)
-            struct.name_filter = at(part.name_filter, np.uint64)
-            struct.name_shift = 64 - (64 * len(part.name_filter) - 1).bit_length()
+            made = part.name_filter
+            if made is None:
+                made = part.name_filter = self._make_filter(part.postings.name_keys)
+            self._kept.append(made)  # another thread may replace it
+            struct.name_filter, struct.name_shift = at(made, np.uint64), 64 - (64 * len(made) - 1).bit_length()
         return struct
 
     def _make_filter(self, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -103,7 +104,10 @@ class CompiledParts:
         """The best k and all that tie with the last, best first, then by position; and which terms each has."""
         self._ensure_bounds()
         values, results = array("d", weights), ctypes.c_void_p()
-        room = self._rooms.pop() if self._rooms else self._make_room()
+        try:
+            room = self._rooms.pop()
+        except IndexError:
+            room = self._make_room()
         count = self._loops.rank(
             self._pointers, _address(self._order), self._count, _address(spans), _address(values), len(values),
             k, max(STRIPES, k), None if allowed is None else at(allowed, np.bool_), room[1], self._largest,
@@ -155,7 +159,7 @@ class CompiledParts:
                 return
             for part, struct in zip(self._parts, self._structs, strict=True):
                 impacts = part.impacts(self._scoring, self._average)
-                self._impacts.append(impacts)  # a part may replace its own, and C has only pointers
+                self._kept.append(impacts)
                 struct.frequent, struct.frequents = at(impacts.frequent, np.int64), len(impacts.frequent)
                 struct.maxima, struct.skips = at(impacts.maxima, np.uint8), at(impacts.skips, np.uint32)
                 struct.packed = at(impacts.packed, np.uint16)
