@@ -32,10 +32,11 @@ EXPORT void round_vectors(const float *vectors, int64_t count, int64_t size, int
     }
 }
 
-static inline int32_t multiply_bytes(const int8_t *restrict one, const int8_t *restrict two, int64_t size) {
+/* The query has 16 bits for each number: processors multiply and add pairs of these in one step. */
+static inline int32_t multiply_bytes(const int8_t *restrict one, const int16_t *restrict two, int64_t size) {
     int32_t total = 0;
     for (int64_t at = 0; at < size; at++)
-        total += (int32_t)one[at] * two[at];
+        total += (int16_t)one[at] * two[at];
     return total;
 }
 
@@ -94,9 +95,12 @@ static int compare_bounded(const void *first, const void *second) {
    moved times the length of the other. `places` and `scores` have room for all vectors. */
 EXPORT int64_t nearest(const int8_t *codes, const float *facts, const float *vectors, int64_t count, int64_t size,
                        const float *query, int64_t k, const uint8_t *allowed, int64_t *places, double *scores) {
-    int8_t *query_codes = malloc(size);
+    int8_t *rounded = malloc(size);
+    int16_t *query_codes = malloc(size * sizeof *query_codes);
     float asked[3];
-    round_vectors(query, 1, size, query_codes, asked);
+    round_vectors(query, 1, size, rounded, asked);
+    for (int64_t at = 0; at < size; at++)
+        query_codes[at] = rounded[at];
     float step = asked[0], moved = asked[1], length = asked[1] + asked[2];
     float *best = malloc(k * sizeof *best);
     Bounded *bounded = malloc(count * sizeof *bounded);
@@ -130,6 +134,7 @@ EXPORT int64_t nearest(const int8_t *codes, const float *facts, const float *vec
         if (score > best[0])
             push(best, k, score);
     }
+    free(rounded);
     free(query_codes);
     free(best);
     free(bounded);
