@@ -84,7 +84,7 @@ def run(folders: list[Path]) -> None:
             f"{versions}.\n"
         )
         for title, rows in result["figures"].items():
-            plot = f"{name}-{title.replace(' ', '-')}.svg"
+            plot = f"{name}-{title.replace(' ', '-').replace(':', '-')}.svg"
             medians = sorted(((engine, row["p50 ms"]) for engine, row in rows.items()), key=lambda pair: pair[1])
             (DOCS / "images" / plot).write_text(draw_bars(f"Milliseconds a query (median), {title}", medians, OURS))
             measured = result.get("measured", {}).get(title, f"{result['date']}, {result['commit']}")
