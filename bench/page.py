@@ -54,9 +54,9 @@ best alternative in that column. Indexes in memory are compared with each other.
 
 LIMITS = """## Known gaps
 
-- **A search takes much longer than its ranking**, 1.6 ms against 0.4 on ottqa_wiki; the goal is 0.15 ms more. The rest is
-  Python: opening a state, analyzing the query, finding and scoring documents that it names, reading and decoding ten
-  rows, and making the hits, each 0.05 to 0.2 ms. So bm25s, which keeps everything in memory, answers faster.
+- **A search takes much longer than its ranking**, 1.6 ms against 0.4 on ottqa_wiki; the goal is 0.15 ms more. The rest
+  is Python: opening a state, analyzing the query, finding and scoring documents that it names, reading and decoding
+  ten rows, and making the hits, each 0.05 to 0.2 ms. So bm25s, which keeps everything in memory, answers faster.
 - For the same reason `search_many` uses one core for keyword queries: threads made it slower.
 - Documents that a query names are always hits, also in `mode="lexical"`. Among Wikipedia articles, where "city" is a
   title, this costs some nDCG: the ranking alone has that of tantivy.
