@@ -75,6 +75,8 @@ def compile_loops(wanted: str = "") -> list[Path]:
         library = folder / f"loops-{level}{end}"
         arguments = [*OPTIONS, option, f"-DSOURCES={hash_sources()}u", *sources, "-o", str(library), *more]
         done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
+        if done.returncode and level and not wanted:
+            break  # an old compiler, which does not know this kind of processor
         if done.returncode:
             shutil.rmtree(folder)
             if wanted:

@@ -87,6 +87,18 @@ def test_every_variant_that_runs_here_gives_the_same_scores(level: int) -> None:
     assert found.scores.tolist() == expected.scores.tolist()
 
 
+def test_an_old_compiler_makes_the_plain_variant_alone(
+    folder: Path, unloaded: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unknown = {machine: [levels[0], "-march=of-tomorrow"] for machine, levels in hatch_build.LEVELS.items()}
+    monkeypatch.setattr(hatch_build, "LEVELS", unknown)
+    monkeypatch.setattr(hatch_build, "ZIG_LEVELS", unknown)
+    if not hatch_build.find_compiler():
+        pytest.skip("there is no C compiler")
+    assert [path.stem for path in hatch_build.compile_loops()] == ["loops-0"]
+    assert Path(unloaded()._name).stem == "loops-0"
+
+
 def test_loops_of_other_sources_are_not_used(folder: Path, unloaded: Any, caplog: pytest.LogCaptureFixture) -> None:
     if not hatch_build.compile_loops():
         pytest.skip("there is no C compiler")

@@ -6,6 +6,7 @@ import ctypes
 import logging
 import sys
 import zlib
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -39,8 +40,9 @@ _FUNCTIONS = {
 def loops() -> Any:
     """The functions of the C files in this folder; None if they could not be compiled."""
     try:
-        plain = _load(0)
-        library = _load(level) if (level := plain.cpu_level()) else plain
+        library = _load(0)
+        with suppress(OSError):  # an old compiler made only the plain variant
+            library = _load(library.cpu_level())
     except OSError:
         library = None
     if library is None or _is_outdated(library):
