@@ -34,6 +34,7 @@ ALLOW = ("allow", "includeTools", "enabled_tools")
 DENY = ("deny", "excludeTools", "disabledTools", "disabled_tools")
 
 VALUES: dict[str, type] = {"url": str, "command": str, "cwd": str, "env": Mapping, "headers": Mapping, "args": list}
+SECONDS = {"seconds": ("timeout_seconds",), "start_seconds": ("startup_timeout_sec", "startup_timeout_seconds")}
 NOUNS: dict[type, str] = {str: "string", Mapping: "mapping", list: "list"}
 
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
@@ -57,6 +58,7 @@ class Server:
     allow: tuple[str, ...] = ()  # patterns of tool names; empty allows all
     deny: tuple[str, ...] = ()
     seconds: float | None = None  # the configured time limit of a call
+    start_seconds: float | None = None  # the configured time limit of the start
     file: Path | None = None  # that configures it
     project: Path | None = None  # whose file configures it; None if the user does
 
@@ -274,9 +276,6 @@ def _parse_server(name: str, entry: Any, folder: Path) -> Server:
     for key, kind in VALUES.items():
         if entry.get(key) and not isinstance(entry[key], kind):
             raise ValueError(f"has a '{key}' that is not a {NOUNS[kind]}")
-    seconds = entry.get("timeout_seconds")
-    if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0):
-        raise ValueError("has a 'timeout_seconds' that is not a number above 0")
     known = {"workspaceFolder": str(folder), "userHome": str(Path.home())}
     secrets: list[str] = []
 
@@ -302,7 +301,8 @@ def _parse_server(name: str, entry: Any, folder: Path) -> Server:
     for key in ("env", "headers"):
         given = (entry.get(key) or {}).items()
         values[key] = {str(name): expand(value) for name, value in given if value is not None}
-    values |= {"allow": _patterns(entry, ALLOW), "deny": _patterns(entry, DENY), "seconds": seconds}
+    values |= {"allow": _patterns(entry, ALLOW), "deny": _patterns(entry, DENY)}
+    values |= {field: _limit(entry, keys) for field, keys in SECONDS.items()}
     return Server(name, is_sse=entry.get("type") == "sse", secrets=tuple(secrets), **values)
 
 
@@ -313,3 +313,12 @@ def _patterns(entry: Mapping[str, Any], keys: Sequence[str]) -> tuple[str, ...]:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ValueError(f"has a '{key}' that is not a list of strings")
     return tuple(names)
+
+
+def _limit(entry: Mapping[str, Any], keys: Sequence[str]) -> float | None:
+    """The seconds under the first of these keys that is present."""
+    key = next((key for key in keys if entry.get(key) is not None), keys[0])
+    seconds = entry.get(key)
+    if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0):
+        raise ValueError(f"has a '{key}' that is not a number above 0")
+    return seconds
