@@ -16,8 +16,8 @@ import pytest
 import shortlist
 from shortlist.errors import EmbedderError
 from shortlist.index.embedders import named, tools_model
-from shortlist.mcp import collection
-from shortlist.mcp.collection import ToolIndex
+from shortlist.mcp import catalog_index
+from shortlist.mcp.catalog_index import ToolIndex
 from shortlist.mcp.gateway.gateway_config import Permissions
 from shortlist.mcp.gateway.tool_catalog import Catalog
 from shortlist.sources.mcp_servers.mcp_config import Server
@@ -55,7 +55,7 @@ def test_a_few_tools_are_encoded_by_the_trained_model_immediately(index: ToolInd
 def test_many_tools_are_found_immediately_and_ranked_better_a_little_later(
     index: ToolIndex, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(collection, "AT_ONCE", 2)
+    monkeypatch.setattr(catalog_index, "AT_ONCE", 2)
     may_go_on, encode = threading.Event(), tools_model.ToolsEmbedder.encode_documents
 
     def slowly(self: tools_model.ToolsEmbedder, texts: list[str]) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
@@ -79,7 +79,7 @@ def test_many_tools_are_found_immediately_and_ranked_better_a_little_later(
 def test_closing_ends_the_sync_in_the_background_and_the_next_index_completes_it(
     tmp_path: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(collection, "AT_ONCE", 2)
+    monkeypatch.setattr(catalog_index, "AT_ONCE", 2)
     index = ToolIndex(tmp_path / "tools", catalog)
     reached, may_go_on, offered = threading.Event(), threading.Event(), catalog.list_offered
 
