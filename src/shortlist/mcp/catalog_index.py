@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from shortlist._files import replace_text
 from shortlist.documents import Document, Problem
 from shortlist.errors import CorpusError, CorpusMismatch, ShortlistError
 from shortlist.index.embedders import tools_model
+from shortlist.index.storage.records import batched
 from shortlist.index.storage.usage_log import FILE as USAGE
 from shortlist.index.storage.usage_log import UsageLog
 from shortlist.mcp.gateway.tool_catalog import Catalog
@@ -27,15 +28,17 @@ log = logging.getLogger("shortlist")
 NAME = "mcp"
 DIGEST = "catalog.digest"
 AT_ONCE = 64  # new tools that our model encodes while the agent waits
+STEP = 16  # of those, tools that are encoded and committed together: a step that was done is never lost
 LATER = 1.0  # seconds before it encodes more of them, so that the first search is answered first
+STOP_SECONDS = 0.4  # to finish a step; what takes longer is given up, which costs no more than that step
 
 
 class ToolIndex:
     """The search over the tools that are offered: corpora on disk, in sync with the catalog.
 
     One corpus is ready immediately. The other uses our trained model, which ranks better; if it takes more than a
-    moment to sync, that happens in the background, and the first one is searched until then. They share one log of use,
-    which is beside them, since a corpus is deleted when its model changes.
+    moment to sync, that happens in the background, step by step, and the first one is searched until then. They share
+    one log of use, which is beside them, since a corpus is deleted when its model changes.
     """
 
     def __init__(self, folder: Path, catalog: Catalog) -> None:
@@ -83,6 +86,8 @@ class ToolIndex:
     def _sync_later(self, digest: str) -> None:
         try:
             if not self._closed.wait(LATER):
+                for step in batched(self._documents(), STEP):
+                    self._trained.add(step)
                 self._trained.sync(self._documents(), digest)
         except Exception as error:  # no one waits for this thread
             if not self._closed.is_set():
@@ -98,13 +103,19 @@ class ToolIndex:
                 raise CorpusError("The search over tools was closed.")
             yield document_of(tool.server, "tool", tool.entry)
 
-    def close(self) -> None:
+    def stop(self) -> None:
+        """Let every sync that is in progress end after its step."""
         self._closed.set()
+
+    def close(self) -> None:
+        self.stop()
         if self._work is not None:
-            self._work.join()
-        with self._lock:
+            self._work.join(STOP_SECONDS)
+        if self._lock.acquire(timeout=STOP_SECONDS / 4):
             self._static.close()
-            self._trained.close()
+            if self._work is None or not self._work.is_alive():
+                self._trained.close()
+            self._lock.release()
 
 
 class _CatalogCorpus:
@@ -122,7 +133,7 @@ class _CatalogCorpus:
 
     def check_model(self) -> None:
         """Delete the corpus if it was built with an older model; raise an error if the model cannot be loaded."""
-        if self.digest() is not None:
+        if self._folder.exists():
             try:
                 _ = self.corpus().embedder
             except CorpusMismatch:
@@ -134,6 +145,11 @@ class _CatalogCorpus:
         with contextlib.suppress(OSError, ValueError):
             return self._digest.read_text("utf-8")
         return None
+
+    def add(self, documents: Sequence[Document | Problem]) -> None:
+        """A part of a sync, which leaves the corpus out of sync with any catalog."""
+        self._digest.unlink(missing_ok=True)
+        self.corpus().add(documents)
 
     def sync(self, documents: Iterator[Document | Problem], digest: str) -> None:
         self.corpus().sync(documents)

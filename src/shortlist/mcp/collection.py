@@ -71,6 +71,7 @@ class Collection:
         self._lock = threading.Lock()
         self._opening = threading.Lock()
         self._tools: ToolIndex | None = None
+        self._is_stopped = False
         self._skills: Corpus | None = None
         self._synced_at = 0.0
         self.problems: dict[str, str] = {}  # corpora that cannot be searched, and why
@@ -109,6 +110,8 @@ class Collection:
 
         with self._opening:
             self._tools = self._tools or ToolIndex(self.gateway.home / "tools", self.gateway.catalog)
+            if self._is_stopped:
+                self._tools.stop()
             return self._tools
 
     def skills(self) -> Corpus:
@@ -125,6 +128,12 @@ class Collection:
                     self._skills.sync(entry.source())
                 self._synced_at = time.monotonic()
             return self._skills
+
+    def stop(self) -> None:
+        """Let the work in the background end soon."""
+        self._is_stopped = True
+        if self._tools is not None:
+            self._tools.stop()
 
     def close(self) -> None:
         if self._tools is not None:
