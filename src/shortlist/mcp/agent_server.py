@@ -59,7 +59,7 @@ KINDS: dict[str, Any] = {"tool": "tool", "skill": "skill", "document": {"$nin": 
 Data = dict[str, Any]
 Result = TypeVar("Result")
 
-# The address of the client that sent a request; empty over stdio. Requests over HTTP have no session.
+# The address of the client that sent a request, and its MCP session if it has one; empty over stdio.
 client_address = ContextVar("client_address", default="")
 
 
@@ -401,7 +401,7 @@ def make_server(agent: AgentActions) -> Server[Any]:
 
 def _set_client(context: Any) -> None:
     client = getattr(context.request, "client", None)  # of the HTTP request
-    client_address.set(client.host if client else "")
+    client_address.set(f"{client.host} {context.request.headers.get('mcp-session-id', '')[:200]}" if client else "")
 
 
 def _check_arguments(tool: str, arguments: Mapping[str, Any]) -> None:
