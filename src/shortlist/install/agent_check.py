@@ -45,14 +45,13 @@ class _Started(NamedTuple):
 
 def check_agents(places: Places, environment: Mapping[str, str]) -> Iterator[Finding]:
     """The entries of all agents, started with these additional variables. Those that are equal are started once."""
-    started: list[_Started] = []
-    for agent in AGENTS.values():
-        for scope in _scopes(agent):
-            for item in _find_entries(agent, scope, places):
-                if isinstance(item, Finding):
-                    yield item
-                else:
-                    started.append(item)
+    found = [
+        item for agent in AGENTS.values() for scope in _scopes(agent) for item in _find_entries(agent, scope, places)
+    ]
+    if not found:
+        yield Finding("agents", "note", "no agent is configured to start shortlist", "shortlist install --agent all")
+    yield from (item for item in found if isinstance(item, Finding))
+    started = [item for item in found if isinstance(item, _Started)]
     distinct: list[Server] = []
     for one in started:
         if not any(_same(one.server, other) for other in distinct):
@@ -72,9 +71,6 @@ def check_agents(places: Places, environment: Mapping[str, str]) -> Iterator[Fin
         else:
             says = f"{one.file}: {failures[0] if failures else 'The server does not offer the tools of shortlist.'}"
             yield Finding(one.title, "broken", says, one.fix)
-    if not started:
-        fix = "shortlist install --agent all"
-        yield Finding("agents", "note", "no configuration of an agent starts shortlist", fix)
 
 
 def _scopes(agent: Agent) -> list[Scope]:
