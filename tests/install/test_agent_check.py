@@ -81,7 +81,7 @@ def test_an_entry_of_a_project_is_started_only_if_it_is_nothing_but_our_command(
     configure(places, "claude-code", "project", a={"command": str(script), "args": ["mcp"]})
     configure(places, "cursor", "project", b=entry | {"env": {"PYTHONPATH": str(tmp_path)}})
     configure(places, "vscode", "project", c={"command": "sh", "args": ["-c", str(script), "shortlist", "mcp"]})
-    configure(places, "amp", "project", d=entry)
+    configure(places, "amp", "project", d=entry | {"url": "http://localhost:9/mcp", "type": "sse"})
     found = check(places)
     assert {name: finding.state for name, finding in found.items()} == {
         "Claude Code (project)": "note",

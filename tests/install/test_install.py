@@ -583,6 +583,7 @@ experimental_environment = "remote"
         ("agent", "entry", "reason"),
         [
             ("vscode", {"command": "x", "envFile": ".env"}, "only VS Code supports its 'envFile'"),
+            ("codex", {"command": "x", "tools": {"a": {"approval_mode": "prompt"}}}, "only Codex supports its 'tools'"),
             ("goose", {"type": "stdio", "cmd": "x", "env_keys": ["K"]}, "only Goose supports its 'env_keys'"),
             ("crush", {"type": "stdio", "command": "x", "env": {"A": "$(pass a)"}}, "it runs a command in '$(pass a)'"),
         ],

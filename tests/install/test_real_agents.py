@@ -78,7 +78,10 @@ def test_the_agent_lists_our_server_until_it_is_removed(agent: str, machine: Mac
     package, command, state = CLIENTS[agent]
     machine.install(package)
     assert run(["install", "--agent", agent]) == OK
-    lines = [line for line in machine(command, "mcp", "list").splitlines() if "shortlist" in line]
+    for _ in range(5):  # some give a server 5 seconds to start, which a busy machine exceeds
+        lines = [line for line in machine(command, "mcp", "list").splitlines() if "shortlist" in line]
+        if any(state in line for line in lines):
+            break
     assert any(state in line for line in lines), lines
     assert run(["uninstall", "--agent", agent]) == OK
     assert "shortlist" not in machine(command, "mcp", "list")

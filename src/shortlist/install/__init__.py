@@ -34,19 +34,9 @@ from shortlist.sources.mcp_servers.mcp_entries import (
 # Agents pass few variables on to the servers that they start.
 FOLDERS = ("SHORTLIST_CONFIG_DIR", "SHORTLIST_DATA_DIR", "SHORTLIST_CACHE_DIR")
 
-
 # Keys of an entry that the gateway reads, or that concern only how the agent shows a server or asks before it calls.
-READ = {
-    "command",
-    "args",
-    "env",
-    "cwd",
-    "url",
-    "headers",
-    *ALLOW,
-    *DENY,
-    *(key for keys in SECONDS.values() for key in keys),
-}
+READ = {"command", "args", "env", "cwd", "url", "headers", *ALLOW, *DENY}
+READ |= {key for keys in SECONDS.values() for key in keys}
 OMITTED = {"alwaysAllow", "alwaysLoad", "autoApprove", "bundled", "description", "disabled", "display_name", "enabled"}
 OMITTED |= {"gallery", "name", "required", "role", "source", "timeout", "trust", "type", "version"}
 
@@ -106,7 +96,10 @@ class Relocation:
         if is_off(entry):
             raise ValueError("it is disabled")
         plain: Data = normalize(entry)
-        if unknown := [key for key in plain if plain[key] and key not in READ | OMITTED]:
+        unknown = [key for key in plain if plain[key] and key not in READ | OMITTED]
+        if isinstance(plain.get("tools"), Mapping):  # the permissions of Codex
+            unknown.append("tools")
+        if unknown:
             raise ValueError(f"only {agent.title} supports its '{unknown[0]}'")
         converted = {key: value for key, value in plain.items() if key in READ and value}
         if agent.timeout_unit and isinstance(timeout := plain.get("timeout"), int | float):

@@ -52,25 +52,21 @@ def check_agents(places: Places, environment: Mapping[str, str]) -> Iterator[Fin
         yield Finding("agents", "note", "no agent is configured to start shortlist", "shortlist install --agent all")
     yield from (item for item in found if isinstance(item, Finding))
     started = [item for item in found if isinstance(item, _Started)]
-    distinct: list[Server] = []
+    distinct = {_key_of(one.server): one.server for one in started}
+    servers = [replace(server, env={**server.env, **environment}) for server in distinct.values()]
+    items = list(read_servers(iter(servers), START_SECONDS))
     for one in started:
-        if not any(_same(one.server, other) for other in distinct):
-            distinct.append(one.server)
-    servers = iter([replace(server, env={**server.env, **environment}) for server in distinct])
-    items = list(read_servers(servers, START_SECONDS))
-    for one in started:
-        name = next(server.name for server in distinct if _same(one.server, server))
+        name = distinct[_key_of(one.server)].name
         mine = [item for item in items if item.source == name]
         failures = [item.reason for item in mine if isinstance(item, Problem)]
         tools = [item.id for item in mine if isinstance(item, Document) and item.kind == "tool"]
-        if f"{name}/discover" in tools:
-            says = f"starts shortlist with {count_of(len(tools), 'tool')} ({one.file})"
-            yield Finding(
-                one.title, "note" if one.warning else "ok", one.warning or says, one.fix if one.warning else ""
-            )
+        if f"{name}/discover" not in tools:
+            says = failures[0] if failures else "The server does not offer the tools of shortlist."
+            yield Finding(one.title, "broken", f"{one.file}: {says}", one.fix)
+        elif one.warning:
+            yield Finding(one.title, "note", one.warning, one.fix)
         else:
-            says = f"{one.file}: {failures[0] if failures else 'The server does not offer the tools of shortlist.'}"
-            yield Finding(one.title, "broken", says, one.fix)
+            yield Finding(one.title, "ok", f"starts shortlist with {count_of(len(tools), 'tool')} ({one.file})")
 
 
 def _scopes(agent: Agent) -> list[Scope]:
@@ -101,13 +97,16 @@ def _find_entries(agent: Agent, scope: Scope, places: Places) -> Iterator[Findin
         elif shutil.which(item.command, path=item.env.get("PATH", os.environ.get("PATH"))) is None:
             yield Finding(title, "broken", f"{file.path} runs {item.command}, which is not found", fix)
         else:
-            yield _Started(title, file.path, item, fix, _warn(agent, item, places))
+            server = replace(item, url="", headers={}, is_sse=False)  # only its command is ours
+            yield _Started(title, file.path, server, fix, _warn(agent, server, places))
 
 
 def _is_as_written(entry: Any, places: Places) -> bool:
     """Whether a project's entry runs nothing but our own command."""
     plain = normalize(entry)
-    commands = [*find_own_command(places), "mcp"], [NAME, "mcp"]
+    commands = [[*find_own_command(places), "mcp"]]
+    if places.platform != "win32":  # which looks for a command in the current folder first
+        commands.append([NAME, "mcp"])
     return command_line(entry) in commands and not plain.get("env") and not plain.get("cwd")
 
 
@@ -119,5 +118,5 @@ def _warn(agent: Agent, server: Server, places: Places) -> str:
     return f"{agent.title} may not find {server.command}: from the desktop it starts without the PATH of this shell"
 
 
-def _same(server: Server, other: Server) -> bool:
-    return replace(server, name=other.name) == other
+def _key_of(server: Server) -> tuple[Any, ...]:
+    return server.command, server.args, tuple(sorted(server.env.items())), server.cwd

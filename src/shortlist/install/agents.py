@@ -15,6 +15,7 @@ from shortlist.errors import InputError
 from shortlist.sources.projects import project_folders
 
 Scope = Literal["user", "project"]
+Files = str | list[str]  # of several files the first that exists counts, or the last one
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +67,11 @@ class Agent:
 
     name: str
     title: str
-    user: Mapping[
-        str, str | list[str]
-    ]  # the user's file below each possible folder; the first folder that exists counts
-    project: str | list[str] | None = None  # the file below the folder of a project; of several, the first that exists
+    user: Mapping[str, Files]  # the user's file below each possible folder; the first folder that exists counts
+    project: Files | None = None  # the file below the folder of a project
     key: str = "mcpServers"
     fixed: Mapping[str, Any] = field(default_factory=dict)  # what our entry has besides what starts us
-    names: Mapping[str, str] = field(
-        default_factory=dict
-    )  # the names of keys of an entry, where they are not the usual
+    names: Mapping[str, str] = field(default_factory=dict)  # its names of the usual keys, where they differ
     has_list: bool = False  # whether "command" is a list with the arguments
     variables: str | None = None  # the key for the names of variables that the agent passes on
     timeout_unit: float | None = None  # of the "timeout" of a call, in seconds
@@ -113,8 +110,7 @@ class Agent:
         return {**kind, **entry, **self.fixed, **named}
 
 
-def _choose_file(folder: Path, names: str | list[str]) -> Path:
-    """The first of these files that exists, or the last one."""
+def _choose_file(folder: Path, names: Files) -> Path:
     files = [folder / name for name in ([names] if isinstance(names, str) else names)]
     return next((file for file in files if file.exists()), files[-1])
 

@@ -109,12 +109,13 @@ def fingerprint(entry: Any) -> tuple[Any, ...] | None:
 
 
 def variables_in(value: Any) -> set[str]:
-    """The environment variables that an entry of ours mentions."""
+    """The environment variables that entries of ours mention."""
     if isinstance(value, Mapping):
         return {name for each in value.values() for name in variables_in(each)}
     if isinstance(value, list):
         return {name for each in value for name in variables_in(each)}
-    return set(re.findall(r"\$\{(?:env:)?(\w+)(?::-[^}]*)?\}", value)) if isinstance(value, str) else set()
+    names = re.findall(r"\$\{(?:env:)?(\w+)(?::-[^}]*)?\}", value) if isinstance(value, str) else ()
+    return {name for name in names if name not in ("workspaceFolder", "userHome")}
 
 
 def _plain_words(words: list[str]) -> list[str]:
