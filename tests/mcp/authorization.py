@@ -1,4 +1,4 @@
-"""An authorization server and an MCP server that it protects, both real and on this machine, on the SDK's own library."""
+"""An authorization server, and an MCP server that it protects: both run on this machine, on the SDK's library."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class Protected:
         @server.tool()
         async def leak(context: Context[Any, Any]) -> str:
             """Fail with the credentials of the request."""
-            request = context.request_context.request
+            request: Any = context.request_context.request
             raise MCPError(-31000, f"your header is {request.headers['authorization']}")
 
         app = server.streamable_http_app()

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import stat
+import subprocess
+import sys
 import threading
 import webbrowser
 from collections.abc import Callable, Iterator
@@ -13,6 +16,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from mcp.shared.auth import OAuthClientInformationFull
 
 from shortlist.sources.mcp_servers import mcp_login
 from shortlist.sources.mcp_servers.mcp_config import Server
@@ -61,9 +65,7 @@ def status_of(servers: Servers) -> dict[str, Any]:
     return dict(json.loads(text)["servers"][0])
 
 
-def test_a_running_gateway_asks_for_a_sign_in_and_uses_it_without_a_restart(
-    notes: Protected, servers: Servers
-) -> None:
+def test_a_running_gateway_asks_for_a_sign_in_and_uses_it_without_a_restart(notes: Protected, servers: Servers) -> None:
     command = f"shortlist mcp login notes --config {servers.config}"
     gateway = servers.gateway()
 
@@ -149,11 +151,12 @@ def test_an_answer_with_another_state_is_rejected(
 ) -> None:
     answers: list[int] = []
 
-    def forge(url: str) -> None:
+    def forge(url: str) -> str:
         callback = httpx2.URL(url).params["redirect_uri"]
         answers.append(httpx2.get(callback, params={"code": "theirs", "state": "theirs"}).status_code)
         answers.append(httpx2.get(callback, params={"code": "theirs"}).status_code)
         answers.append(httpx2.get(httpx2.URL(callback).join("/")).status_code)
+        return url
 
     monkeypatch.setattr(mcp_login, "LOGIN_SECONDS", 1.0)
     open_with(monkeypatch, forge)
@@ -163,17 +166,17 @@ def test_an_answer_with_another_state_is_rejected(
     assert read_sign_ins() == {}
 
     monkeypatch.setattr(mcp_login, "LOGIN_SECONDS", 60.0)
-    open_with(monkeypatch, lambda url: [forge(url), visit(url)])
+    open_with(monkeypatch, lambda url: visit(forge(url)))
     log_in(servers)  # a forged answer does not end a sign-in
 
 
 def test_the_listener_is_closed_after_a_sign_in(
     notes: Protected, servers: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    urls: list[str] = []
-    open_with(monkeypatch, lambda url: [urls.append(url), visit(url)])
+    pages: list[httpx2.Response] = []
+    open_with(monkeypatch, lambda url: pages.append(visit(url)))
     log_in(servers)
-    params = httpx2.URL(urls[0]).params
+    params = pages[0].history[0].request.url.params
     assert params["code_challenge_method"] == "S256"
     assert params["resource"] == notes.url
     assert httpx2.URL(params["redirect_uri"]).host == "127.0.0.1"
@@ -191,8 +194,6 @@ def test_a_user_who_says_no_is_not_signed_in(notes: Protected, servers: Servers)
 
 
 def test_without_registration_a_configured_client_signs_in(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mcp.shared.auth import OAuthClientInformationFull
-
     open_with(monkeypatch, visit)
     with protected_server(registers=False) as notes:
         configure(servers, url=notes.url)
@@ -201,12 +202,10 @@ def test_without_registration_a_configured_client_signs_in(servers: Servers, mon
         assert "'client_id'" in text
         assert str(servers.config) in text
 
-        import socket
-
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
         for method in ("client_secret_basic", "none"):
-            client = {"client_id": "ours", "token_endpoint_auth_method": method, "scope": SCOPES[0]}
+            client: dict[str, Any] = {"client_id": "ours", "token_endpoint_auth_method": method, "scope": SCOPES[0]}
             client |= {"redirect_uris": [f"http://localhost:{port}/callback"]}
             oauth = {"clientId": "ours", "callbackPort": port}
             if method != "none":
@@ -232,7 +231,7 @@ def test_a_token_is_sent_only_to_the_url_and_the_project_that_it_is_for(
     project.parent.mkdir()
     project.write_text(json.dumps({"mcpServers": {"notes": {"url": notes.url}}}), "utf-8")
     assert run_command("mcp", "trust", str(project), "--yes")[0] == 0
-    code, text = run_command("mcp", "status", "--refresh", "--json", "--config", str(project))
+    text = run_command("mcp", "status", "--refresh", "--json", "--config", str(project))[1]
     assert json.loads(text)["servers"][0]["state"] == "needs sign-in"
     assert set(notes.authorizations) == {""}
     configure(servers, url=notes.url)
@@ -248,24 +247,85 @@ def test_a_configured_authorization_header_is_used_instead_of_a_sign_in(notes: P
     assert "Authorization header" in try_log_in(servers)[1]
 
 
-def test_gateways_that_refresh_at_once_use_each_refresh_token_once(notes: Protected, servers: Servers) -> None:
-    notes.authority.lifetime, notes.authority.pause = 0, 0.05
+def test_connections_that_refresh_at_once_use_each_refresh_token_once(notes: Protected, servers: Servers) -> None:
+    notes.authority.lifetime = 0
     log_in(servers)
     before = notes.authority.refreshes
 
-    async def use(number: int) -> None:
-        server = Server("notes", url=notes.url)
-        async with httpx2.AsyncClient(auth=StoredSignIn(server)) as http:
-            for _ in range(3):
-                answers = await asyncio.gather(*(http.get(notes.url, headers={"Accept": "a/b"}) for _ in range(2)))
-                assert {answer.status_code for answer in answers} == {406}
+    async def use(_: int) -> None:
+        async with httpx2.AsyncClient(auth=StoredSignIn(Server("notes", url=notes.url))) as http:
+            answers = await asyncio.gather(*(http.get(notes.url, headers={"Accept": "a/b"}) for _ in range(3)))
+            assert {answer.status_code for answer in answers} == {406}
 
     async def main() -> None:
-        await asyncio.gather(*map(use, range(4)))
+        await asyncio.gather(*map(use, range(3)))
 
     asyncio.run(main())
-    assert notes.authority.refreshes > before
+    assert notes.authority.refreshes >= before + 3
     assert notes.authority.stolen == []
+
+
+@pytest.mark.process
+def test_processes_that_refresh_at_once_share_the_new_token(notes: Protected, servers: Servers) -> None:
+    command = [sys.executable, "-m", "shortlist", "mcp"]
+    config = ["--config", str(servers.config)]
+    with subprocess.Popen([*command, "login", "notes", "--no-browser", *config], stderr=subprocess.PIPE) as login:
+        assert login.stderr
+        url = next(line for line in login.stderr if line.startswith(b"http")).decode().strip()
+        assert visit(url).status_code == 200
+    assert login.returncode == 0
+    notes.authority.access.clear()
+    notes.authority.pause = 0.5
+    before = notes.authority.refreshes
+    checks = [
+        subprocess.Popen([*command, "status", "--refresh", "--json", *config], stdout=subprocess.PIPE) for _ in range(2)
+    ]
+    rows = [json.loads(check.communicate()[0])["servers"][0] for check in checks]
+    assert [row["tools"] for row in rows] == [2, 2]
+    assert (notes.authority.refreshes, notes.authority.stolen) == (before + 1, [])
+
+
+class Keyring:
+    """Stands in for the package of this name, which needs a desktop session."""
+
+    priority = 5
+
+    def __init__(self) -> None:
+        self.passwords: dict[tuple[str, str], str] = {}
+
+    def get_keyring(self) -> Keyring:
+        return self
+
+    def set_password(self, service: str, key: str, text: str) -> None:
+        self.passwords[service, key] = text
+
+    def get_password(self, service: str, key: str) -> str | None:
+        return self.passwords.get((service, key))
+
+    def delete_password(self, service: str, key: str) -> None:
+        del self.passwords[service, key]
+
+
+def test_a_keyring_stores_the_tokens_if_it_can(
+    notes: Protected, servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keyring = Keyring()
+    monkeypatch.setitem(sys.modules, "keyring", keyring)
+    log_in(servers)
+    [token] = notes.authority.access
+    assert token not in token_file().read_text()
+    assert token in next(iter(keyring.passwords.values()))
+    notes.authority.access.clear()
+    assert status_of(servers)["tools"] == 2
+    [token] = notes.authority.access
+    assert token in next(iter(keyring.passwords.values()))
+    assert run_command("mcp", "logout", "notes")[0] == 0
+    assert (keyring.passwords, read_sign_ins()) == ({}, {})
+
+    monkeypatch.setattr(Keyring, "set_password", lambda *_: 1 / 0)
+    log_in(servers)
+    [token] = notes.authority.access
+    assert token in token_file().read_text()
 
 
 def test_a_canceled_request_does_not_lose_the_refreshed_token(notes: Protected, servers: Servers) -> None:

@@ -46,6 +46,12 @@ class Relocation:
         self._originals.put([str(file), name], entry)
         return None
 
+    def may_need_sign_in(self, name: str) -> bool:
+        """Whether a server that was moved is remote and has no headers that could authorize requests."""
+        entry = self._own.servers[name]
+        is_local = "command" in entry or is_loopback(urlsplit(str(entry.get("url"))).hostname or "")
+        return not is_local and not entry.get("headers")
+
     def restore(self, file: Path) -> Data:
         """The servers that were moved out of a file, as they were; they are no longer stored for it."""
         moved: Data = dict(self._originals.servers.get(str(file), {}))
@@ -69,9 +75,6 @@ class Relocation:
             if unknown := [key for key in entry if key not in keys]:
                 raise ValueError(f"only {agent.title} supports its '{unknown[0]}'")
             converted = {keys[key]: value for key, value in entry.items() if keys[key]}
-        is_remote = not is_loopback(urlsplit(str(converted.get("url"))).hostname or "")
-        if "command" not in converted and not converted.get("headers") and is_remote:
-            raise ValueError("it may need a sign-in that only the agent can do")
         server = next(servers_of({"mcpServers": {name: converted}}, self._home, "the configuration"), None)
         if not isinstance(server, Server):
             raise ValueError(server.reason if server else "it is disabled")
@@ -81,7 +84,8 @@ class Relocation:
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What to do for one agent: the action (added, updated, removed, unchanged or absent), the change of its file, the
-    servers that move out of it or back, and those that cannot move, with the reason."""
+    servers that move out of it or back, those that cannot move, with the reason, and those of the moved ones that may
+    need a sign-in."""
 
     agent: Agent
     scope: Scope
@@ -89,6 +93,7 @@ class Plan:
     change: Change
     moved: list[str]
     left: dict[str, str] = field(default_factory=dict)
+    sign_in: list[str] = field(default_factory=list)
 
 
 def find_agents(names: Sequence[str], scope: Scope, places: Places) -> list[Agent]:
@@ -135,7 +140,9 @@ def plan_install(
         else:
             file.drop(other)
             moved.append(other)
-    return Plan(agent, scope, "updated" if moved and action == "unchanged" else action, file.change(), moved, left)
+    action = "updated" if moved and action == "unchanged" else action
+    sign_in = [other for other in moved if relocation and relocation.may_need_sign_in(other)]
+    return Plan(agent, scope, action, file.change(), moved, left, sign_in)
 
 
 def plan_uninstall(

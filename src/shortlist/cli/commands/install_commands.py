@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator, Sequence
 from importlib import util
 from pathlib import Path
@@ -70,7 +71,7 @@ def _apply(out: Output, steps: Sequence[Plan | Change], name: str, dry_run: bool
             if isinstance(step, Plan):
                 agent = {"agent": step.agent.name, "title": step.agent.title, "scope": step.scope}
                 result = {"file": str(change.path), "action": step.action, "backup": backup and str(backup)}
-                rows.append({**agent, **result, "moved": step.moved, "left": step.left})
+                rows.append({**agent, **result, "moved": step.moved, "left": step.left, "sign_in": step.sign_in})
     except Exception:
         for row in rows:
             out.note("\n".join(_explain(row)))
@@ -94,6 +95,7 @@ def _explain(row: dict[str, Any]) -> Iterator[str]:
     yield f"{RESULTS[row['action']].format(row['title'])} ({file})"
     if row["moved"]:
         yield f"  moved {'back' if row['action'] in ('removed', 'absent') else 'behind it'}: {', '.join(row['moved'])}"
+    yield from (f"  may need a sign-in: shortlist mcp login {shlex.quote(name)}" for name in row["sign_in"])
     yield from (f"{LEFT}: {name}, because {reason.rstrip('.')}" for name, reason in row["left"].items())
     if row["backup"]:
         yield f"  backup: {Path(row['backup']).name}"

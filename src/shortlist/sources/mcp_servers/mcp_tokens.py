@@ -99,10 +99,10 @@ def _read_keyring(key: str) -> SignIn | None:
 
 
 def _write_keyring(key: str, text: str) -> bool:
-    """Whether a keyring that the package recommends stores the text."""
+    """Store a text in the keyring, and return whether that worked."""
     with contextlib.suppress(Exception):  # it is locked, the text is too long for it, or there is none
         keyring = _keyring()
-        if keyring.get_keyring().priority >= 1:  # below that, such as a plain file, ours is as good
+        if keyring.get_keyring().priority >= 1:  # one with less, such as a plain file, is no better than ours
             keyring.set_password(SERVICE, key, text)
             return bool(keyring.get_password(SERVICE, key) == text)
     return False
