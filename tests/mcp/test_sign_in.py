@@ -81,6 +81,7 @@ def test_a_running_gateway_asks_for_a_sign_in_and_uses_it_without_a_restart(note
         assert set(notes.authorizations) == {""}
 
         assert "Signed in to notes: 2 tools." in await asyncio.to_thread(log_in, servers)
+        assert (await agent("status"))["servers"][0]["state"] == "idle"
         assert await agent.call("notes/add_note", text="milk") == "added milk"
         assert (await agent("status"))["servers"][0]["state"] == "ready"
         assert "note" not in await agent("discover", query="add a note")
@@ -407,6 +408,14 @@ def test_a_server_that_cannot_be_signed_in_to_is_rejected_with_the_reason(
     configure(servers, **entry)
     code, text = try_log_in(servers)
     assert (code, reason in text) == (1, True), text
+
+
+def test_a_callback_port_that_is_in_use_is_reported(notes: Protected, servers: Servers) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as used:
+        port = used.getsockname()[1]
+        configure(servers, url=notes.url, oauth={"callback_port": port})
+        code, text = try_log_in(servers)
+    assert (code, f"callback port {port}" in text) == (1, True), text
 
 
 def test_an_unknown_server_is_rejected_with_a_suggestion(notes: Protected, servers: Servers) -> None:

@@ -112,14 +112,10 @@ def login(out: Output, name: str, no_browser: bool, scopes: str | None, config: 
     gateway = Gateway(configured)
     asyncio.run(_refresh(gateway, [name]))
     row = next(row for row in gateway.status() if row["name"] == name)
-    tools = count_of(row["tools"] or 0, "tool")
-    text = (
-        f"Signed in to {name}, but it cannot be used: {row['problem']}"
-        if "problem" in row
-        else f"Signed in to {name}: {tools}."
-    )
+    problem, tools = row.get("problem"), count_of(row["tools"] or 0, "tool")
+    text = f"Signed in to {printable(name)}{f', but it cannot be used: {problem}' if problem else f': {tools}.'}"
     out.show(row, text, [name])
-    return ERROR if "problem" in row else OK
+    return ERROR if problem else OK
 
 
 def logout(out: Output, name: str) -> None:
@@ -127,14 +123,9 @@ def logout(out: Output, name: str) -> None:
     keys = [key for key, found in read_sign_ins().items() if found.get("name") == name]
     if not keys:
         raise InputError(f"No sign-in to {name!r} is stored.")
-    is_revoked = [asyncio.run(sign_out(key)) for key in keys]
-    text = f"Signed out of {name}."
-    text += (
-        ""
-        if all(is_revoked)
-        else " Its authorization server did not revoke the token, which may stay valid for a while."
-    )
-    out.show({"name": name, "revoked": all(is_revoked)}, text, [name])
+    is_revoked = all([asyncio.run(sign_out(key)) for key in keys])
+    doubt = "" if is_revoked else " Its authorization server did not revoke the tokens, which may remain valid."
+    out.show({"name": name, "revoked": is_revoked}, f"Signed out of {printable(name)}.{doubt}", [name])
 
 
 def _import_login() -> ModuleType:

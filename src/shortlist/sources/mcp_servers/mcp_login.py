@@ -59,14 +59,13 @@ async def sign_out(key: str) -> bool:
         return False
     provider = Provider(Server(found["name"], url=found["url"]))
     provider.restore(found)
-    tokens, metadata, client = (
-        getattr(provider.context, part) for part in ("current_tokens", "oauth_metadata", "client_info")
-    )
+    context = provider.context
+    tokens, client, metadata = context.current_tokens, context.client_info, context.oauth_metadata
     if not (tokens and client and metadata and metadata.revocation_endpoint):
         return False
     kind = "refresh_token" if tokens.refresh_token else "access_token"
     data = {"token": getattr(tokens, kind), "token_type_hint": kind, "client_id": client.client_id}
-    data, headers = provider.context.prepare_token_auth(data, {})
+    data, headers = context.prepare_token_auth(data)
     try:
         async with httpx2.AsyncClient(timeout=TOKEN_SECONDS) as http:
             response = await http.post(str(metadata.revocation_endpoint), data=data, headers=headers)
@@ -191,8 +190,10 @@ class _Login(Provider):
     async def _perform_authorization(self) -> httpx2.Request:
         metadata, client = self.context.oauth_metadata, self.context.client_info
         if metadata:
-            _check_encrypted(self.server.name, str(metadata.authorization_endpoint))
-            _check_encrypted(self.server.name, str(metadata.token_endpoint))
+            for url in (metadata.authorization_endpoint, metadata.token_endpoint, metadata.revocation_endpoint):
+                _check_encrypted(self.server.name, str(url or self.server.url))
+            if "S256" not in (metadata.code_challenge_methods_supported or ["S256"]):
+                raise OAuthFlowError("its authorization server does not support PKCE with S256.")
         if client and client.client_secret and not client.token_endpoint_auth_method:
             # RFC 8414: without a list, the authorization server supports client_secret_basic.
             methods = (metadata and metadata.token_endpoint_auth_methods_supported) or ["client_secret_basic"]
