@@ -123,9 +123,9 @@ def logout(out: Output, name: str) -> None:
     keys = [key for key, found in read_sign_ins().items() if found.get("name") == name]
     if not keys:
         raise InputError(f"No sign-in to {name!r} is stored.")
-    is_revoked = all([asyncio.run(sign_out(key)) for key in keys])
-    doubt = "" if is_revoked else " Its authorization server did not revoke the tokens, which may remain valid."
-    out.show({"name": name, "revoked": is_revoked}, f"Signed out of {printable(name)}.{doubt}", [name])
+    revoked = [asyncio.run(sign_out(key)) for key in keys]
+    doubt = "" if all(revoked) else " Its authorization server did not revoke the tokens, which may remain valid."
+    out.show({"name": name, "revoked": all(revoked)}, f"Signed out of {printable(name)}.{doubt}", [name])
 
 
 def _import_login() -> ModuleType:
