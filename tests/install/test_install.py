@@ -443,20 +443,21 @@ class TestOnly:
         file = write(places.home / ".cursor" / "mcp.json", json.dumps({"mcpServers": servers}))
         moves = self.moves(own, places)
         plan = plan_install(AGENTS["cursor"], "user", places, relocation=moves)
-        assert plan.moved == ["git", "keyed", "local"]
-        assert plan.left.keys() == {"sso", "asks", "unset", "off"}
-        assert plan.left["sso"] == "it may need a sign-in that only the agent can do"
+        assert plan.moved == ["git", "keyed", "local", "sso"]
+        assert plan.sign_in == ["sso"]
+        assert plan.left.keys() == {"asks", "unset", "off"}
         assert "'input:key'" in plan.left["asks"]
         assert "NOT_SET" in plan.left["unset"]
         assert plan.left["off"] == "it is disabled"
         for change in [*moves.changes(), change_of(plan)]:
             assert "secret" not in change.diff()
             change.apply()
-        assert list(json.loads(file.read_text())["mcpServers"]) == ["sso", "asks", "unset", "off", "shortlist"]
+        assert list(json.loads(file.read_text())["mcpServers"]) == ["asks", "unset", "off", "shortlist"]
         assert self.behind(own) == {
             "git": servers["git"],
             "keyed": {key: value for key, value in servers["keyed"].items() if key != "type"},
             "local": servers["local"],
+            "sso": servers["sso"],
         }
         assert {stat.S_IMODE(path.stat().st_mode) for path in own.iterdir()} == {0o600}
         again = self.moves(own, places)
@@ -466,7 +467,7 @@ class TestOnly:
         plan = plan_uninstall(AGENTS["cursor"], "user", places, relocation=back)
         for change in [change_of(plan), *back.changes()]:
             change.apply()
-        assert (plan.action, plan.moved) == ("removed", ["git", "keyed", "local"])
+        assert (plan.action, plan.moved) == ("removed", ["git", "keyed", "local", "sso"])
         assert json.loads(file.read_text()) == {"mcpServers": servers}
         assert self.behind(own) == {}
 

@@ -35,7 +35,7 @@ from shortlist.sources.mcp_servers.mcp_entries import (
 FOLDERS = ("SHORTLIST_CONFIG_DIR", "SHORTLIST_DATA_DIR", "SHORTLIST_CACHE_DIR")
 
 # Keys of an entry that the gateway reads, or that concern only how the agent shows a server or asks before it calls.
-READ = {"command", "args", "env", "cwd", "url", "headers", *ALLOW, *DENY}
+READ = {"command", "args", "env", "cwd", "url", "headers", "oauth", *ALLOW, *DENY}
 READ |= {key for keys in SECONDS.values() for key in keys}
 OMITTED = {"alwaysAllow", "alwaysLoad", "autoApprove", "bundled", "description", "disabled", "display_name", "enabled"}
 OMITTED |= {"gallery", "name", "required", "role", "source", "timeout", "trust", "type", "version"}
@@ -69,6 +69,13 @@ class Relocation:
             self._own.put([name], converted)
         self._originals.put([str(file), name], entry)
         return None
+
+    def find_sign_in(self, name: str, entry: Any) -> str | None:
+        """Our name of a moved server that is remote and has no headers that could authorize requests."""
+        own = self._find(name, entry) or name
+        found = self._own.servers.get(own, {})
+        is_local = "command" in found or is_loopback(urlsplit(str(found.get("url"))).hostname or "")
+        return None if is_local or found.get("headers") else own
 
     def restore(self, file: Path) -> Data:
         """The servers that were moved out of a file, as they were; they are no longer stored for it."""
@@ -108,9 +115,6 @@ class Relocation:
             converted["type"] = "sse"
         if agent.has_plain_variables:
             converted = _replace_variables(converted)
-        is_remote = not is_loopback(urlsplit(str(converted.get("url"))).hostname or "")
-        if "command" not in converted and not converted.get("headers") and is_remote:
-            raise ValueError("it may need a sign-in that only the agent can do")
         server = next(servers_of({"mcpServers": {name: converted}}, self._home, "the configuration"), None)
         if not isinstance(server, Server):
             raise ValueError(server.reason if server else "it is not a server")
@@ -131,7 +135,8 @@ def _replace_variables(value: Any) -> Any:
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What to do for one agent: the action (added, updated, removed, unchanged, absent or manual), the change of its
-    file, the servers that move out of it or back, and those that cannot move, with the reason.
+    file, the servers that move out of it or back, those that cannot move, with the reason, and those of the moved ones
+    that may need a sign-in.
 
     An agent without a file gets a snippet for the user to paste instead of a change.
     """
@@ -142,6 +147,7 @@ class Plan:
     change: Change | None
     moved: list[str]
     left: dict[str, str] = field(default_factory=dict)
+    sign_in: list[str] = field(default_factory=list)
     snippet: str = ""
 
 
@@ -186,10 +192,13 @@ def plan_install(
                 action = "updated"
         else:
             file.put([name], entry)
+        servers = dict(file.servers)
         moved, left = _move_others(agent, file, relocation) if relocation else ([], {})
         if moved and relocation and agent.variables and relocation.variables:
             file.put([name, agent.variables], relocation.variables)
-        return Plan(agent, scope, "updated" if moved and action == "unchanged" else action, file.change(), moved, left)
+        action = "updated" if moved and action == "unchanged" else action
+        found = [relocation.find_sign_in(other, servers[other]) for other in moved] if relocation else []
+        return Plan(agent, scope, action, file.change(), moved, left, [own for own in found if own])
     except UnsafeChange as error:
         raise UnsafeChange(f"{error} This is the entry:\n\n{file.render(name, entry)}") from None
 

@@ -120,7 +120,7 @@ class AgentActions:
         if kind not in (None, "tool"):
             return found
         starting = [name for name, state in unlisted.items() if state in ("idle", "starting")]
-        failed = [name for name in unlisted if name not in starting]
+        failed = [name for name, state in unlisted.items() if state in ("waiting", "failed")]
         notes = [f"Not ready yet: {', '.join(starting[:5])}. Search again in a moment."] if starting else []
         notes += [f"Unavailable: {', '.join(failed[:5])}. See status."] if failed else []
         if empty := self.gateway.empty_notes():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator, Sequence
 from importlib import util
 from pathlib import Path
@@ -74,7 +75,8 @@ def _apply(out: Output, steps: Sequence[Plan | Change], name: str, dry_run: bool
                 agent = {"agent": step.agent.name, "title": step.agent.title, "scope": step.scope}
                 result = {"file": change and str(change.path), "action": step.action, "backup": backup and str(backup)}
                 manual = {"paste_into": step.agent.hint, "snippet": step.snippet} if not change else {}
-                rows.append({**agent, **result, "moved": step.moved, "left": step.left, **manual})
+                others = {"moved": step.moved, "left": step.left, "sign_in": step.sign_in}
+                rows.append({**agent, **result, **others, **manual})
     except Exception:
         for row in rows:
             out.note("\n".join(_explain(row)))
@@ -101,6 +103,7 @@ def _explain(row: dict[str, Any]) -> Iterator[str]:
     yield f"{result} ({_shorten(row['file'])})"
     if row["moved"]:
         yield f"  moved {'back' if row['action'] in ('removed', 'absent') else 'behind it'}: {', '.join(row['moved'])}"
+    yield from (f"  may need a sign-in: shortlist mcp login {shlex.quote(name)}" for name in row["sign_in"])
     yield from (f"{LEFT}: {name}, because {reason.rstrip('.')}" for name, reason in row["left"].items())
     if row["backup"]:
         yield f"  backup: {_shorten(row['backup'])}"

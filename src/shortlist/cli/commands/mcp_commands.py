@@ -1,18 +1,20 @@
-"""The commands of the MCP server: run it, show its servers, approve project files and tools, permit or deny tools."""
+"""The commands of the MCP server: run it, show its servers, sign in, approve project files and tools, permit tools."""
 
 from __future__ import annotations
 
 import asyncio
 import functools
 import gc
+import webbrowser
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from shortlist._paths import config_dir
 from shortlist._settings import load_learning
-from shortlist._text import did_you_mean, printable
+from shortlist._text import count_of, did_you_mean, printable
 from shortlist.cli.output import ERROR, OK, Output
 from shortlist.errors import InputError, MissingExtra
 from shortlist.mcp.collection import Collection, StoredCorpora
@@ -22,6 +24,7 @@ from shortlist.mcp.gateway.tool_catalog import Tool
 from shortlist.protocols import LLM
 from shortlist.sources.mcp_servers import mcp_trust
 from shortlist.sources.mcp_servers.mcp_config import OWN_FILE, PROJECT_FILES, ConfigurationFile, outline, project_files
+from shortlist.sources.mcp_servers.mcp_tokens import read_sign_ins
 
 
 def run(out: Output, config: Sequence[str], corpus: Sequence[str], learn: str | None) -> None:
@@ -60,9 +63,9 @@ def status(out: Output, config: Sequence[str], refresh: bool) -> None:
     out.show(data, lambda screen: screen.show_servers(data), brief)
 
 
-async def _refresh(gateway: Gateway) -> None:
+async def _refresh(gateway: Gateway, names: Sequence[str] | None = None) -> None:
     try:
-        await gateway.refresh()
+        await gateway.refresh(names)
     finally:
         await gateway.close()
 
@@ -94,6 +97,51 @@ def _select(names: Sequence[str], pending: Sequence[Tool], gateway: Gateway) -> 
             raise InputError(f"{name!r} is not a known tool or server.{near} List them with: shortlist mcp status")
         selected |= {tool.id: tool for tool in matches}
     return list(selected.values())
+
+
+def login(out: Output, name: str, no_browser: bool, scopes: str | None, config: Sequence[str]) -> int:
+    sign_in = _import_login().sign_in
+    configured = GatewayConfig(config)
+    servers = {server.name: server for server in configured.read().servers}
+    if name not in servers:
+        near = did_you_mean(name, servers)
+        raise InputError(f"{name!r} is not a configured server.{near} List them with: shortlist mcp status")
+    server = servers[name]
+    if not server.url:
+        raise InputError(f"{name} runs a command. Only a server with a 'url' can need a sign-in.")
+    if any(header.lower() == "authorization" for header in server.headers):
+        raise InputError(f"{name} has an Authorization header. Remove it from {server.file} to sign in instead.")
+
+    def show(url: str) -> None:
+        is_open = not no_browser and webbrowser.open(url)
+        out.warn(f"{'A browser opens. If it does not, open this page' if is_open else 'Open this page'}:\n{url}")
+
+    asyncio.run(sign_in(server, show, scopes or ""))
+    gateway = Gateway(configured)
+    asyncio.run(_refresh(gateway, [name]))
+    row = next(row for row in gateway.status() if row["name"] == name)
+    problem, tools = row.get("problem"), count_of(row["tools"] or 0, "tool")
+    text = f"Signed in to {printable(name)}{f', but it cannot be used: {problem}' if problem else f': {tools}.'}"
+    out.show(row, text, [name])
+    return ERROR if problem else OK
+
+
+def logout(out: Output, name: str) -> None:
+    sign_out = _import_login().sign_out
+    keys = [key for key, found in read_sign_ins().items() if found.get("name") == name]
+    if not keys:
+        raise InputError(f"No sign-in to {name!r} is stored.")
+    revoked = [asyncio.run(sign_out(key)) for key in keys]
+    doubt = "" if all(revoked) else " Its authorization server did not revoke the tokens, which may remain valid."
+    out.show({"name": name, "revoked": all(revoked)}, f"Signed out of {printable(name)}.{doubt}", [name])
+
+
+def _import_login() -> ModuleType:
+    try:
+        from shortlist.sources.mcp_servers import mcp_login  # noqa: PLC0415  # needs an extra
+    except ImportError as error:
+        raise MissingExtra("mcp", "mcp", "Signing in to MCP servers") from error
+    return mcp_login
 
 
 def trust(out: Output, path: str | None, listed: bool, revoke: bool, yes: bool) -> int:

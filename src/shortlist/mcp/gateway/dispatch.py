@@ -206,8 +206,9 @@ class Gateway:
         return [] if self._upstreams or self.problems or self.pending_files else [self._config.advice]
 
     def pending_notes(self) -> list[str]:
-        """What is pending approval, in sentences that an agent can pass on to the user."""
+        """What waits for an approval or a sign-in, in sentences that an agent can pass on to the user."""
         notes = [pending.reason for pending in self.pending_files]
+        notes += [one.problem for one in self._upstreams.values() if one.state == "needs sign-in"]
         if count := len(self.catalog.list_pending()):
             pending = count_of(count, "tool", "is pending approval")
             notes.append(f"{pending}. The user can review them: shortlist mcp approve")

@@ -34,7 +34,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 MOST_FAILURES = 6  # in a row, after which the server is started only by a call
 STEADY = 60.0  # seconds of running after which earlier failures no longer count
 
-State = Literal["idle", "starting", "ready", "waiting", "failed"]
+State = Literal["idle", "starting", "ready", "waiting", "failed", "needs sign-in"]
 
 
 class Roots:
@@ -84,6 +84,7 @@ class Upstream:
         self._failed_starts = 0
         self._retry_at = self._listed_at = 0.0
         self._is_lost = False
+        self._refusal: Exception | None = None  # why it needs a sign-in
         self._closed = asyncio.Event()
         self._news = asyncio.Event()  # for the task: the server is lost, closed, or has other tools
         self._changed = asyncio.Condition()  # of the state
@@ -131,6 +132,7 @@ class Upstream:
                 f"set 'timeout_seconds' of the server in its configuration."
             ) from None
         except Exception as error:  # whatever a server does, the agent gets an answer
+            self._check_sign_in(error)
             if isinstance(error, MCPError) and not self._is_disconnected(client, error):
                 raise SourceError(self.server.without_secrets(f"{name} returned an error: {error}")) from None
             if isinstance(error, ValueError):
@@ -150,6 +152,7 @@ class Upstream:
                 async with asyncio.timeout(self._start_seconds):
                     await self._list_tools(client)
             except Exception as error:
+                self._check_sign_in(error)
                 self._disconnect()
                 reason = self.server.without_secrets(str(error) or type(error).__name__)
                 raise SourceError(f"{self.server.name} did not list its tools: {reason}") from None
@@ -157,7 +160,7 @@ class Upstream:
     async def wait_for_start(self) -> None:
         """Wait until the server is ready or has failed."""
         async with self._changed:
-            await self._changed.wait_for(lambda: self.state in ("ready", "waiting", "failed") or self._closed.is_set())
+            await self._changed.wait_for(lambda: self.state not in ("idle", "starting") or self._closed.is_set())
 
     async def send_roots_changed(self) -> None:
         """Let a running server ask for the roots again; newer protocol versions ask anyway."""
@@ -201,6 +204,13 @@ class Upstream:
             return True
         return bool(self.server.url) and error.code == mcp_types.CONNECTION_CLOSED  # over stdio any server can send it
 
+    def _check_sign_in(self, error: Exception) -> None:
+        """Raise what the user can do if an error means that the server needs a sign-in."""
+        if mcp_client.needs_sign_in(error):
+            self._refusal = error
+            self._disconnect()
+            raise SourceError(str(error)) from None
+
     def _disconnect(self) -> None:
         self._client = None
         self._is_lost = True
@@ -216,7 +226,7 @@ class Upstream:
         mcp_client.silence_logs()
         failures = 0
         while not self._closed.is_set():
-            self._is_lost = False
+            self._is_lost, self._refusal = False, None
             self._news.clear()
             began = time.monotonic()
             await self._set_state("starting")
@@ -228,6 +238,9 @@ class Upstream:
                 return
             if self.state == "starting":
                 await asyncio.to_thread(self._catalog.record_failure, self.server, problem)
+            if self._refusal:
+                await self._set_state("needs sign-in")
+                return
             failures = 1 if time.monotonic() - began > STEADY else failures + 1
             if failures >= MOST_FAILURES:
                 await self._set_state("failed")
@@ -263,12 +276,15 @@ class Upstream:
                         await self._list_tools(client)
         except Exception as failure:  # whatever a server does, the others keep running
             error = failure
+        if mcp_client.needs_sign_in(error):
+            self._refusal = error
         if self.state == "starting":
             self._failed_starts += 1
         self._client = None
         await asyncio.to_thread(complaints.close)
         advice = " (to allow more, set 'startup_timeout_sec' of the server)"
-        return mcp_client.describe_failure(self.server, complaints, error, self._start_seconds, advice)
+        reason = self._refusal or error
+        return mcp_client.describe_failure(self.server, complaints, reason, self._start_seconds, advice)
 
     async def _list_tools(self, client: Client) -> None:
         async with self._listing:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from shortlist.documents import Document, Problem
 from shortlist.errors import InputError, MissingExtra, SourceError
 from shortlist.sources.mcp_servers.mcp_config import Server, possible_files, servers_in_files, servers_of
+from shortlist.sources.mcp_servers.mcp_tokens import NEEDS_SIGN_IN
 from shortlist.sources.mcp_servers.mcp_transport import LONGEST_LINE, Complaints, run_server
 from shortlist.sources.structured import to_json
 from shortlist.sources.tools.tool_catalogs import tool_of
@@ -137,21 +138,30 @@ async def _read_all(servers: list[Server], timeout: float) -> list[Document | Pr
 
 @asynccontextmanager
 async def connect(
-    server: Server, complaints: Complaints, on_end: Callable[[], None] | None = None, **options: Any
+    server: Server, complaints: Complaints, on_end: Callable[[], None] | None = None, auth: Any = None, **options: Any
 ) -> AsyncIterator[Client]:
-    """A client of a server, with options of the SDK's client; `on_end` is called if a command's output ends early."""
+    """A client of a server, with options of the SDK's client; `on_end` is called if a command's output ends early.
+
+    Requests to a URL are authorized by `auth`, by default with the stored sign-in unless a header is configured.
+    """
     import httpx2  # noqa: PLC0415
     from mcp import Client, StdioServerParameters  # noqa: PLC0415
     from mcp.client.sse import sse_client  # noqa: PLC0415
     from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415
 
     headers = dict(server.headers)
+    if server.url and auth is None and not any(name.lower() == "authorization" for name in headers):
+        from shortlist.sources.mcp_servers.mcp_sign_in import StoredSignIn  # noqa: PLC0415  # imports the SDK
+
+        auth = StoredSignIn(server)
+        silence_logs()  # those of the modules that were just loaded, too
     async with AsyncExitStack() as stack:
         if server.is_sse:
-            transport: Any = sse_client(server.url, headers=headers)
+            transport: Any = sse_client(server.url, headers=headers, auth=auth)
         elif server.url:
             hooks = {"response": [complaints.note_http_error, _limit_size]}
-            http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=None, event_hooks=hooks))
+            http = httpx2.AsyncClient(headers=headers, timeout=None, event_hooks=hooks, auth=auth)
+            await stack.enter_async_context(http)
             transport = streamable_http_client(server.url, http_client=http)
         else:
             parameters = StdioServerParameters(
@@ -228,12 +238,25 @@ def document_of(server: str, kind: str, entry: dict[str, Any]) -> Document | Pro
     return replace(document, id=id, kind=kind, source=server, metadata=metadata)
 
 
+def first_error(error: BaseException) -> BaseException:
+    """The first error of a group, of any depth."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def needs_sign_in(error: BaseException) -> bool:
+    """Whether only a sign-in by the user fixes this."""
+    return getattr(first_error(error), "code", None) == NEEDS_SIGN_IN
+
+
 def describe_failure(
     server: Server, complaints: Complaints, error: BaseException, timeout: float, advice: str = ""
 ) -> str:
     """Why a server could not be read, with advice after a timeout, and its last error message, without its secrets."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
+    error = first_error(error)
+    if needs_sign_in(error):
+        return str(error)
     if isinstance(error, TimeoutError):
         reason = f"did not answer within {timeout:g} seconds{advice}"
     elif hasattr(error, "errors"):  # of a validation

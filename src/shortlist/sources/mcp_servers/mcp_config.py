@@ -44,6 +44,9 @@ USER_FILES = (
 )
 APPLICATION_FILES = ("Claude/claude_desktop_config.json", "Code/User/mcp.json")
 
+# The settings for a sign-in, in snake case; several programs write them in camel case.
+OAUTH = ("client_id", "client_secret", "client_metadata_url", "scopes", "callback_port")
+
 VALUES: dict[str, type] = {"url": str, "command": str, "cwd": str, "env": Mapping, "headers": Mapping, "args": list}
 SECONDS = {
     "seconds": ("timeout_seconds", "tool_timeout_sec"),
@@ -53,6 +56,7 @@ NOUNS: dict[type, str] = {str: "string", Mapping: "mapping", list: "list"}
 
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 _COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_CAPITAL = re.compile(r"(?<=[a-z])[A-Z]")
 _TRAILING_COMMA = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
 
 
@@ -68,6 +72,8 @@ class Server:
     url: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     is_sse: bool = False
+    oauth: Mapping[str, str] = field(default_factory=dict, repr=False)  # settings for the sign-in, see OAUTH
+    sign_in: str = ""  # the id of the stored sign-in when the configuration was read
     secrets: tuple[str, ...] = field(default=(), repr=False)  # the values of expanded variables
     allow: tuple[str, ...] = ()  # patterns of tool names; empty allows all
     deny: tuple[str, ...] = ()
@@ -90,7 +96,8 @@ class Server:
 
     def without_secrets(self, text: str) -> str:
         """A text without the values of its environment, headers and variables, and secrets in its command and URL."""
-        named = [*self.env.items(), *self.headers.items(), *(("", value) for value in self.secrets)]
+        unnamed = (*self.secrets, self.oauth.get("client_secret", ""))
+        named = [*self.env.items(), *self.headers.items(), *(("", value) for value in unnamed)]
         words = [(name, word) for name, value in named for word in (value, *value.split())]
         return redact(text, [*words, *secrets_in_words([self.command, *self.args]), *secrets_in_url(self.url)])
 
@@ -109,9 +116,18 @@ def review_command(path: Path | str) -> str:
 
 def approve_command(tool: str, server: Server) -> str:
     """The command with which the user approves a tool, in any folder; quoted, as the server chose the name."""
+    return _command("approve", tool, server)
+
+
+def sign_in_command(server: Server, scopes: str = "") -> str:
+    """The command with which the user signs in to a server, in any folder."""
+    return _command("login", server.name, server, *(("--scopes", scopes) if scopes else ()))
+
+
+def _command(act: str, name: str, server: Server, *options: str) -> str:
     is_usual = server.file is None or server.file.resolve() in user_files()
     config = () if is_usual else ("--config", str(server.file))
-    return shlex.join(printable(word, "?") for word in ("shortlist", "mcp", "approve", tool, *config))
+    return shlex.join(printable(word, "?") for word in ("shortlist", "mcp", act, name, *options, *config))
 
 
 class ConfigurationFile:
@@ -245,7 +261,7 @@ def outline(name: str, entry: Any) -> dict[str, Any]:
     secrets = [(key, value) for key, value in secrets_in_url(url) if not _VARIABLE.search(value)]
     shown = {"name": name, "command": command, "args": args, "cwd": str(entry.get("cwd") or "")}
     shown["url"] = redact(url, secrets)
-    for key in ("env", "headers"):
+    for key in ("env", "headers", "oauth"):
         values = entry[key] if isinstance(entry.get(key), Mapping) else {}
         shown[key] = [f"{one}={value}" if _VARIABLE.search(str(value)) else str(one) for one, value in values.items()]
     return shown
@@ -309,9 +325,22 @@ def _parse_server(name: str, entry: Any, folder: Path) -> Server:
     for key in ("env", "headers"):
         given = (entry.get(key) or {}).items()
         values[key] = {str(name): expand(value) for name, value in given if value is not None}
+    values["oauth"] = {key: expand(value) for key, value in _read_oauth(entry).items()}
     values |= {"allow": tool_patterns(entry, ALLOW), "deny": tool_patterns(entry, DENY)}
     values |= {field: _limit(entry, keys) for field, keys in SECONDS.items()}
     return Server(name, is_sse=entry.get("type") == "sse", secrets=tuple(secrets), **values)
+
+
+def _read_oauth(entry: Mapping[str, Any]) -> dict[str, str]:
+    """The settings for the sign-in to a server as written; without any, it is found out and registered."""
+    given = entry["oauth"] if isinstance(entry.get("oauth"), Mapping) else {}
+    found = {_CAPITAL.sub(r"_\g<0>", str(key)).lower(): value for key, value in given.items() if value}
+    if isinstance(found.get("scopes"), list):
+        found["scopes"] = " ".join(map(str, found["scopes"]))
+    port = found.get("callback_port", 1)
+    if not isinstance(port, int) or not 0 < port < 1 << 16:
+        raise ValueError(f"has a 'callback_port' under 'oauth' that is not a port number: {port!r}")
+    return {key: str(found[key]) for key in OAUTH if key in found}
 
 
 def _limit(entry: Mapping[str, Any], keys: Sequence[str]) -> float | None:
