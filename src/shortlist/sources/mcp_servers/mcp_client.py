@@ -64,7 +64,7 @@ def servers_at(*place: Any, name: str | None = None) -> tuple[str, Callable[[], 
         file = Path(first).expanduser()
         if url := _URL.match(words[0]):
             server = Server(name or url["host"], url=words[0])
-        elif isinstance(first, Path) or file.is_file() or file.suffix == ".json":
+        elif isinstance(first, Path) or file.is_file() or file.suffix in (".json", ".toml"):
             return name or "mcp", lambda: servers_in_files([file])
         words = shlex.split(words[0])
     server = server or Server(name or Path(words[0]).stem, words[0], tuple(words[1:]))
