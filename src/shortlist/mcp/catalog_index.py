@@ -66,7 +66,8 @@ class ToolIndex:
         if self._work is not None and self._work.is_alive():
             return False
         try:
-            self._trained.check_model()
+            if self._trained.digest() is not None or len(self._catalog.list_offered()) <= AT_ONCE:
+                self._trained.check_model()
             known = self._trained.digest()
             if known != digest:
                 missing = len(self._catalog.list_offered())
@@ -86,6 +87,7 @@ class ToolIndex:
     def _sync_later(self, digest: str) -> None:
         try:
             if not self._closed.wait(LATER):
+                self._trained.check_model()
                 for step in batched(self._documents(), STEP):
                     self._trained.add(step)
                 self._trained.sync(self._documents(), digest)
