@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import gc
 import webbrowser
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -11,33 +12,40 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import shortlist
 from shortlist._paths import config_dir
 from shortlist._settings import load_learning
 from shortlist._text import count_of, did_you_mean, printable
 from shortlist.cli.output import ERROR, OK, Output
 from shortlist.errors import InputError, MissingExtra
-from shortlist.install.agent_config import AgentConfig
 from shortlist.mcp.collection import Collection, StoredCorpora
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.mcp.gateway.tool_catalog import Tool
-from shortlist.server.llm_settings import connect, load_llm_settings
+from shortlist.protocols import LLM
 from shortlist.sources.mcp_servers import mcp_trust
 from shortlist.sources.mcp_servers.mcp_config import OWN_FILE, PROJECT_FILES, ConfigurationFile, outline, project_files
 from shortlist.sources.mcp_servers.mcp_tokens import read_sign_ins
 
 
 def run(out: Output, config: Sequence[str], corpus: Sequence[str], learn: str | None) -> None:
+    gc.disable()  # while the SDK loads: what it makes stays, and searching it for garbage takes a tenth of the time
     try:
         from shortlist.mcp.agent_server import AgentActions, serve_stdio  # noqa: PLC0415  # needs an extra
     except ImportError as error:
         raise MissingExtra("mcp", "mcp", "The MCP server") from error
-    shortlist.Corpus.learning = load_learning(learn)
-    collection = Collection(Gateway(GatewayConfig(config)), StoredCorpora(corpus))
+    gc.freeze()
+    gc.enable()
+    gateway = Gateway(GatewayConfig(config))
+    collection = Collection(gateway, StoredCorpora(corpus), learning=load_learning(learn))
+    asyncio.run(serve_stdio(AgentActions(collection, _connect_to_model)))
+
+
+@functools.cache
+def _connect_to_model() -> LLM | None:
+    from shortlist.server.llm_settings import connect, load_llm_settings  # noqa: PLC0415  # slow to load
+
     # The files of the current folder may come with a repository, so they do not choose the model.
-    model = functools.cache(lambda: connect(load_llm_settings(files=False)))
-    asyncio.run(serve_stdio(AgentActions(collection, model)))
+    return connect(load_llm_settings(files=False))
 
 
 def status(out: Output, config: Sequence[str], refresh: bool) -> None:
@@ -213,6 +221,8 @@ def deny(out: Output, names: Sequence[str]) -> None:
 
 
 def _permit(out: Output, names: Sequence[str], access: str | None) -> None:
+    from shortlist.install.agent_config import AgentConfig  # noqa: PLC0415  # slow to load
+
     path = config_dir() / OWN_FILE
     file = AgentConfig(path, "permissions", private=not path.exists())  # an existing file keeps its permissions
     for name in names:

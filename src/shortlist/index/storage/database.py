@@ -21,6 +21,7 @@ from urllib.parse import quote
 
 from shortlist.errors import CorpusBusy, CorpusDamaged, CorpusError, CorpusMismatch, CorpusNotFound
 from shortlist.index.config import Config
+from shortlist.index.corpus_paths import DATABASE
 from shortlist.index.embedders.vector_cache import FILE as VECTORS
 from shortlist.index.storage import segment as segments
 from shortlist.index.storage.segment import Segment
@@ -28,7 +29,6 @@ from shortlist.index.storage.sql_tables import SegmentRow, check_format, initial
 from shortlist.index.storage.stored_text import TextConnection
 from shortlist.index.storage.usage_log import FILE as USAGE
 
-DATABASE = "corpus.db"
 SEGMENTS = "segments"
 RECENT_SEGMENTS = 16
 SWEEP_SECONDS = 10.0  # between two searches for files that no row names

@@ -65,7 +65,7 @@ def servers_at(*place: Any, name: str | None = None) -> tuple[str, Callable[[], 
         file = Path(first).expanduser()
         if url := _URL.match(words[0]):
             server = Server(name or url["host"], url=words[0])
-        elif isinstance(first, Path) or file.is_file() or file.suffix == ".json":
+        elif isinstance(first, Path) or file.is_file() or file.suffix in (".json", ".toml"):
             return name or "mcp", lambda: servers_in_files([file])
         words = shlex.split(words[0])
     server = server or Server(name or Path(words[0]).stem, words[0], tuple(words[1:]))
@@ -116,9 +116,9 @@ async def _read_all(servers: list[Server], timeout: float) -> list[Document | Pr
     import anyio  # noqa: PLC0415
 
     async def read(server: Server, items: list[Document | Problem]) -> None:
-        complaints = Complaints()
+        complaints, seconds = Complaints(), server.start_seconds or timeout
         try:
-            with closing(complaints), anyio.fail_after(timeout):
+            with closing(complaints), anyio.fail_after(seconds):
                 async with connect(server, complaints) as client:
                     for kind, capability, request, key in LISTS:
                         if getattr(client.server_capabilities, capability) is not None:
@@ -126,7 +126,7 @@ async def _read_all(servers: list[Server], timeout: float) -> list[Document | Pr
                                 if kind != "tool" or server.offers(str(entry["name"])):
                                     items.append(document_of(server.name, kind, entry))
         except Exception as error:  # whatever a server does, the others are read
-            items.append(Problem(server.name, describe_failure(server, complaints, error, timeout), server.name))
+            items.append(Problem(server.name, describe_failure(server, complaints, error, seconds), server.name))
 
     silence_logs()
     results: dict[str, list[Document | Problem]] = {server.name: [] for server in servers}
@@ -250,13 +250,15 @@ def needs_sign_in(error: BaseException) -> bool:
     return getattr(first_error(error), "code", None) == NEEDS_SIGN_IN
 
 
-def describe_failure(server: Server, complaints: Complaints, error: BaseException, timeout: float) -> str:
-    """Why a server could not be read, and its own last error message, without its secrets."""
+def describe_failure(
+    server: Server, complaints: Complaints, error: BaseException, timeout: float, advice: str = ""
+) -> str:
+    """Why a server could not be read, with advice after a timeout, and its last error message, without its secrets."""
     error = first_error(error)
     if needs_sign_in(error):
         return str(error)
     if isinstance(error, TimeoutError):
-        reason = f"did not answer within {timeout:g} seconds"
+        reason = f"did not answer within {timeout:g} seconds{advice}"
     elif hasattr(error, "errors"):  # of a validation
         first = error.errors()[0]
         reason = f"broke the protocol at {'.'.join(map(str, first['loc']))}: {first['msg']}"
