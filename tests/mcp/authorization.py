@@ -44,7 +44,7 @@ class Authority(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken
         self.lifetime = 3600  # seconds, as announced
         self.pause = 0.0  # seconds before tokens are refreshed
         self.user_agrees = True
-        self.refreshes = 0
+        self.asked = self.refreshes = 0  # requests to refresh tokens, and those that were fulfilled
         self.used: set[str] = set()
         self.stolen: list[str] = []  # refresh tokens that were used twice
 
@@ -82,6 +82,7 @@ class Authority(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken
         return self._issue(client, authorization_code.scopes, authorization_code.resource)
 
     async def load_refresh_token(self, client: OAuthClientInformationFull, refresh_token: str) -> RefreshToken | None:
+        self.asked += 1
         await asyncio.sleep(self.pause)
         if refresh_token in self.used:
             self.stolen.append(refresh_token)
@@ -118,8 +119,8 @@ class Authority(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken
 class Protected:
     """A running MCP server at `url`, its authority, and the Authorization header of every request to it."""
 
-    def __init__(self, authority: Authority, issuer: str, origin: str, scopes: list[str]) -> None:
-        self.authority, self.url = authority, f"{origin}/mcp"
+    def __init__(self, authority: Authority, issuer: str, url: str, scopes: list[str]) -> None:
+        self.authority, self.url = authority, url
         self.authorizations: list[str] = []
         settings = AuthSettings(
             issuer_url=AnyHttpUrl(issuer),
@@ -140,10 +141,11 @@ class Protected:
             request: Any = context.request_context.request
             raise MCPError(-31000, f"your header is {request.headers['authorization']}")
 
-        app = server.streamable_http_app()
+        path = httpx2.URL(url).path
+        app = server.sse_app() if path == "/sse" else server.streamable_http_app()
 
         async def record(scope: Any, receive: Any, send: Any) -> None:
-            if scope["type"] == "http" and scope["path"] == "/mcp":
+            if scope["type"] == "http" and scope["path"] == path:
                 headers = dict(scope["headers"])
                 self.authorizations.append(headers.get(b"authorization", b"").decode())
             await app(scope, receive, send)
@@ -160,7 +162,9 @@ class _Verifier:
 
 
 @contextlib.contextmanager
-def protected_server(*, registers: bool = True, scopes: list[str] | None = None) -> Iterator[Protected]:
+def protected_server(
+    path: str = "/mcp", *, registers: bool = True, scopes: list[str] | None = None
+) -> Iterator[Protected]:
     """Both servers, each at an origin of its own."""
     authority = Authority()
     with _bind() as one, _bind() as two:
@@ -171,7 +175,7 @@ def protected_server(*, registers: bool = True, scopes: list[str] | None = None)
             client_registration_options=ClientRegistrationOptions(enabled=registers, valid_scopes=SCOPES),
             revocation_options=RevocationOptions(enabled=True),
         )
-        protected = Protected(authority, issuer, origin, scopes or SCOPES[:1])
+        protected = Protected(authority, issuer, f"{origin}{path}", scopes or SCOPES[:1])
         with _serve(Starlette(routes=routes), one), _serve(protected.app, two):
             yield protected
 

@@ -351,9 +351,9 @@ def test_a_canceled_request_does_not_lose_the_refreshed_token(notes: Protected, 
 
     async def main() -> None:
         async with httpx2.AsyncClient(auth=StoredSignIn(Server("notes", url=notes.url))) as http:
-            with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0.1):
-                    await http.get(notes.url)
+            request = asyncio.create_task(http.get(notes.url))
+            await until(lambda: notes.authority.asked)
+            request.cancel()
             assert (await http.get(notes.url, headers={"Accept": "a/b"})).status_code == 406
 
     asyncio.run(main())
@@ -406,6 +406,18 @@ def test_more_scopes_are_asked_for_with_the_command_that_the_error_names(
         assert code == 1
         assert "needs a sign-in with more scopes" in text
         log_in(servers, "--scopes", " ".join(SCOPES))
+        assert status_of(servers)["tools"] == 2
+
+
+def test_a_server_of_the_older_transport_is_signed_in_to_as_well(
+    servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_with(monkeypatch, visit)
+    with protected_server("/sse") as notes:
+        configure(servers, url=notes.url, type="sse")
+        assert status_of(servers)["state"] == "needs sign-in"
+        log_in(servers)
+        notes.authority.access.clear()
         assert status_of(servers)["tools"] == 2
 
 
