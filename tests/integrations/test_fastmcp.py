@@ -17,25 +17,26 @@ from shortlist.integrations.fastmcp import MOST_CATALOGS, ShortlistSearchTransfo
 SECONDS = 60.0
 
 
+def track_shipment(order: str) -> str:
+    """Show where the parcel of an order is now."""
+    return f"{order} is in Leeds"
+
+
+def refund_payment(payment: str) -> str:
+    """Send money back to the customer's card."""
+    return f"{payment} was refunded"
+
+
+def track_employee(name: str) -> str:
+    """Show where an employee of the parcel service is now."""
+    return name
+
+
 def make_shop(**options: Any) -> Any:
-    shop: Any = FastMCP("Shop")
-
-    @shop.tool
-    def track_shipment(order: str) -> str:
-        """Show where the parcel of an order is now."""
-        return f"{order} is in Leeds"
-
-    @shop.tool(title="Money back")
-    def refund_payment(payment: str) -> str:
-        """Send money back to the customer's card."""
-        return f"{payment} was refunded"
-
-    @shop.tool(tags={"internal"})
-    def track_employee(name: str) -> str:
-        """Show where an employee of the parcel service is now."""
-        return name
-
-    shop.add_transform(ShortlistSearchTransform(**options))
+    shop: Any = FastMCP("Shop", transforms=[ShortlistSearchTransform(**options)])
+    shop.tool(track_shipment)
+    shop.tool(refund_payment, title="Money back")
+    shop.tool(track_employee, tags={"internal"})
     return shop
 
 
