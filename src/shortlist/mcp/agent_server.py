@@ -273,7 +273,7 @@ class AgentActions:
             ]
             tools = self.gateway.catalog.list_pending()
             pending = [{"tool": printable(tool.id), "reason": tool.pending} for tool in tools]
-            return {"servers": self.gateway.status(), "pending": pending, "corpora": corpora}
+            return {"servers": self.gateway.status(), **self.gateway.profile, "pending": pending, "corpora": corpora}
 
         await self.gateway.reload()
         self.gateway.wake()

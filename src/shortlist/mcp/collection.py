@@ -79,7 +79,7 @@ class Collection:
 
     def __init__(self, gateway: Gateway, store: CorpusStore, *, with_skills: bool = True) -> None:
         self.gateway, self._store, self._with_skills = gateway, store, with_skills
-        self._tools = ToolIndex(gateway.home / "tools", gateway.catalog)
+        self._tools = ToolIndex(gateway.tools_folder, gateway.catalog)
         self._lock = threading.Lock()
         self._skills: Corpus | None = None
         self._synced_at = 0.0

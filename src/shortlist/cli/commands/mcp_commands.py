@@ -11,7 +11,7 @@ from typing import Any
 
 import shortlist
 from shortlist._paths import config_dir
-from shortlist._settings import load_learning
+from shortlist._settings import load_learning, load_profile
 from shortlist._text import did_you_mean, printable
 from shortlist.cli.output import ERROR, OK, Output
 from shortlist.errors import InputError, MissingExtra
@@ -19,32 +19,45 @@ from shortlist.install.agent_config import AgentConfig
 from shortlist.mcp.collection import Collection, StoredCorpora
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
+from shortlist.mcp.gateway.profiles import Choice
 from shortlist.mcp.gateway.tool_catalog import Tool
 from shortlist.server.llm_settings import connect, load_llm_settings
 from shortlist.sources.mcp_servers import mcp_trust
 from shortlist.sources.mcp_servers.mcp_config import OWN_FILE, PROJECT_FILES, ConfigurationFile, outline, project_files
 
 
-def run(out: Output, config: Sequence[str], corpus: Sequence[str], learn: str | None) -> None:
+def run(
+    out: Output,
+    config: Sequence[str],
+    corpus: Sequence[str],
+    learn: str | None,
+    profile: str | None,
+    only: Sequence[str],
+) -> None:
     try:
         from shortlist.mcp.agent_server import AgentActions, serve_stdio  # noqa: PLC0415  # needs an extra
     except ImportError as error:
         raise MissingExtra("mcp", "mcp", "The MCP server") from error
     shortlist.Corpus.learning = load_learning(learn)
-    collection = Collection(Gateway(GatewayConfig(config)), StoredCorpora(corpus))
+    collection = Collection(Gateway(_choose(config, profile, only)), StoredCorpora(corpus))
     # The files of the current folder may come with a repository, so they do not choose the model.
     model = functools.cache(lambda: connect(load_llm_settings(files=False)))
     asyncio.run(serve_stdio(AgentActions(collection, model)))
 
 
-def status(out: Output, config: Sequence[str], refresh: bool) -> None:
-    gateway = Gateway(GatewayConfig(config))
+def _choose(config: Sequence[str], profile: str | None, only: Sequence[str]) -> GatewayConfig:
+    return GatewayConfig(config, choice=Choice(tuple(only), *load_profile(profile)))
+
+
+def status(out: Output, config: Sequence[str], refresh: bool, profile: str | None, only: Sequence[str]) -> None:
+    gateway = Gateway(_choose(config, profile, only))
     if refresh:
         if find_spec("mcp") is None:
             raise MissingExtra("mcp", "mcp", "Asking MCP servers")
         asyncio.run(_refresh(gateway))
     data = {
         "servers": gateway.status(),
+        **gateway.profile,
         "pending": [tool.review() for tool in gateway.catalog.list_pending()],
         "pending_files": [{"file": one.id, "servers": one.servers} for one in gateway.pending_files],
     }

@@ -15,12 +15,13 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from shortlist._http import is_loopback
-from shortlist._settings import PROGRAM, Settings
+from shortlist._settings import PROGRAM, ProfileChoice, Settings
 from shortlist.errors import MissingExtra, ShortlistError
 from shortlist.index.corpus_paths import stored_corpora
 from shortlist.mcp.collection import SKILLS, Collection, is_served
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
+from shortlist.mcp.gateway.profiles import Choice
 from shortlist.server.catalog_store import NAME, log
 from shortlist.server.http_errors import get_status, make_problem
 from shortlist.server.jobs import Endpoints
@@ -116,7 +117,8 @@ def add_mcp(endpoints: Endpoints, corpora: ServedCorpora, llm: LLM | None, setti
     is_gateway = settings.mcp.upstream and (is_loopback(server.host) or server.token is not None)
     # A settings file may come with a cloned folder, so files that it names need approval like those of a project.
     named_by_file = settings.origins.get("mcp.config") not in (None, PROGRAM)
-    configuration = GatewayConfig(settings.mcp.config, needs_trust=named_by_file, has_servers=is_gateway)
+    choice = Choice((), *ProfileChoice.of(settings))
+    configuration = GatewayConfig(settings.mcp.config, needs_trust=named_by_file, has_servers=is_gateway, choice=choice)
 
     def make() -> Manager:
         try:
@@ -147,7 +149,7 @@ def add_mcp(endpoints: Endpoints, corpora: ServedCorpora, llm: LLM | None, setti
             tool.review() | {"command": approve_command(tool.id, gateway.catalog.servers[tool.server])}
             for tool in gateway.catalog.list_pending()
         ]
-        return {"servers": gateway.status(), "pending_files": files, "pending": tools}
+        return {"servers": gateway.status(), **gateway.profile, "pending_files": files, "pending": tools}
 
     agents = Agents(make)
     endpoints.app.router.routes.append(Route(PATH, endpoint=agents))
