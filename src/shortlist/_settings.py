@@ -35,7 +35,7 @@ def _check_encoding(name: str) -> str:
 
 
 def _check_token(token: SecretStr | None) -> SecretStr | None:
-    text = token.get_secret_value() if token else "ok"
+    text = "ok" if token is None else token.get_secret_value()  # an empty one counts as false
     if not text or not text.isascii() or not text.isprintable() or " " in text:
         raise ValueError("must be one or more printable ASCII characters without spaces")
     return token

@@ -111,6 +111,24 @@ class Agents:
         await make_problem(scope, status, detail)(scope, receive, send)
 
 
+def make_manager(collection: Collection, llm: LLM | None, *, max_bytes: int, **options: Any) -> Manager:
+    """The session manager of the SDK for a collection; options are those of `AgentActions`."""
+    try:
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415  # slow
+        from mcp.server.transport_security import TransportSecuritySettings  # noqa: PLC0415
+
+        from shortlist.mcp.agent_server import AgentActions, make_server  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingExtra("mcp", "mcp", "The agent server") from error
+    return StreamableHTTPSessionManager(
+        make_server(AgentActions(collection, lambda: llm, **options)),
+        json_response=True,
+        stateless=True,
+        security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # Guard does that
+        max_request_body_size=max_bytes,
+    )
+
+
 def add_mcp(endpoints: Endpoints, corpora: ServedCorpora, llm: LLM | None, settings: Settings) -> Agents:
     """Add the routes; `Agents.live` must run while the application does."""
     only, server, answers = settings.server.corpora, settings.server, settings.answers
@@ -121,22 +139,10 @@ def add_mcp(endpoints: Endpoints, corpora: ServedCorpora, llm: LLM | None, setti
     configuration = GatewayConfig(settings.mcp.config, needs_trust=named_by_file, has_servers=is_gateway, choice=choice)
 
     def make() -> Manager:
-        try:
-            from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415  # slow
-            from mcp.server.transport_security import TransportSecuritySettings  # noqa: PLC0415
-
-            from shortlist.mcp.agent_server import AgentActions, make_server  # noqa: PLC0415
-        except ImportError as error:
-            raise MissingExtra("mcp", "mcp", "The agent server") from error
         shown = AgentCorpora(corpora, all_stored=only is None)
         collection = Collection(Gateway(configuration), shown, with_skills=only is None or SKILLS in only)
-        return StreamableHTTPSessionManager(
-            make_server(AgentActions(collection, lambda: llm, k=answers.top_k, threshold=answers.threshold)),
-            json_response=True,
-            stateless=True,
-            security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # Guard does that
-            max_request_body_size=settings.limits.max_body_bytes,
-        )
+        options = {"k": answers.top_k, "threshold": answers.threshold}
+        return make_manager(collection, llm, max_bytes=settings.limits.max_body_bytes, **options)
 
     @endpoints.add("GET /v1/mcp", "McpServers", tag="care")
     def mcp_servers() -> dict[str, Any]:
