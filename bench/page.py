@@ -75,8 +75,8 @@ builds an index on disk from 10,000 documents and answers a query; before the fi
 cached.
 """
 
-GATEWAYS = """{servers} servers of npm and PyPI with {tools} tools (`python -m bench gateway FOLDER`). Figures are medians
-of {rounds} interleaved rounds.
+GATEWAYS = """{servers} servers of npm and PyPI with {tools} tools (`python -m bench gateway FOLDER`). Figures are
+medians of {rounds} interleaved rounds.
 
 - `tokens` are those of the tool definitions that an agent reads.
 - `ready` is the time from the start until the tools can be used. On its first start, our gateway is ready when it
