@@ -21,7 +21,7 @@ from shortlist.mcp.agent_server import DEFINITIONS
 from shortlist.mcp.gateway import dispatch, tool_review, upstream
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.sources.mcp_servers import mcp_client as source
-from shortlist.sources.mcp_servers import mcp_transport
+from shortlist.sources.mcp_servers import mcp_login, mcp_transport
 from tests.mcp.conftest import WEATHER, Servers
 from tests.mcp.test_process import environment
 from tests.pages import read_blocks, read_page
@@ -35,11 +35,17 @@ PROSE = " ".join(DOCUMENT.split())
 def test_every_block_runs_and_prints_what_is_shown(
     servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ours, theirs, chosen, example = (json.loads(block) for language, block in BLOCKS if language == "json")
+    given = (json.loads(block) for language, block in BLOCKS if language == "json")
+    ours, theirs, chosen, remote, client, example = given
     (tmp_path / "agent.json").write_text(json.dumps(ours))
     assert GatewayConfig([tmp_path / "agent.json"]).read().servers == ()  # our own entry does not count
     assert theirs["mcpServers"]["team"]["url"].startswith("https://")
     assert example["mcpServers"].keys() == {"weather"}  # which ours replaces
+    for number, config in enumerate((remote, client)):
+        (tmp_path / f"{number}.json").write_text(json.dumps(config))
+    linear, team = GatewayConfig([tmp_path / "0.json", tmp_path / "1.json"]).read().servers
+    assert (dict(linear.oauth), team.oauth["callback_port"]) == ({}, "8765")
+    assert mcp_login.LOGIN_SECONDS == 5 * 60
     servers.add("weather", WEATHER)
     servers.entries["weather"] = theirs["mcpServers"]["weather"] | servers.entries["weather"]
     servers.write()
@@ -73,7 +79,7 @@ def test_every_block_runs_and_prints_what_is_shown(
                     capsys.readouterr()
                     assert run(arguments) == 0, capsys.readouterr()
                     printed = capsys.readouterr().out
-            elif language == "console":
+            elif language == "console" and "mcp login" not in block:  # test_sign_in.py signs in
                 command, *lines, question = block.splitlines()
                 helper = {"command": "npx", "args": ["-y", "helper-server", "--access-token", "abc"]}
                 helper["env"] = {"API_KEY": "${HELPER_KEY}"}  # type: ignore[assignment]

@@ -209,6 +209,19 @@ def test_over_http_a_call_is_stored_with_the_search_before_it(
     assert first.session == second.session
 
 
+def test_clients_at_one_address_are_told_apart_by_their_mcp_sessions(
+    office: Servers, start: Callable[..., TestClient]
+) -> None:
+    client = start()
+    for session in ("one", "two", "one"):
+        client.headers["mcp-session-id"] = session
+        ask(client, "discover", query=f"{QUERY} in session {session}", kind="tool")
+    ask(client, "call", tool="weather/get_forecast", arguments={"city": "Ghent"})
+    one, two, again = log_of(office.gateway())
+    assert one.session == again.session != two.session
+    assert (two.uses, [use.id for use in again.uses]) == ([], ["weather/get_forecast"])
+
+
 # Hostile tools
 
 

@@ -305,6 +305,7 @@ class Screen:
                 runs = shlex.join(word for word in (server["command"], *server["args"]) if word)
                 facts = {"runs": runs, "connects to": server["url"], "in": server["cwd"]}
                 facts |= {"with variables": ", ".join(server["env"]), "with headers": ", ".join(server["headers"])}
+                facts |= {"with sign-in settings": ", ".join(server["oauth"])}
                 for name, value in facts.items():
                     if value:
                         self.draw(Text(f"    {name}: {printable(value)}"), soft_wrap=True)

@@ -50,6 +50,7 @@ LONGEST_RESULT = 100_000  # characters of text that a call may return
 ASK_SECONDS = 300.0
 FIND_SECONDS = 60.0
 LEAVE_SECONDS = 5.0
+STOP_SECONDS = 0.4  # for the first search to end
 MOST_SESSIONS = 100
 
 SCHEME = "shortlist://"
@@ -59,7 +60,7 @@ KINDS: dict[str, Any] = {"tool": "tool", "skill": "skill", "document": {"$nin": 
 Data = dict[str, Any]
 Result = TypeVar("Result")
 
-# The address of the client that sent a request; empty over stdio. Requests over HTTP have no session.
+# The address of the client that sent a request, and its MCP session if it has one; empty over stdio.
 client_address = ContextVar("client_address", default="")
 
 
@@ -89,9 +90,12 @@ class AgentActions:
             await _run_in_thread(lambda: shortlist.search(self._collection.corpora(), "one text", k=1))
 
     async def close(self) -> None:
+        self._collection.stop()
+        await asyncio.gather(self.gateway.close(), self._close_collection())
+
+    async def _close_collection(self) -> None:
         if self._warming:
-            await asyncio.wait([self._warming], timeout=LEAVE_SECONDS)
-        await self.gateway.close()
+            await asyncio.wait([self._warming], timeout=STOP_SECONDS)
         await asyncio.to_thread(self._collection.close)
 
     async def discover(self, query: str, kind: Any = None, limit: Any = None) -> Data:
@@ -119,7 +123,7 @@ class AgentActions:
         if kind not in (None, "tool"):
             return found
         starting = [name for name, state in unlisted.items() if state in ("idle", "starting")]
-        failed = [name for name in unlisted if name not in starting]
+        failed = [name for name, state in unlisted.items() if state in ("waiting", "failed")]
         notes = [f"Not ready yet: {', '.join(starting[:5])}. Search again in a moment."] if starting else []
         notes += [f"Unavailable: {', '.join(failed[:5])}. See status."] if failed else []
         if empty := self.gateway.empty_notes():
@@ -417,7 +421,7 @@ def make_server(agent: AgentActions) -> Server[Any]:
 
 def _set_client(context: Any) -> None:
     client = getattr(context.request, "client", None)  # of the HTTP request
-    client_address.set(client.host if client else "")
+    client_address.set(f"{client.host} {context.request.headers.get('mcp-session-id', '')[:200]}" if client else "")
 
 
 def _check_arguments(tool: str, arguments: Mapping[str, Any]) -> None:

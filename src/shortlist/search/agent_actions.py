@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
+from shortlist._text import clean
 from shortlist.documents import Passage
 from shortlist.errors import CorpusNotFound, InputError
-from shortlist.index.storage.records import clean
 from shortlist.index.text.analyzers import fold
 from shortlist.library.opening import CorpusState, Searchable, open_corpora, open_states
 from shortlist.results import Hit

@@ -15,8 +15,6 @@ from shortlist.mcp.gateway.arguments import check_arguments
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.mcp.gateway.tool_catalog import SEPARATORS, Catalog, Tool, UnknownTool, find_tool
 from shortlist.mcp.gateway.upstream import Roots, Upstream
-from shortlist.sources.mcp_servers.mcp_client import WORDS
-from shortlist.sources.tools.prompt_injection import find_orders
 
 log = logging.getLogger("shortlist.mcp")
 
@@ -24,7 +22,8 @@ STARTED_AT_ONCE = 4  # in the background; a server that is called starts immedia
 OUTDATED = 24 * 3600.0  # seconds after which a list is read again although the server is not called
 LOOK_AGAIN = 3600.0  # seconds between searches for such lists
 FOLLOW = 2.0  # seconds between checks for changes of the configuration
-FIRST_LIST = 3.0  # seconds to wait for servers without a list
+FIRST_LIST = 3.0  # seconds that searches wait for a server without a list, once
+GIVE_WAY = 5.0  # seconds after which a server that does not start keeps no other from starting
 
 
 class Gateway:
@@ -103,13 +102,16 @@ class Gateway:
         return [one for name, one in self._upstreams.items() if name not in self.catalog.listings]
 
     async def wait_for_lists(self) -> dict[str, str]:
-        """Wait a moment for servers without a list; the states of those that still have none."""
+        """Wait a moment for servers without a list, once for each; the states of those that still have none."""
         await self.reload()
         self.wake()
-        unlisted = [one for one in self._find_unlisted() if one.state in ("idle", "starting")]
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(FIRST_LIST):
-                await asyncio.gather(*(one.wait_for_start() for one in unlisted))
+        now = asyncio.get_running_loop().time()
+        for one in self._find_unlisted():
+            one.awaited_until = one.awaited_until or now + FIRST_LIST
+            if one.state in ("idle", "starting") and one.awaited_until > now:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout_at(one.awaited_until):
+                        await one.wait_for_start()
         return {one.server.name: one.state for one in self._find_unlisted()}
 
     async def refresh(self, names: Iterable[str] | None = None) -> None:
@@ -117,25 +119,38 @@ class Gateway:
         gate = asyncio.Semaphore(STARTED_AT_ONCE)
 
         async def refresh(one: Upstream) -> None:
+            with contextlib.suppress(SourceError):  # its status has the reason
+                await one.refresh()
+
+        async def refresh_in_turn(one: Upstream) -> None:
             async with gate:
-                with contextlib.suppress(SourceError):  # its status has the reason
-                    await one.refresh()
+                refreshing = asyncio.create_task(refresh(one))
+                await asyncio.wait([refreshing], timeout=GIVE_WAY)
+            await refreshing
 
         wanted = self._upstreams if names is None else names
-        await asyncio.gather(*(refresh(self._upstreams[name]) for name in wanted))
+        await asyncio.gather(*(refresh_in_turn(self._upstreams[name]) for name in wanted))
 
     def find(self, name: str) -> Tool:
-        """The offered tool of this name. An unavailable server that is named is the reason why there is none."""
+        """The offered tool of this name. If there is none, the error names the servers that are not ready."""
         self.catalog.reload()
         try:
             return find_tool(name, self.catalog.tools)
-        except UnknownTool:
-            for row in self.status():
-                is_meant = name.removeprefix("mcp__").startswith(tuple(row["name"] + end for end in SEPARATORS))
-                if is_meant and (row["tools"] is None or "problem" in row):
-                    reason = row.get("problem") or f"The server {row['name']} is not ready yet. Try again in a moment."
-                    raise SourceError(f"{name[:80]!r} is not available. {reason}") from None
+        except UnknownTool as error:
+            one = self._find_named(name)
+            if one and one.state != "ready" and (one.problem or one in self._find_unlisted()):
+                raise SourceError(f"{name[:80]!r} is not available. {one.describe()}") from None
+            for problem in self.problems:
+                if _is_of(problem.id, name):
+                    raise SourceError(f"{name[:80]!r} is not available. {problem.reason}") from None
+            if unlisted := [one.server.name for one in self._find_unlisted()]:
+                servers = f"the tools of {', '.join(unlisted[:5])} are not known yet"
+                raise UnknownTool(f"{error} It may exist: {servers}. See status.") from None
             raise
+
+    def _find_named(self, tool: str) -> Upstream | None:
+        """The server that the name of a tool begins with."""
+        return next((one for name, one in self._upstreams.items() if _is_of(name, tool)), None)
 
     async def call(self, name: str, arguments: Any, *, only_reads: bool = False) -> tuple[Tool, dict[str, Any]]:
         """Call an approved tool with valid arguments; the tool, and the result of its server.
@@ -148,13 +163,18 @@ class Gateway:
         except (UnknownTool, SourceError):
             if not self._find_unlisted():
                 raise
+            if one := self._find_named(name):
+                one.start()  # again, if it failed too often
             await self.wait_for_lists()
             tool = await asyncio.to_thread(self.find, name)
         checked = await asyncio.to_thread(_check, tool, arguments, only_reads)
         upstream = self._upstreams.get(tool.server)
         if upstream is None:
             raise SourceError(f"The server {tool.server} is no longer configured.")
-        await upstream.refresh()
+        try:
+            await upstream.refresh()
+        except SourceError as error:
+            raise SourceError(f"{tool.id} is not available. {error}") from None
         now = self.find(tool.id)  # it may have changed since the catalog was written
         if now.entry != tool.entry:
             await asyncio.to_thread(_check, now, checked, only_reads)
@@ -178,11 +198,7 @@ class Gateway:
             if listing and listing.refused:
                 row["refused"] = dict(list(listing.refused.items())[:10])
             if one.problem and one.state != "ready":
-                problem, _, words = one.problem.partition(WORDS)
-                is_hidden = any(find_orders(words))
-                row["problem"] = (
-                    f"{problem} Its message is hidden: it addresses the model." if is_hidden else one.problem
-                )
+                row["problem"] = one.problem
             rows.append(row)
         rows += [{"name": each.id, "state": "broken", "tools": None, "problem": each.reason} for each in self.problems]
         return rows
@@ -203,8 +219,9 @@ class Gateway:
         return [] if self._upstreams or self.problems or self.pending_files else [self._config.advice]
 
     def pending_notes(self) -> list[str]:
-        """What is pending approval, in sentences that an agent can pass on to the user."""
+        """What waits for an approval or a sign-in, in sentences that an agent can pass on to the user."""
         notes = [pending.reason for pending in self.pending_files]
+        notes += [one.problem for one in self._upstreams.values() if one.state == "needs sign-in"]
         if count := len(self.catalog.list_pending()):
             pending = count_of(count, "tool", "is pending approval")
             notes.append(f"{pending}. The user can review them: shortlist mcp approve")
@@ -216,6 +233,11 @@ class Gateway:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
         await asyncio.gather(*(one.close() for one in self._upstreams.values()))
+
+
+def _is_of(server: str, tool: str) -> bool:
+    """Whether the name of a tool begins with this server."""
+    return tool.removeprefix("mcp__").startswith(tuple(server + end for end in SEPARATORS))
 
 
 def _check(tool: Tool, arguments: Any, only_reads: bool) -> dict[str, Any]:

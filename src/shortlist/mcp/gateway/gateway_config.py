@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ from shortlist.errors import InputError, SourceError
 from shortlist.mcp.gateway.profiles import Active, Choice, Profiles, find_unknown, resolve
 from shortlist.sources.mcp_servers import mcp_config
 from shortlist.sources.mcp_servers.mcp_config import OWN_FILE, ConfigurationFile, Pending, Server
+from shortlist.sources.mcp_servers.mcp_tokens import SignIn, key_of_sign_in, read_sign_ins, token_file
 from shortlist.sources.mcp_servers.mcp_trust import key_of, trust_file
 from shortlist.sources.projects import project_folders
 
@@ -87,8 +89,8 @@ class GatewayConfig:
         self.tools = self.home / (f"tools-{_hash(repr(choice))}" if self._choice != Choice() else "tools")
 
     def stamp(self) -> tuple[int, ...]:
-        """A value that changes with any of the files and with the approvals."""
-        return stamp_of(*self._paths, config_dir() / OWN_FILE, trust_file())
+        """A value that changes with any of the files, with the approvals, and with the sign-ins."""
+        return stamp_of(*self._paths, config_dir() / OWN_FILE, trust_file(), token_file())
 
     def read(self, *, strict: bool = True) -> Configured:
         """The current configuration, with the first server of each name. An unreadable file is a problem or, if it was
@@ -99,12 +101,16 @@ class GatewayConfig:
             reason = "Another gateway started this one and connects to the servers itself."
             return Configured(problems=(Problem(INSIDE, reason),))
         found: dict[str, Server | Problem] = {}
+        sign_ins: dict[str, SignIn] = {}
+        with contextlib.suppress(SourceError):  # a server that needs them reports it
+            sign_ins = read_sign_ins()
         for path in self._paths:
             for item in self._read_file(path, strict):
                 if isinstance(item, Problem):
                     found.setdefault(item.id, item)
                 elif not mcp_config.runs_shortlist([item.command, *item.args]):
-                    found.setdefault(item.name, replace(item, env={**item.env, INSIDE: "1"}))
+                    id = str(sign_ins.get(key_of_sign_in(item), {}).get("id", ""))
+                    found.setdefault(item.name, replace(item, env={**item.env, INSIDE: "1"}, sign_in=id))
         problems = [item for item in found.values() if isinstance(item, Problem)]
         try:
             permissions = self._read_permissions()
