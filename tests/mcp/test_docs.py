@@ -35,7 +35,8 @@ PROSE = " ".join(DOCUMENT.split())
 def test_every_block_runs_and_prints_what_is_shown(
     servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ours, theirs, remote, client, example = (json.loads(block) for language, block in BLOCKS if language == "json")
+    given = (json.loads(block) for language, block in BLOCKS if language == "json")
+    ours, theirs, chosen, remote, client, example = given
     (tmp_path / "agent.json").write_text(json.dumps(ours))
     assert GatewayConfig([tmp_path / "agent.json"]).read().servers == ()  # our own entry does not count
     assert theirs["mcpServers"]["team"]["url"].startswith("https://")
@@ -53,7 +54,7 @@ def test_every_block_runs_and_prints_what_is_shown(
 
     own = config_dir() / "mcp.json"
     own.parent.mkdir(parents=True, exist_ok=True)
-    own.write_text(servers.config.read_text())
+    own.write_text(json.dumps(json.loads(servers.config.read_text()) | chosen))
 
     service = Service(tmp_path)
     try:

@@ -24,6 +24,8 @@ from shortlist._text import printable
 from shortlist.errors import CorpusError, CorpusNotFound, InputError, ShortlistError, SourceError
 from shortlist.mcp.collection import SKILLS, TOOLS, Collection
 from shortlist.mcp.gateway.tool_catalog import UnknownTool, find_tool
+from shortlist.mcp.skill_resources import PAGE, SkillResources, parse_cursor
+from shortlist.mcp.skill_resources import SCHEME as SKILL_SCHEME
 from shortlist.search.learning.usage_session import UsageSession
 from shortlist.sources.tools.prompt_injection import find_warning
 
@@ -50,7 +52,6 @@ FIND_SECONDS = 60.0
 LEAVE_SECONDS = 5.0
 STOP_SECONDS = 0.4  # for the first search to end
 MOST_SESSIONS = 100
-PAGE = 50  # skills in a list of resources
 
 SCHEME = "shortlist://"
 TEMPLATE = f"{SCHEME}{{corpus}}/{{+id}}"
@@ -70,6 +71,7 @@ class AgentActions:
         self, collection: Collection, connect: Callable[[], LLM | None], *, k: int = 4, threshold: float | None = None
     ) -> None:
         self._collection, self.gateway, self._connect = collection, collection.gateway, connect
+        self.skills = SkillResources(collection)
         self._options: dict[str, Any] = {"k": k, "threshold": threshold}  # of an answer
         self._warming: asyncio.Task[None] | None = None
         self._sessions: dict[str, UsageSession] = {}  # by the address of the client, the latest last
@@ -114,7 +116,8 @@ class AgentActions:
             items = [item for item in found["results"] + found["near"] if _is_usable(item)]
             shown = [(item["corpus"], item["id"], item.get("relevance")) for item in items]
             usage.searched(corpora, found["query"], shown)
-            return found | {"results": self._add_schemas(found["results"])}
+            near = [self._mark_uncallable(item) for item in found["near"]]
+            return found | {"results": self._add_schemas(found["results"]), "near": near}
 
         found = await _run_in_thread(find)
         if kind not in (None, "tool"):
@@ -139,9 +142,7 @@ class AgentActions:
         for item in items:
             tool = self.gateway.catalog.tools.get(item["id"])
             if tool is None or item["corpus"] != TOOLS:
-                shown.append(
-                    _add_warning(item | ({"callable": False} if tool is None and item["kind"] == "tool" else {}))
-                )
+                shown.append(_add_warning(self._mark_uncallable(item)))
                 continue
             about = {key: value for key, value in item.items() if key not in ("locator", "text", "needs")}
             about |= {"access": tool.access}
@@ -155,12 +156,23 @@ class AgentActions:
                 shown.append(about | {"text": _truncate(line, 200)} | needs | {"note": "Read it for its schema."})
         return shown
 
+    def _mark_uncallable(self, item: Data) -> Data:
+        """An item; a tool that no server offers, so that `call` cannot run it, is marked."""
+        tool = self.gateway.catalog.tools.get(item["id"])
+        is_marked = item["kind"] == "tool" and (tool is None or not tool.is_offered)
+        return item | ({"callable": False} if is_marked else {})
+
     async def read(self, id: str, corpus: str | None = None, locator: str | None = None, offset: Any = 0) -> Data:
         usage = self._usage()
 
         def show() -> Data:
             from shortlist.search import agent_actions  # noqa: PLC0415  # slow to load
 
+            if id.startswith(SKILL_SCHEME):
+                file = self.skills.read(id, usage)
+                if isinstance(file, types.BlobResourceContents):
+                    raise InputError(f"{id} is not a text file ({file.mime_type}). Read it as a resource.")
+                return {"id": id, "corpus": SKILLS, "kind": "skill", **agent_actions.part_of(file.text, offset)}
             wanted, within = id, corpus
             if corpus in (None, TOOLS):
                 try:
@@ -174,8 +186,11 @@ class AgentActions:
                 if within is None:
                     self.gateway.find(id)  # raises an error with suggestions, or why the tool is not offered
                 raise
-            if shown["kind"] != "tool":  # of a tool, this is only its schema
-                usage.used(shown["corpus"], shown["id"], "read")
+            if shown["kind"] == "tool":
+                return self._mark_uncallable(shown)
+            usage.used(shown["corpus"], shown["id"], "read")
+            if shown["corpus"] == SKILLS and (uri := self.skills.uris().get(shown["id"])):
+                shown["uri"] = uri
             return _add_warning(shown)
 
         return await _run_in_thread(show)
@@ -262,7 +277,7 @@ class AgentActions:
             ]
             tools = self.gateway.catalog.list_pending()
             pending = [{"tool": printable(tool.id), "reason": tool.pending} for tool in tools]
-            return {"servers": self.gateway.status(), "pending": pending, "corpora": corpora}
+            return {"servers": self.gateway.status(), **self.gateway.profile, "pending": pending, "corpora": corpora}
 
         await self.gateway.reload()
         self.gateway.wake()
@@ -270,12 +285,13 @@ class AgentActions:
 
     async def list_skills(self, start: int) -> tuple[list[types.Resource], int | None]:
         """A page of the skills as resources, and where the next page starts."""
-        if SKILLS not in self._collection.names():
+        if not self.skills.are_served:
             return [], None
         documents, count = await _run_in_thread(lambda: self._collection.skills().browse("", start, PAGE))
+        uris = await _run_in_thread(self.skills.uris)
         page = [
             types.Resource(
-                uri=f"{SCHEME}{SKILLS}/{quote(one.id, safe='/')}",
+                uri=uris.get(one.id) or f"{SCHEME}{SKILLS}/{quote(one.id, safe='/')}",
                 name=one.name,
                 description=str(one.metadata.get("description") or "") or None,
                 mime_type="text/markdown",
@@ -283,6 +299,10 @@ class AgentActions:
             for one in documents
         ]
         return page, start + PAGE if start + PAGE < count else None
+
+    async def read_skill(self, uri: str) -> types.TextResourceContents | types.BlobResourceContents:
+        usage = self._usage()
+        return await _run_in_thread(lambda: self.skills.read(uri, usage))
 
 
 def _add_warning(item: Data) -> Data:
@@ -349,10 +369,7 @@ def make_server(agent: AgentActions) -> Server[Any]:
         return types.CallToolResult(content=content, structured_content=shown, is_error=shown is None)
 
     async def list_resources(_: Any, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
-        cursor = (params and params.cursor) or "0"
-        if not cursor.isdecimal():
-            raise MCPError(code=types.INVALID_PARAMS, message=f"There is no cursor {cursor[:80]!r}.")
-        listed, following = await agent.list_skills(int(cursor))
+        listed, following = await agent.list_skills(parse_cursor(params.cursor if params else None))
         return types.ListResourcesResult(resources=listed, next_cursor=None if following is None else str(following))
 
     async def list_templates(_: Any, params: Any) -> types.ListResourceTemplatesResult:
@@ -364,6 +381,8 @@ def make_server(agent: AgentActions) -> Server[Any]:
         _set_client(context)
         corpus, slash, id = params.uri.removeprefix(SCHEME).partition("/")
         try:
+            if params.uri.startswith(SKILL_SCHEME):
+                return types.ReadResourceResult(contents=[await agent.read_skill(params.uri)])
             if not params.uri.startswith(SCHEME) or not slash:
                 raise InputError(f"{params.uri[:200]!r} is not a resource of this server. Use {TEMPLATE}.")
             shown = await agent.read(unquote(id), unquote(corpus))
@@ -396,6 +415,7 @@ def make_server(agent: AgentActions) -> Server[Any]:
     )
     for method in ("notifications/initialized", "notifications/roots/list_changed"):
         server.add_notification_handler(method, types.NotificationParams, request_roots)
+    agent.skills.add_to(server)
     return server
 
 

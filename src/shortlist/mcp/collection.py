@@ -109,7 +109,7 @@ class Collection:
         from shortlist.mcp.catalog_index import ToolIndex  # noqa: PLC0415  # slow to load, so it waits for the first search
 
         with self._opening:
-            self._tools = self._tools or ToolIndex(self.gateway.home / "tools", self.gateway.catalog)
+            self._tools = self._tools or ToolIndex(self.gateway.tools_folder, self.gateway.catalog)
             if self._is_stopped:
                 self._tools.stop()
             return self._tools

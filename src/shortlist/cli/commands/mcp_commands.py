@@ -13,13 +13,14 @@ from types import ModuleType
 from typing import Any
 
 from shortlist._paths import config_dir
-from shortlist._settings import load_learning
+from shortlist._settings import load_learning, load_profile
 from shortlist._text import count_of, did_you_mean, printable
 from shortlist.cli.output import ERROR, OK, Output
 from shortlist.errors import InputError, MissingExtra
 from shortlist.mcp.collection import Collection, StoredCorpora
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
+from shortlist.mcp.gateway.profiles import Choice
 from shortlist.mcp.gateway.tool_catalog import Tool
 from shortlist.protocols import LLM
 from shortlist.sources.mcp_servers import mcp_trust
@@ -27,7 +28,14 @@ from shortlist.sources.mcp_servers.mcp_config import OWN_FILE, PROJECT_FILES, Co
 from shortlist.sources.mcp_servers.mcp_tokens import read_sign_ins
 
 
-def run(out: Output, config: Sequence[str], corpus: Sequence[str], learn: str | None) -> None:
+def run(
+    out: Output,
+    config: Sequence[str],
+    corpus: Sequence[str],
+    learn: str | None,
+    profile: str | None,
+    only: Sequence[str],
+) -> None:
     gc.disable()  # while the SDK loads: what it makes stays, and searching it for garbage takes a tenth of the time
     try:
         from shortlist.mcp.agent_server import AgentActions, serve_stdio  # noqa: PLC0415  # needs an extra
@@ -35,7 +43,7 @@ def run(out: Output, config: Sequence[str], corpus: Sequence[str], learn: str | 
         raise MissingExtra("mcp", "mcp", "The MCP server") from error
     gc.freeze()
     gc.enable()
-    gateway = Gateway(GatewayConfig(config))
+    gateway = Gateway(_choose(config, profile, only))
     collection = Collection(gateway, StoredCorpora(corpus), learning=load_learning(learn))
     asyncio.run(serve_stdio(AgentActions(collection, _connect_to_model)))
 
@@ -48,14 +56,19 @@ def _connect_to_model() -> LLM | None:
     return connect(load_llm_settings(files=False))
 
 
-def status(out: Output, config: Sequence[str], refresh: bool) -> None:
-    gateway = Gateway(GatewayConfig(config))
+def _choose(config: Sequence[str], profile: str | None, only: Sequence[str]) -> GatewayConfig:
+    return GatewayConfig(config, choice=Choice(tuple(only), *load_profile(profile)))
+
+
+def status(out: Output, config: Sequence[str], refresh: bool, profile: str | None, only: Sequence[str]) -> None:
+    gateway = Gateway(_choose(config, profile, only))
     if refresh:
         if find_spec("mcp") is None:
             raise MissingExtra("mcp", "mcp", "Asking MCP servers")
         asyncio.run(_refresh(gateway))
     data = {
         "servers": gateway.status(),
+        **gateway.profile,
         "pending": [tool.review() for tool in gateway.catalog.list_pending()],
         "pending_files": [{"file": one.id, "servers": one.servers} for one in gateway.pending_files],
     }

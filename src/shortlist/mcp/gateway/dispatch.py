@@ -36,8 +36,9 @@ class Gateway:
     def __init__(self, config: GatewayConfig) -> None:
         self._config, self._stamp = config, config.stamp()
         found = config.read()
-        self.home = config.home
+        self.home, self.tools_folder = config.home, config.tools
         self.pending_files, self.problems, self._permissions = found.pending, found.problems, found.permissions
+        self._active, self._left_out = found.active, found.left_out
         self.catalog = Catalog(found.servers, found.permissions)
         self.roots = Roots(lambda: asyncio.gather(*(one.send_roots_changed() for one in self._upstreams.values())))
         self._upstreams = {server.name: Upstream(server, self.catalog, self.roots) for server in found.servers}
@@ -63,6 +64,7 @@ class Gateway:
                 if str(one.server.file) in unreadable and one.server.project is None and not self._config.needs_trust
             } | {server.name: server for server in found.servers}
             self.pending_files, self.problems = found.pending, found.problems
+            self._active, self._left_out = found.active, found.left_out
             self._permissions = self._permissions if "permissions" in unreadable else found.permissions
             same = {name: one for name, one in before.items() if servers.get(name) == one.server}
             self._upstreams = {
@@ -201,8 +203,19 @@ class Gateway:
         rows += [{"name": each.id, "state": "broken", "tools": None, "problem": each.reason} for each in self.problems]
         return rows
 
+    @property
+    def profile(self) -> dict[str, Any]:
+        """The active profile and the servers that are left out; empty if no server is."""
+        active = {"name": self._active.profile, "narrowed_to": self._active.narrowed_to}
+        shown = {key: value for key, value in active.items() if value}
+        return {"profile": shown | {"left_out": list(self._left_out)}} if shown or self._left_out else {}
+
     def empty_notes(self) -> list[str]:
         """How to add servers, if there is none and no problem or pending file is the reason."""
+        if self._left_out and not self._upstreams:
+            return [
+                f"The profile leaves out {count_of(len(self._left_out), 'server')}: {', '.join(self._left_out[:5])}."
+            ]
         return [] if self._upstreams or self.problems or self.pending_files else [self._config.advice]
 
     def pending_notes(self) -> list[str]:
