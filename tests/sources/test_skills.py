@@ -232,6 +232,7 @@ def test_a_skill_file_that_is_a_link_belongs_to_the_folder_it_is_in(tmp_path: Pa
     (tmp_path / "skills" / "bake").mkdir(parents=True)
     (tmp_path / "skills" / "bake" / "SKILL.md").symlink_to(tmp_path / "elsewhere" / "SKILL.md")
     (found,) = CorpusSource.from_skills(tmp_path / "skills")
+    assert isinstance(found, Document)
     assert found.metadata["skill_path"] == str(tmp_path.resolve() / "skills" / "bake" / "SKILL.md")
 
 
