@@ -18,6 +18,7 @@ from fastmcp.skills import SkillsClientExtension
 from mcp import MCPError
 from mcp_types import PaginatedRequestParams, ReadResourceRequestParams, Request, Result
 
+from shortlist.errors import InputError
 from shortlist.mcp.agent_server import AgentActions, make_server
 from shortlist.mcp.collection import Collection, StoredCorpora
 from shortlist.mcp.gateway.dispatch import Gateway
@@ -309,13 +310,14 @@ def test_the_read_tool_shows_the_address_of_a_skill_and_reads_its_files(deploy: 
     ask(talk)
 
 
-def test_a_server_without_skills_does_not_declare_them(deploy: Path) -> None:
-    async def main() -> Any:
-        gateway = Gateway(GatewayConfig(has_servers=False))
-        actions = AgentActions(Collection(gateway, StoredCorpora(), with_skills=False), lambda: None)
-        return make_server(actions).extensions
-
-    assert asyncio.run(main()) == {}
+def test_a_server_without_skills_neither_declares_nor_serves_them(deploy: Path) -> None:
+    gateway = Gateway(GatewayConfig(has_servers=False))
+    actions = AgentActions(Collection(gateway, StoredCorpora(), with_skills=False), lambda: None)
+    assert make_server(actions).extensions == {}
+    with pytest.raises(InputError, match="No skill is served"):
+        asyncio.run(actions.read("skill://deploy/SKILL.md"))
+    with pytest.raises(InputError, match="No skill is served"):
+        actions.skills.read("skill://deploy/SKILL.md")
 
 
 @pytest.mark.process

@@ -77,7 +77,7 @@ class SkillResources:
 
     def find_all(self) -> dict[str, Entry]:
         """The skills whose names can be part of a URI, by path."""
-        documents, _ = self._collection.skills().browse()
+        documents = self._collection.skills().browse()[0] if self.are_served else []
         return {entry.path: entry for entry in _name_all(documents)}
 
     def uris(self) -> dict[str, str]:
