@@ -110,7 +110,7 @@ def test_a_project_cannot_grant_itself_permissions(servers: Servers, tmp_path: P
     assert GatewayConfig([servers.config], needs_trust=True).read().permissions == Permissions()
 
 
-@pytest.mark.parametrize("text", ["{broken", '{"permissions": {"hub": "all"}}', '{"permissions": 5}'])
+@pytest.mark.parametrize("text", ['{"permissions": {"hub": "all"}}', '{"permissions": 5}'])
 def test_unreadable_rules_permit_nothing(servers: Servers, own: Path, text: str) -> None:
     servers.add("hub", GET)
     own.parent.mkdir(parents=True, exist_ok=True)

@@ -125,6 +125,22 @@ def test_without_readable_profiles_no_server_is_used(own: Own, wrong: Any) -> No
     assert "No server is used until this is fixed." in row["problem"]
 
 
+def test_with_an_unreadable_file_of_the_user_no_server_of_other_files_is_used(servers: Servers, own: Own) -> None:
+    """Its profile may leave them out, and its rules may deny them."""
+    hub = servers.add("hub", WEATHER)
+    own.path.write_text("{broken")
+
+    async def talk(agent: Agent) -> None:
+        assert await agent.find("will it rain") == []
+        assert "There is no tool" in await agent.error("call", tool="hub/get_forecast")
+        problems = " ".join(row["problem"] for row in (await agent("status"))["servers"])
+        assert "No tool can be called until this is fixed." in problems
+        assert "No server is used until this is fixed." in problems
+
+    with_agent(servers.gateway(), talk)
+    assert hub.starts == []
+
+
 def test_an_agent_finds_and_calls_only_what_is_chosen_and_follows_changes(servers: Servers) -> None:
     servers.add("weather", WEATHER)
     servers.add("billing", INVOICE)
