@@ -39,7 +39,7 @@ _PREFIX = struct.Struct("<8sII")
 IMPACTS_FROM = 1_000_000
 
 # With at least this many vectors, quantized copies are compared first; with fewer, exact products are as fast.
-ROUNDED_FROM = 50_000
+ROUNDED_FROM = 10_000
 
 # A smaller file is read as a whole, and its checksum is always compared. A larger one is mapped, and compared only if
 # its size or time differ from what was written.
