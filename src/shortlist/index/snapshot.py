@@ -10,7 +10,7 @@ import sqlite3
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -341,7 +341,7 @@ class Snapshot:
     def _passages(self, numbers: Sequence[int]) -> list[Passage]:
         found: list[Passage] = []
         for batch in batched(numbers, _AT_ONCE):
-            rows = self._connection.execute(_PASSAGES.format(",".join(["(?)"] * len(batch))), batch).fetchall()
+            rows = self._connection.execute(_select_passages(len(batch)), batch).fetchall()
             if [row[0] for row in rows] != batch:
                 raise sqlite3.DatabaseError("rows are missing")
             texts = self._connection.plain_many([row[4] for row in rows])
@@ -361,6 +361,11 @@ class Snapshot:
             return [found[number] for number in numbers]
         except KeyError:
             raise sqlite3.DatabaseError("rows are missing") from None
+
+
+@lru_cache(_AT_ONCE)
+def _select_passages(count: int) -> str:
+    return _PASSAGES.format(",".join(["(?)"] * count))
 
 
 def _to_passage(row: tuple[Any, ...], text: str) -> Passage:

@@ -57,10 +57,8 @@ def decode_many(frames: Sequence[bytes], table: bytes) -> list[bytes]:
     if loops is None:
         return [_decode(frame, table) for frame in frames]
     joined, ends = _join(frames)
-    arguments = joined, ends.buffer_info()[0], len(ends), table
-    room = loops.decode_many(*arguments, None, 0)
-    plain = np.empty(max(room, 0), np.uint8)
-    if room < 0 or loops.decode_many(*arguments, at(plain, np.uint8), room) < 0:
+    plain = np.empty(LONGEST * len(joined), np.uint8)
+    if loops.decode_many(joined, ends.buffer_info()[0], len(ends), table, at(plain, np.uint8), len(plain)) < 0:
         raise ValueError("a coded text is damaged")
     return _split(plain, ends)
 

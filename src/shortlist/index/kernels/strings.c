@@ -198,7 +198,7 @@ EXPORT void encode_many(const uint8_t *texts, int64_t *ends, int64_t count, cons
 }
 
 /* Decode frames that follow each other: how many bytes their texts are, or -1 if one is damaged or there is too little
-   room. `ends` are those of the frames, then of the texts. Without `out`, only what the frames say that they need. */
+   room. `ends` are those of the frames, then of the texts. */
 EXPORT int64_t decode_many(const uint8_t *frames, int64_t *ends, int64_t count, const uint8_t *table, uint8_t *out,
                            int64_t room) {
     int64_t at = 0, written = 0;
@@ -211,10 +211,10 @@ EXPORT int64_t decode_many(const uint8_t *frames, int64_t *ends, int64_t count, 
             if (frames[at++] < 0x80)
                 break;
         }
-        if (size > LONGEST * (end - at) || (out && size > room - written))
+        if (size > LONGEST * (end - at) || size > room - written)
             return -1;
         int64_t stop = written + size;
-        while (out && at < end) { /* of its branches, all can be predicted */
+        while (at < end) { /* of its branches, all can be predicted */
             int64_t first = frames[at], second = at + 1 < end ? frames[at + 1] : 0, is_long = first >= SHORT;
             int64_t code = first + is_long * ((first - SHORT) * 255 + second);
             int64_t length = table[code];
@@ -228,12 +228,9 @@ EXPORT int64_t decode_many(const uint8_t *frames, int64_t *ends, int64_t count, 
                 memcpy(out + written, symbol, (size_t)length);
             written += length;
         }
-        if (out && written != stop)
+        if (written != stop)
             return -1;
-        if (out)
-            ends[number] = stop;
-        at = end;
-        written = stop;
+        ends[number] = stop;
     }
     return written;
 }
