@@ -16,7 +16,7 @@ import pytest
 from bench.context import _tokens, make_servers
 from shortlist._paths import config_dir
 from shortlist.cli import run
-from shortlist.mcp import agent_server
+from shortlist.mcp import agent_server, long_results
 from shortlist.mcp.agent_server import DEFINITIONS
 from shortlist.mcp.gateway import dispatch, tool_review, upstream
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
@@ -40,7 +40,7 @@ def test_every_block_runs_and_prints_what_is_shown(
     assert GatewayConfig([tmp_path / "agent.json"]).read().servers == ()  # our own entry does not count
     assert theirs["mcpServers"]["team"]["url"].startswith("https://")
     assert example["mcpServers"].keys() == {"weather"}  # which ours replaces
-    servers.add("weather", WEATHER)
+    servers.add("weather", WEATHER, behavior={"strict": True})
     servers.entries["weather"] = theirs["mcpServers"]["weather"] | servers.entries["weather"]
     servers.write()
     (server,) = GatewayConfig([servers.config]).read().servers
@@ -99,7 +99,10 @@ def test_the_numbers_in_the_text_are_those_of_the_code(tmp_path: Path) -> None:
     assert "{:g} seconds to start, {:g} for a call, {:g} for a search, {:g} for an answer".format(*seconds) in PROSE
     assert f"{mcp_transport.LONGEST_LINE >> 20} MiB for a message" in PROSE
     assert f"{tool_review.LARGEST:,} characters for a tool's definition and for a result" in PROSE
-    assert tool_review.LARGEST == agent_server.LONGEST_RESULT
+    assert tool_review.LARGEST == long_results.LONGEST_RESULT
+    assert f"Beyond {long_results.LONGEST_RESULT:,} characters" in PROSE
+    assert f"in parts of {long_results.LONGEST_PART:,} characters" in PROSE
+    assert f"The last {long_results.MOST_TEXTS} such texts" in PROSE
     assert f"{source.MOST_ENTRIES:,} tools for a server" in PROSE
     assert f"a schema deeper than {tool_review.DEEPEST} levels" in PROSE
     assert [f"`{definition['name']}`" for definition in DEFINITIONS] == re.findall(r"^\| (`\w+`) \|", DOCUMENT, re.M)

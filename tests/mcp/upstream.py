@@ -1,8 +1,9 @@
 """An upstream server without the SDK, so that it starts quickly: `upstream.py OFFER.json`.
 
 The file says what it offers now, and how it behaves: {"tools", "pause" (seconds before it answers anything), "first"
-(what it writes to stdout before), "flood" (what it writes there for ever), "complain" (what it says on stderr)}. Each
-start is noted beside the file. The name of a tool decides what it does.
+(what it writes to stdout before), "flood" (what it writes there for ever), "complain" (what it says on stderr),
+"strict" (whether it rejects calls without the required arguments)}. Each start is noted beside the file. The name of a
+tool decides what it does.
 """
 
 from __future__ import annotations
@@ -30,6 +31,24 @@ def text(said: str, **more: Any) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": said}], **more}
 
 
+BLOCKS: list[dict[str, Any]] = [
+    {"type": "image", "data": "aGk=", "mimeType": "image/png", "annotations": {"audience": ["user"], "priority": 0.5}},
+    {"type": "text", "text": "first", "_meta": {"example/page": 1}},
+    {"type": "audio", "data": "aGk=", "mimeType": "audio/wav"},
+    {"type": "resource_link", "uri": "note://1", "name": "note", "description": "A note.", "size": 5},
+    {"type": "resource", "resource": {"uri": "note://2", "text": "second", "_meta": {"example/page": 2}}},
+    {"type": "resource", "resource": {"uri": "note://3", "blob": "aGk=", "mimeType": "image/png"}},
+    {"type": "text", "text": "last"},
+]
+
+
+def missing(name: str, arguments: dict[str, Any]) -> list[str]:
+    """The required arguments that are missing, if the server is strict."""
+    (tool,) = (tool for tool in offer()["tools"] if tool["name"] == name)
+    given = arguments.keys()
+    return [key for key in tool["inputSchema"].get("required", ()) if key not in given] if offer().get("strict") else []
+
+
 def call(id: Any, name: str, arguments: dict[str, Any]) -> None:
     if name.startswith("die"):
         os._exit(3)
@@ -42,7 +61,7 @@ def call(id: Any, name: str, arguments: dict[str, Any]) -> None:
     elif name == "break":
         say(id=id, result={"content": "nothing like content"})
     elif name == "large":
-        say(id=id, result=text("x" * 300_000))
+        say(id=id, result=text("".join(f"line {number}\n" for number in range(30_000))))
     elif name == "where":
         say(id=id, result=text(os.getcwd()))
     elif name == "roots":
@@ -51,7 +70,9 @@ def call(id: Any, name: str, arguments: dict[str, Any]) -> None:
         answer = next(one for one in answers if one.get("id") == "roots")
         say(id=id, result=text(json.dumps([root["uri"] for root in answer["result"]["roots"]])))
     elif name == "structured":
-        say(id=id, result=text('{"sum": 3}', structuredContent={"sum": 3}))
+        say(id=id, result=text('{"sum": 3}', structuredContent={"sum": 3, "rest": None}, _meta={"example/cost": 2}))
+    elif name == "blocks":
+        say(id=id, result={"content": BLOCKS})
     elif name == "flood":
         while True:
             sys.stdout.write("all work and no play\n" * 1000)
@@ -82,7 +103,11 @@ def main() -> None:
         elif message["method"] == "tools/list":
             say(id=id, result={"tools": offer()["tools"]})
         elif message["method"] == "tools/call":
-            call(id, params["name"], params.get("arguments") or {})
+            arguments = params.get("arguments") or {}
+            if lacking := missing(params["name"], arguments):
+                say(id=id, result=text(f"missing: {', '.join(lacking)}", isError=True))
+            else:
+                call(id, params["name"], arguments)
         elif id is not None:
             say(id=id, error={"code": -32601, "message": "no such method"})
 

@@ -24,6 +24,7 @@ from shortlist._text import printable
 from shortlist.errors import CorpusError, CorpusNotFound, InputError, ShortlistError, SourceError
 from shortlist.mcp.collection import SKILLS, TOOLS, Collection
 from shortlist.mcp.gateway.tool_catalog import UnknownTool, find_tool
+from shortlist.mcp.long_results import PREFIX, LongResults
 from shortlist.search.learning.usage_session import UsageSession
 from shortlist.sources.tools.prompt_injection import find_warning
 
@@ -44,7 +45,6 @@ INSTRUCTIONS = (
 
 LONGEST_QUERY = 2_000  # characters
 LONGEST_SCHEMAS = 4_000  # characters of schemas that discover shows, the best tool first; read shows any
-LONGEST_RESULT = 100_000  # characters of text that a call may return
 ASK_SECONDS = 300.0
 FIND_SECONDS = 60.0
 LEAVE_SECONDS = 5.0
@@ -53,6 +53,7 @@ PAGE = 50  # skills in a list of resources
 
 SCHEME = "shortlist://"
 TEMPLATE = f"{SCHEME}{{corpus}}/{{+id}}"
+RESULTS = "results"  # in place of a corpus
 KINDS: dict[str, Any] = {"tool": "tool", "skill": "skill", "document": {"$nin": ["tool", "skill"]}}
 
 Data = dict[str, Any]
@@ -72,6 +73,7 @@ class AgentActions:
         self._options: dict[str, Any] = {"k": k, "threshold": threshold}  # of an answer
         self._warming: asyncio.Task[None] | None = None
         self._sessions: dict[str, UsageSession] = {}  # by the address of the client, the latest last
+        self.results = LongResults()
 
     def instructions(self) -> str:
         return INSTRUCTIONS.format(summary=self._collection.summary())
@@ -152,6 +154,8 @@ class AgentActions:
         return shown
 
     async def read(self, id: str, corpus: str | None = None, locator: str | None = None, offset: Any = 0) -> Data:
+        if id.startswith(PREFIX) and corpus is None:
+            return self.results.read(id, offset, client_address.get())
         usage = self._usage()
 
         def show() -> Data:
@@ -176,17 +180,21 @@ class AgentActions:
 
         return await _run_in_thread(show)
 
-    async def call_read(self, tool: str, arguments: Any = None) -> types.CallToolResult:
+    async def call_read(self, tool: str, arguments: Any = None) -> Data:
         return await self.call(tool, arguments, only_reads=True)
 
-    async def call(self, tool: str, arguments: Any = None, *, only_reads: bool = False) -> types.CallToolResult:
+    async def call(self, tool: str, arguments: Any = None, *, only_reads: bool = False) -> Data:
+        """The result as the server of the tool returned it; a long text is shortened, and can be read on."""
         try:
-            result = await self._call(tool, arguments, only_reads)
+            result, explanation = await self._call(tool, arguments, only_reads)
         except SourceError:
             await self._store_call(tool, "failed")
             raise
-        await self._store_call(tool, "failed" if result.is_error else "called")
-        return result
+        if explanation:
+            result = result | {"content": [*result["content"], {"type": "text", "text": explanation}]}
+        else:
+            await self._store_call(tool, "failed" if result.get("isError") else "called")
+        return self.results.shorten(result, client_address.get())
 
     async def _store_call(self, tool: str, outcome: Outcome) -> None:
         with suppress(InputError):  # it may not be offered anymore
@@ -201,29 +209,15 @@ class AgentActions:
             del self._sessions[next(iter(self._sessions))]
         return usage
 
-    async def _call(self, tool: str, arguments: Any, only_reads: bool) -> types.CallToolResult:
+    async def _call(self, tool: str, arguments: Any, only_reads: bool) -> tuple[Data, str]:
         try:
-            found, raw = await self.gateway.call(tool, arguments, only_reads=only_reads)
+            return await self.gateway.call(tool, arguments, only_reads=only_reads)
         except UnknownTool as error:
             corpora = await _run_in_thread(lambda: [one.name for one in self._collection.corpora() if tool in one])
             if corpora:
                 where = f"{tool!r} is an entry of the corpus {corpora[0]}"
                 raise InputError(f"{where}. No MCP server offers it, so it cannot be called. Use read.") from None
             raise InputError(" ".join([str(error), *self.gateway.empty_notes()])) from None
-        try:
-            result = types.CallToolResult.model_validate(raw)
-        except ValueError:
-            problem = "needs input from a person" if "inputRequests" in raw else "returned an invalid result"
-            raise SourceError(f"{found.id} {problem}.") from None
-        texts = [block.text for block in result.content if isinstance(block, types.TextContent)]
-        text, structured = _truncate("\n".join(texts)), result.structured_content
-        shown: Data = {"tool": found.id, "text": text}
-        if structured is not None and len(json.dumps(structured)) <= LONGEST_RESULT:
-            shown["result"] = structured
-        content: list[Any] = [block for block in result.content if not isinstance(block, types.TextContent)]
-        if texts or not content:
-            content.insert(0, types.TextContent(type="text", text=text if texts else "Done; nothing was returned."))
-        return types.CallToolResult(content=content, structured_content=shown, is_error=result.is_error)
 
     async def ask(self, question: str, corpus: str | None = None) -> Data:
         def answer() -> Data:
@@ -313,7 +307,7 @@ async def _run_in_thread(work: Callable[[], Result], seconds: float = FIND_SECON
         raise SourceError(f"This took longer than {seconds:g} seconds.") from None
 
 
-def _truncate(text: str, most: int = LONGEST_RESULT) -> str:
+def _truncate(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]}… ({len(text) - most:,} more characters were cut off)"
 
 
@@ -326,16 +320,16 @@ def make_server(agent: AgentActions) -> Server[Any]:
         server.instructions = await asyncio.to_thread(agent.instructions)  # for the next client
         return types.ListToolsResult(tools=tools)
 
-    async def call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def call_tool(context: Any, params: types.CallToolRequestParams) -> Any:
         _set_client(context)
         name, arguments = params.name, params.arguments or {}
         shown: Data | None = None
         try:
             _check_arguments(name, arguments)
-            result = await getattr(agent, name)(**arguments)
-            if isinstance(result, types.CallToolResult):
-                return result
-            shown, text = result, json.dumps(result, ensure_ascii=False, separators=(",", ":"))
+            shown = await getattr(agent, name)(**arguments)
+            if name in ("call", "call_read"):
+                return {"resultType": "complete"} | shown  # which new versions of the protocol require
+            text = json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
         except ShortlistError as error:
             text = str(error)
         except Exception as error:
@@ -362,10 +356,13 @@ def make_server(agent: AgentActions) -> Server[Any]:
         try:
             if not params.uri.startswith(SCHEME) or not slash:
                 raise InputError(f"{params.uri[:200]!r} is not a resource of this server. Use {TEMPLATE}.")
-            shown = await agent.read(unquote(id), unquote(corpus))
+            if corpus == RESULTS and id.startswith(PREFIX):
+                shown = {"kind": "result", "text": agent.results.text(id, client_address.get())}
+            else:
+                shown = await agent.read(unquote(id), unquote(corpus))
         except ShortlistError as error:
             raise MCPError(code=types.INVALID_PARAMS, message=str(error)) from None
-        kind = "application/json" if shown["kind"] == "tool" else "text/markdown"
+        kind = {"tool": "application/json", "result": "text/plain"}.get(shown["kind"], "text/markdown")
         contents = types.TextResourceContents(uri=params.uri, mime_type=kind, text=shown["text"])
         return types.ReadResourceResult(contents=[contents])
 

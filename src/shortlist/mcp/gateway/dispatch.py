@@ -11,10 +11,10 @@ from typing import Any
 
 from shortlist._text import count_of
 from shortlist.errors import InputError, SourceError
-from shortlist.mcp.gateway.arguments import check_arguments
+from shortlist.mcp.gateway.arguments import explain_problems, parse_arguments
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.mcp.gateway.tool_catalog import SEPARATORS, Catalog, Tool, UnknownTool, find_tool
-from shortlist.mcp.gateway.upstream import Roots, Upstream
+from shortlist.mcp.gateway.upstream import Roots, ServerError, Upstream
 from shortlist.sources.mcp_servers.mcp_client import WORDS
 from shortlist.sources.tools.prompt_injection import find_orders
 
@@ -135,8 +135,11 @@ class Gateway:
                     raise SourceError(f"{name[:80]!r} is not available. {reason}") from None
             raise
 
-    async def call(self, name: str, arguments: Any, *, only_reads: bool = False) -> tuple[Tool, dict[str, Any]]:
-        """Call an approved tool with valid arguments; the tool, and the result of its server.
+    async def call(self, name: str, arguments: Any, *, only_reads: bool = False) -> tuple[dict[str, Any], str]:
+        """Call an approved tool; the result of its server and, if that is an error, what is wrong with the arguments.
+
+        Whether to accept arguments is for the server to decide; if it does not, and they do not match its schema, the
+        error is an InputError or comes with an explanation.
 
         With `only_reads`, the tool must be marked read-only by its server or permitted as such by the user.
         """
@@ -148,15 +151,25 @@ class Gateway:
                 raise
             await self.wait_for_lists()
             tool = await asyncio.to_thread(self.find, name)
-        checked = await asyncio.to_thread(_check, tool, arguments, only_reads)
+        _check_access(tool, only_reads)
+        parsed = parse_arguments(tool.id, arguments)
         upstream = self._upstreams.get(tool.server)
         if upstream is None:
             raise SourceError(f"The server {tool.server} is no longer configured.")
         await upstream.refresh()
-        now = self.find(tool.id)  # it may have changed since the catalog was written
-        if now.entry != tool.entry:
-            await asyncio.to_thread(_check, now, checked, only_reads)
-        return now, await upstream.call(now.name, checked)
+        tool = self.find(tool.id)  # it may have changed since the catalog was written
+        _check_access(tool, only_reads)
+
+        async def explain() -> str:
+            return await asyncio.to_thread(explain_problems, tool.id, tool.schema, parsed)
+
+        try:
+            result = await upstream.call(tool.name, parsed)
+        except ServerError as error:
+            if reason := await explain():
+                raise InputError(f"{error} {reason}") from None
+            raise
+        return result, await explain() if result.get("isError") else ""
 
     def status(self) -> list[dict[str, Any]]:
         """Each server: its state, the number of its tools, and its problem, if any."""
@@ -205,7 +218,6 @@ class Gateway:
         await asyncio.gather(*(one.close() for one in self._upstreams.values()))
 
 
-def _check(tool: Tool, arguments: Any, only_reads: bool) -> dict[str, Any]:
+def _check_access(tool: Tool, only_reads: bool) -> None:
     if only_reads and tool.access != "read":
         raise InputError(f"{tool.id} is not marked read-only, so call_read does not run it. Use call.")
-    return check_arguments(tool.id, tool.schema, arguments)

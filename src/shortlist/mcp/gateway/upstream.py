@@ -35,6 +35,10 @@ STEADY = 60.0  # seconds of running after which earlier failures no longer count
 State = Literal["idle", "starting", "ready", "waiting", "failed"]
 
 
+class ServerError(SourceError):
+    """The error that a server returned."""
+
+
 class Roots:
     """The folders that servers may work in: the roots of the client or, if it has none, the working directory."""
 
@@ -93,7 +97,7 @@ class Upstream:
             self._task = asyncio.create_task(self._run())
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The result of a call as the server returned it."""
+        """The valid result of a call, as the server returned it."""
         from mcp import MCPError  # noqa: PLC0415
 
         client = await self._connect()
@@ -108,7 +112,7 @@ class Upstream:
             ) from None
         except Exception as error:  # whatever a server does, the agent gets an answer
             if isinstance(error, MCPError) and not self._is_disconnected(client, error):
-                raise SourceError(self.server.without_secrets(f"{name} returned an error: {error}")) from None
+                raise ServerError(self.server.without_secrets(f"{name} returned an error: {error}")) from None
             if isinstance(error, ValueError):
                 raise SourceError(f"{name} returned an invalid result.") from None
             if self._client is client:
