@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import logging
 import os
@@ -16,15 +17,19 @@ from urllib.parse import quote, unquote
 
 import mcp_types as types
 from mcp import MCPError
-from mcp.server.lowlevel import Server
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.stdio import stdio_server
 
 import shortlist
 from shortlist._text import printable
 from shortlist.errors import CorpusError, CorpusNotFound, InputError, ShortlistError, SourceError
+from shortlist.mcp import protocol_handlers
 from shortlist.mcp.collection import SKILLS, TOOLS, Collection
+from shortlist.mcp.gateway.relay import SESSION_HEADER, Exchanges
 from shortlist.mcp.gateway.tool_catalog import UnknownTool, find_tool
 from shortlist.mcp.long_results import PREFIX, LongResults
+from shortlist.mcp.protocol_handlers import SERVERS, as_error, complete, cut_page, parse_cursor
 from shortlist.search.learning.usage_session import UsageSession
 from shortlist.sources.tools.prompt_injection import find_warning
 
@@ -54,12 +59,13 @@ PAGE = 50  # skills in a list of resources
 SCHEME = "shortlist://"
 TEMPLATE = f"{SCHEME}{{corpus}}/{{+id}}"
 RESULTS = "results"  # in place of a corpus
+CALLS = ("call", "call_read")  # whose results are those of servers
 KINDS: dict[str, Any] = {"tool": "tool", "skill": "skill", "document": {"$nin": ["tool", "skill"]}}
 
 Data = dict[str, Any]
 Result = TypeVar("Result")
 
-# The address of the client that sent a request; empty over stdio. Requests over HTTP have no session.
+# The session or else the address of the client that sent a request; empty over stdio.
 client_address = ContextVar("client_address", default="")
 
 
@@ -156,6 +162,8 @@ class AgentActions:
     async def read(self, id: str, corpus: str | None = None, locator: str | None = None, offset: Any = 0) -> Data:
         if id.startswith(PREFIX) and corpus is None:
             return self.results.read(id, offset, client_address.get())
+        if "://" in id and not id.startswith(SCHEME) and corpus is None:
+            return await self._read_link(id)
         usage = self._usage()
 
         def show() -> Data:
@@ -179,6 +187,26 @@ class AgentActions:
             return _add_warning(shown)
 
         return await _run_in_thread(show)
+
+    async def _read_link(self, uri: str) -> Data:
+        """The text of a resource of a server."""
+        contents = (await protocol_handlers.read_resource(self.gateway, uri))["contents"]
+        texts = [part["text"] for part in contents if "text" in part]
+        note = {"note": "It has binary content, which only a client can read."} if len(texts) < len(contents) else {}
+        return {"id": uri, "kind": "resource", "text": "\n".join(texts)} | note
+
+    async def read_own(self, uri: str) -> types.ReadResourceResult:
+        """An item of a corpus, or a long result, as a resource."""
+        corpus, slash, id = uri.removeprefix(SCHEME).partition("/")
+        if not slash:
+            raise InputError(f"{uri[:200]!r} is not a resource of this server. Use {TEMPLATE}.")
+        if corpus == RESULTS and id.startswith(PREFIX):
+            shown = {"kind": "result", "text": self.results.text(id, client_address.get())}
+        else:
+            shown = await self.read(unquote(id), unquote(corpus))
+        kind = {"tool": "application/json", "result": "text/plain"}.get(shown["kind"], "text/markdown")
+        contents = types.TextResourceContents(uri=uri, mime_type=kind, text=shown["text"])
+        return types.ReadResourceResult(contents=[contents])
 
     async def call_read(self, tool: str, arguments: Any = None) -> Data:
         return await self.call(tool, arguments, only_reads=True)
@@ -314,6 +342,7 @@ def _truncate(text: str, most: int) -> str:
 def make_server(agent: AgentActions) -> Server[Any]:
     """The server that the official SDK runs, over any transport."""
     tools = [types.Tool.model_validate(definition) for definition in DEFINITIONS]
+    exchanges = Exchanges()
 
     async def list_tools(_: Any, params: Any) -> types.ListToolsResult:
         agent.warm_up()
@@ -321,60 +350,72 @@ def make_server(agent: AgentActions) -> Server[Any]:
         return types.ListToolsResult(tools=tools)
 
     async def call_tool(context: Any, params: types.CallToolRequestParams) -> Any:
-        _set_client(context)
         name, arguments = params.name, params.arguments or {}
         shown: Data | None = None
         try:
             _check_arguments(name, arguments)
-            shown = await getattr(agent, name)(**arguments)
-            if name in ("call", "call_read"):
-                return {"resultType": "complete"} | shown  # which new versions of the protocol require
+            act = functools.partial(getattr(agent, name), **arguments)
+            shown = await (exchanges.run(context, params, act) if name in CALLS else act())
+            if name in CALLS:
+                return complete(shown)
             text = json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
         except ShortlistError as error:
             text = str(error)
+        except MCPError:  # which the client can handle
+            raise
         except Exception as error:
             log.exception("%s failed.", name)
             text = f"Unexpected error in {name} ({type(error).__name__})."
         content: list[Any] = [types.TextContent(type="text", text=text)]
         return types.CallToolResult(content=content, structured_content=shown, is_error=shown is None)
 
-    async def list_resources(_: Any, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+    async def list_resources(_: Any, params: types.PaginatedRequestParams | None) -> Any:
         cursor = (params and params.cursor) or "0"
-        if not cursor.isdecimal():
-            raise MCPError(code=types.INVALID_PARAMS, message=f"There is no cursor {cursor[:80]!r}.")
-        listed, following = await agent.list_skills(int(cursor))
-        return types.ListResourcesResult(resources=listed, next_cursor=None if following is None else str(following))
+        listed: list[Data] = []
+        start = parse_cursor(cursor)
+        if not cursor.startswith(SERVERS):
+            skills, following = await agent.list_skills(start)
+            listed = [skill.model_dump(by_alias=True, mode="json", exclude_none=True) for skill in skills]
+            if following is not None:
+                return complete({"resources": listed, "nextCursor": str(following)})
+            start = 0
+        page, after = cut_page(agent.gateway.offers.list_resources(), start)
+        return complete({"resources": [*listed, *page]}, after)
 
-    async def list_templates(_: Any, params: Any) -> types.ListResourceTemplatesResult:
+    async def list_templates(_: Any, params: types.PaginatedRequestParams | None) -> Any:
         description = "Any item that discover finds, by its corpus and id."
-        template = types.ResourceTemplate(uri_template=TEMPLATE, name="item", description=description)
-        return types.ListResourceTemplatesResult(resource_templates=[template])
+        own = {"uriTemplate": TEMPLATE, "name": "item", "description": description}
+        page, after = cut_page(
+            [own, *agent.gateway.offers.list_templates()], parse_cursor(params.cursor if params else None)
+        )
+        return complete({"resourceTemplates": page}, after)
 
-    async def read_resource(context: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        _set_client(context)
-        corpus, slash, id = params.uri.removeprefix(SCHEME).partition("/")
-        try:
-            if not params.uri.startswith(SCHEME) or not slash:
-                raise InputError(f"{params.uri[:200]!r} is not a resource of this server. Use {TEMPLATE}.")
-            if corpus == RESULTS and id.startswith(PREFIX):
-                shown = {"kind": "result", "text": agent.results.text(id, client_address.get())}
-            else:
-                shown = await agent.read(unquote(id), unquote(corpus))
-        except ShortlistError as error:
-            raise MCPError(code=types.INVALID_PARAMS, message=str(error)) from None
-        kind = {"tool": "application/json", "result": "text/plain"}.get(shown["kind"], "text/markdown")
-        contents = types.TextResourceContents(uri=params.uri, mime_type=kind, text=shown["text"])
-        return types.ReadResourceResult(contents=[contents])
+    async def read_resource(context: Any, params: types.ReadResourceRequestParams) -> Any:
+        if params.uri.startswith(SCHEME):
+            return await as_error(agent.read_own(params.uri))
+        read = functools.partial(protocol_handlers.read_resource, agent.gateway, params.uri)
+        return complete(await as_error(exchanges.run(context, params, read)))
 
     @asynccontextmanager
     async def lifespan(_: Any) -> AsyncIterator[dict[str, Any]]:
         try:
             yield {}
         finally:
+            exchanges.close()
             await agent.close()
 
     async def request_roots(context: Any, _: Any) -> None:
-        agent.gateway.roots.request(context.session)
+        if link := agent.gateway.find_link():
+            link.roots.request(context.session)
+
+    async def meet_client(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """Learn who the client is, before its request is handled."""
+        client = getattr(ctx.request, "client", None)  # of the HTTP request
+        session = ctx.request.headers.get(SESSION_HEADER) if ctx.request is not None else None
+        client_address.set(session or (client.host if client else ""))
+        if ctx.method != "initialize":
+            agent.gateway.meet(ctx)
+        return await call_next(ctx)
 
     server: Server[Any] = Server(
         "shortlist",
@@ -387,14 +428,11 @@ def make_server(agent: AgentActions) -> Server[Any]:
         on_list_resource_templates=list_templates,
         on_read_resource=read_resource,
     )
+    server.middleware.append(meet_client)
+    protocol_handlers.add_handlers(server, agent.gateway, exchanges)
     for method in ("notifications/initialized", "notifications/roots/list_changed"):
         server.add_notification_handler(method, types.NotificationParams, request_roots)
     return server
-
-
-def _set_client(context: Any) -> None:
-    client = getattr(context.request, "client", None)  # of the HTTP request
-    client_address.set(client.host if client else "")
 
 
 def _check_arguments(tool: str, arguments: Mapping[str, Any]) -> None:
@@ -427,5 +465,6 @@ async def serve_stdio(agent: AgentActions) -> None:
             loop.add_signal_handler(number, lambda code: leaving.add(loop.create_task(leave(code))), code)
     server = make_server(agent)
     async with stdio_server() as (reading, writing):
-        await server.run(reading, writing, server.create_initialization_options())
+        changes = NotificationOptions(prompts_changed=True, resources_changed=True)
+        await server.run(reading, writing, server.create_initialization_options(changes))
     os._exit(0)  # a thread that still waits for a language model would keep the process alive

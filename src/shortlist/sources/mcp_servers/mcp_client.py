@@ -137,9 +137,14 @@ async def _read_all(servers: list[Server], timeout: float) -> list[Document | Pr
 
 @asynccontextmanager
 async def connect(
-    server: Server, complaints: Complaints, on_end: Callable[[], None] | None = None, **options: Any
+    server: Server,
+    complaints: Complaints,
+    on_end: Callable[[], None] | None = None,
+    *,
+    make: Callable[..., Client] | None = None,
+    **options: Any,
 ) -> AsyncIterator[Client]:
-    """A client of a server, with options of the SDK's client; `on_end` is called if a command's output ends early."""
+    """A client of a server: `make` or the SDK's client, with options. `on_end` is called if a command's output ends."""
     import httpx2  # noqa: PLC0415
     from mcp import Client, StdioServerParameters  # noqa: PLC0415
     from mcp.client.sse import sse_client  # noqa: PLC0415
@@ -158,7 +163,7 @@ async def connect(
                 command=server.command, args=list(server.args), env=dict(server.env), cwd=server.cwd
             )
             transport = run_server(parameters, complaints, on_end)
-        yield await stack.enter_async_context(Client(transport, cache=None, **options))
+        yield await stack.enter_async_context((make or Client)(transport, cache=None, **options))
 
 
 async def _limit_size(response: Any) -> None:
