@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+import httpx2
 import pytest
 from mcp import Client, MCPError
+from mcp.client.streamable_http import streamable_http_client
 from mcp_types import (
     BlobResourceContents,
     CallToolResult,
@@ -33,8 +36,10 @@ from mcp_types import (
 )
 
 import shortlist
-from tests.mcp.conftest import PATIENCE, WEATHER, Agent, Servers, text_of, tool, until, with_agent
+from shortlist.sources.mcp_servers.mcp_trust import trust
+from tests.mcp.conftest import HEADERS, PATIENCE, WEATHER, Agent, Servers, text_of, tool, until, with_agent
 from tests.mcp.test_process import over_stdio
+from tests.server.conftest import Service
 
 T = TypeVar("T")
 ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
@@ -92,7 +97,7 @@ def test_progress_is_passed_on_if_the_client_wants_it(servers: Servers, mode: st
         await until(lambda: len(seen) == 3)
         assert await agent.call("one/steps") == "steps were not wanted"
 
-    with_agent(servers.gateway(), talk, mode=mode)
+    talk_over_stdio(servers, talk, mode=mode)
     assert sorted(seen) == [(step, 3, f"step {step}") for step in (1, 2, 3)]
 
 
@@ -289,3 +294,98 @@ def test_a_client_can_subscribe_to_a_resource_of_a_server(servers: Servers) -> N
 
     with_agent(servers.gateway(), talk, mode="legacy", message_handler=note)
     assert changed == ["note://1"]
+
+
+# Over HTTP
+
+
+@pytest.fixture
+def url(servers: Servers, tmp_path: Path) -> Iterator[Callable[[], str]]:
+    """Starts our service, whose address is returned."""
+    started: list[Service] = []
+
+    def start() -> str:
+        (tmp_path / "settings.yaml").write_text("mcp:\n  config: [servers.json]\n")
+        trust(servers.config, servers.config.read_bytes())
+        started.append(Service(tmp_path))
+        return f"{started[-1].url}/mcp"
+
+    yield start
+    for one in started:
+        assert one.end()[0] == 0
+
+
+@asynccontextmanager
+async def connect(url: str, **options: Any) -> AsyncIterator[Agent]:
+    async with (
+        httpx2.AsyncClient(timeout=PATIENCE, trust_env=False) as http,
+        Client(streamable_http_client(url, http_client=http), **options) as client,
+    ):
+        yield Agent(client)
+
+
+@ERAS
+def test_over_http_a_client_hears_and_is_asked_like_over_stdio(
+    servers: Servers, url: Callable[[], str], tmp_path: Path, mode: str
+) -> None:
+    one = servers.add("one", *map(tool, ("steps", "ask", "sample", "wait", "client")), WEATHER)
+    person = Person()
+    seen: list[float] = []
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        seen.append(progress)
+
+    async def main(address: str) -> None:
+        async with asyncio.timeout(2 * PATIENCE), connect(address, mode=mode, **person.options) as agent:
+            result = await agent.client.call_tool("call", {"tool": "one/steps"}, progress_callback=note)
+            assert text_of(result) == "steps were reported"
+            await until(lambda: len(seen) == 3)
+            assert json.loads(await agent.call("one/ask")) == {"action": "accept", "content": {"shelf": "left"}}
+            assert json.loads(await agent.call("one/sample"))["model"] == "m"
+            call = asyncio.create_task(agent.client.call_tool("call", {"tool": "one/wait"}, progress_callback=note))
+            await until(lambda: len(seen) == 4)
+            call.cancel()
+            await until((tmp_path / "one.canceled").exists)
+            assert await agent.call("one/get_forecast", city="Ghent")
+            async with connect(address, mode=mode) as other:
+                assert "Elicitation not supported" in await other.call("one/ask")
+                can = json.loads(await other.call("one/client"))["capabilities"]
+                assert can == {"roots": {"listChanged": True}}
+
+    asyncio.run(main(url()))
+    assert person.heard == ["one: Which shelf?", "Name a color."]
+    assert len(one.starts) == 2  # one for each set of capabilities
+
+
+@pytest.mark.parametrize("version", ["", "2025-06-18", "2026-07-28"])
+def test_a_closed_connection_cancels_the_call(
+    servers: Servers, url: Callable[[], str], tmp_path: Path, version: str
+) -> None:
+    """With a session, without one, and in the version of the protocol that has none."""
+    servers.add("one", tool("wait"))
+    params: dict[str, Any] = {"name": "call", "arguments": {"tool": "one/wait"}}
+    headers = HEADERS | {"MCP-Protocol-Version": version or "2025-06-18"}
+
+    async def main(address: str) -> None:
+        async with httpx2.AsyncClient(timeout=PATIENCE, trust_env=False) as http:
+            if not version:
+                about = {
+                    "protocolVersion": "2025-06-18",
+                    "capabilities": {},
+                    "clientInfo": {"name": "t", "version": "1"},
+                }
+                begin = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": about}
+                answer = await http.post(address, json=begin, headers={"Accept": HEADERS["Accept"]})
+                headers["Mcp-Session-Id"] = answer.headers["mcp-session-id"]
+            elif version == "2026-07-28":
+                key = "io.modelcontextprotocol"
+                params["_meta"] = {f"{key}/protocolVersion": version, f"{key}/clientCapabilities": {}}
+                headers.update({"Mcp-Method": "tools/call", "Mcp-Name": "call"})
+            body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+            call = asyncio.create_task(http.post(address, json=body, headers=headers))
+            await until((tmp_path / "one.waiting").exists)
+            call.cancel()
+            await until((tmp_path / "one.canceled").exists)
+
+    asyncio.run(main(url()))
+    assert (tmp_path / "one.canceled").read_text() == "True\n"

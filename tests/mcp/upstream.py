@@ -122,6 +122,7 @@ def call(id: Any, name: str, arguments: dict[str, Any], meta: dict[str, Any]) ->
         say(id=id, result=text(f"steps were {'reported' if token is not None else 'not wanted'}"))
     elif name == "wait":
         say(method="notifications/progress", params={"progressToken": meta.get("progressToken"), "progress": 1})
+        OFFER.with_suffix(".waiting").touch()
         canceled = next(one for one in hear() if one["method"] == "notifications/cancelled")
         with OFFER.with_suffix(".canceled").open("a") as file:
             file.write(f"{canceled['params']['requestId'] == id}\n")

@@ -343,6 +343,7 @@ def make_server(agent: AgentActions) -> Server[Any]:
     """The server that the official SDK runs, over any transport."""
     tools = [types.Tool.model_validate(definition) for definition in DEFINITIONS]
     exchanges = Exchanges()
+    runs = 0  # of the server: over HTTP, there are two
 
     async def list_tools(_: Any, params: Any) -> types.ListToolsResult:
         agent.warm_up()
@@ -398,11 +399,15 @@ def make_server(agent: AgentActions) -> Server[Any]:
 
     @asynccontextmanager
     async def lifespan(_: Any) -> AsyncIterator[dict[str, Any]]:
+        nonlocal runs
+        runs += 1
         try:
             yield {}
         finally:
-            exchanges.close()
-            await agent.close()
+            runs -= 1
+            if not runs:
+                exchanges.close()
+                await agent.close()
 
     async def request_roots(context: Any, _: Any) -> None:
         if link := agent.gateway.find_link():

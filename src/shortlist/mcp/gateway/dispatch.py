@@ -113,6 +113,11 @@ class Gateway:
         private = self._private.get(current_client.get())
         return list((private.upstreams if private else self._upstreams).values())
 
+    async def forget(self, client: str) -> None:
+        """Close the servers of a client that has ended its session."""
+        if private := self._private.pop(client, None):
+            await private.close()
+
     async def _close_unused(self) -> None:
         """Close the servers of clients that are gone."""
         oldest = time.monotonic() - UNUSED
