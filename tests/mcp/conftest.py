@@ -62,7 +62,10 @@ class Upstream:
         return [int(line) for line in file.read_text().split()] if file.exists() else []
 
     def is_alive(self) -> bool:
-        return any(_is_alive(pid) for pid in self.starts)
+        return self.count_alive() > 0
+
+    def count_alive(self) -> int:
+        return sum(_is_alive(pid) for pid in self.starts)
 
 
 def _is_alive(pid: int) -> bool:

@@ -16,9 +16,9 @@ import pytest
 from bench.context import _tokens, make_servers
 from shortlist._paths import config_dir
 from shortlist.cli import run
-from shortlist.mcp import agent_server, long_results
+from shortlist.mcp import agent_server, long_results, protocol_handlers
 from shortlist.mcp.agent_server import DEFINITIONS
-from shortlist.mcp.gateway import dispatch, tool_review, upstream
+from shortlist.mcp.gateway import dispatch, relay, server_offers, tool_review, upstream
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.sources.mcp_servers import mcp_client as source
 from shortlist.sources.mcp_servers import mcp_transport
@@ -104,5 +104,9 @@ def test_the_numbers_in_the_text_are_those_of_the_code(tmp_path: Path) -> None:
     assert f"in parts of {long_results.LONGEST_PART:,} characters" in PROSE
     assert f"The last {long_results.MOST_TEXTS} such texts" in PROSE
     assert f"{source.MOST_ENTRIES:,} tools for a server" in PROSE
+    assert f"the first {server_offers.MOST_LISTED} of each server" in PROSE
+    assert f"{protocol_handlers.PAGE} a page" in PROSE
+    assert f"{dispatch.UNUSED / 60:g} minutes after its last request" in PROSE
+    assert f"A client has {relay.ANSWER_SECONDS / 60:g} minutes to answer" in PROSE
     assert f"a schema deeper than {tool_review.DEEPEST} levels" in PROSE
     assert [f"`{definition['name']}`" for definition in DEFINITIONS] == re.findall(r"^\| (`\w+`) \|", DOCUMENT, re.M)

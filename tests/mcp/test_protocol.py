@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -67,12 +68,13 @@ def count_offers() -> int:
 class Person:
     """A client that answers what it is asked, and remembers that."""
 
-    def __init__(self) -> None:
+    def __init__(self, shelf: str = "left") -> None:
+        self._shelf = shelf
         self.heard: list[str] = []
 
     async def elicit(self, context: Any, params: Any) -> ElicitResult:
         self.heard.append(params.message)
-        return ElicitResult(action="accept", content={"shelf": "left"} if params.mode == "form" else None)
+        return ElicitResult(action="accept", content={"shelf": self._shelf} if params.mode == "form" else None)
 
     async def sample(self, context: Any, params: Any) -> CreateMessageResult:
         self.heard.append(params.messages[0].content.text)
@@ -138,6 +140,26 @@ def test_questions_of_a_server_reach_the_client_and_its_answers_the_server(serve
 
 
 @ERAS
+def test_questions_of_a_server_of_the_new_protocol_reach_clients_of_both(servers: Servers, mode: str) -> None:
+    script = Path(__file__).with_name("modern_upstream.py")
+    servers.entries["modern"] = {"command": sys.executable, "args": [str(script)]}
+    servers.write()
+    person = Person()
+
+    async def talk(agent: Agent) -> None:
+        await agent.wait_for("put a book on a shelf", "modern/put")
+        assert await agent.call("modern/put") == "a book on {'shelf': 'left'}"
+
+    with_agent(servers.gateway(), talk, mode=mode, **person.options)
+    assert person.heard == ["modern: Which shelf?"]
+
+    async def fail(agent: Agent) -> None:
+        assert "Elicitation" in await agent.error("call", tool="modern/put")
+
+    with_agent(servers.gateway(), fail, mode=mode)
+
+
+@ERAS
 def test_a_server_is_told_who_the_client_is_and_what_it_cannot_do(servers: Servers, mode: str) -> None:
     servers.add("one", tool("client"), tool("ask"))
 
@@ -148,6 +170,26 @@ def test_a_server_is_told_who_the_client_is_and_what_it_cannot_do(servers: Serve
         assert await agent.call("one/ask") == '"Elicitation not supported"'
 
     with_agent(servers.gateway(), talk, mode=mode, client_info=Implementation(name="editor", version="7.1"))
+
+
+def test_each_client_finds_the_tools_that_the_server_offers_to_it(servers: Servers) -> None:
+    one = servers.add("one", WEATHER, behavior={"for_people": [tool("ask", "Asks a person which shelf is meant.")]})
+
+    async def count(agent: Agent) -> int:
+        await agent("discover", query="rain")
+        await until(lambda: one.is_alive() or len(one.starts) >= 2)
+        async with asyncio.timeout(PATIENCE):
+            while (row := (await agent("status"))["servers"][0])["state"] == "starting":
+                await asyncio.sleep(0.05)
+        return int(row["tools"])
+
+    assert with_agent(servers.gateway(), count) == 1
+    assert with_agent(servers.gateway(), count, **Person().options) == 2
+    assert len(one.starts) == 2
+    assert with_agent(servers.gateway(), count) == 1
+    assert with_agent(servers.gateway(), count, **Person().options) == 2
+    assert len(one.starts) == 2  # both lists are stored
+    assert sorted(servers.gateway().catalog.tools) == ["one/ask", "one/get_forecast"]  # as the command line has it
 
 
 def test_a_client_that_never_answers_loses_only_its_call(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -355,6 +397,28 @@ def test_over_http_a_client_hears_and_is_asked_like_over_stdio(
     asyncio.run(main(url()))
     assert person.heard == ["one: Which shelf?", "Name a color."]
     assert len(one.starts) == 2  # one for each set of capabilities
+
+
+def test_over_http_a_question_reaches_only_the_client_whose_call_it_is_about(
+    servers: Servers, url: Callable[[], str]
+) -> None:
+    one = servers.add("one", tool("ask"))
+    people = [Person("left"), Person("right")]
+
+    async def main(address: str) -> list[str]:
+        async with (
+            asyncio.timeout(2 * PATIENCE),
+            connect(address, mode="legacy", **people[0].options) as left,
+            connect(address, mode="legacy", **people[1].options) as right,
+        ):
+            await asyncio.gather(left.find("ask"), right.find("ask"))
+            answers = await asyncio.gather(left.call("one/ask"), right.call("one/ask"))
+        await until(lambda: one.count_alive() == 1)  # the one that other clients share
+        return list(answers)
+
+    answers = [json.loads(answer)["content"]["shelf"] for answer in asyncio.run(main(url()))]
+    assert answers == ["left", "right"]
+    assert [person.heard for person in people] == [["one: Which shelf?"]] * 2
 
 
 @pytest.mark.parametrize("version", ["", "2025-06-18", "2026-07-28"])

@@ -2,8 +2,9 @@
 
 The file says what it offers now, and how it behaves: {"tools", "pause" (seconds before it answers anything), "first"
 (what it writes to stdout before), "flood" (what it writes there for ever), "complain" (what it says on stderr),
-"strict" (whether it rejects calls without the required arguments), "prompts", "resources", "resourceTemplates"}. Each
-start is noted beside the file, and so is each canceled request. The name of a tool decides what it does.
+"strict" (whether it rejects calls without the required arguments), "for_people" (tools for clients that it can ask),
+"prompts", "resources", "resourceTemplates"}. Each start is noted beside the file, and so is each canceled request. The
+name of a tool decides what it does.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -61,11 +62,23 @@ ASKED: dict[str, tuple[str, dict[str, Any]]] = {
 CLIENT: dict[str, Any] = {}
 LEVEL = ["not set"]
 SUBSCRIBED: list[str] = []
+WAITING: list[dict[str, Any]] = []
 
 
 def hear() -> Iterator[dict[str, Any]]:
-    """The next messages of the client."""
-    return (json.loads(line) for line in sys.stdin)
+    """The messages of the client, first those that came while an answer was awaited."""
+    while WAITING or (line := sys.stdin.readline()):
+        yield WAITING.pop(0) if WAITING else json.loads(line)
+
+
+def wait_for(is_meant: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    """The next message that is meant; others wait."""
+    for line in sys.stdin:
+        message = dict(json.loads(line))
+        if is_meant(message):
+            return message
+        WAITING.append(message)
+    sys.exit()
 
 
 def answer_list(id: Any, method: str, params: dict[str, Any]) -> bool:
@@ -112,7 +125,7 @@ def call(id: Any, name: str, arguments: dict[str, Any], meta: dict[str, Any]) ->
         say(id=id, result=text(os.getcwd()))
     elif name == "roots":
         say(id="roots", method="roots/list")
-        answer = next(one for one in hear() if one.get("id") == "roots")
+        answer = wait_for(lambda one: one.get("id") == "roots")
         say(id=id, result=text(json.dumps([root["uri"] for root in answer["result"]["roots"]])))
     elif name == "steps":
         token = meta.get("progressToken")
@@ -123,13 +136,13 @@ def call(id: Any, name: str, arguments: dict[str, Any], meta: dict[str, Any]) ->
     elif name == "wait":
         say(method="notifications/progress", params={"progressToken": meta.get("progressToken"), "progress": 1})
         OFFER.with_suffix(".waiting").touch()
-        canceled = next(one for one in hear() if one["method"] == "notifications/cancelled")
+        canceled = wait_for(lambda one: one.get("method") == "notifications/cancelled")
         with OFFER.with_suffix(".canceled").open("a") as file:
             file.write(f"{canceled['params']['requestId'] == id}\n")
     elif name in ASKED:
         method, params = ASKED[name]
         say(id="question", method=method, params=params)
-        answer = next(one for one in hear() if one.get("id") == "question")
+        answer = wait_for(lambda one: one.get("id") == "question")
         say(id=id, result=text(json.dumps(answer.get("result") or answer["error"]["message"])))
     elif name == "log":
         for level in ("debug", "warning"):
@@ -165,8 +178,7 @@ def main() -> None:
     sys.stderr.flush()
     while behavior.get("flood"):
         sys.stdout.write(behavior["flood"])
-    for line in sys.stdin:
-        message = json.loads(line)
+    for message in hear():
         id, params = message.get("id"), message.get("params") or {}
         if message["method"] == "initialize":
             about = {"name": behavior.get("name", "by hand"), "version": "1"}
@@ -176,7 +188,8 @@ def main() -> None:
                 capabilities |= {"prompts": {}, "resources": {"subscribe": True}, "completions": {}, "logging": {}}
             say(id=id, result={"protocolVersion": "2025-06-18", "capabilities": capabilities, "serverInfo": about})
         elif message["method"] == "tools/list":
-            say(id=id, result={"tools": offer()["tools"]})
+            more = offer().get("for_people", []) if "elicitation" in CLIENT["capabilities"] else []
+            say(id=id, result={"tools": [*offer()["tools"], *more]})
         elif message["method"] == "tools/call":
             arguments = params.get("arguments") or {}
             if lacking := missing(params["name"], arguments):

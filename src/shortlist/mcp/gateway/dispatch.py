@@ -78,7 +78,7 @@ class Gateway:
                 self.catalog.use_variant(profile.variant)
         elif profile.variant:
             session = context.request.headers.get(SESSION_HEADER)
-            # Requests without a session cannot be told apart, so no name is right for all of them.
+            # Requests without a session may be of any client, so no name is right for all of them.
             profile = profile if session else ClientProfile(capabilities=profile.capabilities)
             key = session or profile.variant
             private = self._private.pop(key, None) or PrivateServers(self.catalog, self.offers, profile)

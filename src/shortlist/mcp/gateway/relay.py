@@ -36,7 +36,7 @@ Answer = Any  # a result of the SDK, or an ErrorData
 
 @dataclass(frozen=True, slots=True)
 class ClientProfile:
-    """What a server is told about a client: its name, and what it can be asked, as JSON."""
+    """What a server learns about a client: its name, and what it can be asked, as JSON."""
 
     name: str = ""
     version: str = ""

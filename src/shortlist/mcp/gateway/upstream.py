@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -52,8 +53,8 @@ class Flight:
         self.limit = asyncio.timeout(seconds)
 
     def extend(self, *, without_limit: bool = False) -> None:
-        if not self.limit.expired():
-            end = asyncio.get_running_loop().time() + self._seconds
+        end = asyncio.get_running_loop().time() + self._seconds
+        with contextlib.suppress(RuntimeError):  # it is over
             self.limit.reschedule(None if without_limit else end)
 
     async def report(self, progress: float, total: float | None, message: str | None) -> None:
@@ -67,8 +68,7 @@ class Flight:
         try:
             return await self.caller.ask(request)
         finally:
-            with contextlib.suppress(RuntimeError):  # it is over
-                self.extend()
+            self.extend()
 
 
 class Upstream:
@@ -77,7 +77,7 @@ class Upstream:
     def __init__(self, server: Server, catalog: Catalog, offers: Offers, link: ClientLink) -> None:
         self.server, self._catalog, self._offers, self._link = server, catalog, offers, link
         self._flights: list[Flight] = []
-        self._level: Any = None  # of log messages, as the server was told
+        self._level: Any = None  # of log messages, as last sent to the server
         self.state: State = "idle"
         self.problem = ""
         self._client: Client | None = None
@@ -114,7 +114,7 @@ class Upstream:
         try:
             async with flight.limit:
                 await self._follow_level(client, flight.caller)
-                return await _exchange(client, request, flight)
+                return await self._exchange(client, request, flight)
         except TimeoutError:
             raise SourceError(
                 f"{name} did not answer within {seconds:g} seconds; the call may still complete. To allow more time, "
@@ -137,22 +137,49 @@ class Upstream:
         finally:
             self._flights.remove(flight)
 
+    async def _exchange(self, client: Client, request: Any, flight: Flight) -> dict[str, Any]:
+        """The result of a request, after all questions of the server were answered."""
+        import mcp_types  # noqa: PLC0415
+        from mcp import MCPError  # noqa: PLC0415
+
+        if flight.caller and flight.caller.level:
+            request = _change_params(request, meta={mcp_types.LOG_LEVEL_META_KEY: flight.caller.level})
+        result = await _send(client, request, flight)
+        while result.get("resultType") == "input_required":
+            asked = mcp_types.InputRequiredResult.model_validate(result)
+            questions = asked.input_requests or {}
+            given = await asyncio.gather(*(self._ask(question, flight) for question in questions.values()))
+            for answer in given:
+                if isinstance(answer, mcp_types.ErrorData):
+                    raise MCPError.from_error_data(answer)
+            if not questions:
+                await asyncio.sleep(AGAIN)
+            answers = dict(zip(questions, given, strict=True))
+            request = _change_params(request, input_responses=answers, request_state=asked.request_state)
+            result = await _send(client, request, flight)
+        return result
+
     def _find_flight(self) -> Flight | None:
         """The request that a message of the server is about: the last one, if all are of the same client."""
         flights = [flight for flight in self._flights if flight.caller]
         return flights[-1] if len({flight.caller.key for flight in flights if flight.caller}) == 1 else None
 
-    async def _ask(self, request: Any) -> Any:
-        """The answer of the client to a request of the server."""
-        flight = self._find_flight()
-        if flight is None:
+    async def _ask(self, request: Any, flight: Flight | None = None) -> Any:
+        """The answer of the client to a request of the server, by default about the request that is open."""
+        kind = request.method.partition("/")[0]
+        if kind == "roots":
+            return await self._link.roots.list_for(self.server.cwd)
+        if kind not in json.loads(self._link.profile.capabilities):
+            return refuse(f"{kind.capitalize()} not supported")
+        flight = flight or self._find_flight()
+        if flight is None or flight.caller is None:
             return refuse("No request of a client is open, or several of different clients are.")
-        return await flight.ask(request)
+        return await flight.ask(_name_asker(self.server, request) if kind == "elicitation" else request)
 
     async def _elicit(self, _: Any, params: Any) -> Any:
         import mcp_types  # noqa: PLC0415
 
-        return await self._ask(mcp_types.ElicitRequest(params=_name_asker(self.server, params)))
+        return await self._ask(mcp_types.ElicitRequest(params=params))
 
     async def _sample(self, _: Any, params: Any) -> Any:
         import mcp_types  # noqa: PLC0415
@@ -395,33 +422,6 @@ def _declare(can: ClientCapabilities) -> Any:
     return DeclaringClient
 
 
-async def _exchange(client: Client, request: Any, flight: Flight) -> dict[str, Any]:
-    """The result of a request, after all questions of the server were answered."""
-    import mcp_types  # noqa: PLC0415
-    from mcp import MCPError  # noqa: PLC0415
-
-    caller = flight.caller
-    if caller and caller.level:
-        meta = (request.params.meta or {}) | {mcp_types.LOG_LEVEL_META_KEY: caller.level}
-        request = request.model_copy(update={"params": request.params.model_copy(update={"meta": meta})})
-    result = await _send(client, request, flight)
-    while result.get("resultType") == "input_required":
-        if caller is None:
-            raise MCPError(code=mcp_types.INVALID_REQUEST, message="The server needs input, and no client is there.")
-        asked = mcp_types.InputRequiredResult.model_validate(result)
-        questions = asked.input_requests or {}
-        given = await asyncio.gather(*map(flight.ask, questions.values()))
-        for answer in given:
-            if isinstance(answer, mcp_types.ErrorData):
-                raise MCPError.from_error_data(answer)
-        if not questions:
-            await asyncio.sleep(AGAIN)
-        answers = {"input_responses": dict(zip(questions, given, strict=True)), "request_state": asked.request_state}
-        request = request.model_copy(update={"params": request.params.model_copy(update=answers)})
-        result = await _send(client, request, flight)
-    return result
-
-
 async def _send(client: Client, request: Any, flight: Flight) -> dict[str, Any]:
     """Send without the SDK's validation of a tool's result, which would lose one that differs from the schema."""
     import mcp_types  # noqa: PLC0415
@@ -439,9 +439,13 @@ async def _send(client: Client, request: Any, flight: Flight) -> dict[str, Any]:
         return await client.session.send_request(request, any_result, progress_callback=report)  # type: ignore[no-any-return]
 
 
-def _name_asker(server: Server, params: Any) -> Any:
+def _name_asker(server: Server, request: Any) -> Any:
     """A question to a person, with the name of the server that asks it and without its secrets."""
-    return params.model_copy(update={"message": f"{server.name}: {server.without_secrets(params.message)}"})
+    return _change_params(request, message=f"{server.name}: {server.without_secrets(request.params.message)}")
+
+
+def _change_params(request: Any, **changes: Any) -> Any:
+    return request.model_copy(update={"params": request.params.model_copy(update=changes)})
 
 
 def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
