@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PATHS := src tests examples bench website hatch_build.py
 LOOPS := hatch_build.py $(wildcard src/shortlist/index/kernels/*.[ch])
 
@@ -39,12 +40,14 @@ docs-serve: $(READY)
 bench: $(READY)
 	$(BIN)/python -m bench
 
-# A first run installs everything; a later one only when what is needed has changed.
+# A first run installs everything; a later one only when what is needed has changed. uv takes a fifth of pip's time;
+# where it cannot be had or finds no packages, pip installs the same.
 $(READY): pyproject.toml requirements.lock $(LOOPS)
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	@command -v cc >/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check ziglang==0.17.0
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@$(PIP) uv==0.13.7 && $(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock \
+	  || $(PIP) --require-hashes -r requirements.lock
+	@command -v cc >/dev/null || $(PIP) ziglang==0.17.0
+	$(PIP) --no-deps --no-build-isolation -e .
 	@touch $(READY)
 
 # Nothing is installed on the system: what is missing is named, and its tests are skipped.

@@ -40,11 +40,12 @@ def count_tokens(text: str) -> int:
     return len(_tokenizer().encode(text, add_special_tokens=False).ids)
 
 
-def make_servers(folder: Path) -> tuple[Path, dict[str, list[dict[str, Any]]]]:
+def make_servers(
+    folder: Path, servers: int = SERVERS, each: int = TOOLS // SERVERS
+) -> tuple[Path, dict[str, list[dict[str, Any]]]]:
     """A configuration of servers, and what each offers; none of them can be started, nor needs to be."""
     rng = random.Random(1)
-    each = TOOLS // SERVERS
-    offers = {f"server{number:02}": [_tool(rng, number * each + at) for at in range(each)] for number in range(SERVERS)}
+    offers = {f"server{number:02}": [_tool(rng, number * each + at) for at in range(each)] for number in range(servers)}
     config = folder / "servers.json"
     entries = {name: {"command": "/nonexistent/server", "args": [name]} for name in offers}
     config.write_text(json.dumps({"mcpServers": entries}))
@@ -70,7 +71,7 @@ def _tool(rng: random.Random, number: int) -> dict[str, Any]:
 
 def fill_catalog(config: Path, offers: dict[str, list[dict[str, Any]]]) -> None:
     """Let the catalog and its index be those of a day on which all servers could be asked."""
-    from shortlist.mcp.collection import ToolIndex
+    from shortlist.mcp.catalog_index import ToolIndex
     from shortlist.mcp.gateway.dispatch import Gateway
     from shortlist.mcp.gateway.gateway_config import GatewayConfig
 

@@ -149,15 +149,11 @@ def _differs(corpus: shortlist.Corpus, query: str, mode: Literal["lexical", "den
         assert isinstance(state, Snapshot)
         lexical = state.lexical
         scores = state.dense.scores(query) if mode == "dense" else lexical.scores(lexical.analyzer.terms(query))
-        named = state.documents(lexical.named(query))  # they are hits even if their score is low
         documents = state.documents(np.arange(len(scores)))
         nothing = -np.inf if mode == "dense" else 0.0  # the score of what is no hit
         best = np.full(documents.max() + 1, nothing)
         np.maximum.at(best, documents, scores)
-        first = np.sort(best[np.unique(named)])[::-1][:K]
-        best[named] = nothing
-        others = np.sort(best[best > nothing])[::-1][: K - len(first)]
-        expected = np.sort(np.concatenate([first, others]))[::-1]
+        expected = np.sort(best[best > nothing])[::-1][:K]
         places = state.find_documents([hit.id for hit in hits])
         found = [float(scores[places[hit.id].positions].max()) for hit in hits]
     # Sums of vectors depend on the order of addition, scores of words do not.

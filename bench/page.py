@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from bench.report import RESULTS
 
@@ -33,6 +34,11 @@ COLUMNS = {
     "ndcg@10": False,
     "recall@10": False,
     "unlike exhaustive": True,
+    "tokens": True,
+    "ready s": True,
+    "first call s": True,
+    "call ms": True,
+    "discover ms": True,
 }
 
 INTRODUCTION = """# Benchmarks
@@ -69,6 +75,17 @@ builds an index on disk from 10,000 documents and answers a query; before the fi
 cached.
 """
 
+GATEWAYS = """{servers} servers of npm and PyPI with {tools} tools (`python -m bench gateway FOLDER`). Figures are
+medians of {rounds} interleaved rounds.
+
+- `tokens` are those of the tool definitions that an agent reads.
+- `ready` is the time from the start until the tools can be used. On its first start, our gateway is ready when it
+  knows the tools of all servers; it stores them, so on later starts it is ready when it has listed its own.
+- `first call` is the time from the start to the result of the first call of a server's tool.
+- `call` and `discover` are calls while everything runs. Only a search can be compared with `discover`.
+- FastMCP's proxy has a client that stays connected. Without one, it starts the servers again for every request.
+"""
+
 
 def run(folders: list[Path]) -> None:
     parts = [INTRODUCTION]
@@ -93,10 +110,28 @@ def run(folders: list[Path]) -> None:
     install = RESULTS / "install.json"
     if install.exists():
         parts.append(f"## Installation\n\n{INSTALLATION}\n{_table(json.loads(install.read_text())['figures'])}\n")
+    gateway = RESULTS / "gateway.json"
+    if gateway.exists():
+        parts.append(_describe_gateways(json.loads(gateway.read_text())))
     parts.append(LIMITS)
     page = DOCS / "explanation" / "benchmarks.md"
     page.write_text("\n".join(parts))
     print(f"written to {page}")
+
+
+def _describe_gateways(result: dict[str, Any]) -> str:
+    facts, machine = result["figures"], result["machine"]
+    rows = facts["rows"]
+    text = GATEWAYS.format(
+        servers=len(facts["servers"]) - 1, tools=f"{rows['direct connections']['tools']:g}", rounds=facts["rounds"]
+    )
+    packages = {name: result["versions"][name] for name in ("shortlist", "mcp", "fastmcp")}
+    versions = ", ".join(f"{name} {version}" for name, version in (packages | facts["servers"]).items())
+    measured = f"Measured {result['date']}, {result['commit']}"
+    if facts["load average before"] > machine["cores"] / 2:
+        measured = f"**Preliminary**: m{measured[1:]}, while other programs used the machine"
+    where = f"{machine['architecture']}, {machine['cores']} cores, Python {machine['python']}"
+    return f"## MCP gateways\n\n{text}\n{where}; {versions}. {measured}.\n\n{_table(rows)}\n"
 
 
 def _table(rows: dict[str, dict[str, float]]) -> str:

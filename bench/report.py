@@ -30,6 +30,8 @@ PACKAGES = (
     "lancedb",
     "fastapi",
     "uvicorn",
+    "mcp",
+    "fastmcp",
 )
 
 

@@ -30,6 +30,7 @@ def own_places(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
     places = tmp_path_factory.mktemp("places")
     for kind in ("data", "config", "cache"):
         monkeypatch.setenv(f"SHORTLIST_{kind.upper()}_DIR", str(places / kind))
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
 
 
 @pytest.fixture(autouse=True)

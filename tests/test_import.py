@@ -49,6 +49,20 @@ def test_help_imports_no_corpus_and_a_search_reads_no_settings() -> None:
     assert "pydantic" not in modules_after(run % ["search", "tools:examples/data/tools.yaml", "refund"])
 
 
+def test_the_mcp_server_introduces_itself_without_loading_the_index() -> None:
+    shortlist.build(["the parcel is at the office"], "mail").close()
+    code = (
+        "import shortlist.cli.commands.mcp_commands\n"
+        "from shortlist.mcp.agent_server import AgentActions\n"
+        "from shortlist.mcp.collection import Collection, StoredCorpora\n"
+        "from shortlist.mcp.gateway.dispatch import Gateway\n"
+        "from shortlist.mcp.gateway.gateway_config import GatewayConfig\n"
+        "collection = Collection(Gateway(GatewayConfig(has_servers=False)), StoredCorpora())\n"
+        "assert '1 document (mail 1)' in AgentActions(collection, lambda: None).instructions()\n"
+    )
+    assert modules_after(code).isdisjoint({"numpy", "onnxruntime", "tokenizers", "tomlkit", "yaml"})
+
+
 def test_every_public_name_is_there() -> None:
     for name in shortlist.__all__:
         assert getattr(shortlist, name) is not None

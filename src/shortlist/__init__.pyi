@@ -71,6 +71,7 @@ from .search.select import make_llm_selector as make_llm_selector
 from .search.select import register_strategy as register_strategy
 from .search.select import select as select
 from .server.client import BM25SClient as BM25SClient
+from .server.mounted_gateway import gateway_app as gateway_app
 from .sources import CorpusSource as CorpusSource
 
 __all__: list[str]

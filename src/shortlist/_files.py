@@ -19,17 +19,17 @@ WAIT_SECONDS = 60.0
 
 
 @contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
+def locked(path: Path, seconds: float = WAIT_SECONDS) -> Iterator[None]:
     """One process at a time. The lock is SQLite's: it works on every system and ends with its process."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(path, timeout=WAIT_SECONDS, isolation_level=None)
+        connection = sqlite3.connect(path, timeout=seconds, isolation_level=None)
         with contextlib.closing(connection):
             connection.execute("BEGIN EXCLUSIVE")
             yield
     except sqlite3.OperationalError as error:
         if "locked" in str(error):
-            raise CorpusBusy(f"{path} has been locked by another process for {WAIT_SECONDS:.0f} seconds.") from error
+            raise CorpusBusy(f"{path} has been locked by another process for {seconds:.0f} seconds.") from error
         raise SourceError(f"{path} cannot be written: {error}.") from error
 
 

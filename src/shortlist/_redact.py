@@ -28,6 +28,7 @@ _TOKEN = re.compile(
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
     re.DOTALL,
 )
+_always: set[str] = set()
 
 
 def is_secret_name(name: str) -> bool:
@@ -82,9 +83,15 @@ def redact_words(words: Sequence[str]) -> list[str]:
     return shown
 
 
+def hide(*values: str | None) -> None:
+    """Let `redact` remove these values from every text from now on."""
+    _always.update(value for value in values if value)
+
+
 def redact(text: str, secrets: Iterable[Secret] = ()) -> str:
-    """The text without these secrets, without the userinfo of URLs, and without what has the shape of a known token."""
-    known = {(name, value) for name, value in secrets if value}
+    """The text without these secrets, without those of `hide`, without the userinfo of URLs, and without what has the
+    shape of a known token."""
+    known = {(name, value) for name, value in secrets if value} | {("", value) for value in _always}
     for value in sorted({value for _, value in known if len(value) >= SHORTEST}, key=len, reverse=True):
         text = text.replace(value, HIDDEN)
     for name, value in sorted(known):

@@ -35,7 +35,7 @@ def _check_encoding(name: str) -> str:
 
 
 def _check_token(token: SecretStr | None) -> SecretStr | None:
-    text = token.get_secret_value() if token else "ok"
+    text = "ok" if token is None else token.get_secret_value()  # an empty one counts as false
     if not text or not text.isascii() or not text.isprintable() or " " in text:
         raise ValueError("must be one or more printable ASCII characters without spaces")
     return token
@@ -162,6 +162,12 @@ class Mcp(Section):
     enabled: bool = setting(True, "Serve agents at /mcp.")
     upstream: bool = setting(True, "Reach the user's MCP servers through it.")
     config: tuple[str, ...] = setting((), "Files that list those servers; default: the usual ones.")
+    profile: str = setting(
+        "",
+        "Profile of those servers, defined in the user's mcp.json; in a settings file it only narrows the user's.",
+        "SHORTLIST_PROFILE",
+        option="--profile",
+    )
 
 
 class Engine(Section):
@@ -380,6 +386,29 @@ def load_learning(given: str | None = None) -> Learn:
         logging.getLogger("shortlist").warning("Learning is off. %s", error)
         return "off"
     return values.validate().usage.learn
+
+
+class ProfileChoice(NamedTuple):
+    """The profile that the user chose, and the one that a settings file names, which may come with a project."""
+
+    profile: str = ""
+    narrowed_to: str = ""
+
+    @classmethod
+    def of(cls, settings: Settings) -> ProfileChoice:
+        profile = settings.mcp.profile
+        return cls("", profile) if settings.origins.get("mcp.profile") == str(settings.file) else cls(profile)
+
+
+def load_profile(given: str | None = None) -> ProfileChoice:
+    """`mcp.profile` for a command in this folder; `given` is its option. A file that cannot be read is ignored."""
+    if chosen := given or os.environ.get("SHORTLIST_PROFILE", "").strip():
+        return ProfileChoice(chosen)
+    try:
+        return ProfileChoice.of(collect_values(("mcp",)).validate())
+    except InputError as error:
+        logging.getLogger("shortlist").warning("No profile is read from the settings. %s", error)
+        return ProfileChoice()
 
 
 class RetrieverSettings(NamedTuple):

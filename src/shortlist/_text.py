@@ -47,3 +47,12 @@ def describe_yaml_error(error: Exception) -> str:
         return " ".join(str(error).split())
     said = ", ".join(filter(None, (getattr(error, "context", None), getattr(error, "problem", None))))
     return f"{said} (line {mark.line + 1}, column {mark.column + 1})"
+
+
+def clean(text: str) -> str:
+    """The text with a replacement for lone surrogates, which UTF-8 cannot encode."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text

@@ -137,11 +137,11 @@ def test_compiled_loops_look_at_some_passages_as_numpy_does(
     ours = Lexical(parts, plain, Scoring(formula, weights=(2.0, 0.0, 1.0)))
     terms = dict(zip(plain.terms(query), weights, strict=False))
     some = np.array(chance.choices(range(ours.size), k=6), dtype=np.int64)
-    found = ours.scores_at(terms, some).tolist(), ours.held_at(terms, some).tolist()
+    found = ours.scores_at(terms, some).tolist(), ours.covered_at(terms, some).tolist()
     with pytest.MonkeyPatch.context() as patch:
         forget_loops(patch)
         slow = Lexical(parts, plain, ours.scoring)
-        assert found == (slow.scores_at(terms, some).tolist(), slow.held_at(terms, some).tolist())
+        assert found == (slow.scores_at(terms, some).tolist(), slow.covered_at(terms, some).tolist())
 
 
 @given(
@@ -219,7 +219,7 @@ def test_the_share_of_many_terms_is_that_of_all_of_them() -> None:
     words = [f"w{number}" for number in range(150)]
     parts = [Part(build(contents(" ".join(words[:100]), "w149 w3"), plain)), Part(build(contents("w130"), plain), 2)]
     ours = Lexical(parts, plain)
-    assert ours.held_at(dict.fromkeys(words, 1.0), np.arange(3)).tolist() == pytest.approx(
+    assert ours.covered_at(dict.fromkeys(words, 1.0), np.arange(3)).tolist() == pytest.approx(
         [
             sum(ours._find([word]).idf[0] for word in held) / sum(ours._find([word]).idf[0] for word in words)
             for held in (words[:100], ["w149", "w3"], ["w130"])
@@ -257,7 +257,7 @@ def test_terms_that_were_looked_up_score_as_their_counts_and_weights(formula: st
         assert found == terms
         assert ours.rank(found, 3).positions.tolist() == ours.rank(terms, 3).positions.tolist()
         assert ours.scores_at(found, some).tolist() == ours.scores_at(terms, some).tolist()
-        assert ours.held_at(found, some).tolist() == ours.held_at(terms, some).tolist()
+        assert ours.covered_at(found, some).tolist() == ours.covered_at(query.weights, some).tolist()
         assert (ours.ideal(found), ours.knows(found)) == (ours.ideal(terms), True)
 
 

@@ -68,7 +68,8 @@ def test_a_project_gets_an_entry_at_its_root(home: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(home / "project" / "deep" / "down")
     assert run(["install", "--agent", "claude-code", "--project", "--command", "shortlist"]) == OK
     written = json.loads((home / "project" / ".mcp.json").read_text())
-    assert written == {"mcpServers": {"shortlist": {"type": "stdio", "command": "shortlist", "args": ["mcp"]}}}
+    entry = {"type": "stdio", "command": "shortlist", "args": ["mcp"], "alwaysLoad": True}
+    assert written == {"mcpServers": {"shortlist": entry}}
 
 
 def test_with_a_broken_file_nothing_is_written(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -98,7 +99,7 @@ def test_completed_steps_are_reported_when_a_later_one_fails(
 @pytest.mark.parametrize(
     ("arguments", "code", "reason"),
     [
-        ([], USAGE, "--agent is missing. Give claude-code, claude-desktop, cursor, vscode, codex or all. Installed: "),
+        ([], USAGE, "--agent is missing. Give claude-code, claude-desktop, "),
         (["--agent", "emacs"], ERROR, "'emacs' is not a known agent"),
         (["--agent", "cursor", "--project", "--user"], USAGE, "--project cannot be combined with --user."),
         (["--agent", "cursor", "--project", "--only"], USAGE, "--only cannot be combined with --project"),
@@ -121,6 +122,19 @@ def test_a_dry_run_writes_nothing_and_shows_the_diff(home: Path, capsys: pytest.
     assert not (home / ".codex").exists()
     assert run(["uninstall", "--agent", "codex", "--dry-run"]) == OK
     assert capsys.readouterr().err == "Nothing to do: Codex does not start shortlist (~/.codex/config.toml)\n"
+
+
+def test_an_agent_without_a_file_gets_a_snippet(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["install", "--agent", "jetbrains,cursor", "--json"]) == OK
+    manual, added = json.loads(capsys.readouterr().out)["agents"]
+    assert (manual["action"], manual["file"], added["action"]) == ("manual", None, "added")
+    assert "/path/to/shortlist" in manual["snippet"]
+    assert run(["install", "--agent", "jetbrains"]) == OK
+    shown = capsys.readouterr().out
+    assert "Settings | Tools | AI Assistant" in shown
+    assert manual["snippet"] in shown
+    assert run(["uninstall", "--agent", "jetbrains"]) == OK
+    assert "Remove shortlist in Settings | Tools" in capsys.readouterr().out
 
 
 def test_a_missing_package_is_a_warning(

@@ -7,14 +7,18 @@ import os
 import stat
 import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from shortlist import InputError, SourceError
-from shortlist.install import Relocation, find_agents, find_own_command, plan_install, plan_uninstall
-from shortlist.install.agents import AGENTS, Agent, Places
+from shortlist._paths import data_dir
+from shortlist.install import Plan, Relocation, find_agents, find_own_command, plan_install, plan_uninstall
+from shortlist.install.agent_config import Change
+from shortlist.install.agents import AGENTS, Places
 
 
 @pytest.fixture
@@ -34,18 +38,26 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def install(agent: str, places: Places, scope: Any = "user", **options: Any) -> str:
-    plan = plan_install(AGENTS[agent], scope, places, **{"command": "/opt/bin/shortlist", **options})
-    if plan.change.is_needed:
-        plan.change.apply()
+WITH_FILE = [name for name, agent in AGENTS.items() if not agent.hint]
+
+
+def change_of(plan: Plan) -> Change:
+    assert plan.change
+    return plan.change
+
+
+def apply(plan: Plan) -> str:
+    if change_of(plan).is_needed:
+        change_of(plan).apply()
     return plan.action
+
+
+def install(agent: str, places: Places, scope: Any = "user", **options: Any) -> str:
+    return apply(plan_install(AGENTS[agent], scope, places, **{"command": "/opt/bin/shortlist", **options}))
 
 
 def uninstall(agent: str, places: Places, scope: Any = "user", **options: Any) -> str:
-    plan = plan_uninstall(AGENTS[agent], scope, places, **options)
-    if plan.change.is_needed:
-        plan.change.apply()
-    return plan.action
+    return apply(plan_uninstall(AGENTS[agent], scope, places, **options))
 
 
 @pytest.mark.parametrize(
@@ -63,6 +75,13 @@ def uninstall(agent: str, places: Places, scope: Any = "user", **options: Any) -
         ("vscode", "win32", "AppData/Roaming/Code/User/mcp.json"),
         ("codex", "linux", ".codex/config.toml"),
         ("codex", "win32", ".codex/config.toml"),
+        ("goose", "darwin", ".config/goose/config.yaml"),
+        ("goose", "win32", "AppData/Roaming/Block/goose/config/config.yaml"),
+        ("zed", "darwin", ".config/zed/settings.json"),
+        ("zed", "win32", "AppData/Roaming/Zed/settings.json"),
+        ("opencode", "win32", ".config/opencode/opencode.json"),
+        ("crush", "win32", "AppData/Local/crush/crush.json"),
+        ("crush", "linux", ".config/crush/crush.json"),
     ],
 )
 def test_each_system_has_its_own_paths(agent: str, platform: str, file: str, tmp_path: Path) -> None:
@@ -81,6 +100,9 @@ def test_each_system_has_its_own_paths(agent: str, platform: str, file: str, tmp
         ("vscode", "darwin", "VSCODE_APPDATA", "Code/User/mcp.json"),
         ("vscode", "linux", "VSCODE_PORTABLE", "user-data/User/mcp.json"),
         ("codex", "linux", "CODEX_HOME", "config.toml"),
+        ("copilot-cli", "linux", "COPILOT_HOME", "mcp-config.json"),
+        ("continue", "linux", "CONTINUE_GLOBAL_DIR", "mcpServers/mcp.json"),
+        ("goose", "darwin", "XDG_CONFIG_HOME", "goose/config.yaml"),
     ],
 )
 def test_variables_override_the_paths(agent: str, platform: str, variable: str, file: str, tmp_path: Path) -> None:
@@ -106,6 +128,8 @@ def test_claude_desktop_from_the_windows_store_has_folders_of_its_own(tmp_path: 
         ("cursor", ".cursor/mcp.json"),
         ("vscode", ".vscode/mcp.json"),
         ("codex", ".codex/config.toml"),
+        ("opencode", "opencode.json"),
+        ("amp", ".amp/settings.json"),
     ],
 )
 def test_a_project_has_its_own_file(agent: str, file: str, places: Places) -> None:
@@ -119,20 +143,77 @@ def test_claude_desktop_has_no_file_for_a_project(places: Places) -> None:
         AGENTS["claude-desktop"].file("project", places)
 
 
-@pytest.mark.parametrize("agent", AGENTS.values(), ids=AGENTS)
-def test_a_new_file_has_the_entry_in_the_format_of_the_agent(agent: Agent, places: Places) -> None:
-    assert install(agent.name, places) == "added"
-    text = agent.file("user", places).read_text()
-    entry: dict[str, Any] = {"command": "/opt/bin/shortlist", "args": ["mcp"]}
-    expected = {
-        "claude-code": {"mcpServers": {"shortlist": {"type": "stdio", **entry}}},
-        "vscode": {"servers": {"shortlist": {"type": "stdio", **entry}}},
-        "codex": {"mcp_servers": {"shortlist": entry}},
-    }.get(agent.name, {"mcpServers": {"shortlist": entry}})
-    assert (tomllib.loads(text) if agent.name == "codex" else json.loads(text)) == expected
-    assert install(agent.name, places) == "unchanged"
-    assert uninstall(agent.name, places) == "removed"
-    assert uninstall(agent.name, places) == "absent"
+USUAL = {"command": "/opt/bin/shortlist", "args": ["mcp"]}
+ENTRIES: dict[str, tuple[str, dict[str, Any]]] = {
+    "claude-code": ("mcpServers", {**USUAL, "type": "stdio", "alwaysLoad": True}),
+    "vscode": ("servers", {**USUAL, "type": "stdio"}),
+    "codex": ("mcp_servers", {**USUAL, "required": True, "startup_timeout_sec": 30}),
+    "copilot-cli": ("mcpServers", {**USUAL, "type": "local", "tools": ["*"]}),
+    "opencode": ("mcp", {"type": "local", "command": ["/opt/bin/shortlist", "mcp"], "enabled": True}),
+    "goose": (
+        "extensions",
+        {
+            "type": "stdio",
+            "cmd": "/opt/bin/shortlist",
+            "args": ["mcp"],
+            "name": "shortlist",
+            "description": "Tools, skills and documents",
+            "enabled": True,
+            "timeout": 300,
+        },
+    ),
+    "zed": ("context_servers", {**USUAL, "source": "custom"}),
+    "amp": ("amp.mcpServers", USUAL),
+    "crush": ("mcp", {**USUAL, "type": "stdio"}),
+}
+
+
+def parse(file: Path) -> Any:
+    readers: dict[str, Callable[[str], Any]] = {".toml": tomllib.loads, ".yaml": yaml.safe_load}
+    return readers.get(file.suffix, json.loads)(file.read_text())
+
+
+@pytest.mark.parametrize("name", WITH_FILE)
+def test_a_new_file_has_the_entry_in_the_format_of_the_agent(name: str, places: Places) -> None:
+    assert install(name, places) == "added"
+    key, entry = ENTRIES.get(name, ("mcpServers", USUAL))
+    assert parse(AGENTS[name].file("user", places)) == {key: {"shortlist": entry}}
+    assert install(name, places) == "unchanged"
+    assert uninstall(name, places) == "removed"
+    assert uninstall(name, places) == "absent"
+
+
+def test_of_several_files_the_one_that_exists_is_changed(places: Places) -> None:
+    folder = places.home / ".config" / "opencode"
+    file = write(folder / "opencode.jsonc", "{\n  // mine\n}\n")
+    install("opencode", places)
+    assert [path.name for path in folder.iterdir()] == ["opencode.jsonc"]
+    assert "// mine" in file.read_text()
+
+
+def test_the_user_can_change_how_an_agent_treats_our_entry(places: Places) -> None:
+    install("claude-code", places)
+    file = places.home / ".claude.json"
+    file.write_text(file.read_text().replace('"alwaysLoad": true', '"alwaysLoad": false'))
+    assert install("claude-code", places) == "unchanged"
+    assert parse(file)["mcpServers"]["shortlist"]["alwaysLoad"] is False
+
+
+def test_an_agent_without_a_file_gets_the_entry_to_paste(places: Places) -> None:
+    plan = plan_install(AGENTS["jetbrains"], "user", places, command="shortlist", name="tools")
+    assert (plan.action, plan.change) == ("manual", None)
+    assert json.loads(plan.snippet) == {"mcpServers": {"tools": {"command": "shortlist", "args": ["mcp"]}}}
+    assert not AGENTS["jetbrains"].is_installed(places)
+
+
+def test_a_file_that_cannot_be_edited_is_not_changed_and_the_entry_is_shown(places: Places) -> None:
+    text = "base: &base {a: {cmd: x}}\nextensions: *base\n"
+    file = write(AGENTS["goose"].file("user", places), text)
+    with pytest.raises(
+        SourceError, match=r"(?s)cannot be changed safely.*extensions:\n  shortlist:\n    type: stdio\n"
+    ):
+        install("goose", places)
+    assert file.read_text() == text
 
 
 TEXTS = {
@@ -141,10 +222,14 @@ TEXTS = {
     "cursor": '{"mcpServers":{"a":{"command":"x"}}}',
     "vscode": '\ufeff{\n  // ids\n  "inputs": [],\n  "servers": {\n    "a": {"command": "x"}, // a\n  }\n}\n',
     "codex": '# c\nmodel = "m"\n\n[mcp_servers.a]\ncommand = "x"\n\n[tui]\ntheme = "t"\n',
+    "goose": "# c\nGOOSE_MODEL: m # m\nextensions:\n  # a\n  a:\n    cmd: x\n    args:\n      - y\n  # end\nz: 1\n",
+    "opencode": '{\n  // a\n  "mcp": {"a": {"type": "local", "command": ["x"]}}, // b\n}\n',
+    "zed": '// Zed\n{\n  "context_servers": {\n    "a": {"command": "x"}\n  },\n  "vim_mode": true\n}\n',
+    "amp": '{\n  "amp.url": "u",\n  "amp.mcpServers": {\n    "a": {"command": "x"}\n  }\n}\n',
 }
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", TEXTS)
 def test_the_rest_of_a_file_is_unchanged(agent: str, places: Places) -> None:
     file = write(AGENTS[agent].file("user", places), TEXTS[agent])
     assert install(agent, places) == "added"
@@ -157,7 +242,7 @@ def test_the_rest_of_a_file_is_unchanged(agent: str, places: Places) -> None:
     assert file.read_bytes().decode() == TEXTS[agent]
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", TEXTS)
 def test_line_ends_of_windows_stay(agent: str, places: Places) -> None:
     text = TEXTS[agent].replace("\r\n", "\n").replace("\n", "\r\n")
     file = write(AGENTS[agent].file("user", places), text)
@@ -168,17 +253,19 @@ def test_line_ends_of_windows_stay(agent: str, places: Places) -> None:
     assert file.read_bytes().decode() == text
 
 
-def test_the_backup_has_the_permissions_of_the_file(places: Places) -> None:
-    file = write(places.home / ".claude.json", TEXTS["claude-code"])
+def test_backups_are_outside_the_project_and_have_the_permissions_of_the_file(places: Places) -> None:
+    text = '{"mcpServers": {"a": {"command": "x"}}}'
+    file = write(places.project / ".mcp.json", text)
     file.chmod(0o600)
-    install("claude-code", places)
-    uninstall("claude-code", places)
-    copies = sorted(places.home.glob(".claude.json.*.bak"))
-    assert [copy.read_text() for copy in copies if copy.read_text() == TEXTS["claude-code"]] == [TEXTS["claude-code"]]
+    install("claude-code", places, "project")
+    uninstall("claude-code", places, "project")
+    install("cursor", places, "project")  # a new file has nothing to be stored
+    assert [path.name for path in places.project.rglob("*") if path.is_file()] == [".mcp.json", "mcp.json"]
+    copies = sorted(filter(Path.is_file, (data_dir() / "backups").rglob("*")))
+    assert {copy.name[:9] for copy in copies} == {".mcp.json"}
+    assert [copy.read_text() == text for copy in copies].count(True) == 1
     assert len(copies) == 2
     assert {stat.S_IMODE(path.stat().st_mode) for path in (file, *copies)} == {0o600}
-    install("cursor", places)  # a new file has nothing to be kept
-    assert [path.name for path in (places.home / ".cursor").iterdir()] == ["mcp.json"]
 
 
 def test_a_link_stays_a_link(places: Places, tmp_path: Path) -> None:
@@ -221,7 +308,7 @@ def test_concurrent_changes_by_another_program_are_not_lost(places: Places) -> N
     plan = plan_install(AGENTS["claude-code"], "user", places)
     file = write(places.home / ".claude.json", '{"numStartups": 1}')
     with pytest.raises(SourceError, match="changed by another program"):
-        plan.change.apply()
+        change_of(plan).apply()
     assert file.read_text() == '{"numStartups": 1}'
 
 
@@ -243,13 +330,14 @@ def test_our_entry_is_updated_and_keeps_what_the_user_added(places: Places) -> N
     assert install("codex", places) == "updated"
     assert (places.home / ".codex" / "config.toml").read_text() == (
         '[mcp_servers.shortlist]\ncommand = "/opt/bin/shortlist" # old\nenabled = true\nargs = ["mcp"]\n'
+        "required = true\nstartup_timeout_sec = 30\n"
     )
 
 
 def test_inline_tables_of_codex_stay_inline(places: Places) -> None:
     file = write(places.home / ".codex" / "config.toml", 'mcp_servers = { a = { command = "x" } } # mine\n')
     assert install("codex", places) == "added"
-    ours = 'shortlist = {command = "/opt/bin/shortlist", args = ["mcp"]}'
+    ours = 'shortlist = {command = "/opt/bin/shortlist", args = ["mcp"], required = true, startup_timeout_sec = 30}'
     assert file.read_text() == f'mcp_servers = {{ a = {{ command = "x" }}, {ours}}} # mine\n'
     assert uninstall("codex", places) == "removed"
     assert file.read_text() == 'mcp_servers = { a = { command = "x" } } # mine\n'
@@ -307,16 +395,23 @@ def test_all_means_the_installed_agents(places: Places) -> None:
     found = Places("linux", places.home, {}, places.project, lambda command: "/bin/x" if command == "codex" else None)
     assert [agent.name for agent in find_agents(["all"], "user", found)] == ["claude-desktop", "cursor", "codex"]
     assert [agent.name for agent in find_agents(["vscode", "all"], "project", found)] == ["vscode", "cursor", "codex"]
-    with pytest.raises(InputError, match="'emacs' is not a known agent"):
-        find_agents(["emacs"], "user", places)
+    with pytest.raises(InputError, match=r"'gemini' is not a known agent\. Did you mean 'gemini-cli'\?"):
+        find_agents(["gemini"], "user", places)
+
+
+@pytest.mark.parametrize(("agent", "folder"), [("continue", ".continue"), ("kiro", ".kiro"), ("cline-cli", ".cline")])
+def test_an_agent_is_installed_if_its_own_folder_exists(agent: str, folder: str, places: Places) -> None:
+    assert not AGENTS[agent].is_installed(places)
+    (places.home / folder).mkdir()
+    assert AGENTS[agent].is_installed(places)
 
 
 def test_the_diff_shows_the_change_without_secrets(places: Places) -> None:
     write(places.home / ".cursor" / "mcp.json", '{\n  "mcpServers": {\n    "a": {"env": {"K": "sk-secret"}}\n  }\n}\n')
-    diff = plan_install(AGENTS["cursor"], "user", places, command="shortlist").change.diff()
+    diff = change_of(plan_install(AGENTS["cursor"], "user", places, command="shortlist")).diff()
     assert '-    "a": {"env": {"K": "***"}}\n+    "a": {"env": {"K": "***"}},\n+    "shortlist": {\n' in diff
     assert "sk-secret" not in diff
-    assert plan_install(AGENTS["codex"], "user", places).change.diff().startswith(f"--- {os.devnull}\n")
+    assert change_of(plan_install(AGENTS["codex"], "user", places)).diff().startswith(f"--- {os.devnull}\n")
 
 
 class TestOnly:
@@ -348,20 +443,21 @@ class TestOnly:
         file = write(places.home / ".cursor" / "mcp.json", json.dumps({"mcpServers": servers}))
         moves = self.moves(own, places)
         plan = plan_install(AGENTS["cursor"], "user", places, relocation=moves)
-        assert plan.moved == ["git", "keyed", "local"]
-        assert plan.left.keys() == {"sso", "asks", "unset", "off"}
-        assert plan.left["sso"] == "it may need a sign-in that only the agent can do"
+        assert plan.moved == ["git", "keyed", "local", "sso"]
+        assert plan.sign_in == ["sso"]
+        assert plan.left.keys() == {"asks", "unset", "off"}
         assert "'input:key'" in plan.left["asks"]
         assert "NOT_SET" in plan.left["unset"]
         assert plan.left["off"] == "it is disabled"
-        for change in [*moves.changes(), plan.change]:
+        for change in [*moves.changes(), change_of(plan)]:
             assert "secret" not in change.diff()
             change.apply()
-        assert list(json.loads(file.read_text())["mcpServers"]) == ["sso", "asks", "unset", "off", "shortlist"]
+        assert list(json.loads(file.read_text())["mcpServers"]) == ["asks", "unset", "off", "shortlist"]
         assert self.behind(own) == {
             "git": servers["git"],
-            "keyed": servers["keyed"],
+            "keyed": {key: value for key, value in servers["keyed"].items() if key != "type"},
             "local": servers["local"],
+            "sso": servers["sso"],
         }
         assert {stat.S_IMODE(path.stat().st_mode) for path in own.iterdir()} == {0o600}
         again = self.moves(own, places)
@@ -369,9 +465,9 @@ class TestOnly:
         assert again.changes() == []
         back = self.moves(own, places)
         plan = plan_uninstall(AGENTS["cursor"], "user", places, relocation=back)
-        for change in [plan.change, *back.changes()]:
+        for change in [change_of(plan), *back.changes()]:
             change.apply()
-        assert (plan.action, plan.moved) == ("removed", ["git", "keyed", "local"])
+        assert (plan.action, plan.moved) == ("removed", ["git", "keyed", "local", "sso"])
         assert json.loads(file.read_text()) == {"mcpServers": servers}
         assert self.behind(own) == {}
 
@@ -383,25 +479,30 @@ class TestOnly:
         file.chmod(0o600)
         moves = self.moves(own, places)
         plan = plan_install(AGENTS["cursor"], "user", places, relocation=moves)
-        for change in [*moves.changes(), plan.change]:
+        for change in [*moves.changes(), change_of(plan)]:
             change.apply()
         assert "secret-value" in before.read_text()
         file.unlink()  # the file that it comes back to is a new one
         back = self.moves(own, places)
         plan = plan_uninstall(AGENTS["cursor"], "user", places, relocation=back)
-        for change in [plan.change, *back.changes()]:
+        for change in [change_of(plan), *back.changes()]:
             change.apply()
         assert json.loads(file.read_text()) == secret
-        written = [*own.iterdir(), *file.parent.iterdir()]
+        written = [*own.iterdir(), *file.parent.iterdir(), *filter(Path.is_file, data_dir().rglob("*.bak"))]
         assert len([path for path in written if "secret-value" in path.read_text()]) > 2
         assert {stat.S_IMODE(path.stat().st_mode) for path in written} == {0o600}
 
-    def test_the_keys_of_codex_are_translated_and_restored(self, own: Path, places: Places) -> None:
+    def test_the_keys_of_codex_are_translated_and_restored(
+        self, own: Path, places: Places, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for variable in ("KEY", "PASSED", "TENANT"):
+            monkeypatch.setenv(variable, "value")
         text = """\
 [mcp_servers.local]
 command = "x"
 tool_timeout_sec = 60
 startup_timeout_sec = 5
+env_vars = ["PASSED"]
 
 [mcp_servers.local.env]
 A = "b"
@@ -409,10 +510,12 @@ A = "b"
 [mcp_servers.remote]
 url = "https://a.example/mcp"
 http_headers = { X = "y" }
+enabled_tools = ["find"]
 
 [mcp_servers.keyed]
 url = "https://a.example/mcp"
 bearer_token_env_var = "KEY"
+env_http_headers = { X-Tenant = "TENANT" }
 
 [mcp_servers.odd]
 command = "x"
@@ -421,45 +524,116 @@ experimental_environment = "remote"
         file = write(places.home / ".codex" / "config.toml", text)
         moves = self.moves(own, places)
         plan = plan_install(AGENTS["codex"], "user", places, relocation=moves)
-        assert plan.left == {
-            "keyed": "only Codex supports its 'bearer_token_env_var'",
-            "odd": "only Codex supports its 'experimental_environment'",
-        }
-        for change in [*moves.changes(), plan.change]:
+        assert plan.left == {"odd": "only Codex supports its 'experimental_environment'"}
+        for change in [*moves.changes(), change_of(plan)]:
             change.apply()
         assert self.behind(own) == {
-            "local": {"command": "x", "timeout_seconds": 60, "env": {"A": "b"}},
-            "remote": {"url": "https://a.example/mcp", "headers": {"X": "y"}},
+            "local": {
+                "command": "x",
+                "tool_timeout_sec": 60,
+                "startup_timeout_sec": 5,
+                "env": {"PASSED": "${PASSED:-}", "A": "b"},
+            },
+            "remote": {"url": "https://a.example/mcp", "headers": {"X": "y"}, "enabled_tools": ["find"]},
+            "keyed": {
+                "url": "https://a.example/mcp",
+                "headers": {"Authorization": "Bearer ${KEY}", "X-Tenant": "${TENANT}"},
+            },
         }
+        ours = tomllib.loads(file.read_text())["mcp_servers"]["shortlist"]
+        assert ours["env_vars"] == ["KEY", "PASSED", "TENANT"]  # Codex passes no others on
         back = self.moves(own, places)
         plan = plan_uninstall(AGENTS["codex"], "user", places, relocation=back)
-        for change in [plan.change, *back.changes()]:
+        for change in [change_of(plan), *back.changes()]:
             change.apply()
         assert tomllib.loads(file.read_text()) == tomllib.loads(text)
+        assert self.behind(own) == {}
 
-    def test_a_server_of_two_agents_stays_until_both_have_it_back(self, own: Path, places: Places) -> None:
-        same = json.dumps({"mcpServers": {"git": {"command": "git-mcp"}}})
-        write(places.home / ".cursor" / "mcp.json", same)
-        write(places.home / ".claude.json", same)
-        write(
-            places.home / ".config/Claude/claude_desktop_config.json", '{"mcpServers": {"git": {"command": "other"}}}'
-        )
+    @pytest.mark.parametrize(
+        ("agent", "entry", "expected"),
+        [
+            ("gemini-cli", {"command": "x", "timeout": 1500, "trust": True}, {"command": "x", "timeout_seconds": 1.5}),
+            ("gemini-cli", {"httpUrl": "http://localhost/mcp"}, {"url": "http://localhost/mcp"}),
+            ("gemini-cli", {"url": "http://localhost/sse"}, {"url": "http://localhost/sse", "type": "sse"}),
+            ("gemini-cli", {"command": "$HOME/x"}, {"command": "${HOME}/x"}),
+            ("cline", {"command": "x", "timeout": 20, "autoApprove": ["a"]}, {"command": "x", "timeout_seconds": 20}),
+            ("copilot-cli", {"type": "local", "command": "x", "tools": ["a"]}, {"command": "x", "tools": ["a"]}),
+            (
+                "opencode",
+                {"type": "local", "command": ["x", "y"], "environment": {"A": "{env:HOME}"}},
+                {"command": "x", "args": ["y"], "env": {"A": "${HOME}"}},
+            ),
+            (
+                "goose",
+                {"type": "stdio", "name": "a", "cmd": "x", "args": [], "envs": {"A": "b"}, "env_keys": []},
+                {"command": "x", "env": {"A": "b"}},
+            ),
+            ("windsurf", {"serverUrl": "http://localhost/mcp"}, {"url": "http://localhost/mcp"}),
+        ],
+    )
+    def test_each_agent_writes_servers_in_its_own_way(
+        self, agent: str, entry: dict[str, Any], expected: dict[str, Any], own: Path, places: Places
+    ) -> None:
         moves = self.moves(own, places)
-        plans = [
-            plan_install(AGENTS[name], "user", places, relocation=moves)
-            for name in ("cursor", "claude-code", "claude-desktop")
-        ]
-        assert [plan.moved for plan in plans] == [["git"], ["git"], []]
-        assert plans[2].left == {"git": "the gateway already has another server of that name"}
-        for change in [*moves.changes(), *(plan.change for plan in plans)]:
+        assert moves.move(AGENTS[agent], places.home / "file", "a", entry) is None
+        for change in moves.changes():
             change.apply()
-        for name, rest in (("cursor", ["git"]), ("claude-code", [])):
+        assert self.behind(own) == {"a": expected}
+
+    @pytest.mark.parametrize(
+        ("agent", "entry", "reason"),
+        [
+            ("vscode", {"command": "x", "envFile": ".env"}, "only VS Code supports its 'envFile'"),
+            ("codex", {"command": "x", "tools": {"a": {"approval_mode": "prompt"}}}, "only Codex supports its 'tools'"),
+            ("goose", {"type": "stdio", "cmd": "x", "env_keys": ["K"]}, "only Goose supports its 'env_keys'"),
+            ("crush", {"type": "stdio", "command": "x", "env": {"A": "$(pass a)"}}, "it runs a command in '$(pass a)'"),
+        ],
+    )
+    def test_what_only_an_agent_can_do_stays_there(
+        self, agent: str, entry: dict[str, Any], reason: str, own: Path, places: Places
+    ) -> None:
+        moves = self.moves(own, places)
+        assert moves.move(AGENTS[agent], places.home / "file", "a", entry) == reason
+        assert moves.changes() == []
+
+    def test_what_is_listed_beside_servers_stays_there(self, own: Path, places: Places) -> None:
+        builtin = "extensions:\n  developer:\n    type: builtin\n    enabled: true\n"
+        file = write(AGENTS["goose"].file("user", places), builtin)
+        plan = plan_install(AGENTS["goose"], "user", places, relocation=self.moves(own, places))
+        assert (plan.moved, plan.left) == ([], {})
+        change_of(plan).apply()
+        assert list(yaml.safe_load(file.read_text())["extensions"]) == ["shortlist", "developer"]
+
+    def test_a_server_that_agents_write_differently_is_one_entry_until_all_have_it_back(
+        self, own: Path, places: Places
+    ) -> None:
+        files = {
+            "cursor": {"mcpServers": {"files": {"command": "npx", "args": ["-y", "@a/files@latest", "/x"]}}},
+            "claude-code": {
+                "mcpServers": {
+                    "fs": {"type": "stdio", "command": "/opt/bin/npx", "args": ["@a/files", "/x"], "env": {}}
+                }
+            },
+            "opencode": {"mcp": {"files": {"type": "local", "command": ["npx", "--yes", "@a/files", "/x"]}}},
+            "vscode": {"servers": {"files": {"command": "npx", "args": ["-y", "@a/files", "/other"]}}},
+        }
+        for name, data in files.items():
+            write(AGENTS[name].file("user", places), json.dumps(data))
+        moves = self.moves(own, places)
+        plans = [plan_install(AGENTS[name], "user", places, relocation=moves) for name in files]
+        assert [plan.moved for plan in plans] == [["files"], ["fs"], ["files"], []]
+        assert plans[3].left == {"files": "the gateway already has another server of that name"}
+        for change in [*moves.changes(), *map(change_of, plans)]:
+            change.apply()
+        assert list(self.behind(own)) == ["files"]
+        for name in ("cursor", "opencode", "claude-code"):
+            assert list(self.behind(own)) == ["files"]
             back = self.moves(own, places)
             plan = plan_uninstall(AGENTS[name], "user", places, relocation=back)
-            for change in [plan.change, *back.changes()]:
+            for change in [change_of(plan), *back.changes()]:
                 change.apply()
-            assert plan.moved == ["git"]
-            assert list(self.behind(own)) == rest
+            assert parse(AGENTS[name].file("user", places)) == files[name]
+        assert self.behind(own) == {}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a folder is made read-only in another way there")

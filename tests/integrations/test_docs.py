@@ -8,7 +8,12 @@ from tests.pages import ROOT, read_blocks, read_page, run_blocks
 
 PAGE = read_page("guides/integrations.md")
 SECTIONS = dict(part.split("\n", 1) for part in PAGE.split("\n## ")[1:])
-PACKAGES = {"LangChain": "langchain_core", "LlamaIndex": "llama_index.core", "PydanticAI": "pydantic_ai"}
+PACKAGES = {
+    "LangChain": "langchain_core",
+    "LlamaIndex": "llama_index.core",
+    "PydanticAI": "pydantic_ai",
+    "FastMCP": "fastmcp",
+}
 
 
 @pytest.mark.parametrize("section", SECTIONS)

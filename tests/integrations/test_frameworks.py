@@ -33,6 +33,7 @@ def corpus() -> Corpus:
         ("langchain", "langchain_core", "langchain"),
         ("llamaindex", "llama_index", "llamaindex"),
         ("pydantic_ai", "pydantic_ai", "pydantic-ai"),
+        ("fastmcp", "fastmcp", "fastmcp"),
     ],
 )
 def test_a_missing_package_is_an_error_with_the_line_that_installs_it(

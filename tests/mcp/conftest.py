@@ -210,4 +210,13 @@ def post(client: TestClient, act: str, /, **arguments: Any) -> dict[str, Any]:
     request = REQUEST | {"method": "tools/call", "params": {"name": act, "arguments": arguments}}
     answer = client.post("/mcp", json=request, headers=HEADERS)
     assert answer.status_code == 200, answer.text
-    return dict(answer.json()["result"])
+    lines = answer.text.splitlines()  # of JSON or, in a session, of a stream of events
+    (data,) = [line.removeprefix("data: ") for line in lines if line.startswith(("{", "data: {"))]
+    return dict(json.loads(data)["result"])
+
+
+def begin_session(client: TestClient) -> str:
+    """The id of a new session over HTTP."""
+    params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    answer = client.post("/mcp", json=REQUEST | {"method": "initialize", "params": params}, headers=HEADERS)
+    return str(answer.headers["mcp-session-id"])

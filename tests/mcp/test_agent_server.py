@@ -246,6 +246,11 @@ def test_a_tool_that_only_a_corpus_describes_is_marked_and_cannot_be_called(serv
     async def talk(agent: Agent) -> None:
         (item,) = (await agent("discover", query="search flights between two airports"))["results"]
         assert (item["id"], item["corpus"], item["callable"]) == ("search_flights", "travel", False)
+        found = await agent("discover", query="weather forecast for flights", limit=1)
+        shown = {item["id"]: item.get("callable") for item in found["results"] + found["near"]}
+        assert shown == {"weather/get_forecast": None, "search_flights": False}
+        assert (await agent("read", id="search_flights"))["callable"] is False
+        assert "callable" not in await agent("read", id="weather/get_forecast")
         (item,) = (await agent("discover", query="weather forecast rain"))["results"]
         assert "callable" not in item
         for act in ("call", "call_read"):

@@ -16,12 +16,12 @@ import pytest
 from bench.context import _tokens, make_servers
 from shortlist._paths import config_dir
 from shortlist.cli import run
-from shortlist.mcp import agent_server, long_results, protocol_handlers
+from shortlist.mcp import agent_server, long_results, skill_resources
 from shortlist.mcp.agent_server import DEFINITIONS
 from shortlist.mcp.gateway import dispatch, relay, server_offers, tool_review, upstream
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.sources.mcp_servers import mcp_client as source
-from shortlist.sources.mcp_servers import mcp_transport
+from shortlist.sources.mcp_servers import mcp_login, mcp_transport
 from tests.mcp.conftest import WEATHER, Servers
 from tests.mcp.test_process import environment
 from tests.pages import read_blocks, read_page
@@ -35,11 +35,17 @@ PROSE = " ".join(DOCUMENT.split())
 def test_every_block_runs_and_prints_what_is_shown(
     servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ours, theirs, example = (json.loads(block) for language, block in BLOCKS if language == "json")
+    given = (json.loads(block) for language, block in BLOCKS if language == "json")
+    ours, theirs, chosen, remote, client, example = given
     (tmp_path / "agent.json").write_text(json.dumps(ours))
     assert GatewayConfig([tmp_path / "agent.json"]).read().servers == ()  # our own entry does not count
     assert theirs["mcpServers"]["team"]["url"].startswith("https://")
     assert example["mcpServers"].keys() == {"weather"}  # which ours replaces
+    for number, config in enumerate((remote, client)):
+        (tmp_path / f"{number}.json").write_text(json.dumps(config))
+    linear, team = GatewayConfig([tmp_path / "0.json", tmp_path / "1.json"]).read().servers
+    assert (dict(linear.oauth), team.oauth["callback_port"]) == ({}, "8765")
+    assert mcp_login.LOGIN_SECONDS == 5 * 60
     servers.add("weather", WEATHER, behavior={"strict": True})
     servers.entries["weather"] = theirs["mcpServers"]["weather"] | servers.entries["weather"]
     servers.write()
@@ -48,7 +54,7 @@ def test_every_block_runs_and_prints_what_is_shown(
 
     own = config_dir() / "mcp.json"
     own.parent.mkdir(parents=True, exist_ok=True)
-    own.write_text(servers.config.read_text())
+    own.write_text(json.dumps(json.loads(servers.config.read_text()) | chosen))
 
     service = Service(tmp_path)
     try:
@@ -73,7 +79,7 @@ def test_every_block_runs_and_prints_what_is_shown(
                     capsys.readouterr()
                     assert run(arguments) == 0, capsys.readouterr()
                     printed = capsys.readouterr().out
-            elif language == "console":
+            elif language == "console" and "mcp login" not in block:  # test_sign_in.py signs in
                 command, *lines, question = block.splitlines()
                 helper = {"command": "npx", "args": ["-y", "helper-server", "--access-token", "abc"]}
                 helper["env"] = {"API_KEY": "${HELPER_KEY}"}  # type: ignore[assignment]
@@ -105,7 +111,7 @@ def test_the_numbers_in_the_text_are_those_of_the_code(tmp_path: Path) -> None:
     assert f"The last {long_results.MOST_TEXTS} such texts" in PROSE
     assert f"{source.MOST_ENTRIES:,} tools for a server" in PROSE
     assert f"the first {server_offers.MOST_LISTED} of each server" in PROSE
-    assert f"{protocol_handlers.PAGE} a page" in PROSE
+    assert f"{skill_resources.PAGE} a page" in PROSE
     assert f"{dispatch.UNUSED / 60:g} minutes after its last request" in PROSE
     assert f"A client has {relay.ANSWER_SECONDS / 60:g} minutes to answer" in PROSE
     assert f"a schema deeper than {tool_review.DEEPEST} levels" in PROSE

@@ -81,9 +81,9 @@ def test_the_last_known_catalog_is_served_when_its_server_is_gone(servers: Serve
 
     async def talk(agent: Agent) -> None:
         assert await agent.find("will it rain in the city") == ["weather/get_forecast"]
-        assert "The server weather failed" in await agent.error(
-            "call", tool="get_forecast", arguments={"city": "Ghent"}
-        )
+        sentence = await agent.error("call", tool="get_forecast", arguments={"city": "Ghent"})
+        assert sentence.startswith("weather/get_forecast is not available. The server weather failed")
+        assert "It is being started again." in sentence
 
     with_agent(servers.gateway(), talk)
 
@@ -189,14 +189,66 @@ def test_a_call_that_takes_too_long_is_canceled_and_the_server_keeps_running(ser
     assert len(sleepy.starts) == 1
 
 
+def test_searches_wait_once_for_a_server_that_hangs(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gateways, "FIRST_LIST", 0.5)
+    waits: list[str] = []
+    wait = upstream.Upstream.wait_for_start
+
+    async def noted(self: upstream.Upstream) -> None:
+        waits.append(self.server.name)
+        await wait(self)
+
+    servers.add("weather", WEATHER)
+    hanging = servers.add("hanging", behavior={"pause": 3600})
+    gateway = servers.gateway()
+
+    async def talk(agent: Agent) -> None:
+        gateway.wake()
+        await until(lambda: "weather" in gateway.catalog.listings)
+        await until(lambda: hanging.starts)
+        monkeypatch.setattr(upstream.Upstream, "wait_for_start", noted)
+        for _ in range(3):
+            answer = await agent("discover", query="will it rain in the city")
+            assert [item["id"] for item in answer["results"]] == ["weather/get_forecast"]
+            assert "Not ready yet: hanging." in answer["note"]
+        assert waits == ["hanging"]
+        sentence = await agent.error("call", tool="hanging/x")
+        assert sentence.startswith("'hanging/x' is not available. The server hanging is not ready yet")
+        assert "the tools of hanging are not known yet" in await agent.error("call", tool="get_forcast")
+        assert waits == ["hanging"]
+        servers.entries["hanging"]["startup_timeout_sec"] = 600
+        servers.write()
+        await agent("discover", query="will it rain in the city")
+        assert waits == ["hanging", "hanging"]
+        assert "600 seconds" in await agent.error("call", tool="hanging/x")
+
+    with_agent(gateway, talk)
+    assert not hanging.is_alive()
+
+
+def test_servers_that_hang_do_not_keep_others_from_starting(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gateways, "GIVE_WAY", 0.2)
+    for number in range(gateways.STARTED_AT_ONCE):
+        servers.add(f"hanging{number}", behavior={"pause": 3600})
+    servers.add("weather", WEATHER)
+    gateway = servers.gateway()
+
+    async def talk(agent: Agent) -> None:
+        await agent.wait_for("will it rain in the city", "weather/get_forecast")
+
+    with_agent(gateway, talk)
+
+
 def test_a_server_that_never_answers_is_given_up(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(upstream, "START_SECONDS", 0.3)
     silent = servers.add("silent", behavior={"pause": 3600})
+    servers.add("slow", behavior={"pause": 3600}, startup_timeout_sec=0.4)
     gateway = servers.gateway()
 
     async def talk(agent: Agent) -> None:
         await agent("discover", query="anything")
         await until(lambda: "did not answer within 0.3 seconds" in gateway.status()[0].get("problem", ""))
+        await until(lambda: "did not answer within 0.4 seconds" in gateway.status()[1].get("problem", ""))
 
     with_agent(gateway, talk)
     assert not silent.is_alive()

@@ -16,8 +16,8 @@ import pytest
 import shortlist
 from shortlist.errors import EmbedderError
 from shortlist.index.embedders import named, tools_model
-from shortlist.mcp import collection
-from shortlist.mcp.collection import ToolIndex
+from shortlist.mcp import catalog_index
+from shortlist.mcp.catalog_index import ToolIndex
 from shortlist.mcp.gateway.gateway_config import Permissions
 from shortlist.mcp.gateway.tool_catalog import Catalog
 from shortlist.sources.mcp_servers.mcp_config import Server
@@ -55,7 +55,7 @@ def test_a_few_tools_are_encoded_by_the_trained_model_immediately(index: ToolInd
 def test_many_tools_are_found_immediately_and_ranked_better_a_little_later(
     index: ToolIndex, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(collection, "AT_ONCE", 2)
+    monkeypatch.setattr(catalog_index, "AT_ONCE", 2)
     may_go_on, encode = threading.Event(), tools_model.ToolsEmbedder.encode_documents
 
     def slowly(self: tools_model.ToolsEmbedder, texts: list[str]) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
@@ -76,38 +76,41 @@ def test_many_tools_are_found_immediately_and_ranked_better_a_little_later(
     assert (model_of(changed), len(changed)) == ("tools", 2)
 
 
-def test_closing_ends_the_sync_in_the_background_and_the_next_index_completes_it(
+def test_closing_does_not_wait_for_the_sync_and_the_next_index_encodes_only_the_rest(
     tmp_path: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(collection, "AT_ONCE", 2)
-    index = ToolIndex(tmp_path / "tools", catalog)
-    reached, may_go_on, offered = threading.Event(), threading.Event(), catalog.list_offered
+    for name, value in (("AT_ONCE", 2), ("STEP", 2), ("LATER", 0.0), ("STOP_SECONDS", 0.01)):
+        monkeypatch.setattr(catalog_index, name, value)
+    encoded: list[str] = []
+    reached, may_go_on, encode = threading.Event(), threading.Event(), tools_model.ToolsEmbedder.encode_documents
 
-    def slowly() -> object:
-        if threading.current_thread() is threading.main_thread():
-            return offered()
-        return wait_after_first()
-
-    def wait_after_first() -> Iterator[object]:
-        for one in offered():
-            yield one
+    def noted(self: tools_model.ToolsEmbedder, texts: list[str]) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+        encoded.extend(texts)
+        if len(encoded) == 4:
             reached.set()
             assert may_go_on.wait(PATIENCE)
+        return encode(self, texts)
 
-    monkeypatch.setattr(catalog, "list_offered", slowly)
+    monkeypatch.setattr(tools_model.ToolsEmbedder, "encode_documents", noted)
+    index = ToolIndex(tmp_path / "tools", catalog)
     index.corpus()
     assert reached.wait(PATIENCE)
-    closing = threading.Thread(target=index.close)
-    closing.start()
-    assert index._closed.wait(PATIENCE)
+    index.close()
+    assert index._work
+    assert index._work.is_alive()
+    with shortlist.open_corpus(tmp_path / "tools-trained") as committed:
+        assert len(committed) == 2
     may_go_on.set()
-    closing.join(PATIENCE)
-    assert not closing.is_alive()
-    with shortlist.open_corpus(tmp_path / "tools-trained") as half_made:
-        assert len(half_made) == 0
-    monkeypatch.undo()
+    index._work.join(PATIENCE)
+    index.close()
+    with shortlist.open_corpus(tmp_path / "tools-trained") as committed:
+        assert len(committed) == 4
     again = ToolIndex(tmp_path / "tools", catalog)
+    assert model_of(again.corpus()) == "default"
+    assert again._work
+    again._work.join(PATIENCE)
     assert (model_of(again.corpus()), len(again.corpus())) == ("tools", 5)
+    assert len(encoded) == len(set(encoded)) == 5
     again.close()
 
 

@@ -17,7 +17,7 @@ from shortlist.mcp import agent_server
 from shortlist.mcp.agent_server import AgentActions, client_address
 from shortlist.mcp.collection import Collection, StoredCorpora
 from shortlist.mcp.gateway.dispatch import Gateway
-from tests.mcp.conftest import INVOICE, WEATHER, Agent, Servers, ask, post, tool, with_agent
+from tests.mcp.conftest import INVOICE, WEATHER, Agent, Servers, ask, begin_session, post, tool, with_agent
 
 QUERY = "do I need an umbrella"  # which no description contains
 SIMILAR = "will I need my umbrella"
@@ -207,6 +207,20 @@ def test_over_http_a_call_is_stored_with_the_search_before_it(
     first, second = log
     assert [use.id for use in first.uses] == ["weather/get_forecast"]
     assert first.session == second.session
+
+
+def test_clients_at_one_address_are_told_apart_by_their_mcp_sessions(
+    office: Servers, start: Callable[..., TestClient]
+) -> None:
+    client = start()
+    first, second = begin_session(client), begin_session(client)
+    for session in (first, second, first):
+        client.headers["mcp-session-id"] = session
+        ask(client, "discover", query=QUERY, kind="tool")
+    post(client, "call", tool="weather/get_forecast", arguments={"city": "Ghent"})
+    one, two, again = log_of(office.gateway())
+    assert one.session == again.session != two.session
+    assert (two.uses, [use.id for use in again.uses]) == ([], ["weather/get_forecast"])
 
 
 # Hostile tools

@@ -105,7 +105,8 @@ def test_words_are_stemmed_stop_words_left_out_and_case_ignored() -> None:
 def test_ids_and_metadata_are_not_searched() -> None:
     corpus = corpus_of([Document("zebra", "Title", "content", metadata={"animal": "giraffe"})])
     assert search(corpus, "giraffe", mode="lexical") == []
-    assert [hit.score for hit in search(corpus, "zebra", mode="lexical")] == [0.0]  # found as a name alone
+    assert search(corpus, "zebra", mode="lexical") == []
+    assert [hit.score for hit in search(corpus, "zebra")] == [0.0]  # found as a name alone
 
 
 WORDS = ("red", "plum", "fig", "kiwi", "oak", "elm", "fir", "yew")
@@ -340,13 +341,19 @@ def test_many_long_files_fill_the_k_hits_with_as_many_documents() -> None:
     assert [hit.id for hit in hits] == [f"f{at}" for at in range(10)]
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_a_long_file_found_by_its_name_still_shows_its_best_passage(mode: Mode) -> None:
+def test_a_long_file_found_by_its_name_still_shows_its_best_passage() -> None:
     named = Document("harbour-guide", "harbour-guide", LONG, kind="file")
     louder = [Document(f"d{at}", "", "zanzibar ferry harbour guide") for at in range(50)]
-    (hit,) = search(corpus_of([*louder, named], "light"), "zanzibar ferry in harbour-guide", mode=mode, k=1)
+    (hit,) = search(corpus_of([*louder, named], "light"), "zanzibar ferry in harbour-guide", k=1)
     assert hit.id == "harbour-guide"
     assert "zanzibar ferry" in hit.text
+
+
+def test_only_auto_adds_documents_that_the_query_names() -> None:
+    corpus = corpus_of(crowd(BY_ID), "light")
+    found = {mode: search(corpus, "get_customer_profile", mode=mode, k=1)[0].id for mode in MODES}
+    assert found["auto"] == BY_ID.id
+    assert BY_ID.id not in (found["lexical"], found["dense"], found["hybrid"])
 
 
 # Order and number
@@ -419,14 +426,14 @@ BY_ID = Document("get_customer_profile", "Fetch a record", "Something else altog
 BY_TITLE = Document("t7", "getCustomerProfile", "Something else altogether.", kind="tool")
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("embedder", ["light", "none"])
 @pytest.mark.parametrize("spelled", SPELLINGS)
 @pytest.mark.parametrize("target", [BY_ID, BY_TITLE], ids=["by id", "by title"])
-def test_a_tool_named_in_the_query_is_always_found(target: Document, spelled: str, mode: Mode) -> None:
-    corpus = corpus_of(crowd(target), "light")
+def test_a_tool_named_in_the_query_is_always_found(target: Document, spelled: str, embedder: str) -> None:
+    corpus = corpus_of(crowd(target), embedder)
     query = f"please call {spelled} for this customer"
-    assert [hit.id for hit in search(corpus, query, mode=mode, k=1)] == [target.id]
-    found = [hit.id for hit in search(corpus, query, mode=mode, k=10)]
+    assert [hit.id for hit in search(corpus, query, k=1)] == [target.id]
+    found = [hit.id for hit in search(corpus, query, k=10)]
     assert (found.count(target.id), len(found)) == (1, 10)
 
 
@@ -448,12 +455,11 @@ def test_part_of_a_name_is_not_the_name() -> None:
     assert [hit.id for hit in found] == [f"other{at}" for at in range(10)]
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_a_long_tool_name_is_always_found(mode: Mode) -> None:
+def test_a_long_tool_name_is_always_found() -> None:
     name = "mcp__shop__list_all_open_orders_of_one_customer_by_email"
     others = [Document(f"other{at}", "", "list all open orders of one customer by email") for at in range(50)]
     target = Document(name, "Fetch a record", "Something else altogether.", kind="tool")
-    assert [hit.id for hit in search(corpus_of([*others, target], "light"), f"use {name}", mode=mode, k=1)] == [name]
+    assert [hit.id for hit in search(corpus_of([*others, target], "light"), f"use {name}", k=1)] == [name]
 
 
 def test_a_name_that_is_a_stop_word_must_be_all_of_the_query() -> None:

@@ -42,9 +42,9 @@ def test_relevance_grows_with_what_is_covered_with_the_cosine_and_with_the_name(
     for trust in TRUSTED.values():
         assert min(trust.relevance.covered, trust.relevance.dense, trust.relevance.named) > 0
     weights = Relevance(-1.0, 2.0, 4.0, 0.5)
-    signals = {"covered": np.array([0.5, 0.5]), "dense": np.array([-0.3, 0.25]), "named": np.array([0.0, 1.0])}
-    assert weights.odds(signals).tolist() == [0.0, 1.5]
-    assert probability(np.array([0.0, -1000.0, 1000.0])).tolist() == pytest.approx([0.5, 0.0, 1.0], abs=1e-12)
+    hits = [{"covered": 0.5, "dense": -0.3, "named": 0.0}, {"covered": 0.5, "dense": 0.25, "named": 1.0}]
+    assert list(map(weights.odds, hits)) == [0.0, 1.5]
+    assert list(map(probability, (0.0, -1000.0, 1000.0))) == pytest.approx([0.5, 0.0, 1.0], abs=1e-12)
 
 
 def test_keywords_weigh_more_in_longer_queries_up_to_a_limit() -> None:

@@ -54,11 +54,11 @@ def test_the_command_line_comes_before_the_environment_the_environment_before_th
 def test_every_variable_sets_a_key(file: Path) -> None:
     assert set(VARIABLES.values()) <= set(FIELDS)
     said = ("3", "no", "4", "localhost", "5", "debug", "word", "u", "m", "k", "f",
-            "400", "40", "6", "0.2", "3", "7", "ann", "p", "ca.pem", "LOG")  # fmt: skip
+            "400", "40", "6", "0.2", "3", "7", "home", "ann", "p", "ca.pem", "LOG")  # fmt: skip
     given = dict(zip(VARIABLES, said, strict=True))
     rows = {row["key"]: (row["value"], row["origin"]) for row in load_settings(file, environment=given).rows()}
     values = [3.0, False, 4.0, "localhost", 5, "debug", "***", "u", "m", "***", "f",
-              400, 40, 6, 0.2, 3, 7, "ann", "***", "ca.pem", "log"]  # fmt: skip
+              400, 40, 6, 0.2, 3, 7, "home", "ann", "***", "ca.pem", "log"]  # fmt: skip
     assert [rows[key] for key in VARIABLES.values()] == list(zip(values, VARIABLES, strict=True))
 
 
@@ -81,6 +81,7 @@ def test_paths_in_the_file_are_relative_to_its_folder(file: Path) -> None:
         ("server: {port: 65536}", "server.port must be a whole number from 0 to 65535, not 65536."),
         ("server: {log_level: loud}", "server.log_level must be one of critical, error, warning, info, debug, not"),
         ("server: {token: a b}", "server.token must be one or more printable ASCII characters"),
+        ("server: {host: 0.0.0.0, token: ''}", "server.token must be one or more printable ASCII characters"),
         ("documents: {encoding: klingon}", "documents.encoding must be the name of an encoding, such as utf-8"),
         ("documents: {source: ''}", "documents.source must be a string that is not empty, not ''."),
         ("limits: {max_body_bytes: 1}", "limits.max_body_bytes must be a whole number from 1024 to"),

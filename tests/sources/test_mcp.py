@@ -30,6 +30,7 @@ from shortlist import (
     disclose,
     search,
 )
+from shortlist.sources.mcp_servers.mcp_config import Server, servers_of
 from shortlist.sources.mcp_servers.mcp_trust import trust
 
 SERVER = str(Path(__file__).with_name("mcp_server.py"))
@@ -508,9 +509,18 @@ def test_only_tools_that_are_allowed_and_not_denied_are_read(offer: Path) -> Non
     assert "shop/prompt:complain" in found  # the lists speak of tools
 
 
-@pytest.mark.parametrize("wrong", [{"allow": "find"}, {"deny": [5]}, {"timeout_seconds": "long"}])
+@pytest.mark.parametrize(
+    "wrong", [{"allow": "find"}, {"deny": [5]}, {"timeout_seconds": "long"}, {"startup_timeout_sec": True}]
+)
 def test_lists_and_limits_that_mean_nothing_are_a_problem(wrong: dict[str, Any]) -> None:
     assert next(iter(wrong)) in problem({"shop": {"command": "shop"} | wrong}).reason
+
+
+@pytest.mark.parametrize("key", ["startup_timeout_sec", "startup_timeout_seconds"])
+def test_a_server_has_a_start_limit_of_its_own(key: str) -> None:
+    (server,) = servers_of({"mcpServers": {"shop": {"command": "shop", key: 2.5}}}, Path.cwd(), "a mapping")
+    assert isinstance(server, Server)
+    assert (server.start_seconds, server.seconds) == (2.5, None)
 
 
 def test_a_list_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -227,6 +227,23 @@ def test_skills_that_are_linked_into_place_are_found_once_and_loops_end(tmp_path
     assert (found.id, found.source) == ("bake", str((tmp_path / "elsewhere/bake/SKILL.md").resolve()))
 
 
+def test_a_skill_file_that_is_a_link_belongs_to_the_folder_it_is_in(tmp_path: Path) -> None:
+    skill(tmp_path, "elsewhere", front("bake"))
+    (tmp_path / "skills" / "bake").mkdir(parents=True)
+    (tmp_path / "skills" / "bake" / "SKILL.md").symlink_to(tmp_path / "elsewhere" / "SKILL.md")
+    (found,) = CorpusSource.from_skills(tmp_path / "skills")
+    assert found.metadata["skill_path"] == str(tmp_path.resolve() / "skills" / "bake" / "SKILL.md")
+
+
+def test_front_matter_that_expands_without_limit_is_not_read(tmp_path: Path) -> None:
+    """Ten levels of ten references to the level before would be ten billion items."""
+    levels = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 11))
+    skill(tmp_path, "bomb", f"---\nname: bomb\na0: &a0 x\n{levels}---\n")
+    (problem,) = CorpusSource.from_skills(tmp_path)
+    assert isinstance(problem, Problem)
+    assert "aliases" in problem.reason
+
+
 def test_skills_of_installed_packages_are_not_those_of_the_project(tmp_path: Path) -> None:
     skill(tmp_path, "node_modules/tool/skills/a", front("a"))
     skill(tmp_path, ".claude/skills/b", front("b"))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from shortlist import Changes, Corpus, CorpusSource, Document, Problem, build, open_corpus, search
-from shortlist.index.storage.database import DATABASE
+from shortlist.index.corpus_paths import DATABASE
 from shortlist.sources import folder as files_module
 from shortlist.sources.decoding import File
 from tests.sources.samples import docx, pdf, write, xlsx

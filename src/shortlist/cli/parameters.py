@@ -112,6 +112,7 @@ CALLBACKS: dict[str, Callable[[click.Context, click.Parameter, Any], Any]] = {
     "CONDITION": _join_conditions,
     "CORPUS": lambda ctx, param, given: split_names(given),
     "AGENT": lambda ctx, param, given: split_names(given),
+    "SERVER": lambda ctx, param, given: split_names(given),
 }
 TYPES: dict[str, Callable[[str], Any]] = {
     "X": float,

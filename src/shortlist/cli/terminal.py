@@ -264,7 +264,13 @@ class Screen:
             titles = ("server", "state", "tools", "read-only", "pending", "denied", "problem")
             self.draw_table(titles, table, ("bold", "", "", "", "", "", "dim"))
         else:
-            self.say("No server is configured.", "yellow")
+            self.say("No server is configured." if "profile" not in data else "No server is chosen.", "yellow")
+        if chosen := data.get("profile"):
+            name, narrowed = chosen.get("name", ""), chosen.get("narrowed_to", "")
+            parts = [f"Profile: {printable(name)}."] if name else []
+            parts += [f"Narrowed by the project to: {printable(narrowed)}."] if narrowed else []
+            parts += [f"Left out: {printable(', '.join(chosen['left_out']))}."] if chosen["left_out"] else []
+            self.say(" ".join(parts), "dim")
         for row in data["pending_files"]:
             pending = count_of(row["servers"], "server", "is pending approval")
             self.say(f"{pending} in {printable(_shorten(row['file']))}.", "yellow")
@@ -299,6 +305,7 @@ class Screen:
                 runs = shlex.join(word for word in (server["command"], *server["args"]) if word)
                 facts = {"runs": runs, "connects to": server["url"], "in": server["cwd"]}
                 facts |= {"with variables": ", ".join(server["env"]), "with headers": ", ".join(server["headers"])}
+                facts |= {"with sign-in settings": ", ".join(server["oauth"])}
                 for name, value in facts.items():
                     if value:
                         self.draw(Text(f"    {name}: {printable(value)}"), soft_wrap=True)

@@ -18,7 +18,7 @@ from shortlist.library.opening import Searchable
 from shortlist.protocols import Progress
 from shortlist.results import Mode
 from shortlist.search.filters import Filter
-from shortlist.search.relevance import UNCHANGED, calibration_of, probability
+from shortlist.search.relevance import UNCHANGED, calibration_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -170,7 +170,7 @@ def fit_relevance(judgments: Sequence[tuple[float, bool]], before: Sequence[floa
     start = np.array(UNCHANGED)
     weights = start.copy()
     for _ in range(30):
-        chance = probability(table @ weights)
+        chance = 1 / (1 + np.exp(-np.clip(table @ weights, -30, 30)))
         gradient = table.T @ (chance - correct) + PRIOR_CASES * (weights - start)
         hessian = (table * (chance * (1 - chance))[:, None]).T @ table + PRIOR_CASES * np.eye(2)
         weights -= np.linalg.solve(hessian, gradient)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn, get_args
 
-from shortlist._text import did_you_mean
+from shortlist._text import clean, did_you_mean
 from shortlist.documents import Changes, Document, Problem, Stamps
 from shortlist.errors import CorpusError, CorpusMismatch, CorpusNotFound, InputError
 from shortlist.index.config import Config, Floor
@@ -20,7 +20,6 @@ from shortlist.index.embedders.named import load_embedder
 from shortlist.index.embedders.tools_model import suggest_embedder
 from shortlist.index.engine import EMBEDDED, Engine, State
 from shortlist.index.location import Location, close_on_error, find_location
-from shortlist.index.storage.records import clean
 from shortlist.index.storage.usage_log import FILE as USAGE
 from shortlist.index.storage.usage_log import Learning, Outcome, UsageLog, Use
 from shortlist.protocols import AgentTool, Embedder, Progress

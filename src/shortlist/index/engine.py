@@ -48,11 +48,12 @@ class LexicalIndex(Protocol):
     def find(self, query: QueryTerms) -> tuple[Asked, Asked]: ...  # by weight and by count, for the methods below
     def rank(self, query: str | Asked, k: int, allowed: Allowed | None = None) -> Ranking: ...  # the k best, and ties
     def scores(self, terms: Asked) -> Floats | None: ...  # of every position, 0 without a common term; None: unknown
-    def held_at(self, terms: Asked, positions: Positions) -> Floats: ...  # share of the terms in each, weighted by idf
+    def covered_at(self, terms: Asked, positions: Positions) -> Floats: ...  # share of the terms, weighted by idf
     def ideal(self, terms: Asked) -> float: ...  # the score of a passage with all terms
     def frequency(self, terms: Sequence[str]) -> dict[str, int]: ...  # passages with each term
     def knows(self, terms: Asked) -> bool: ...
-    def named(self, query: str) -> Positions: ...  # the passages whose whole name is in the query
+    # the passages whose whole name is in the query; `words` are its `QueryTerms.name_words`, if they are known
+    def named(self, query: str, words: Sequence[str] | None = None) -> Positions: ...
 
 
 class State(Protocol):

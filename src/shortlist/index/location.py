@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shortlist.errors import CorpusMismatch, CorpusNotFound
 from shortlist.index.config import Config
-from shortlist.index.corpus_paths import corpus_folder
+from shortlist.index.corpus_paths import DATABASE, corpus_folder
 from shortlist.index.embedders.embedder_binding import EmbedderBinding
 from shortlist.index.engine import EMBEDDED, Engine
 from shortlist.index.engines import pointers
 from shortlist.index.engines.address import PROCESS, Address
 from shortlist.index.local_engine import LocalEngine
-from shortlist.index.storage.database import DATABASE, Store
+from shortlist.index.storage.database import Store
 
 if TYPE_CHECKING:
     from shortlist.index.engines.cluster_engine import ClusterEngine

@@ -69,14 +69,18 @@ class BestScores:
     ) -> None:
         self._rank, self._at, self.every, self._is_exact = rank, at, every, is_exact
         self._known: dict[int, float] = {}
+        self._ranked: list[Ranking] = []  # not yet in `_known`
 
     def ranking(self, k: int) -> Ranking:
         ranking = self._rank(k)
         if self._is_exact:
-            self._known |= zip(ranking.positions.tolist(), ranking.scores.tolist(), strict=True)
+            self._ranked.append(ranking)
         return ranking
 
     def at(self, positions: Positions) -> Floats:
+        while self._ranked:
+            ranking = self._ranked.pop()
+            self._known |= zip(ranking.positions.tolist(), ranking.scores.tolist(), strict=True)
         wanted = positions.tolist()
         unknown = [position for position in wanted if position not in self._known]
         if unknown:

@@ -9,10 +9,11 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any, Protocol
 
+from shortlist._text import clean
 from shortlist.documents import Changes, Document, Problem, Stamp, Stamps
 from shortlist.errors import CorpusBusy, InputError
 from shortlist.index.engine import Documents
-from shortlist.index.storage.records import BATCH, PAUSE, Record, batched, clean, to_record
+from shortlist.index.storage.records import BATCH, PAUSE, Record, batched, to_record
 from shortlist.protocols import Progress
 
 

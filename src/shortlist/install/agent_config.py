@@ -1,4 +1,7 @@
-"""The servers in an agent's configuration file, and changes of it: shown first, then written with a backup."""
+"""The servers in an agent's configuration file, and changes of it: shown first, then written with a backup.
+
+Backups are stored in our data folder, so that no copy with secrets is left in a project.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +18,23 @@ from pathlib import Path, PureWindowsPath
 from typing import Any
 
 from shortlist._files import replace_text
+from shortlist._paths import data_dir
 from shortlist._redact import Secret, redact, secrets_in_url, secrets_in_words
 from shortlist.errors import InputError, SourceError
-from shortlist.install import json_text, toml_text
+from shortlist.install import json_text, toml_text, yaml_text
+from shortlist.sources.mcp_servers.mcp_entries import command_line
 
 NAME = "shortlist"
 MARK = "\ufeff"  # which some editors write at the beginning
 
 Data = dict[str, Any]
+SECRET = ("env", "environment", "envs", "headers", "http_headers")  # keys whose values may be secrets
+URLS = ("url", "httpUrl", "serverUrl", "uri")
+FORMS = {".toml": toml_text, ".yaml": yaml_text}
+
+
+class UnsafeChange(SourceError):
+    """A file that is written in a way in which it cannot be edited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +71,18 @@ class Change:
 
 
 class AgentConfig:
-    """The servers in a JSON or TOML file. Each edit changes both its text and its data, which must agree at the end."""
+    """The servers in a JSON, TOML or YAML file. An edit changes both text and data, which must agree at the end."""
 
     def __init__(self, path: Path, key: str = "mcpServers", *, private: bool = False) -> None:
         self.path, self._key, self._is_private = path, key, private
-        self._form = toml_text if path.suffix == ".toml" else json_text
+        self._form: Any = FORMS.get(path.suffix, json_text)
         self._before = _read_text(path)
         self._text = (self._before or "").removeprefix(MARK)
         is_windows = 0 < self._text.count("\n") == self._text.count("\r\n")
         self._newline = "\r\n" if is_windows else "\n"
         self._text = self._text.replace(self._newline, "\n")
         try:
-            self._data: Data = self._form.read(self._text)
+            self._data = self._parse()
         except (ValueError, RecursionError) as error:
             kind = path.suffix[1:].upper()
             raise SourceError(
@@ -87,8 +99,7 @@ class AgentConfig:
 
     def is_ours(self, name: str) -> bool:
         """Whether a server is `shortlist`, wherever it is installed and whatever runs it."""
-        entry = self.servers[name]
-        words = [entry.get("command"), *(entry.get("args") or ())] if isinstance(entry, Mapping) else []
+        words = command_line(self.servers[name])
         return any(isinstance(word, str) and PureWindowsPath(word).stem == NAME for word in words)
 
     def check_ours(self, name: str) -> None:
@@ -114,7 +125,7 @@ class AgentConfig:
         empty: Data = {self._key: {}}  # a table of TOML without a header of its own goes with the last one in it
         written: Data = {}
         with contextlib.suppress(ValueError):
-            written = self._form.read(self._text)
+            written = self._parse()
         if empty | written != empty | self._data:
             raise self._make_error("its servers are written in an unusual way")
         mark = MARK if (self._before or "").startswith(MARK) else ""
@@ -122,20 +133,28 @@ class AgentConfig:
         after = mark + self._text.replace("\n", self._newline)
         return Change(self.path, self._before, after, secrets, self._is_private)
 
+    def _parse(self) -> Data:
+        return {key: value for key, value in self._form.read(self._text).items() if value is not None}
+
+    def render(self, name: str, entry: Data) -> str:
+        """A file that has only this server, for the user to copy from."""
+        text: str = self._form.put("", [self._key, name], entry)
+        return text
+
     def _make_error(self, reason: str) -> SourceError:
-        return SourceError(f"{self.path} cannot be changed safely: {reason}. Nothing was changed; edit it by hand.")
+        return UnsafeChange(f"{self.path} cannot be changed safely: {reason}. Nothing was changed; edit it by hand.")
 
 
 def _find_secrets(data: Mapping[str, Any], *, within: bool = False) -> Iterator[Secret]:
     """The values of environments and headers at any depth, and secrets in arguments and URLs."""
     for key, value in data.items():
         if isinstance(value, Mapping):
-            yield from _find_secrets(value, within=within or key in ("env", "headers", "http_headers"))
+            yield from _find_secrets(value, within=within or key in SECRET)
         elif within and isinstance(value, str):
             yield key, value
-        elif key == "args" and isinstance(value, list):
+        elif key in ("args", "command") and isinstance(value, list):
             yield from secrets_in_words([word for word in value if isinstance(word, str)])
-        elif key == "url" and isinstance(value, str):
+        elif key in URLS and isinstance(value, str):
             yield from secrets_in_url(value)
 
 
@@ -150,13 +169,18 @@ def _read_text(path: Path) -> str | None:
 
 
 def _back_up(path: Path) -> Path:
-    """A copy beside the file, named by the time, with the same permissions."""
+    """A copy in our data folder, at its path below the home folder, named by the time, with the same permissions."""
+    place, home = path.absolute().parent, Path.home()
+    is_elsewhere = not place.is_relative_to(home)
+    inside = Path("root", place.drive.rstrip(":"), *place.parts[1:]) if is_elsewhere else place.relative_to(home)
+    folder = data_dir() / "backups" / inside
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     now = datetime.now().strftime("%Y%m%d-%H%M%S")
-    copy, number = path.with_name(f"{path.name}.{now}.bak"), 1
+    copy, number = folder / f"{path.name}.{now}.bak", 1
     while True:
         with contextlib.suppress(FileExistsError), open(copy, "xb", opener=partial(os.open, mode=0o600)) as file:
             file.write(path.read_bytes())
             shutil.copymode(path, copy)
             return copy
         number += 1
-        copy = path.with_name(f"{path.name}.{now}-{number}.bak")
+        copy = folder / f"{path.name}.{now}-{number}.bak"

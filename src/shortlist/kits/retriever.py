@@ -12,12 +12,12 @@ from typing import Any, cast
 import numpy as np
 
 from shortlist._settings import SOURCE, BM25SSettings, retriever_settings
-from shortlist._text import count_of
+from shortlist._text import clean, count_of
 from shortlist.documents import Document, Problem
 from shortlist.errors import InputError, SourceError
 from shortlist.index.corpus import Corpus, create_corpus
 from shortlist.index.lexical.bm25 import Scoring
-from shortlist.index.storage.records import clean, to_record
+from shortlist.index.storage.records import to_record
 from shortlist.index.text.chunking import CHUNKED_KINDS, LED_KINDS
 from shortlist.search.select import large_shares
 from shortlist.sources.tools.tool_catalogs import tools_in_catalog

@@ -13,12 +13,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from shortlist._text import clean
 from shortlist.documents import Document, Problem, Stamp, Stamps
 from shortlist.errors import SourceError
 from shortlist.index.corpus import Corpus, create_corpus
 from shortlist.index.embedders.embedder_binding import EmbedderSpec
 from shortlist.index.location import find_corpus_file
-from shortlist.index.storage.records import clean
 from shortlist.index.text.chunking import split
 from shortlist.sources import CorpusSource
 from shortlist.sources.projects import GLOBAL_INDEX, project_index

@@ -29,7 +29,9 @@ from shortlist.mcp.collection import SKILLS, TOOLS, Collection
 from shortlist.mcp.gateway.relay import SESSION_HEADER, Exchanges
 from shortlist.mcp.gateway.tool_catalog import UnknownTool, find_tool
 from shortlist.mcp.long_results import PREFIX, LongResults
-from shortlist.mcp.protocol_handlers import SERVERS, as_error, complete, cut_page, parse_cursor
+from shortlist.mcp.protocol_handlers import SERVERS, as_error, complete, cut_page
+from shortlist.mcp.skill_resources import PAGE, SkillResources, parse_cursor
+from shortlist.mcp.skill_resources import SCHEME as SKILL_SCHEME
 from shortlist.search.learning.usage_session import UsageSession
 from shortlist.sources.tools.prompt_injection import find_warning
 
@@ -53,8 +55,8 @@ LONGEST_SCHEMAS = 4_000  # characters of schemas that discover shows, the best t
 ASK_SECONDS = 300.0
 FIND_SECONDS = 60.0
 LEAVE_SECONDS = 5.0
+STOP_SECONDS = 0.4  # for the first search to end
 MOST_SESSIONS = 100
-PAGE = 50  # skills in a list of resources
 
 SCHEME = "shortlist://"
 TEMPLATE = f"{SCHEME}{{corpus}}/{{+id}}"
@@ -65,7 +67,7 @@ KINDS: dict[str, Any] = {"tool": "tool", "skill": "skill", "document": {"$nin": 
 Data = dict[str, Any]
 Result = TypeVar("Result")
 
-# The session or else the address of the client that sent a request; empty over stdio.
+# The address of the client that sent a request, and its MCP session if it has one; empty over stdio.
 client_address = ContextVar("client_address", default="")
 
 
@@ -76,6 +78,7 @@ class AgentActions:
         self, collection: Collection, connect: Callable[[], LLM | None], *, k: int = 4, threshold: float | None = None
     ) -> None:
         self._collection, self.gateway, self._connect = collection, collection.gateway, connect
+        self.skills = SkillResources(collection)
         self._options: dict[str, Any] = {"k": k, "threshold": threshold}  # of an answer
         self._warming: asyncio.Task[None] | None = None
         self._sessions: dict[str, UsageSession] = {}  # by the address of the client, the latest last
@@ -95,9 +98,12 @@ class AgentActions:
             await _run_in_thread(lambda: shortlist.search(self._collection.corpora(), "one text", k=1))
 
     async def close(self) -> None:
+        self._collection.stop()
+        await asyncio.gather(self.gateway.close(), self._close_collection())
+
+    async def _close_collection(self) -> None:
         if self._warming:
-            await asyncio.wait([self._warming], timeout=LEAVE_SECONDS)
-        await self.gateway.close()
+            await asyncio.wait([self._warming], timeout=STOP_SECONDS)
         await asyncio.to_thread(self._collection.close)
 
     async def discover(self, query: str, kind: Any = None, limit: Any = None) -> Data:
@@ -118,13 +124,14 @@ class AgentActions:
             items = [item for item in found["results"] + found["near"] if _is_usable(item)]
             shown = [(item["corpus"], item["id"], item.get("relevance")) for item in items]
             usage.searched(corpora, found["query"], shown)
-            return found | {"results": self._add_schemas(found["results"])}
+            near = [self._mark_uncallable(item) for item in found["near"]]
+            return found | {"results": self._add_schemas(found["results"]), "near": near}
 
         found = await _run_in_thread(find)
         if kind not in (None, "tool"):
             return found
         starting = [name for name, state in unlisted.items() if state in ("idle", "starting")]
-        failed = [name for name in unlisted if name not in starting]
+        failed = [name for name, state in unlisted.items() if state in ("waiting", "failed")]
         notes = [f"Not ready yet: {', '.join(starting[:5])}. Search again in a moment."] if starting else []
         notes += [f"Unavailable: {', '.join(failed[:5])}. See status."] if failed else []
         if empty := self.gateway.empty_notes():
@@ -143,9 +150,7 @@ class AgentActions:
         for item in items:
             tool = self.gateway.catalog.tools.get(item["id"])
             if tool is None or item["corpus"] != TOOLS:
-                shown.append(
-                    _add_warning(item | ({"callable": False} if tool is None and item["kind"] == "tool" else {}))
-                )
+                shown.append(_add_warning(self._mark_uncallable(item)))
                 continue
             about = {key: value for key, value in item.items() if key not in ("locator", "text", "needs")}
             about |= {"access": tool.access}
@@ -159,16 +164,25 @@ class AgentActions:
                 shown.append(about | {"text": _truncate(line, 200)} | needs | {"note": "Read it for its schema."})
         return shown
 
+    def _mark_uncallable(self, item: Data) -> Data:
+        """An item; a tool that no server offers, so that `call` cannot run it, is marked."""
+        tool = self.gateway.catalog.tools.get(item["id"])
+        is_marked = item["kind"] == "tool" and (tool is None or not tool.is_offered)
+        return item | ({"callable": False} if is_marked else {})
+
     async def read(self, id: str, corpus: str | None = None, locator: str | None = None, offset: Any = 0) -> Data:
         if id.startswith(PREFIX) and corpus is None:
             return self.results.read(id, offset, client_address.get())
-        if "://" in id and not id.startswith(SCHEME) and corpus is None:
-            return await self._read_link(id)
         usage = self._usage()
 
         def show() -> Data:
             from shortlist.search import agent_actions  # noqa: PLC0415  # slow to load
 
+            if id.startswith(SKILL_SCHEME):
+                file = self.skills.read(id, usage)
+                if isinstance(file, types.BlobResourceContents):
+                    raise InputError(f"{id} is not a text file ({file.mime_type}). Read it as a resource.")
+                return {"id": id, "corpus": SKILLS, "kind": "skill", **agent_actions.part_of(file.text, offset)}
             wanted, within = id, corpus
             if corpus in (None, TOOLS):
                 try:
@@ -182,11 +196,19 @@ class AgentActions:
                 if within is None:
                     self.gateway.find(id)  # raises an error with suggestions, or why the tool is not offered
                 raise
-            if shown["kind"] != "tool":  # of a tool, this is only its schema
-                usage.used(shown["corpus"], shown["id"], "read")
+            if shown["kind"] == "tool":
+                return self._mark_uncallable(shown)
+            usage.used(shown["corpus"], shown["id"], "read")
+            if shown["corpus"] == SKILLS and (uri := self.skills.uris().get(shown["id"])):
+                shown["uri"] = uri
             return _add_warning(shown)
 
-        return await _run_in_thread(show)
+        try:
+            return await _run_in_thread(show)
+        except (CorpusNotFound, UnknownTool):
+            if "://" not in id or corpus is not None:
+                raise
+        return await self._read_link(id)
 
     async def _read_link(self, uri: str) -> Data:
         """The text of a resource of a server."""
@@ -196,7 +218,9 @@ class AgentActions:
         return {"id": uri, "kind": "resource", "text": "\n".join(texts)} | note
 
     async def read_own(self, uri: str) -> types.ReadResourceResult:
-        """An item of a corpus, or a long result, as a resource."""
+        """A file of a skill, an item of a corpus, or a long result, as a resource."""
+        if uri.startswith(SKILL_SCHEME):
+            return types.ReadResourceResult(contents=[await self.read_skill(uri)])
         corpus, slash, id = uri.removeprefix(SCHEME).partition("/")
         if not slash:
             raise InputError(f"{uri[:200]!r} is not a resource of this server. Use {TEMPLATE}.")
@@ -280,7 +304,7 @@ class AgentActions:
             ]
             tools = self.gateway.catalog.list_pending()
             pending = [{"tool": printable(tool.id), "reason": tool.pending} for tool in tools]
-            return {"servers": self.gateway.status(), "pending": pending, "corpora": corpora}
+            return {"servers": self.gateway.status(), **self.gateway.profile, "pending": pending, "corpora": corpora}
 
         await self.gateway.reload()
         self.gateway.wake()
@@ -288,12 +312,13 @@ class AgentActions:
 
     async def list_skills(self, start: int) -> tuple[list[types.Resource], int | None]:
         """A page of the skills as resources, and where the next page starts."""
-        if SKILLS not in self._collection.names():
+        if not self.skills.are_served:
             return [], None
         documents, count = await _run_in_thread(lambda: self._collection.skills().browse("", start, PAGE))
+        uris = await _run_in_thread(self.skills.uris)
         page = [
             types.Resource(
-                uri=f"{SCHEME}{SKILLS}/{quote(one.id, safe='/')}",
+                uri=uris.get(one.id) or f"{SCHEME}{SKILLS}/{quote(one.id, safe='/')}",
                 name=one.name,
                 description=str(one.metadata.get("description") or "") or None,
                 mime_type="text/markdown",
@@ -301,6 +326,10 @@ class AgentActions:
             for one in documents
         ]
         return page, start + PAGE if start + PAGE < count else None
+
+    async def read_skill(self, uri: str) -> types.TextResourceContents | types.BlobResourceContents:
+        usage = self._usage()
+        return await _run_in_thread(lambda: self.skills.read(uri, usage))
 
 
 def _add_warning(item: Data) -> Data:
@@ -371,28 +400,25 @@ def make_server(agent: AgentActions) -> Server[Any]:
         return types.CallToolResult(content=content, structured_content=shown, is_error=shown is None)
 
     async def list_resources(_: Any, params: types.PaginatedRequestParams | None) -> Any:
-        cursor = (params and params.cursor) or "0"
+        cursor = (params.cursor if params else None) or "0"
         listed: list[Data] = []
-        start = parse_cursor(cursor)
         if not cursor.startswith(SERVERS):
-            skills, following = await agent.list_skills(start)
+            skills, following = await agent.list_skills(parse_cursor(cursor))
             listed = [skill.model_dump(by_alias=True, mode="json", exclude_none=True) for skill in skills]
             if following is not None:
                 return complete({"resources": listed, "nextCursor": str(following)})
-            start = 0
-        page, after = cut_page(agent.gateway.offers.list_resources(), start)
-        return complete({"resources": [*listed, *page]}, after)
+            cursor = "0"
+        page, after = cut_page(agent.gateway.offers.list_resources(), cursor)
+        return complete({"resources": [*listed, *page]} | after)
 
     async def list_templates(_: Any, params: types.PaginatedRequestParams | None) -> Any:
         description = "Any item that discover finds, by its corpus and id."
         own = {"uriTemplate": TEMPLATE, "name": "item", "description": description}
-        page, after = cut_page(
-            [own, *agent.gateway.offers.list_templates()], parse_cursor(params.cursor if params else None)
-        )
-        return complete({"resourceTemplates": page}, after)
+        page, after = cut_page([own, *agent.gateway.offers.list_templates()], params.cursor if params else None)
+        return complete({"resourceTemplates": page} | after)
 
     async def read_resource(context: Any, params: types.ReadResourceRequestParams) -> Any:
-        if params.uri.startswith(SCHEME):
+        if params.uri.startswith((SCHEME, SKILL_SCHEME)):
             return await as_error(agent.read_own(params.uri))
         read = functools.partial(protocol_handlers.read_resource, agent.gateway, params.uri)
         return complete(await as_error(exchanges.run(context, params, read)))
@@ -415,9 +441,9 @@ def make_server(agent: AgentActions) -> Server[Any]:
 
     async def meet_client(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Learn who the client is, before its request is handled."""
-        client = getattr(ctx.request, "client", None)  # of the HTTP request
-        session = ctx.request.headers.get(SESSION_HEADER) if ctx.request is not None else None
-        client_address.set(session or (client.host if client else ""))
+        if ctx.request is not None and ctx.request.client:  # over HTTP
+            session = ctx.request.headers.get(SESSION_HEADER, "")
+            client_address.set(f"{ctx.request.client.host} {session[:200]}")
         if ctx.method != "initialize":
             agent.gateway.meet(ctx)
         return await call_next(ctx)
@@ -437,6 +463,7 @@ def make_server(agent: AgentActions) -> Server[Any]:
     protocol_handlers.add_handlers(server, agent.gateway, exchanges)
     for method in ("notifications/initialized", "notifications/roots/list_changed"):
         server.add_notification_handler(method, types.NotificationParams, request_roots)
+    agent.skills.add_to(server)
     return server
 
 

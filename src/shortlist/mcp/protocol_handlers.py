@@ -13,8 +13,8 @@ from shortlist.errors import ShortlistError
 from shortlist.mcp.gateway.dispatch import Gateway, current_client
 from shortlist.mcp.gateway.relay import Exchanges
 from shortlist.mcp.gateway.upstream import ServerError
+from shortlist.mcp.skill_resources import PAGE, parse_cursor
 
-PAGE = 50  # entries of a list
 SERVERS = "servers:"  # at the start of a cursor of a list that began with other entries
 
 Entry = dict[str, Any]
@@ -25,8 +25,8 @@ def add_handlers(server: Server[Any], gateway: Gateway, exchanges: Exchanges) ->
     """Handle the requests that are passed on to servers."""
 
     async def list_prompts(_: Any, params: types.PaginatedRequestParams) -> Any:
-        page, following = cut_page(gateway.offers.list_prompts(), parse_cursor(params.cursor))
-        return complete({"prompts": page}, following)
+        page, following = cut_page(gateway.offers.list_prompts(), params.cursor)
+        return complete({"prompts": page} | following)
 
     async def get_prompt(context: Any, params: types.GetPromptRequestParams) -> Any:
         async def get() -> Entry:
@@ -108,22 +108,15 @@ async def as_error(work: Awaitable[Result]) -> Result:
         raise MCPError(code=types.INVALID_PARAMS, message=str(error)) from None
 
 
-def complete(result: Any, following: int | None = None) -> Any:
-    """A result in the form that new versions of the protocol require, with the cursor of the next page, if any."""
-    if not isinstance(result, dict):
-        return result
-    defaults = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
-    return defaults | result | ({} if following is None else {"nextCursor": f"{SERVERS}{following}"})
+def complete(result: Any) -> Any:
+    """A result in the form that new versions of the protocol require."""
+    return (
+        {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"} | result if isinstance(result, dict) else result
+    )
 
 
-def parse_cursor(cursor: str | None) -> int:
-    number = (cursor or "0").removeprefix(SERVERS)
-    if not number.isdecimal():
-        raise MCPError(code=types.INVALID_PARAMS, message=f"There is no cursor {number[:80]!r}.")
-    return int(number)
-
-
-def cut_page(entries: Sequence[Entry], start: int) -> tuple[list[Entry], int | None]:
-    """A page of a list, and where the next one starts."""
+def cut_page(entries: Sequence[Entry], cursor: str | None) -> tuple[list[Entry], dict[str, str]]:
+    """A page of a list, and the cursor of the next one, if any."""
+    start = parse_cursor((cursor or "0").removeprefix(SERVERS))
     end = start + PAGE
-    return list(entries[start:end]), end if end < len(entries) else None
+    return list(entries[start:end]), {"nextCursor": f"{SERVERS}{end}"} if end < len(entries) else {}

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
+from shortlist._text import clean
 from shortlist.documents import Passage
 from shortlist.errors import CorpusNotFound, InputError
-from shortlist.index.storage.records import clean
 from shortlist.index.text.analyzers import fold
 from shortlist.library.opening import CorpusState, Searchable, open_corpora, open_states
 from shortlist.results import Hit
@@ -55,8 +55,6 @@ def find(corpus: Searchable, query: str, limit: int | None = None, filter: Filte
 
 def read(corpus: Searchable, id: str, locator: str | None = None, offset: int = 0) -> dict[str, Any]:
     """A document (a long one in parts, with the next offset), or one of its passages with its neighbors."""
-    if isinstance(offset, bool) or not isinstance(offset, int) or offset < 0:
-        raise InputError(f"offset must be an integer of 0 or more, not {offset!r}.")
     with _open(corpus) as states:
         stored = [(one, isinstance(id, str) and one.state.get(clean(id))) for one in states]
         hits = [(one, as_hit(document, one.corpus.name)) for one, document in stored if document]
@@ -71,11 +69,16 @@ def read(corpus: Searchable, id: str, locator: str | None = None, offset: int = 
             near = get_neighbors([holder], name_of(hit), locator)["passages"]
             return shown | {"locator": locator, "text": "\n\n".join(passage["text"] for passage in near)}
     (item,) = disclose(hit, "bundled", roots=())
-    body = item.body or ""
-    end = offset + LONGEST_READ
-    more = {"next_offset": end} if end < len(body) else {}
     notes = {key: value for key, value in (("files", list(item.files)), ("note", item.note)) if value}
-    return shown | {"locator": item.locator, "text": body[offset:end]} | more | notes
+    return shown | {"locator": item.locator} | part_of(item.body or "", offset) | notes
+
+
+def part_of(text: str, offset: int = 0) -> dict[str, Any]:
+    """A text from an offset, and the next offset if there is more of it."""
+    if isinstance(offset, bool) or not isinstance(offset, int) or offset < 0:
+        raise InputError(f"offset must be an integer of 0 or more, not {offset!r}.")
+    end = offset + LONGEST_READ
+    return {"text": text[offset:end]} | ({"next_offset": end} if end < len(text) else {})
 
 
 def keyword_search(

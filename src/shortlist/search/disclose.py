@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, get_args
 
+from shortlist._text import clean
 from shortlist.documents import Document, Metadata, Passage
 from shortlist.errors import CorpusError, CorpusNotFound, InputError, RegistryDamaged, SourceError
 from shortlist.index.corpus import Corpus
-from shortlist.index.storage.records import clean
 from shortlist.library import registry
 from shortlist.results import Disclosure, Hit, Level, Selection
 from shortlist.sources.decoding import decode, is_binary, read_bytes

@@ -10,9 +10,9 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from shortlist._text import clean
 from shortlist.errors import InputError
 from shortlist.index.engine import MISSING
-from shortlist.index.storage.records import clean
 
 if TYPE_CHECKING:
     from shortlist.index.engine import Allowed, State

@@ -5,21 +5,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 if TYPE_CHECKING:
     from shortlist.index.config import Config
-    from shortlist.results import Floats
 
 # The built-in threshold: `min_score="auto"` abstains below this relevance unless the corpus has a calibrated threshold.
 FLOOR = 0.26
 
 # Added to the log odds if the query names a service that no document mentions.
 OTHER_SERVICE = -1.2
+
+# Added to the log odds if use has changed the score by 1.
+LEARNED = 10.0
 
 # Slope and shift of the log odds without calibration.
 UNCHANGED = (1.0, 0.0)
@@ -33,10 +34,10 @@ class Relevance(NamedTuple):
     dense: float  # weight of the cosine
     named: float  # weight of the name being in the query
 
-    def odds(self, signals: Mapping[str, Floats]) -> Floats:
-        """The log odds of each hit. Negative cosines count as 0."""
+    def odds(self, signals: Mapping[str, float]) -> float:
+        """The log odds of a hit. A negative cosine counts as 0."""
         odds = self.bias + self.covered * signals["covered"] + self.named * signals["named"]
-        return odds + self.dense * np.maximum(signals["dense"], 0.0) if self.dense else odds
+        return odds + self.dense * max(signals.get("dense", 0.0), 0.0) + LEARNED * signals.get("learned", 0.0)
 
 
 class Share(NamedTuple):
@@ -80,6 +81,6 @@ def calibration_of(config: Config, mode: str) -> tuple[float, float]:
     return slope, shift
 
 
-def probability(odds: Floats) -> Floats:
+def probability(odds: float) -> float:
     """Log odds as a probability, clipped where floats saturate."""
-    return 1.0 / (1.0 + np.exp(-np.minimum(np.maximum(odds, -30.0), 30.0)))
+    return 1.0 / (1.0 + math.exp(-min(max(odds, -30.0), 30.0)))

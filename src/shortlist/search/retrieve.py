@@ -24,14 +24,14 @@ from shortlist.library.opening import CorpusState, Searchable, open_corpora, ope
 from shortlist.protocols import Embedder, Progress
 from shortlist.results import Hit, Hits, Mode, Ranking, Selection
 from shortlist.search.filters import Filter, allowed
-from shortlist.search.learning.learned import ODDS, apply_lessons, find_learned
+from shortlist.search.learning.learned import apply_lessons, find_learned
 from shortlist.search.relevance import BY_WORDS, FLOOR, OTHER_SERVICE, calibration_of, probability, trust_in
 from shortlist.search.scores import best_passages, score
 from shortlist.search.services import find_unknown_services
 
 if TYPE_CHECKING:
     from shortlist.index.engine import Allowed, State
-    from shortlist.results import Floats, Positions
+    from shortlist.results import Positions
 
 # Number of candidates that a reranker sees: this many times k, but at least the second number.
 RERANKED_TIMES_K = 5
@@ -39,6 +39,8 @@ RERANKED_AT_LEAST = 50
 
 # From this many passages with vectors on, queries of a batch run in several threads.
 PARALLEL_FROM = 50_000
+
+MODES: tuple[Mode, ...] = get_args(Mode)
 
 Reranker = Callable[[str, list[Hit]], Sequence[Hit]]
 
@@ -65,9 +67,8 @@ def search(
     (`dataclasses.replace(hit, score=...)`), or in a new order, which then scores 1/rank. The original score stays in
     `hit.signals["retrieved"]`.
     """
-    check_query(query, mode, k)
-    depth = max(RERANKED_TIMES_K * k, RERANKED_AT_LEAST) if rerank and k else k
-    with open_query(corpus, query, mode, depth, progress) as states:
+    with open_query(corpus, query, mode, k, progress) as states:
+        depth = max(RERANKED_TIMES_K * k, RERANKED_AT_LEAST) if rerank and k else k
         hits = _conclude(retrieve(states, query, mode, depth, filter), query, mode, depth)
     if rerank:
         hits[:] = _rerank(rerank, hits)[:k]
@@ -148,8 +149,8 @@ def check_query(query: str, mode: str, k: int) -> None:
 
 
 def check_mode(mode: str) -> None:
-    if mode not in get_args(Mode):
-        raise InputError(f"Unknown mode {mode!r}. Use one of {', '.join(get_args(Mode))}.")
+    if mode not in MODES:
+        raise InputError(f"Unknown mode {mode!r}. Use one of {', '.join(MODES)}.")
 
 
 def check_comparable(states: Sequence[CorpusState], mode: Mode) -> None:
@@ -185,6 +186,8 @@ def merge(found: Sequence[Found], query: str, mode: str, k: int) -> Hits:
     are compared directly if the corpora have the same embedder; else the score of a hit becomes the best relevance
     from it on, so that every corpus keeps its order.
     """
+    if len(found) == 1 and not found[0].named and found[0].perfect == 1.0:
+        return Hits(found[0].hits[:k], query=query, mode=mode)
     embedders = {one.state.config.embedder_name for one in found if one.hits}
     rescore = _score_by_relevance if mode == "auto" and len(embedders) > 1 else _score_by_share
     hits = [(hit, hit.id in one.named) for one in found for hit in rescore(one)]
@@ -272,46 +275,40 @@ def look(
     share = trust.lexical_share.of(len(weighed))
     parts, own = score(state, query, terms, mode, k, mask, share, reads_all=learned is not None)
     scores = apply_lessons(learned, state, query, asked.weights, own, k, mask) if learned else own
-    named = lexical.named(query)
-    if whole:
-        best = _best(state, scores, k, named if mask is None else named[mask[named]])
-    else:
-        best = _sort(state, scores.ranking(k))[:k]
+    named = lexical.named(query, asked.name_words)
+    # "auto" adds documents that the query names; the other modes rank as they say.
+    added = named[:0] if mode != "auto" else named if mask is None else named[mask[named]]
+    best = _best(state, scores, k, added) if whole else _sort(state, scores.ranking(k))[:k]
     positions = np.array([position for position, _ in best], dtype=np.int64)
-    values = np.array([value for _, value in best], dtype=np.float64)
     passages = (read or state.passages)(positions)
-    signals = {name: values if part is scores else part.at(positions) for name, part in parts.items()}
-    signals["covered"] = lexical.held_at(weighed, positions)
+    # Of each hit; plain numbers, since there are few.
+    values = [value if value > -math.inf else 0.0 for _, value in best]
+    signals = {
+        name: [value for _, value in best] if part is scores else part.at(positions).tolist()
+        for name, part in parts.items()
+    }
+    signals["covered"] = lexical.covered_at(weighed, positions).tolist()
     signals["named"] = _are_of(state, positions, named)
-    weights = trust.relevance if "dense" in signals else BY_WORDS
-    slope, shift = calibration_of(state.config, mode)
-    odds = weights.odds(signals) + (OTHER_SERVICE if find_unknown_services(query, lexical) else 0.0)
     if learned:
-        before = own.at(positions)
-        change = np.where(values > -np.inf, values, 0.0) - np.where(before > -np.inf, before, 0.0)
-        signals["learned"] = change if "dense" in parts else change / (lexical.ideal(terms) or 1.0)
-        odds += ODDS * signals["learned"]
-    relevance = probability(slope * odds + shift)
-    rows = zip(*(part.tolist() for part in signals.values()), strict=True)
-    hits = [
-        Hit(
-            passage,
-            value if value > -math.inf else 0.0,
-            {name: part for name, part in zip(signals, row, strict=True) if part > -math.inf},
-            partial(corpus.get, passage.document_id),
-            corpus.name,
-            chance,
-        )
-        for passage, value, row, chance in zip(passages, values.tolist(), rows, relevance.tolist(), strict=True)
-    ]
+        ideal = 1.0 if "dense" in parts else lexical.ideal(terms) or 1.0
+        before = [value if value > -math.inf else 0.0 for value in own.at(positions).tolist()]
+        signals["learned"] = [(now - then) / ideal for now, then in zip(values, before, strict=True)]
+    weights = trust.relevance if "dense" in parts else BY_WORDS
+    slope, shift = calibration_of(state.config, mode)
+    shift += slope * OTHER_SERVICE if find_unknown_services(query, lexical) else 0.0
+    hits = Hits(query=query, mode=mode)
+    for passage, value, *row in zip(passages, values, *signals.values(), strict=True):
+        own_signals = {name: part for name, part in zip(signals, row, strict=True) if part > -math.inf}
+        relevance = probability(slope * weights.odds(own_signals) + shift)
+        load = partial(corpus.get, passage.document_id)
+        hits.append(Hit(passage, value, own_signals, load, corpus.name, relevance))
     names, perfect = frozenset[str](), 1.0
     if beside_others:
-        names = frozenset(state.ids(named))
+        names = frozenset(state.ids(added))
         perfect = 1.0 if "dense" in parts else lexical.ideal(terms) or 1.0
     threshold = learned.least_relevance if learned else FLOOR
     is_known = bool(len(named)) or (asked.has_content and lexical.knows(weighed))
-    all_hits = Hits(hits, query=query, mode=mode)
-    return Found(corpus, state, all_hits, names, perfect, threshold, asked.has_content, is_known)
+    return Found(corpus, state, hits, names, perfect, threshold, asked.has_content, is_known)
 
 
 _Scored = list[tuple[int, float]]  # positions with their scores
@@ -342,12 +339,12 @@ def _best(state: State, scores: Scores, k: int, named: Positions) -> _Scored:
     return [pair for pair in found if pair in kept]
 
 
-def _are_of(state: State, positions: Positions, others: Positions) -> Floats:
+def _are_of(state: State, positions: Positions, others: Positions) -> list[float]:
     """1.0 for each position whose document is also among the others, else 0.0."""
     if not len(others):
-        return np.zeros(len(positions))
-    wanted = set(state.documents(others).tolist())  # np.isin would import all of numpy.ma
-    return np.array([document in wanted for document in state.documents(positions).tolist()], dtype=np.float64)
+        return [0.0] * len(positions)
+    wanted = set(state.documents(others).tolist())
+    return [float(document in wanted) for document in state.documents(positions).tolist()]
 
 
 def _sort(state: State, ranking: Ranking) -> _Scored:

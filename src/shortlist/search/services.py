@@ -17,18 +17,17 @@ _WORD = re.compile(r"[\w.]*\w")
 
 @cache
 def _known_names() -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
-    """Names that are distinctive in any case, common words as they are written, and the first words of long names."""
+    """Names that are distinctive in any case, common words as they are written, and the first words of all, lowered."""
     names = json.loads(Path(__file__).with_name("services.json").read_bytes())
-    first_words = (name.partition(" ")[0] for name in names["two_words"])
-    return frozenset([*names["any_case"], *names["two_words"]]), frozenset(names["as_written"]), frozenset(first_words)
+    distinctive, as_written = frozenset([*names["any_case"], *names["two_words"]]), frozenset(names["as_written"])
+    return distinctive, as_written, frozenset(name.lower().partition(" ")[0] for name in distinctive | as_written)
 
 
 def find_unknown_services(query: str, lexical: LexicalIndex) -> list[str]:
     """The services that the query names and that no document mentions."""
     distinctive, as_written, first_words = _known_names()
     words = _WORD.findall(query)
-    lowered = list(map(str.lower, words))
-    if distinctive.isdisjoint(lowered) and first_words.isdisjoint(lowered) and as_written.isdisjoint(words):
+    if first_words.isdisjoint(map(str.lower, words)):
         return []
     named = [word for at, word in enumerate(words) if word.lower() in distinctive or (at and word in as_written)]
     named += [name for pair in pairwise(words) if (name := " ".join(pair)).lower() in distinctive]

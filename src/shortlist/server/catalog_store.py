@@ -17,9 +17,9 @@ from shortlist._text import count_of
 from shortlist.documents import Changes, Document, Problem
 from shortlist.errors import CorpusNotFound, InputError, SourceError
 from shortlist.index.corpus import Corpus, create_corpus
+from shortlist.index.corpus_paths import DATABASE
 from shortlist.index.embedders import tools_model
 from shortlist.index.embedders.named import make_absolute
-from shortlist.index.storage.database import DATABASE
 from shortlist.index.storage.records import to_record
 from shortlist.kits.retriever import ANALYZER, SCORING, BM25SRetriever, read_catalog
 from shortlist.server.service_settings import FORMAT, State, get_folder, read_json

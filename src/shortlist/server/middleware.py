@@ -33,10 +33,11 @@ REQUEST_ID_FORMAT = re.compile(r"[A-Za-z0-9._:/+=-]{1,100}")
 
 
 class Guard:
-    """Rejects requests, or limits their size and time."""
+    """Rejects requests, or limits their size and time. If it is mounted in another application, no path is open."""
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+    def __init__(self, app: ASGIApp, settings: Settings, *, is_mounted: bool = False) -> None:
         self._app = app
+        self._has_open_paths, self._section = not is_mounted, "" if is_mounted else "server."
         server, limits = settings.server, settings.limits
         self._token = server.token.get_secret_value().encode() if server.token else None
         self._hosts = {"localhost", server.host.lower(), *(host.lower() for host in server.allowed_hosts)}
@@ -60,11 +61,12 @@ class Guard:
         name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
         # IP addresses and our own names only: any other name may be made to point here (DNS rebinding).
         if name not in self._hosts and "*" not in self._hosts and not _is_address(name):
-            return 421, f"Host {name!r} is not allowed. Add it to server.allowed_hosts."
+            return 421, f"Host {name!r} is not allowed. Add it to {self._section}allowed_hosts."
         origin, own = headers.get("origin"), (f"http://{host}", f"https://{host}")
         if origin is not None and scope["method"] in CHANGING and origin.lower() not in {*own, *self._origins}:
-            return 403, f"Pages of {origin!r} may not make changes. Add it to server.allowed_origins."
-        if self._token is not None and path not in OPEN_PATHS and not path.startswith(OPEN_PREFIXES):
+            return 403, f"Pages of {origin!r} may not make changes. Add it to {self._section}allowed_origins."
+        is_open = self._has_open_paths and (path in OPEN_PATHS or path.startswith(OPEN_PREFIXES))
+        if self._token is not None and not is_open:
             kind, _, given = headers.get("authorization", "").partition(" ")
             if kind.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), self._token):
                 return 401, "The token is missing or wrong. Send it in the header: Authorization: Bearer TOKEN."

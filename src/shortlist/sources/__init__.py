@@ -122,7 +122,7 @@ class CorpusSource:
     def from_mcp(cls, *place: Any, name: str | None = None, timeout: float = TIMEOUT) -> CorpusSource:
         """Tools, prompts and resources of live MCP servers: those of a configuration (a file or a mapping), the one at
         a URL, the one that a command runs or, without arguments, those in the usual files of project and user. A
-        command runs only until it has answered. Each server has `timeout` seconds."""
+        command runs only until it has answered. A server has `timeout` seconds unless it has its own limit."""
         name, servers = servers_at(*place, name=name)
         return cls(name, "mcp", lambda: read_servers(servers(), timeout))
 

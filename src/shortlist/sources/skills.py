@@ -34,7 +34,8 @@ def read_skills(roots: Sequence[Path]) -> Iterator[Document | Problem]:
     for root in roots:
         if not root.is_dir():
             raise SourceError(f"{root} is not a readable folder. Check the path.")
-    paths = (path.resolve() for root in roots or usual_roots() for path in sorted(_find_skills(root)))
+    found = (path for root in roots or usual_roots() for path in sorted(_find_skills(root)))
+    paths = (path.parent.resolve() / path.name for path in found)  # a linked file belongs to the folder it is in
     ids: set[str] = set()
     for path in dict.fromkeys(paths):
         skill = _read_skill(path)
@@ -61,7 +62,7 @@ def _find_skills(root: Path) -> Iterator[Path]:
 def _read_skill(path: Path) -> Document | Problem:
     source, name = str(path), path.parent.name
     try:
-        header, body = _split_front_matter(path.read_text(encoding="utf-8-sig"))
+        header, body = split_front_matter(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError) as error:
         return Problem(name, f"{path} cannot be read: {error}", source)
     title = str(header.pop("name", None) or name)
@@ -71,7 +72,7 @@ def _read_skill(path: Path) -> Document | Problem:
     return Document(title, title, content, metadata=metadata, kind="skill", source=source)
 
 
-def _split_front_matter(text: str) -> tuple[dict[str, Any], str]:
+def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
     """The YAML between the first two lines of dashes, and the rest."""
     import yaml  # noqa: PLC0415  # only where front matter is read
 
@@ -79,9 +80,11 @@ def _split_front_matter(text: str) -> tuple[dict[str, Any], str]:
     if not match:
         return {}, text
     try:
+        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(match.group(1) or "")):
+            raise ValueError("it has aliases, which can expand without limit")
         header = yaml.safe_load(match.group(1) or "") or {}
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ValueError(f"its front matter is not YAML: {describe_yaml_error(error)}") from None
+        raise ValueError(f"its front matter cannot be read as YAML: {describe_yaml_error(error)}") from None
     if not isinstance(header, dict):
         raise ValueError("its front matter is not a mapping")
     return header, text[match.end() :]
@@ -95,7 +98,7 @@ def read_reports(root: Path) -> Callable[[Stamps], Iterator[Document | Problem |
 
 def _add_header(file: Document) -> Document:
     try:
-        header = _split_front_matter(file.content.replace("\r\n", "\n"))[0]
+        header = split_front_matter(file.content.replace("\r\n", "\n"))[0]
     except ValueError:  # the report is still worth reading
         header = {}
     name = PurePosixPath(file.id).name

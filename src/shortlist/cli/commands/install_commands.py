@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator, Sequence
 from importlib import util
 from pathlib import Path
@@ -23,6 +24,7 @@ RESULTS = {
     "removed": "{} no longer starts shortlist",
     "unchanged": "Nothing to do: {} starts shortlist already",
     "absent": "Nothing to do: {} does not start shortlist",
+    "manual": "{} has no file that could be changed",
 }
 IDLE = ("unchanged", "absent")
 LEFT = "  not moved"
@@ -62,15 +64,19 @@ def _apply(out: Output, steps: Sequence[Plan | Change], name: str, dry_run: bool
     try:
         for step in steps:
             change = step.change if isinstance(step, Plan) else step
-            diffs += change.diff() if dry_run else ""
-            was_trusted = change.before is not None and is_trusted(change.path, change.before.encode())
-            backup = change.apply() if change.is_needed and not dry_run else None
-            if was_trusted and not dry_run:  # the user asked for this change, so the approval covers it
-                trust(change.path, change.after.encode())
+            backup = None
+            if change:
+                diffs += change.diff() if dry_run else ""
+                was_trusted = change.before is not None and is_trusted(change.path, change.before.encode())
+                backup = change.apply() if change.is_needed and not dry_run else None
+                if was_trusted and not dry_run:  # the user asked for this change, so the approval covers it
+                    trust(change.path, change.after.encode())
             if isinstance(step, Plan):
                 agent = {"agent": step.agent.name, "title": step.agent.title, "scope": step.scope}
-                result = {"file": str(change.path), "action": step.action, "backup": backup and str(backup)}
-                rows.append({**agent, **result, "moved": step.moved, "left": step.left})
+                result = {"file": change and str(change.path), "action": step.action, "backup": backup and str(backup)}
+                manual = {"paste_into": step.agent.hint, "snippet": step.snippet} if not change else {}
+                others = {"moved": step.moved, "left": step.left, "sign_in": step.sign_in}
+                rows.append({**agent, **result, **others, **manual})
     except Exception:
         for row in rows:
             out.note("\n".join(_explain(row)))
@@ -79,21 +85,30 @@ def _apply(out: Output, steps: Sequence[Plan | Change], name: str, dry_run: bool
     if dry_run and not out.as_json:
         write(diffs)
         for row, line in lines:
-            if row["action"] in IDLE or line.startswith(LEFT):
+            if row["action"] in (*IDLE, "manual") or line.startswith(LEFT):
                 out.note(line)
         return
     data = {"name": name, "dry_run": dry_run, "agents": rows} | ({"diff": diffs} if dry_run else {})
     restart = ["Restart running agents to apply the change."] if any(row["backup"] for row in rows) else []
-    changed = [row["file"] for row in rows if row["action"] not in IDLE or row["moved"]]
+    changed = [row["file"] for row in rows if row["file"] and (row["action"] not in IDLE or row["moved"])]
     out.show(data, "\n".join([*(line for _, line in lines), *restart]), changed)
 
 
 def _explain(row: dict[str, Any]) -> Iterator[str]:
-    home = f"{Path.home()}{os.sep}"
-    file = f"~{os.sep}{row['file'].removeprefix(home)}" if row["file"].startswith(home) else row["file"]
-    yield f"{RESULTS[row['action']].format(row['title'])} ({file})"
+    result = RESULTS[row["action"]].format(row["title"])
+    if row["action"] == "manual":
+        place, snippet = row["paste_into"], row["snippet"].rstrip()
+        yield f"{result}. Add this in {place}:\n{snippet}" if snippet else f"{result}. Remove shortlist in {place}."
+        return
+    yield f"{result} ({_shorten(row['file'])})"
     if row["moved"]:
         yield f"  moved {'back' if row['action'] in ('removed', 'absent') else 'behind it'}: {', '.join(row['moved'])}"
+    yield from (f"  may need a sign-in: shortlist mcp login {shlex.quote(name)}" for name in row["sign_in"])
     yield from (f"{LEFT}: {name}, because {reason.rstrip('.')}" for name, reason in row["left"].items())
     if row["backup"]:
-        yield f"  backup: {Path(row['backup']).name}"
+        yield f"  backup: {_shorten(row['backup'])}"
+
+
+def _shorten(file: str) -> str:
+    home = f"{Path.home()}{os.sep}"
+    return f"~{os.sep}{file.removeprefix(home)}" if file.startswith(home) else file

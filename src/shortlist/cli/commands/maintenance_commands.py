@@ -23,9 +23,11 @@ from shortlist.cli.output import ERROR, OK, Output
 from shortlist.errors import CorpusNotFound, EmbedderError, ShortlistError
 from shortlist.index.corpus_paths import stored_corpora
 from shortlist.index.kernels import library
+from shortlist.install.agent_check import check_agents
+from shortlist.install.agents import Places
 from shortlist.library import registry
 from shortlist.mcp.gateway.dispatch import Gateway
-from shortlist.mcp.gateway.gateway_config import GatewayConfig
+from shortlist.mcp.gateway.gateway_config import INSIDE, GatewayConfig
 from shortlist.server.service_settings import State, load_settings, unknown_variables
 from shortlist.sources.mcp_servers.mcp_config import OWN_FILE, review_command
 
@@ -116,6 +118,11 @@ def _check_servers() -> Iterator[Check]:
     yield Check("MCP servers", "ok", f"{servers} configured, {count_of(len(gateway.catalog.list_offered()), 'tool')}")
 
 
+def _check_agents() -> Iterator[Check]:
+    """The entries of agents that start our MCP server; it starts no other server meanwhile."""
+    yield from (Check(*finding) for finding in check_agents(Places(), {INSIDE: "1"}))
+
+
 def _check_corpora() -> Iterator[Check]:
     for name, folder in stored_corpora().items():
         try:
@@ -138,6 +145,7 @@ PARTS: tuple[tuple[str, Callable[[], Iterator[Check]], str], ...] = (
     ("default embedder", _check_embedder, "Install it, or build with --embedder light."),
     ("registry", _check_registry, "Fix the file by hand, or move it away and register again."),
     ("MCP servers", _check_servers, "Fix the configuration."),
+    ("agents", _check_agents, ""),
     ("corpora", _check_corpora, ""),
 )
 

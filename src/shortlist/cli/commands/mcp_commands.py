@@ -1,50 +1,74 @@
-"""The commands of the MCP server: run it, show its servers, approve project files and tools, permit or deny tools."""
+"""The commands of the MCP server: run it, show its servers, sign in, approve project files and tools, permit tools."""
 
 from __future__ import annotations
 
 import asyncio
 import functools
+import gc
+import webbrowser
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-import shortlist
 from shortlist._paths import config_dir
-from shortlist._settings import load_learning
-from shortlist._text import did_you_mean, printable
+from shortlist._settings import load_learning, load_profile
+from shortlist._text import count_of, did_you_mean, printable
 from shortlist.cli.output import ERROR, OK, Output
 from shortlist.errors import InputError, MissingExtra
-from shortlist.install.agent_config import AgentConfig
 from shortlist.mcp.collection import Collection, StoredCorpora
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
+from shortlist.mcp.gateway.profiles import Choice
 from shortlist.mcp.gateway.tool_catalog import Tool
-from shortlist.server.llm_settings import connect, load_llm_settings
+from shortlist.protocols import LLM
 from shortlist.sources.mcp_servers import mcp_trust
 from shortlist.sources.mcp_servers.mcp_config import OWN_FILE, PROJECT_FILES, ConfigurationFile, outline, project_files
+from shortlist.sources.mcp_servers.mcp_tokens import read_sign_ins
 
 
-def run(out: Output, config: Sequence[str], corpus: Sequence[str], learn: str | None) -> None:
+def run(
+    out: Output,
+    config: Sequence[str],
+    corpus: Sequence[str],
+    learn: str | None,
+    profile: str | None,
+    only: Sequence[str],
+) -> None:
+    gc.disable()  # while the SDK loads: what it makes stays, and searching it for garbage takes a tenth of the time
     try:
         from shortlist.mcp.agent_server import AgentActions, serve_stdio  # noqa: PLC0415  # needs an extra
     except ImportError as error:
         raise MissingExtra("mcp", "mcp", "The MCP server") from error
-    shortlist.Corpus.learning = load_learning(learn)
-    collection = Collection(Gateway(GatewayConfig(config)), StoredCorpora(corpus))
+    gc.freeze()
+    gc.enable()
+    gateway = Gateway(_choose(config, profile, only))
+    collection = Collection(gateway, StoredCorpora(corpus), learning=load_learning(learn))
+    asyncio.run(serve_stdio(AgentActions(collection, _connect_to_model)))
+
+
+@functools.cache
+def _connect_to_model() -> LLM | None:
+    from shortlist.server.llm_settings import connect, load_llm_settings  # noqa: PLC0415  # slow to load
+
     # The files of the current folder may come with a repository, so they do not choose the model.
-    model = functools.cache(lambda: connect(load_llm_settings(files=False)))
-    asyncio.run(serve_stdio(AgentActions(collection, model)))
+    return connect(load_llm_settings(files=False))
 
 
-def status(out: Output, config: Sequence[str], refresh: bool) -> None:
-    gateway = Gateway(GatewayConfig(config))
+def _choose(config: Sequence[str], profile: str | None, only: Sequence[str]) -> GatewayConfig:
+    return GatewayConfig(config, choice=Choice(tuple(only), *load_profile(profile)))
+
+
+def status(out: Output, config: Sequence[str], refresh: bool, profile: str | None, only: Sequence[str]) -> None:
+    gateway = Gateway(_choose(config, profile, only))
     if refresh:
         if find_spec("mcp") is None:
             raise MissingExtra("mcp", "mcp", "Asking MCP servers")
         asyncio.run(_refresh(gateway))
     data = {
         "servers": gateway.status(),
+        **gateway.profile,
         "pending": [tool.review() for tool in gateway.catalog.list_pending()],
         "pending_files": [{"file": one.id, "servers": one.servers} for one in gateway.pending_files],
     }
@@ -52,9 +76,9 @@ def status(out: Output, config: Sequence[str], refresh: bool) -> None:
     out.show(data, lambda screen: screen.show_servers(data), brief)
 
 
-async def _refresh(gateway: Gateway) -> None:
+async def _refresh(gateway: Gateway, names: Sequence[str] | None = None) -> None:
     try:
-        await gateway.refresh()
+        await gateway.refresh(names)
     finally:
         await gateway.close()
 
@@ -86,6 +110,51 @@ def _select(names: Sequence[str], pending: Sequence[Tool], gateway: Gateway) -> 
             raise InputError(f"{name!r} is not a known tool or server.{near} List them with: shortlist mcp status")
         selected |= {tool.id: tool for tool in matches}
     return list(selected.values())
+
+
+def login(out: Output, name: str, no_browser: bool, scopes: str | None, config: Sequence[str]) -> int:
+    sign_in = _import_login().sign_in
+    configured = GatewayConfig(config)
+    servers = {server.name: server for server in configured.read().servers}
+    if name not in servers:
+        near = did_you_mean(name, servers)
+        raise InputError(f"{name!r} is not a configured server.{near} List them with: shortlist mcp status")
+    server = servers[name]
+    if not server.url:
+        raise InputError(f"{name} runs a command. Only a server with a 'url' can need a sign-in.")
+    if any(header.lower() == "authorization" for header in server.headers):
+        raise InputError(f"{name} has an Authorization header. Remove it from {server.file} to sign in instead.")
+
+    def show(url: str) -> None:
+        is_open = not no_browser and webbrowser.open(url)
+        out.warn(f"{'A browser opens. If it does not, open this page' if is_open else 'Open this page'}:\n{url}")
+
+    asyncio.run(sign_in(server, show, scopes or ""))
+    gateway = Gateway(configured)
+    asyncio.run(_refresh(gateway, [name]))
+    row = next(row for row in gateway.status() if row["name"] == name)
+    problem, tools = row.get("problem"), count_of(row["tools"] or 0, "tool")
+    text = f"Signed in to {printable(name)}{f', but it cannot be used: {problem}' if problem else f': {tools}.'}"
+    out.show(row, text, [name])
+    return ERROR if problem else OK
+
+
+def logout(out: Output, name: str) -> None:
+    sign_out = _import_login().sign_out
+    keys = [key for key, found in read_sign_ins().items() if found.get("name") == name]
+    if not keys:
+        raise InputError(f"No sign-in to {name!r} is stored.")
+    revoked = [asyncio.run(sign_out(key)) for key in keys]
+    doubt = "" if all(revoked) else " Its authorization server did not revoke the tokens, which may remain valid."
+    out.show({"name": name, "revoked": all(revoked)}, f"Signed out of {printable(name)}.{doubt}", [name])
+
+
+def _import_login() -> ModuleType:
+    try:
+        from shortlist.sources.mcp_servers import mcp_login  # noqa: PLC0415  # needs an extra
+    except ImportError as error:
+        raise MissingExtra("mcp", "mcp", "Signing in to MCP servers") from error
+    return mcp_login
 
 
 def trust(out: Output, path: str | None, listed: bool, revoke: bool, yes: bool) -> int:
@@ -165,6 +234,8 @@ def deny(out: Output, names: Sequence[str]) -> None:
 
 
 def _permit(out: Output, names: Sequence[str], access: str | None) -> None:
+    from shortlist.install.agent_config import AgentConfig  # noqa: PLC0415  # slow to load
+
     path = config_dir() / OWN_FILE
     file = AgentConfig(path, "permissions", private=not path.exists())  # an existing file keeps its permissions
     for name in names:

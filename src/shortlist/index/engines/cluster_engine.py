@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+from shortlist._text import clean
 from shortlist.documents import Document, Problem
 from shortlist.errors import CorpusBusy, CorpusDamaged, CorpusMismatch, CorpusNotFound, EngineError
 from shortlist.index.config import Config
@@ -25,7 +26,7 @@ from shortlist.index.engines.cluster_schema import PARTS
 from shortlist.index.engines.cluster_snapshot import ClusterSnapshot, LastSize
 from shortlist.index.engines.cluster_writer import ClusterWriter
 from shortlist.index.engines.facets import Query
-from shortlist.index.storage.records import BATCH, PAUSE, batched, clean, to_record
+from shortlist.index.storage.records import BATCH, PAUSE, batched, to_record
 from shortlist.index.sync import sync
 from shortlist.protocols import Progress, track
 

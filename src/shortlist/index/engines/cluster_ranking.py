@@ -116,7 +116,7 @@ class BM25Query:
     def find(self, query: QueryTerms) -> tuple[Asked, Asked]:
         return query.weights, query.counts
 
-    def named(self, query: str) -> Positions:
+    def named(self, query: str, words: Sequence[str] | None = None) -> Positions:
         hits = [hit for search in self.name_searches(query) for hit in self._reader.hits(search)]
         return np.sort(self._reader.locate(hits))
 
@@ -127,7 +127,7 @@ class BM25Query:
         self._reader.fetch(positions)
         return self._scores(_weigh(terms), positions)
 
-    def held_at(self, terms: Asked, positions: Positions) -> Floats:
+    def covered_at(self, terms: Asked, positions: Positions) -> Floats:
         self._reader.fetch(positions)
         weights = self._term_weights(_weigh(terms))
         known, tfs = self._term_counts(_weigh(terms), positions)

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
+from shortlist._text import clean
 from shortlist.documents import Document
 from shortlist.index.engine import BUILT_IN
-from shortlist.index.storage.records import clean
 
 if TYPE_CHECKING:
     from shortlist.results import Mask, Positions

@@ -25,8 +25,8 @@ log = logging.getLogger("shortlist")
 _TYPES = {"p": ctypes.c_void_p, "i": ctypes.c_int64, "d": ctypes.c_double, "b": ctypes.c_uint8, "-": None}
 _FUNCTIONS = {
     "room_bytes": "ii", "clear_room": "pi-", "release": "p-", "quantize": "pdp-", "tabulate": "pppippp-",
-    "find_terms": "pipipp-", "find_names": "pippipipii", "score_all": "pippip-", "look_at": "pippipi-",
-    "fill_name_filter": "piip-", "add_squares": "ppp-", "rank": "ppippiiippipi",
+    "find_terms": "pipipp-", "find_names": "pippipipii", "score_all": "pippip-", "look_at": "pipppipi-",
+    "fill_name_filter": "piip-", "add_squares": "ppp-", "rank": "ppipppiiippipi",
     "hash_spans": "pppip-", "rehash": "pipi-", "scan": "pppippippipppb",
     "split_words": "pppiipppp-", "gather": "pppipb-", "hash_names": "ppipppppip-", "find_silent_texts": "ppipppi",
     "count_terms": "pipi", "count_postings": "ppppippiippppi", "merge_postings": "pippppppppp-",

@@ -43,11 +43,11 @@ typedef struct {
     int64_t place, start, end;
 } Span;
 
-/* `held` has a bit for each of the first 64 terms, set if the passage has it. */
+/* `covered` is the sum of the shares of those terms that the passage has. */
 typedef struct {
     double score;
     int64_t place;
-    uint64_t held;
+    double covered;
 } Scored;
 
 /* Memory that a query works in: for each passage the sum of its rare terms (all 0 between queries), and what was found;
@@ -344,7 +344,7 @@ typedef struct {
     int64_t start, end, row; /* the row in the tables of frequent terms, -1 for a rare one */
     double weight;
     int32_t share; /* the weight as one of SHARES */
-    uint64_t bit;  /* of the term in Scored.held */
+    double covers; /* its part of Scored.covered */
 } Term;
 
 typedef struct {
@@ -566,7 +566,7 @@ static int compare_scored(const void *first, const void *second) {
 static void score_doc(const Part *part, const Query *query, Scored *scored) {
     int64_t doc = scored->place;
     scored->score = 0.0;
-    scored->held = 0;
+    scored->covered = 0.0;
     for (int64_t number = 0; number < query->count; number++) {
         const Term *term = query->terms + number;
         int64_t start = term->start, end = term->end;
@@ -579,14 +579,14 @@ static void score_doc(const Part *part, const Query *query, Scored *scored) {
         int64_t at = find_doc(part->docs, start, end, doc);
         if (at < end && part->docs[at] == doc) {
             scored->score += term->weight * gain_of(part, at, doc);
-            scored->held |= term->bit;
+            scored->covered += term->covers;
         }
     }
 }
 
 /* The terms of a query that a part has, in order. */
-static void choose_terms(const Part *part, const Span *spans, const double *weights, int64_t asked, double total,
-                         Query *query) {
+static void choose_terms(const Part *part, const Span *spans, const double *weights, const double *shares,
+                         int64_t asked, double total, Query *query) {
     query->count = query->frequents = 0;
     for (int64_t number = 0; number < asked; number++) {
         if (spans[number].end <= spans[number].start || weights[number] <= 0)
@@ -594,7 +594,7 @@ static void choose_terms(const Part *part, const Span *spans, const double *weig
         Term *term = query->terms + query->count;
         int64_t row = part->impacts ? find_place(part->frequent, part->frequents, spans[number].place) : 0;
         *term = (Term){spans[number].start, spans[number].end, -1, weights[number],
-                       (int32_t)ceil(weights[number] * (SHARES / total)), number < 64 ? 1ull << number : 0};
+                       (int32_t)ceil(weights[number] * (SHARES / total)), shares[number]};
         if (part->impacts && row < part->frequents && part->frequent[row] == spans[number].place) {
             int64_t at = query->frequents++;
             term->row = row;
@@ -620,9 +620,9 @@ static Query make_query(int64_t asked, int64_t k) {
     return query;
 }
 
-/* Write the scores of some positions, 0 for deleted passages, and which terms they have. */
-EXPORT void look_at(const Part *const *parts, int64_t count, const Span *spans, const double *weights, int64_t asked,
-                    Scored *places, int64_t wanted) {
+/* Write the scores of some positions, 0 for deleted passages, and what is covered. */
+EXPORT void look_at(const Part *const *parts, int64_t count, const Span *spans, const double *weights,
+                    const double *shares, int64_t asked, Scored *places, int64_t wanted) {
     Query query = make_query(asked, 0);
     double total = add_up(weights, asked);
     for (int64_t number = 0; number < count; number++, spans += asked) {
@@ -633,7 +633,7 @@ EXPORT void look_at(const Part *const *parts, int64_t count, const Span *spans, 
             if (doc < 0 || doc >= part->size)
                 continue;
             if (!is_chosen)
-                choose_terms(part, spans, weights, asked, total, &query);
+                choose_terms(part, spans, weights, shares, asked, total, &query);
             is_chosen = true;
             scored->place = doc;
             score_doc(part, &query, scored);
@@ -650,10 +650,11 @@ EXPORT void look_at(const Part *const *parts, int64_t count, const Span *spans, 
 
    `least` is a score that the k-th best has in any case. An impact of 1 is worth `step` times the weight, if lengths
    are normalized as when impacts were computed; `drift` is the ratio of both norms. */
-static int64_t rank_part(const Part *part, const Span *spans, const double *weights, int64_t asked, double least,
-                         Query *query, int64_t stripes, const uint8_t *allowed, const Room *room) {
+static int64_t rank_part(const Part *part, const Span *spans, const double *weights, const double *shares,
+                         int64_t asked, double least, Query *query, int64_t stripes, const uint8_t *allowed,
+                         const Room *room) {
     double total = add_up(weights, asked);
-    choose_terms(part, spans, weights, asked, total, query);
+    choose_terms(part, spans, weights, shares, asked, total, query);
     if (!query->count)
         return 0;
     double wider = part->drift > 1.0 ? part->drift : 1.0, narrower = part->drift < 1.0 ? part->drift : 1.0;
@@ -688,8 +689,8 @@ static int64_t rank_part(const Part *part, const Span *spans, const double *weig
    `order` lists the parts, the largest first; `allowed` is a mask of all positions or NULL. `memory` is a room for parts
    of up to `size` passages. The results are in memory that `release` frees. */
 EXPORT int64_t rank(const Part *const *parts, const int64_t *order, int64_t count, const Span *spans,
-                    const double *weights, int64_t asked, int64_t k, int64_t stripes, const uint8_t *allowed,
-                    void *memory, int64_t size, Scored **results) {
+                    const double *weights, const double *shares, int64_t asked, int64_t k, int64_t stripes,
+                    const uint8_t *allowed, void *memory, int64_t size, Scored **results) {
     Room room = divide(memory, size);
     Query query = make_query(asked, k);
     Scored *best = NULL;
@@ -698,7 +699,8 @@ EXPORT int64_t rank(const Part *const *parts, const int64_t *order, int64_t coun
         const Part *part = parts[order[turn]];
         double least = kept >= k ? best[k - 1].score : 0.0;
         const uint8_t *here = allowed ? allowed + part->offset : NULL;
-        int64_t found = rank_part(part, spans + order[turn] * asked, weights, asked, least, &query, stripes, here, &room);
+        int64_t found = rank_part(part, spans + order[turn] * asked, weights, shares, asked, least, &query, stripes, here,
+                                  &room);
         if (!found)
             continue;
         best = realloc(best, (kept + found) * sizeof *best);

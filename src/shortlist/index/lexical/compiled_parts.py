@@ -24,14 +24,13 @@ if TYPE_CHECKING:
 
     from shortlist.results import Floats, Mask, Positions
 
-BITS = 64  # terms whose presence in a passage a loop returns
 STRIPES = 16  # runs of blocks whose best are read first, to learn what the others must reach
 BOUNDED_UP_TO = 1_000  # more hits are found by scoring everything
 
 # With fewer names, a filter of them saves nothing; with 16 ranges for each name it rules out 15 of 16 keys.
 FILTERED_FROM, RANGES_PER_NAME = 4_000, 16
 
-_SCORED = np.dtype([("score", "f8"), ("place", "i8"), ("held", "u8")])
+_SCORED = np.dtype([("score", "f8"), ("place", "i8"), ("covered", "f8")])
 
 
 class CompiledParts:
@@ -100,23 +99,25 @@ class CompiledParts:
                 return sorted(set(found[:count]))
             most = count
 
-    def rank(self, spans: Any, weights: Sequence[float], k: int, allowed: Mask | None) -> tuple[Ranking, list[int]]:
-        """The best k and all that tie with the last, best first, then by position; and which terms each has."""
+    def rank(
+        self, spans: Any, weights: Sequence[float], shares: Sequence[float], k: int, allowed: Mask | None
+    ) -> tuple[Ranking, list[float]]:
+        """The best k and all that tie with the last, best first, then by position; and the shares that each covers."""
         self._ensure_bounds()
-        values, results = array("d", weights), ctypes.c_void_p()
+        values, parts, results = array("d", weights), array("d", shares), ctypes.c_void_p()
         try:
             room = self._rooms.pop()
         except IndexError:
             room = self._make_room()
         count = self._loops.rank(
-            self._pointers, _address(self._order), self._count, _address(spans), _address(values), len(values),
-            k, max(STRIPES, k), None if allowed is None else at(allowed, np.bool_), room[1], self._largest,
-            ctypes.byref(results),
+            self._pointers, _address(self._order), self._count, _address(spans), _address(values), _address(parts),
+            len(values), k, max(STRIPES, k), None if allowed is None else at(allowed, np.bool_), room[1],
+            self._largest, ctypes.byref(results),
         )  # fmt: skip
         self._rooms.append(room)
         found = np.frombuffer(ctypes.string_at(results, _SCORED.itemsize * count) if count else b"", _SCORED)
         self._loops.release(results)
-        return Ranking(found["place"].copy(), found["score"].copy()), found["held"].tolist()
+        return Ranking(found["place"].copy(), found["score"].copy()), found["covered"].tolist()
 
     def score_all(self, spans: Any, weights: Sequence[float]) -> Floats:
         """The score of every position, 0 for deleted passages."""
@@ -126,20 +127,17 @@ class CompiledParts:
         )
         return scores
 
-    def look_at(self, spans: Any, weights: Sequence[float], positions: Positions) -> tuple[Floats, list[int]]:
-        """The score of each position, 0 for deleted passages, and which terms its passage has, as bits."""
-        values, found = array("d", weights), np.zeros(len(positions), _SCORED)
+    def look_at(
+        self, spans: Any, weights: Sequence[float], shares: Sequence[float], positions: Positions
+    ) -> tuple[Floats, list[float]]:
+        """The score of each position, 0 for deleted passages, and the shares of the terms that its passage has."""
+        values, parts, found = array("d", weights), array("d", shares), np.zeros(len(positions), _SCORED)
         found["place"] = positions
         self._loops.look_at(
-            self._pointers, self._count, _address(spans), _address(values), len(values), found.ctypes.data, len(found)
-        )
-        held = found["held"].tolist()
-        if len(weights) > BITS:  # then the others one by one
-            firsts = range(3 * BITS, len(spans), 3 * len(weights))
-            others = array("q", [at for first in firsts for at in spans[first : first + 3 * (len(weights) - BITS)]])
-            _, more = self.look_at(others, weights[BITS:], positions)
-            held = [bits | others << BITS for bits, others in zip(held, more, strict=True)]
-        return found["score"], held
+            self._pointers, self._count, _address(spans), _address(values), _address(parts), len(values),
+            found.ctypes.data, len(found),
+        )  # fmt: skip
+        return found["score"], found["covered"].tolist()
 
     def set_vector_lengths(self, idf_of_part: Sequence[Floats]) -> None:
         """Compute the lengths of passages as tf-idf vectors, which cosine divides by."""

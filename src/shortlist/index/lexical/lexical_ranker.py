@@ -12,7 +12,7 @@ import numpy as np
 
 from shortlist.index.kernels import library
 from shortlist.index.lexical.bm25 import FIELDS, FORMULAS, Scoring
-from shortlist.index.lexical.compiled_parts import BITS, BOUNDED_UP_TO, CompiledParts
+from shortlist.index.lexical.compiled_parts import BOUNDED_UP_TO, CompiledParts
 from shortlist.index.lexical.live_postings import Part
 from shortlist.index.lexical.plain_parts import PlainParts, keys_of_names
 from shortlist.index.text.analyzers import STOP_WORDS, Analyzer, name_words, term_key
@@ -51,7 +51,8 @@ class Found(NamedTuple):
     df: list[int]
     idf: list[float]
     weights: list[float]
-    held: dict[int, int]  # by position, which terms its passage has, as bits, where that is known
+    shares: list[float]  # what each term counts for in `Lexical.covered_at`
+    covered: dict[int, float]  # by position, the shares of the terms of its passage, where that is known
 
 
 class FoundTerms(dict[str, float]):
@@ -60,16 +61,6 @@ class FoundTerms(dict[str, float]):
     def __init__(self, terms: Mapping[str, float], found: Found) -> None:
         super().__init__(terms)
         self.found = found
-
-
-def _add_up(weights: Sequence[float], bits: int) -> float:
-    """The sum of the weights whose bits are set."""
-    total = 0.0
-    while bits:
-        lowest = bits & -bits
-        total += weights[lowest.bit_length() - 1]
-        bits ^= lowest
-    return total
 
 
 class Lexical:
@@ -93,9 +84,8 @@ class Lexical:
         """The k best for a text or for terms, and those that tie with the last of them."""
         found = self._find(self.analyzer.terms(query) if isinstance(query, str) else query)
         if self._loops.has_bounds and 0 < k <= BOUNDED_UP_TO:
-            ranking, held = self._loops.rank(found.spans, found.weights, k, allowed)
-            if len(found.weights) <= BITS:
-                found.held.update(zip(ranking.positions.tolist(), held, strict=True))
+            ranking, covered = self._loops.rank(found.spans, found.weights, found.shares, k, allowed)
+            found.covered.update(zip(ranking.positions.tolist(), covered, strict=True))
             return ranking
         scores = self._scores(found, allowed)
         scores[scores <= 0] = -np.inf
@@ -106,17 +96,17 @@ class Lexical:
         """The score of some positions, 0 for a passage that has none of the terms or is deleted."""
         return self._look_at(self._find(terms), positions)
 
-    def held_at(self, terms: Asked, positions: Positions) -> Floats:
+    def covered_at(self, terms: Asked, positions: Positions) -> Floats:
         """The share of all terms, weighted by their idf, that the passage at each position has."""
         found = self._find(terms)
-        if any(position not in found.held for position in positions.tolist()):
+        wanted = positions.tolist()
+        if not found.covered.keys() >= set(wanted):
             self._look_at(found, positions)
-        held = [_add_up(found.weights, found.held[position]) for position in positions.tolist()]
-        return np.array(held, dtype=np.float64) / max(sum(found.weights), 1e-9)
+        return np.array([found.covered[position] for position in wanted]) / max(sum(found.shares), 1e-9)
 
     def _look_at(self, found: Found, positions: Positions) -> Floats:
-        scores, held = self._loops.look_at(found.spans, self._normalized(found), positions)
-        found.held.update(zip(positions.tolist(), held, strict=True))
+        scores, covered = self._loops.look_at(found.spans, self._normalized(found), found.shares, positions)
+        found.covered.update(zip(positions.tolist(), covered, strict=True))
         return scores
 
     def scores(self, terms: Asked, allowed: Mask | None = None) -> Floats:
@@ -159,9 +149,9 @@ class Lexical:
         """Whether any passage has any of these terms."""
         return any(self._find(terms).df)
 
-    def named(self, query: str) -> Positions:
-        """Positions of passages whose name occurs in the query, word for word."""
-        words = name_words(query)
+    def named(self, query: str, words: Sequence[str] | None = None) -> Positions:
+        """Positions of passages whose name occurs in the query, word for word; `words` are its words, if known."""
+        words = name_words(query) if words is None else words
         return np.array(self._loops.named(words, _can_be_names(words)), dtype=np.int64)
 
     def find(self, query: QueryTerms) -> tuple[FoundTerms, FoundTerms]:
@@ -180,4 +170,5 @@ class Lexical:
         """Where the terms with these keys are, and their weights; each counts as often as given."""
         spans, df = self._loops.find(keys)
         idf = [self._formula.idf(self.live, n) if self.live else 0.0 for n in df]
-        return Found(spans, df, idf, [count * one for count, one in zip(counts, idf, strict=True)], {})
+        weights = [count * one for count, one in zip(counts, idf, strict=True)]
+        return Found(spans, df, idf, weights, weights, {})

@@ -63,7 +63,9 @@ class PlainParts:
             found |= {part.offset + doc for doc in docs.tolist() if part.dead is None or not part.dead[doc]}
         return sorted(found)
 
-    def rank(self, spans: Spans, weights: Sequence[float], k: int, allowed: Mask | None) -> tuple[Ranking, list[int]]:
+    def rank(
+        self, spans: Spans, weights: Sequence[float], shares: Sequence[float], k: int, allowed: Mask | None
+    ) -> tuple[Ranking, list[float]]:
         raise NotImplementedError("without bounds, everything is scored")
 
     def score_all(self, spans: Spans, weights: Sequence[float]) -> Floats:
@@ -76,13 +78,14 @@ class PlainParts:
                 scores[part.span][part.dead] = 0.0
         return scores
 
-    def look_at(self, spans: Spans, weights: Sequence[float], positions: Positions) -> tuple[Floats, list[int]]:
-        wanted, held = positions.tolist(), [0] * len(positions)
+    def look_at(
+        self, spans: Spans, weights: Sequence[float], shares: Sequence[float], positions: Positions
+    ) -> tuple[Floats, list[float]]:
+        covered = np.zeros(len(positions))
         for part, here in zip(self._parts, spans, strict=True):
-            for term, (start, end) in enumerate(here):
-                docs = set((part.postings.docs[start:end] + part.offset).tolist())
-                held = [bits | (position in docs) << term for bits, position in zip(held, wanted, strict=True)]
-        return self.score_all(spans, weights)[positions], held
+            for (start, end), share in zip(here, shares, strict=True):
+                covered[np.isin(positions, part.postings.docs[start:end] + part.offset)] += share
+        return self.score_all(spans, weights)[positions], covered.tolist()
 
     def _gain(self, part: Part, lengths: Floats, start: int, end: int) -> Floats:
         weights, base, scale, _, k1, delta = self._numbers

@@ -21,6 +21,7 @@ from urllib.parse import quote
 
 from shortlist.errors import CorpusBusy, CorpusDamaged, CorpusError, CorpusMismatch, CorpusNotFound
 from shortlist.index.config import Config
+from shortlist.index.corpus_paths import DATABASE
 from shortlist.index.embedders.vector_cache import FILE as VECTORS
 from shortlist.index.storage import segment as segments
 from shortlist.index.storage.segment import Segment
@@ -28,11 +29,11 @@ from shortlist.index.storage.sql_tables import SegmentRow, check_format, initial
 from shortlist.index.storage.stored_text import TextConnection
 from shortlist.index.storage.usage_log import FILE as USAGE
 
-DATABASE = "corpus.db"
 SEGMENTS = "segments"
 RECENT_SEGMENTS = 16
 SWEEP_SECONDS = 10.0  # between two searches for files that no row names
 CACHE_KILOBYTES = 65_536  # of the database in memory, so that a large change is not written page by page
+MOST_MAPPED = 1 << 40  # bytes of the database that are read without copying; SQLite takes what it can
 WAIT_SECONDS = 60.0  # for another writer to finish
 LARGEST_LOG = 16 << 20  # bytes of the write-ahead log that stay on disk
 
@@ -302,6 +303,7 @@ class Store:
         try:
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute(f"PRAGMA cache_size = -{CACHE_KILOBYTES}")
+            connection.execute(f"PRAGMA mmap_size = {MOST_MAPPED}")
             connection.execute(f"PRAGMA journal_size_limit = {LARGEST_LOG}")
         except BaseException:
             connection.close()

@@ -14,8 +14,10 @@ from hashlib import blake2b
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
+from shortlist._text import clean
 from shortlist.documents import Document, Problem, Stamp
 from shortlist.index.config import Drift
+from shortlist.index.corpus_paths import COUNT_KINDS
 from shortlist.index.storage.sql_tables import read_generation, read_last_numbers, read_segments
 from shortlist.index.storage.stored_text import TextConnection
 
@@ -109,15 +111,6 @@ def _frame(*texts: str) -> bytes:
 
 
 _frame_shared = lru_cache(64)(_frame)  # of columns in which many documents are the same
-
-
-def clean(text: str) -> str:
-    """The text with a replacement for lone surrogates, which UTF-8 cannot encode."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "replace").decode()
-    return text
 
 
 def _to_plain(value: Any) -> Any:
@@ -229,8 +222,7 @@ class Rows:
 
     def kinds(self) -> dict[str, int]:
         """The number of documents of each kind, the most frequent first."""
-        query = "SELECT kind, count(*) FROM documents GROUP BY kind ORDER BY count(*) DESC, kind"
-        return dict(self._connection.execute(query).fetchall())
+        return dict(self._connection.execute(COUNT_KINDS).fetchall())
 
     def count_passages(self) -> int:
         """The number of live passages, without a walk over all of them."""

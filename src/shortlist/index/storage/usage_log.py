@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from shortlist._redact import redact, secrets_in_words
+from shortlist._text import clean
 from shortlist.errors import CorpusDamaged, CorpusError
-from shortlist.index.storage.records import clean
 
 if TYPE_CHECKING:
     from shortlist.results import Vectors

@@ -18,9 +18,7 @@ from shortlist.mcp.gateway.relay import SESSION_HEADER, ClientLink, ClientProfil
 from shortlist.mcp.gateway.server_offers import Offers
 from shortlist.mcp.gateway.tool_catalog import SEPARATORS, Catalog, Tool, UnknownTool, find_tool
 from shortlist.mcp.gateway.upstream import ServerError, Upstream
-from shortlist.sources.mcp_servers.mcp_client import WORDS
 from shortlist.sources.mcp_servers.mcp_config import Server
-from shortlist.sources.tools.prompt_injection import find_orders
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
@@ -31,7 +29,8 @@ STARTED_AT_ONCE = 4  # in the background; a server that is called starts immedia
 OUTDATED = 24 * 3600.0  # seconds after which a list is read again although the server is not called
 LOOK_AGAIN = 3600.0  # seconds between searches for such lists
 FOLLOW = 2.0  # seconds between checks for changes of the configuration
-FIRST_LIST = 3.0  # seconds to wait for servers without a list
+FIRST_LIST = 3.0  # seconds that searches wait for a server without a list, once
+GIVE_WAY = 5.0  # seconds after which a server that does not start keeps no other from starting
 UNUSED = 1800.0  # seconds after which the servers of a client over HTTP are closed
 MOST_PRIVATE = 20  # clients over HTTP with servers of their own
 
@@ -49,8 +48,9 @@ class Gateway:
     def __init__(self, config: GatewayConfig) -> None:
         self._config, self._stamp = config, config.stamp()
         found = config.read()
-        self.home = config.home
+        self.home, self.tools_folder = config.home, config.tools
         self.pending_files, self.problems, self._permissions = found.pending, found.problems, found.permissions
+        self._active, self._left_out = found.active, found.left_out
         self.catalog = Catalog(found.servers, found.permissions)
         self.offers = Offers(found.servers, found.permissions)
         self.link = ClientLink(lambda: asyncio.gather(*(one.send_roots_changed() for one in self._upstreams.values())))
@@ -142,6 +142,7 @@ class Gateway:
                 if str(one.server.file) in unreadable and one.server.project is None and not self._config.needs_trust
             } | {server.name: server for server in found.servers}
             self.pending_files, self.problems = found.pending, found.problems
+            self._active, self._left_out = found.active, found.left_out
             self._permissions = self._permissions if "permissions" in unreadable else found.permissions
             same = {name: one for name, one in before.items() if servers.get(name) == one.server}
             self._upstreams = {name: same.get(name) or self._make_upstream(server) for name, server in servers.items()}
@@ -181,18 +182,19 @@ class Gateway:
         return [one for name, one in self._upstreams.items() if name not in self.catalog.listings]
 
     async def wait_for_lists(self) -> dict[str, str]:
-        """Wait a moment for servers without a list; the states of those that still have none."""
+        """Wait a moment for servers without a list, once for each; the states of those that still have none."""
         await self.reload()
         self.wake()
-        unlisted = [one for one in self._find_unlisted() if one.state in ("idle", "starting")]
+        unlisted = self._find_unlisted()
         if private := self._private.get(current_client.get()):
-            for name, shared in self._upstreams.items():
-                if not self.catalog.has_list(name, private.link.profile.variant):
-                    unlisted.append(private.find(shared.server))
-                    unlisted[-1].start()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(FIRST_LIST):
-                await asyncio.gather(*(one.wait_for_start() for one in unlisted))
+            unlisted += private.start_unlisted(self._upstreams.values())
+        now = asyncio.get_running_loop().time()
+        for one in unlisted:
+            one.awaited_until = one.awaited_until or now + FIRST_LIST
+            if one.state in ("idle", "starting") and one.awaited_until > now:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout_at(one.awaited_until):
+                        await one.wait_for_start()
         return {one.server.name: one.state for one in self._find_unlisted()}
 
     async def refresh(self, names: Iterable[str] | None = None) -> None:
@@ -200,25 +202,38 @@ class Gateway:
         gate = asyncio.Semaphore(STARTED_AT_ONCE)
 
         async def refresh(one: Upstream) -> None:
+            with contextlib.suppress(SourceError):  # its status has the reason
+                await one.refresh()
+
+        async def refresh_in_turn(one: Upstream) -> None:
             async with gate:
-                with contextlib.suppress(SourceError):  # its status has the reason
-                    await one.refresh()
+                refreshing = asyncio.create_task(refresh(one))
+                await asyncio.wait([refreshing], timeout=GIVE_WAY)
+            await refreshing
 
         wanted = self._upstreams if names is None else names
-        await asyncio.gather(*(refresh(self._upstreams[name]) for name in wanted))
+        await asyncio.gather(*(refresh_in_turn(self._upstreams[name]) for name in wanted))
 
     def find(self, name: str) -> Tool:
-        """The offered tool of this name. An unavailable server that is named is the reason why there is none."""
+        """The offered tool of this name. If there is none, the error names the servers that are not ready."""
         self.catalog.reload()
         try:
             return find_tool(name, self.catalog.tools)
-        except UnknownTool:
-            for row in self.status():
-                is_meant = name.removeprefix("mcp__").startswith(tuple(row["name"] + end for end in SEPARATORS))
-                if is_meant and (row["tools"] is None or "problem" in row):
-                    reason = row.get("problem") or f"The server {row['name']} is not ready yet. Try again in a moment."
-                    raise SourceError(f"{name[:80]!r} is not available. {reason}") from None
+        except UnknownTool as error:
+            one = self._find_named(name)
+            if one and one.state != "ready" and (one.problem or one in self._find_unlisted()):
+                raise SourceError(f"{name[:80]!r} is not available. {one.describe()}") from None
+            for problem in self.problems:
+                if _is_of(problem.id, name):
+                    raise SourceError(f"{name[:80]!r} is not available. {problem.reason}") from None
+            if unlisted := [one.server.name for one in self._find_unlisted()]:
+                servers = f"the tools of {', '.join(unlisted[:5])} are not known yet"
+                raise UnknownTool(f"{error} It may exist: {servers}. See status.") from None
             raise
+
+    def _find_named(self, tool: str) -> Upstream | None:
+        """The server that the name of a tool begins with."""
+        return next((one for name, one in self._upstreams.items() if _is_of(name, tool)), None)
 
     async def call(self, name: str, arguments: Any, *, only_reads: bool = False) -> tuple[dict[str, Any], str]:
         """Call an approved tool; the result of its server and, if that is an error, what is wrong with the arguments.
@@ -234,12 +249,17 @@ class Gateway:
         except (UnknownTool, SourceError):
             if not self._find_unlisted():
                 raise
+            if one := self._find_named(name):
+                one.start()  # again, if it failed too often
             await self.wait_for_lists()
             tool = await asyncio.to_thread(self.find, name)
         _check_access(tool, only_reads)
         parsed = parse_arguments(tool.id, arguments)
         upstream = self.find_upstream(tool.server)
-        await upstream.refresh()
+        try:
+            await upstream.refresh()
+        except SourceError as error:
+            raise SourceError(f"{tool.id} is not available. {error}") from None
         tool = self.find(tool.id)  # it may have changed since the catalog was written
         _check_access(tool, only_reads)
 
@@ -275,22 +295,30 @@ class Gateway:
             if hidden := self.offers.hidden[name]:
                 row["hidden"] = hidden  # prompts and resources
             if one.problem and one.state != "ready":
-                problem, _, words = one.problem.partition(WORDS)
-                is_hidden = any(find_orders(words))
-                row["problem"] = (
-                    f"{problem} Its message is hidden: it addresses the model." if is_hidden else one.problem
-                )
+                row["problem"] = one.problem
             rows.append(row)
         rows += [{"name": each.id, "state": "broken", "tools": None, "problem": each.reason} for each in self.problems]
         return rows
 
+    @property
+    def profile(self) -> dict[str, Any]:
+        """The active profile and the servers that are left out; empty if no server is."""
+        active = {"name": self._active.profile, "narrowed_to": self._active.narrowed_to}
+        shown = {key: value for key, value in active.items() if value}
+        return {"profile": shown | {"left_out": list(self._left_out)}} if shown or self._left_out else {}
+
     def empty_notes(self) -> list[str]:
         """How to add servers, if there is none and no problem or pending file is the reason."""
+        if self._left_out and not self._upstreams:
+            return [
+                f"The profile leaves out {count_of(len(self._left_out), 'server')}: {', '.join(self._left_out[:5])}."
+            ]
         return [] if self._upstreams or self.problems or self.pending_files else [self._config.advice]
 
     def pending_notes(self) -> list[str]:
-        """What is pending approval, in sentences that an agent can pass on to the user."""
+        """What waits for an approval or a sign-in, in sentences that an agent can pass on to the user."""
         notes = [pending.reason for pending in self.pending_files]
+        notes += [one.problem for one in self._upstreams.values() if one.state == "needs sign-in"]
         if count := len(self.catalog.list_pending()):
             pending = count_of(count, "tool", "is pending approval")
             notes.append(f"{pending}. The user can review them: shortlist mcp approve")
@@ -322,6 +350,14 @@ class PrivateServers:
             self.upstreams[server.name] = Upstream(server, self._catalog, self._offers, self.link)
         return self.upstreams[server.name]
 
+    def start_unlisted(self, shared: Iterable[Upstream]) -> list[Upstream]:
+        """Start the servers that have not listed their tools for such a client yet."""
+        variant = self.link.profile.variant
+        found = [self.find(one.server) for one in shared if not self._catalog.has_list(one.server.name, variant)]
+        for one in found:
+            one.start()
+        return found
+
     def remove_others(self, servers: Mapping[str, Server]) -> list[Upstream]:
         """Remove the servers that are no longer configured like this, to be closed."""
         names = [name for name, one in self.upstreams.items() if servers.get(name) != one.server]
@@ -329,6 +365,11 @@ class PrivateServers:
 
     async def close(self) -> None:
         await asyncio.gather(*(one.close() for one in self.upstreams.values()))
+
+
+def _is_of(server: str, tool: str) -> bool:
+    """Whether the name of a tool begins with this server."""
+    return tool.removeprefix("mcp__").startswith(tuple(server + end for end in SEPARATORS))
 
 
 def _check_access(tool: Tool, only_reads: bool) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from hashlib import blake2b
@@ -14,9 +15,11 @@ from typing import Any, Literal, NamedTuple, get_args
 from shortlist._files import stamp_of
 from shortlist._paths import config_dir, data_dir
 from shortlist.documents import Problem
-from shortlist.errors import SourceError
+from shortlist.errors import InputError, SourceError
+from shortlist.mcp.gateway.profiles import Active, Choice, Profiles, find_unknown, resolve
 from shortlist.sources.mcp_servers import mcp_config
 from shortlist.sources.mcp_servers.mcp_config import OWN_FILE, ConfigurationFile, Pending, Server
+from shortlist.sources.mcp_servers.mcp_tokens import SignIn, key_of_sign_in, read_sign_ins, token_file
 from shortlist.sources.mcp_servers.mcp_trust import key_of, trust_file
 from shortlist.sources.projects import project_folders
 
@@ -48,12 +51,15 @@ class Permissions(NamedTuple):
 
 
 class Configured(NamedTuple):
-    """The servers, project files that are pending approval, problems with other files, and the user's permissions."""
+    """The servers, project files that are pending approval, problems with other files, the user's permissions, and what
+    is chosen of the servers, with the names of those that are left out."""
 
     servers: tuple[Server, ...] = ()
     pending: tuple[Pending, ...] = ()
     problems: tuple[Problem, ...] = ()
     permissions: Permissions = Permissions()
+    active: Active = Active()
+    left_out: tuple[str, ...] = ()
 
 
 class GatewayConfig:
@@ -64,20 +70,27 @@ class GatewayConfig:
     """
 
     def __init__(
-        self, files: Sequence[str | Path] = (), *, needs_trust: bool = False, has_servers: bool = True
+        self,
+        files: Sequence[str | Path] = (),
+        *,
+        needs_trust: bool = False,
+        has_servers: bool = True,
+        choice: Choice | None = None,
     ) -> None:
         self._given = [Path(file).expanduser() for file in files]
-        self.needs_trust, self._has_servers = needs_trust, has_servers
+        self.needs_trust, self._has_servers, self._choice = needs_trust, has_servers, choice or Choice()
+        self._profiles = Profiles()  # as they were last read
         self._paths = self._given or mcp_config.possible_files()
         place = f" Add servers to {self._given[0] if self._given else config_dir() / OWN_FILE}."
         self.advice = f"No MCP server is configured.{place if has_servers else ''}"  # for when there is none
         key = "\n".join(str(path.resolve()) for path in self._given or [project_folders()[-1]])
-        # The folder for the data of this configuration.
-        self.home = data_dir() / "mcp" / blake2b(key.encode("utf-8", "replace"), digest_size=8).hexdigest()
+        # The folder for the data of this configuration, and in it that of the index of the chosen tools.
+        self.home = data_dir() / "mcp" / _hash(key)
+        self.tools = self.home / (f"tools-{_hash(repr(choice))}" if self._choice != Choice() else "tools")
 
     def stamp(self) -> tuple[int, ...]:
-        """A value that changes with any of the files and with the approvals."""
-        return stamp_of(*self._paths, config_dir() / OWN_FILE, trust_file())
+        """A value that changes with any of the files, with the approvals, and with the sign-ins."""
+        return stamp_of(*self._paths, config_dir() / OWN_FILE, trust_file(), token_file())
 
     def read(self, *, strict: bool = True) -> Configured:
         """The current configuration, with the first server of each name. An unreadable file is a problem or, if it was
@@ -88,24 +101,57 @@ class GatewayConfig:
             reason = "Another gateway started this one and connects to the servers itself."
             return Configured(problems=(Problem(INSIDE, reason),))
         found: dict[str, Server | Problem] = {}
+        sign_ins: dict[str, SignIn] = {}
+        with contextlib.suppress(SourceError):  # a server that needs them reports it
+            sign_ins = read_sign_ins()
         for path in self._paths:
             for item in self._read_file(path, strict):
                 if isinstance(item, Problem):
                     found.setdefault(item.id, item)
                 elif not mcp_config.runs_shortlist([item.command, *item.args]):
-                    found.setdefault(item.name, replace(item, env={**item.env, INSIDE: "1"}))
+                    id = str(sign_ins.get(key_of_sign_in(item), {}).get("id", ""))
+                    found.setdefault(item.name, replace(item, env={**item.env, INSIDE: "1"}, sign_in=id))
         problems = [item for item in found.values() if isinstance(item, Problem)]
         try:
             permissions = self._read_permissions()
         except SourceError as error:
             permissions = Permissions((("*", "never"),))  # the unreadable rules may deny anything
             problems.append(Problem("permissions", f"{error} No tool can be called until this is fixed."))
+        pending = tuple(item for item in problems if isinstance(item, Pending))
+        servers = [item for item in found.values() if isinstance(item, Server)]
+        active = self._read_choice(strict)
+        unknown = find_unknown(self._choice.only, found)
+        if unknown and strict and not pending:  # else it may be one of those
+            raise InputError(unknown[0])
+        unknown += find_unknown(
+            (name for names in active.sets for name in names if name not in self._choice.only), found
+        )
+        problems += [Problem("profile", sentence) for sentence in (active.problem, *unknown) if sentence]
         return Configured(
-            tuple(item for item in found.values() if isinstance(item, Server)),
-            tuple(item for item in problems if isinstance(item, Pending)),
+            tuple(server for server in servers if active.includes(server.name)),
+            pending,
             tuple(item for item in problems if not isinstance(item, Pending)),
             permissions,
+            active,
+            tuple(server.name for server in servers if not active.includes(server.name)),
         )
+
+    def _read_choice(self, strict: bool) -> Active:
+        """What is chosen of the servers: none, if that is not known.
+
+        Profiles that cannot be read while the gateway runs stay as they were.
+        """
+        try:
+            try:
+                self._profiles = self._read_profiles()
+            except SourceError:
+                if strict:
+                    raise
+            return resolve(self._choice, self._profiles)
+        except (InputError, SourceError) as error:
+            if strict and self._choice.profile:
+                raise
+            return Active(self._choice.profile, sets=((),), problem=f"{error} No server is used until this is fixed.")
 
     def _read_file(self, path: Path, strict: bool) -> list[Server | Problem]:
         if not self._given and not path.is_file():
@@ -118,14 +164,30 @@ class GatewayConfig:
                 raise
             return [Problem(str(path), str(error), key_of(path))]
 
+    def _read_profiles(self) -> Profiles:
+        sets: dict[str, Sequence[str]] = {}
+        default = ""
+        for path, data in self._read_own_files():
+            found = Profiles.of(data, path)
+            sets, default = {**found.sets, **sets}, default or found.default
+        return Profiles(sets, default)
+
     def _read_permissions(self) -> Permissions:
-        """The rules in files that the user named and in our own file. A project cannot grant itself permissions."""
         rules: dict[str, Any] = {}
+        for path, data in self._read_own_files():
+            found = data.get("permissions") or {}
+            if not isinstance(found, Mapping):
+                raise SourceError(f"'permissions' in {path} must map servers or tools to read, write or never.")
+            rules = {**found, **rules}
+        return Permissions.of(rules)
+
+    def _read_own_files(self) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+        """The files that the user named, and our own. A project cannot grant itself anything."""
         for path in [*([] if self.needs_trust else self._given), config_dir() / OWN_FILE]:
             file = ConfigurationFile(path) if path.is_file() else None
             if file and file.project is None:
-                found = file.data.get("permissions") or {}
-                if not isinstance(found, Mapping):
-                    raise SourceError(f"'permissions' in {path} must map servers or tools to read, write or never.")
-                rules = {**found, **rules}
-        return Permissions.of(rules)
+                yield path, file.data
+
+
+def _hash(text: str) -> str:
+    return blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,6 +17,7 @@ from shortlist.mcp.gateway.tool_catalog import Catalog
 from shortlist.sources.mcp_servers import mcp_client
 from shortlist.sources.mcp_servers.mcp_config import Server
 from shortlist.sources.mcp_servers.mcp_transport import Complaints
+from shortlist.sources.tools.prompt_injection import find_orders
 
 if TYPE_CHECKING:
     from mcp import Client, MCPError
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
 OURSELVES = "shortlist"  # the name of our own server
 
-START_SECONDS = 30.0  # to start, and to list its tools
+START_SECONDS = 30.0  # to start, and to list its tools, unless the configuration of the server says otherwise
 CALL_SECONDS = 60.0
 PATIENCE = 10.0  # seconds that a call waits for the next start
 LIST_AGAIN = 60.0  # seconds after which the tools are listed again before a call
@@ -34,7 +36,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 MOST_FAILURES = 6  # in a row, after which the server is started only by a call
 STEADY = 60.0  # seconds of running after which earlier failures no longer count
 
-State = Literal["idle", "starting", "ready", "waiting", "failed"]
+State = Literal["idle", "starting", "ready", "waiting", "failed", "needs sign-in"]
 
 
 class ServerError(SourceError):
@@ -79,16 +81,39 @@ class Upstream:
         self._flights: list[Flight] = []
         self._level: Any = None  # of log messages, as last sent to the server
         self.state: State = "idle"
-        self.problem = ""
+        self.problem = ""  # why it is not ready; what it says itself is left out if it addresses the model
+        self.awaited_until: float | None = None  # the end of the only wait of searches for its first list
         self._client: Client | None = None
         self._failed_starts = 0
         self._retry_at = self._listed_at = 0.0
         self._is_lost = False
+        self._refusal: Exception | None = None  # why it needs a sign-in
         self._closed = asyncio.Event()
         self._news = asyncio.Event()  # for the task: the server is lost, closed, or has other tools
         self._changed = asyncio.Condition()  # of the state
         self._listing = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
+        self._start: asyncio.Timeout | None = None  # the limit of the last start
+
+    @property
+    def _start_seconds(self) -> float:
+        return self.server.start_seconds or START_SECONDS
+
+    @property
+    def _pause(self) -> float:
+        """Seconds until the next attempt to start it."""
+        return self._retry_at - time.monotonic()
+
+    def describe(self) -> str:
+        """Why the server is not ready, and what happens next."""
+        if self.state == "waiting" and self._pause > PATIENCE:
+            return f"{self.problem} The next attempt is in {self._pause:.0f} seconds."
+        if self.state == "failed":
+            return f"{self.problem} It failed {MOST_FAILURES} times in a row. Calling a tool of it starts it again."
+        if self.problem:
+            return f"{self.problem} It is being started again. Try again in a moment."
+        limit = f"it may take {self._start_seconds:g} seconds to start"
+        return f"The server {self.server.name} is not ready yet: {limit}. Try again in a moment."
 
     def start(self) -> None:
         """Start the server unless it runs or waits for its next attempt."""
@@ -121,6 +146,7 @@ class Upstream:
                 f"set 'timeout_seconds' of the server in its configuration."
             ) from None
         except Exception as error:  # whatever a server does, the agent gets an answer
+            self._check_sign_in(error)
             if isinstance(error, MCPError) and not self._is_disconnected(client, error):
                 if error.code == mcp_types.URL_ELICITATION_REQUIRED:
                     raise  # the client opens the URL, then tries again
@@ -220,9 +246,10 @@ class Upstream:
         client = await self._connect()
         if asyncio.get_running_loop().time() - self._listed_at > LIST_AGAIN:
             try:
-                async with asyncio.timeout(START_SECONDS):
+                async with asyncio.timeout(self._start_seconds):
                     await self._list_tools(client)
             except Exception as error:
+                self._check_sign_in(error)
                 self._disconnect()
                 reason = self.server.without_secrets(str(error) or type(error).__name__)
                 raise SourceError(f"{self.server.name} did not list its tools: {reason}") from None
@@ -230,7 +257,7 @@ class Upstream:
     async def wait_for_start(self) -> None:
         """Wait until the server is ready or has failed."""
         async with self._changed:
-            await self._changed.wait_for(lambda: self.state in ("ready", "waiting", "failed") or self._closed.is_set())
+            await self._changed.wait_for(lambda: self.state not in ("idle", "starting") or self._closed.is_set())
 
     async def send_roots_changed(self) -> None:
         """Let a running server ask for the roots again; newer protocol versions ask anyway."""
@@ -243,25 +270,27 @@ class Upstream:
     async def close(self) -> None:
         self._closed.set()
         self._news.set()
+        if self._start:
+            with contextlib.suppress(RuntimeError):  # it is over
+                self._start.reschedule(asyncio.get_running_loop().time())
         if self._task:
             await asyncio.wait([self._task], timeout=START_SECONDS)
 
     async def _connect(self) -> Client:
         """The client of the server, which is started if it does not run."""
-        delay = self._retry_at - asyncio.get_running_loop().time()
-        if self.state == "waiting" and delay > PATIENCE:
-            raise SourceError(f"{self.problem} The next attempt is in {delay:.0f} seconds.")
+        if self.state == "waiting" and self._pause > PATIENCE:
+            raise SourceError(self.describe())
         self.start()
         failed = self._failed_starts
         try:
-            async with asyncio.timeout(START_SECONDS + PATIENCE), self._changed:
+            async with asyncio.timeout(self._start_seconds + PATIENCE), self._changed:
                 await self._changed.wait_for(
                     lambda: self._client or self._failed_starts > failed or self._closed.is_set()
                 )
         except TimeoutError:
-            raise SourceError(f"{self.server.name} is not ready yet. Try again later.") from None
+            raise SourceError(self.describe()) from None
         if self._client is None:
-            raise SourceError(self.problem or f"{self.server.name} was stopped.")
+            raise SourceError(f"{self.server.name} was stopped." if self._closed.is_set() else self.describe())
         return self._client
 
     def _is_disconnected(self, client: Client, error: MCPError) -> bool:
@@ -271,6 +300,13 @@ class Upstream:
         if self._client is not client or self._is_lost or str(error) in ("Connection closed", "Session terminated"):
             return True
         return bool(self.server.url) and error.code == mcp_types.CONNECTION_CLOSED  # over stdio any server can send it
+
+    def _check_sign_in(self, error: Exception) -> None:
+        """Raise what the user can do if an error means that the server needs a sign-in."""
+        if mcp_client.needs_sign_in(error):
+            self._refusal = error
+            self._disconnect()
+            raise SourceError(str(error)) from None
 
     def _disconnect(self) -> None:
         self._client = None
@@ -285,26 +321,29 @@ class Upstream:
     async def _run(self) -> None:
         """Run the server, and restart it after failures until there are too many in a row."""
         mcp_client.silence_logs()
-        time = asyncio.get_running_loop().time
         failures = 0
         while not self._closed.is_set():
-            self._is_lost = False
+            self._is_lost, self._refusal = False, None
             self._news.clear()
-            began = time()
+            began = time.monotonic()
             await self._set_state("starting")
-            self.problem = await self._run_once()
+            problem = await self._run_once()
+            self.problem = _hide_orders(problem)
             if self._closed.is_set():
                 self.problem = ""
                 await self._set_state("idle")
                 return
             if self.state == "starting":
-                await asyncio.to_thread(self._catalog.record_failure, self.server, self.problem)
-            failures = 1 if time() - began > STEADY else failures + 1
+                await asyncio.to_thread(self._catalog.record_failure, self.server, problem)
+            if self._refusal:
+                await self._set_state("needs sign-in")
+                return
+            failures = 1 if time.monotonic() - began > STEADY else failures + 1
             if failures >= MOST_FAILURES:
                 await self._set_state("failed")
                 return
             pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (failures - 1))
-            self._retry_at = time() + pause
+            self._retry_at = time.monotonic() + pause
             await self._set_state("waiting")
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._closed.wait(), pause)
@@ -316,7 +355,7 @@ class Upstream:
         self._level = None
         try:
             async with contextlib.AsyncExitStack() as stack:
-                async with asyncio.timeout(START_SECONDS):
+                async with asyncio.timeout(self._start_seconds) as self._start:
                     connection = mcp_client.connect(self.server, complaints, self._disconnect, **self._make_options())
                     client = await stack.enter_async_context(connection)
                     if client.server_info and client.server_info.name == OURSELVES:
@@ -328,16 +367,20 @@ class Upstream:
                 while await self._news.wait() and not (self._is_lost or self._closed.is_set()):
                     self._news.clear()
                     await asyncio.sleep(BETWEEN_LISTS)
-                    async with asyncio.timeout(START_SECONDS):
+                    async with asyncio.timeout(self._start_seconds):
                         await self._list_tools(client)
                     await self._list_offers(client)
         except Exception as failure:  # whatever a server does, the others keep running
             error = failure
+        if mcp_client.needs_sign_in(error):
+            self._refusal = error
         if self.state == "starting":
             self._failed_starts += 1
         self._client = None
         await asyncio.to_thread(complaints.close)
-        return mcp_client.describe_failure(self.server, complaints, error, START_SECONDS)
+        advice = " (to allow more, set 'startup_timeout_sec' of the server)"
+        reason = self._refusal or error
+        return mcp_client.describe_failure(self.server, complaints, reason, self._start_seconds, advice)
 
     async def _list_tools(self, client: Client) -> None:
         async with self._listing:
@@ -404,6 +447,12 @@ class Upstream:
             "sampling_callback": self._sample if can.sampling else None,
             "sampling_capabilities": can.sampling,
         }
+
+
+def _hide_orders(problem: str) -> str:
+    """A problem without what the server says itself if that addresses the model."""
+    ours, _, words = problem.partition(mcp_client.WORDS)
+    return f"{ours} Its message is hidden: it addresses the model." if any(find_orders(words)) else problem
 
 
 def _declare(can: ClientCapabilities) -> Any:

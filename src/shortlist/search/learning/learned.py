@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("shortlist")
 
-# Log odds of relevance for a change of the score by 1.
-ODDS = 10.0
-
 ENCODE_SECONDS = 0.3  # for the vectors of new queries with a slow embedder; the others follow with later searches
 RELEARN_AT_ONCE = 0.5  # seconds that reading the log may take with every new use
 RELEARN_SHARE = 20  # a longer log is read again after this many times the time that it takes

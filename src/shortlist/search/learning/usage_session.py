@@ -11,8 +11,8 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from shortlist._text import clean
 from shortlist.errors import CorpusError
-from shortlist.index.storage.records import clean
 
 if TYPE_CHECKING:
     from shortlist.index.corpus import Corpus

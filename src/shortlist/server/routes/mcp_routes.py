@@ -19,12 +19,13 @@ from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from shortlist._http import is_loopback
-from shortlist._settings import PROGRAM, Settings
+from shortlist._settings import PROGRAM, ProfileChoice, Settings
 from shortlist.errors import MissingExtra, ShortlistError
 from shortlist.index.corpus_paths import stored_corpora
 from shortlist.mcp.collection import SKILLS, Collection, is_served
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
+from shortlist.mcp.gateway.profiles import Choice
 from shortlist.mcp.gateway.relay import SESSION_HEADER
 from shortlist.server.catalog_store import NAME, log
 from shortlist.server.http_errors import get_status, make_problem
@@ -197,34 +198,39 @@ class Agents:
         await make_problem(scope, status, detail)(scope, receive, send)
 
 
+def make_managers(collection: Collection, llm: LLM | None, *, max_bytes: int, **options: Any) -> Managers:
+    """The managers of the SDK for a collection; options are those of `AgentActions`."""
+    try:
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415  # slow
+        from mcp.server.transport_security import TransportSecuritySettings  # noqa: PLC0415
+
+        from shortlist.mcp.agent_server import AgentActions, make_server  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingExtra("mcp", "mcp", "The agent server") from error
+    manage = functools.partial(
+        StreamableHTTPSessionManager,
+        make_server(AgentActions(collection, lambda: llm, **options)),
+        security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # Guard does that
+        max_request_body_size=max_bytes,
+        max_sessions=MOST_SESSIONS,
+    )
+    return Managers(manage(), manage(json_response=True, stateless=True), collection.gateway)
+
+
 def add_mcp(endpoints: Endpoints, corpora: ServedCorpora, llm: LLM | None, settings: Settings) -> Agents:
     """Add the routes; `Agents.live` must run while the application does."""
     only, server, answers = settings.server.corpora, settings.server, settings.answers
     is_gateway = settings.mcp.upstream and (is_loopback(server.host) or server.token is not None)
     # A settings file may come with a cloned folder, so files that it names need approval like those of a project.
     named_by_file = settings.origins.get("mcp.config") not in (None, PROGRAM)
-    configuration = GatewayConfig(settings.mcp.config, needs_trust=named_by_file, has_servers=is_gateway)
+    choice = Choice((), *ProfileChoice.of(settings))
+    configuration = GatewayConfig(settings.mcp.config, needs_trust=named_by_file, has_servers=is_gateway, choice=choice)
 
     def make() -> Managers:
-        try:
-            from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415  # slow
-            from mcp.server.transport_security import TransportSecuritySettings  # noqa: PLC0415
-
-            from shortlist.mcp.agent_server import AgentActions, make_server  # noqa: PLC0415
-        except ImportError as error:
-            raise MissingExtra("mcp", "mcp", "The agent server") from error
         shown = AgentCorpora(corpora, all_stored=only is None)
-        gateway = Gateway(configuration)
-        collection = Collection(gateway, shown, with_skills=only is None or SKILLS in only)
-        actions = AgentActions(collection, lambda: llm, k=answers.top_k, threshold=answers.threshold)
-        manage = functools.partial(
-            StreamableHTTPSessionManager,
-            make_server(actions),
-            security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # Guard does that
-            max_request_body_size=settings.limits.max_body_bytes,
-            max_sessions=MOST_SESSIONS,
-        )
-        return Managers(manage(), manage(json_response=True, stateless=True), gateway)
+        collection = Collection(Gateway(configuration), shown, with_skills=only is None or SKILLS in only)
+        options = {"k": answers.top_k, "threshold": answers.threshold}
+        return make_managers(collection, llm, max_bytes=settings.limits.max_body_bytes, **options)
 
     @endpoints.add("GET /v1/mcp", "McpServers", tag="care")
     def mcp_servers() -> dict[str, Any]:
@@ -237,7 +243,7 @@ def add_mcp(endpoints: Endpoints, corpora: ServedCorpora, llm: LLM | None, setti
             tool.review() | {"command": approve_command(tool.id, gateway.catalog.servers[tool.server])}
             for tool in gateway.catalog.list_pending()
         ]
-        return {"servers": gateway.status(), "pending_files": files, "pending": tools}
+        return {"servers": gateway.status(), **gateway.profile, "pending_files": files, "pending": tools}
 
     agents = Agents(make)
     endpoints.app.router.routes.append(Route(PATH, endpoint=agents))

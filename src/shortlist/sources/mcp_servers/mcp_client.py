@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from shortlist.documents import Document, Problem
 from shortlist.errors import InputError, MissingExtra, SourceError
 from shortlist.sources.mcp_servers.mcp_config import Server, possible_files, servers_in_files, servers_of
+from shortlist.sources.mcp_servers.mcp_tokens import NEEDS_SIGN_IN
 from shortlist.sources.mcp_servers.mcp_transport import LONGEST_LINE, Complaints, run_server
 from shortlist.sources.structured import to_json
 from shortlist.sources.tools.tool_catalogs import tool_of
@@ -64,7 +65,7 @@ def servers_at(*place: Any, name: str | None = None) -> tuple[str, Callable[[], 
         file = Path(first).expanduser()
         if url := _URL.match(words[0]):
             server = Server(name or url["host"], url=words[0])
-        elif isinstance(first, Path) or file.is_file() or file.suffix == ".json":
+        elif isinstance(first, Path) or file.is_file() or file.suffix in (".json", ".toml"):
             return name or "mcp", lambda: servers_in_files([file])
         words = shlex.split(words[0])
     server = server or Server(name or Path(words[0]).stem, words[0], tuple(words[1:]))
@@ -115,9 +116,9 @@ async def _read_all(servers: list[Server], timeout: float) -> list[Document | Pr
     import anyio  # noqa: PLC0415
 
     async def read(server: Server, items: list[Document | Problem]) -> None:
-        complaints = Complaints()
+        complaints, seconds = Complaints(), server.start_seconds or timeout
         try:
-            with closing(complaints), anyio.fail_after(timeout):
+            with closing(complaints), anyio.fail_after(seconds):
                 async with connect(server, complaints) as client:
                     for kind, capability, request, key in LISTS:
                         if getattr(client.server_capabilities, capability) is not None:
@@ -125,7 +126,7 @@ async def _read_all(servers: list[Server], timeout: float) -> list[Document | Pr
                                 if kind != "tool" or server.offers(str(entry["name"])):
                                     items.append(document_of(server.name, kind, entry))
         except Exception as error:  # whatever a server does, the others are read
-            items.append(Problem(server.name, describe_failure(server, complaints, error, timeout), server.name))
+            items.append(Problem(server.name, describe_failure(server, complaints, error, seconds), server.name))
 
     silence_logs()
     results: dict[str, list[Document | Problem]] = {server.name: [] for server in servers}
@@ -140,23 +141,33 @@ async def connect(
     server: Server,
     complaints: Complaints,
     on_end: Callable[[], None] | None = None,
+    auth: Any = None,
     *,
     make: Callable[..., Client] | None = None,
     **options: Any,
 ) -> AsyncIterator[Client]:
-    """A client of a server: `make` or the SDK's client, with options. `on_end` is called if a command's output ends."""
+    """A client of a server: `make` or the SDK's client, with options. `on_end` is called if a command's output ends.
+
+    Requests to a URL are authorized by `auth`, by default with the stored sign-in unless a header is configured.
+    """
     import httpx2  # noqa: PLC0415
     from mcp import Client, StdioServerParameters  # noqa: PLC0415
     from mcp.client.sse import sse_client  # noqa: PLC0415
     from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415
 
     headers = dict(server.headers)
+    if server.url and auth is None and not any(name.lower() == "authorization" for name in headers):
+        from shortlist.sources.mcp_servers.mcp_sign_in import StoredSignIn  # noqa: PLC0415  # imports the SDK
+
+        auth = StoredSignIn(server)
+        silence_logs()  # those of the modules that were just loaded, too
     async with AsyncExitStack() as stack:
         if server.is_sse:
-            transport: Any = sse_client(server.url, headers=headers)
+            transport: Any = sse_client(server.url, headers=headers, auth=auth)
         elif server.url:
             hooks = {"response": [complaints.note_http_error, _limit_size]}
-            http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=None, event_hooks=hooks))
+            http = httpx2.AsyncClient(headers=headers, timeout=None, event_hooks=hooks, auth=auth)
+            await stack.enter_async_context(http)
             transport = streamable_http_client(server.url, http_client=http)
         else:
             parameters = StdioServerParameters(
@@ -233,12 +244,27 @@ def document_of(server: str, kind: str, entry: dict[str, Any]) -> Document | Pro
     return replace(document, id=id, kind=kind, source=server, metadata=metadata)
 
 
-def describe_failure(server: Server, complaints: Complaints, error: BaseException, timeout: float) -> str:
-    """Why a server could not be read, and its own last error message, without its secrets."""
+def first_error(error: BaseException) -> BaseException:
+    """The first error of a group, of any depth."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
+    return error
+
+
+def needs_sign_in(error: BaseException) -> bool:
+    """Whether only a sign-in by the user fixes this."""
+    return getattr(first_error(error), "code", None) == NEEDS_SIGN_IN
+
+
+def describe_failure(
+    server: Server, complaints: Complaints, error: BaseException, timeout: float, advice: str = ""
+) -> str:
+    """Why a server could not be read, with advice after a timeout, and its last error message, without its secrets."""
+    error = first_error(error)
+    if needs_sign_in(error):
+        return str(error)
     if isinstance(error, TimeoutError):
-        reason = f"did not answer within {timeout:g} seconds"
+        reason = f"did not answer within {timeout:g} seconds{advice}"
     elif hasattr(error, "errors"):  # of a validation
         first = error.errors()[0]
         reason = f"broke the protocol at {'.'.join(map(str, first['loc']))}: {first['msg']}"

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shlex
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -20,24 +21,42 @@ from shortlist._redact import redact, redact_words, secrets_in_url, secrets_in_w
 from shortlist._text import count_of, printable
 from shortlist.documents import Problem
 from shortlist.errors import SourceError
+from shortlist.sources.mcp_servers.mcp_entries import (
+    ALLOW,
+    DENY,
+    command_line,
+    is_off,
+    is_server,
+    normalize,
+    tool_patterns,
+)
 from shortlist.sources.mcp_servers.mcp_trust import is_trusted, key_of
 from shortlist.sources.projects import project_folders
 
 OWN_FILE = "mcp.json"  # in our configuration directory
-KEYS = ("mcpServers", "servers")
-PROJECT_FILES = (".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json")
-USER_FILES = (".claude.json", ".cursor/mcp.json")
+KEYS = ("mcpServers", "servers", "mcp_servers")
+PROJECT_FILES = (".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json", ".codex/config.toml")
+# The user's files: the variable that names their folder, the folder otherwise, below the home folder, and the name.
+USER_FILES = (
+    ("CLAUDE_CONFIG_DIR", "", ".claude.json"),
+    ("", ".cursor", "mcp.json"),
+    ("CODEX_HOME", ".codex", "config.toml"),
+)
 APPLICATION_FILES = ("Claude/claude_desktop_config.json", "Code/User/mcp.json")
 
-# The keys that several programs use for the tools of a server that are wanted and unwanted.
-ALLOW = ("allow", "includeTools", "enabled_tools")
-DENY = ("deny", "excludeTools", "disabledTools", "disabled_tools")
+# The settings for a sign-in, in snake case; several programs write them in camel case.
+OAUTH = ("client_id", "client_secret", "client_metadata_url", "scopes", "callback_port")
 
 VALUES: dict[str, type] = {"url": str, "command": str, "cwd": str, "env": Mapping, "headers": Mapping, "args": list}
+SECONDS = {
+    "seconds": ("timeout_seconds", "tool_timeout_sec"),
+    "start_seconds": ("startup_timeout_sec", "startup_timeout_seconds"),
+}
 NOUNS: dict[type, str] = {str: "string", Mapping: "mapping", list: "list"}
 
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 _COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_CAPITAL = re.compile(r"(?<=[a-z])[A-Z]")
 _TRAILING_COMMA = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
 
 
@@ -53,10 +72,13 @@ class Server:
     url: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     is_sse: bool = False
+    oauth: Mapping[str, str] = field(default_factory=dict, repr=False)  # settings for the sign-in, see OAUTH
+    sign_in: str = ""  # the id of the stored sign-in when the configuration was read
     secrets: tuple[str, ...] = field(default=(), repr=False)  # the values of expanded variables
     allow: tuple[str, ...] = ()  # patterns of tool names; empty allows all
     deny: tuple[str, ...] = ()
     seconds: float | None = None  # the configured time limit of a call
+    start_seconds: float | None = None  # the configured time limit of the start
     file: Path | None = None  # that configures it
     project: Path | None = None  # whose file configures it; None if the user does
 
@@ -74,7 +96,8 @@ class Server:
 
     def without_secrets(self, text: str) -> str:
         """A text without the values of its environment, headers and variables, and secrets in its command and URL."""
-        named = [*self.env.items(), *self.headers.items(), *(("", value) for value in self.secrets)]
+        unnamed = (*self.secrets, self.oauth.get("client_secret", ""))
+        named = [*self.env.items(), *self.headers.items(), *(("", value) for value in unnamed)]
         words = [(name, word) for name, value in named for word in (value, *value.split())]
         return redact(text, [*words, *secrets_in_words([self.command, *self.args]), *secrets_in_url(self.url)])
 
@@ -93,9 +116,18 @@ def review_command(path: Path | str) -> str:
 
 def approve_command(tool: str, server: Server) -> str:
     """The command with which the user approves a tool, in any folder; quoted, as the server chose the name."""
+    return _command("approve", tool, server)
+
+
+def sign_in_command(server: Server, scopes: str = "") -> str:
+    """The command with which the user signs in to a server, in any folder."""
+    return _command("login", server.name, server, *(("--scopes", scopes) if scopes else ()))
+
+
+def _command(act: str, name: str, server: Server, *options: str) -> str:
     is_usual = server.file is None or server.file.resolve() in user_files()
     config = () if is_usual else ("--config", str(server.file))
-    return shlex.join(printable(word, "?") for word in ("shortlist", "mcp", "approve", tool, *config))
+    return shlex.join(printable(word, "?") for word in ("shortlist", "mcp", act, name, *options, *config))
 
 
 class ConfigurationFile:
@@ -113,7 +145,9 @@ class ConfigurationFile:
     @cached_property
     def data(self) -> Mapping[str, Any]:
         try:
-            data = json.loads(without_trailing_commas(without_comments(self.content.decode("utf-8-sig"))))
+            text = self.content.decode("utf-8-sig")
+            is_toml = self.path.suffix == ".toml"
+            data = tomllib.loads(text) if is_toml else json.loads(without_trailing_commas(without_comments(text)))
             if not isinstance(data, Mapping):
                 raise ValueError("it is not a mapping")
         except (ValueError, RecursionError) as error:
@@ -126,9 +160,9 @@ class ConfigurationFile:
         return bool(self.data.keys() & set(KEYS))
 
     def entries(self) -> dict[str, Any]:
-        """The servers as written, without disabled ones and without shortlist itself."""
+        """The servers, with variables as written, without disabled ones and without shortlist itself."""
         entries = _find_entries(self.data, str(self.path)).items()
-        return {str(name): entry for name, entry in entries if not runs_shortlist(_command_line(entry))}
+        return {str(name): entry for name, entry in entries if not runs_shortlist(command_line(entry))}
 
     @cached_property
     def is_trusted(self) -> bool:
@@ -156,8 +190,11 @@ def user_files() -> list[Path]:
     from platformdirs import user_config_path  # noqa: PLC0415  # only where configurations are read
 
     applications = [user_config_path(roaming=True) / name for name in APPLICATION_FILES]
-    agents = [*(Path.home() / name for name in USER_FILES), *applications]
-    return [place.resolve() for place in (config_dir() / OWN_FILE, *agents)]
+    agents = [
+        Path(os.environ.get(variable) or Path.home() / folder).expanduser() / name
+        for variable, folder, name in USER_FILES
+    ]
+    return [place.resolve() for place in (config_dir() / OWN_FILE, *agents, *applications)]
 
 
 def project_files() -> list[Path]:
@@ -218,13 +255,13 @@ def outline(name: str, entry: Any) -> dict[str, Any]:
 
     Variables and headers are shown by name only, except a value that would be expanded.
     """
-    command, *args = redact_words([str(word) for word in _command_line(entry)])
+    command, *args = redact_words([str(word) for word in command_line(entry)])
     entry = entry if isinstance(entry, Mapping) else {}
     url = str(entry.get("url") or "")
     secrets = [(key, value) for key, value in secrets_in_url(url) if not _VARIABLE.search(value)]
     shown = {"name": name, "command": command, "args": args, "cwd": str(entry.get("cwd") or "")}
     shown["url"] = redact(url, secrets)
-    for key in ("env", "headers"):
+    for key in ("env", "headers", "oauth"):
         values = entry[key] if isinstance(entry.get(key), Mapping) else {}
         shown[key] = [f"{one}={value}" if _VARIABLE.search(str(value)) else str(one) for one, value in values.items()]
     return shown
@@ -247,24 +284,13 @@ def without_trailing_commas(text: str) -> str:
 
 
 def _find_entries(config: Mapping[str, Any], where: str) -> Mapping[str, Any]:
-    """The entries of enabled servers: under one of the usual keys, or the whole configuration."""
+    """The entries of enabled servers, normalized: under one of the usual keys, or the whole configuration."""
     servers = next((config[key] for key in KEYS if key in config), None)
-    are_entries = [isinstance(entry, Mapping) and ("command" in entry or "url" in entry) for entry in config.values()]
-    if servers is None and config and all(are_entries):
+    if servers is None and config and all(map(is_server, config.values())):
         servers = config
     if not isinstance(servers, Mapping):
         raise SourceError(f"{where} has no mapping 'mcpServers' or 'servers' at the top level.")
-    settings = {name: entry if isinstance(entry, Mapping) else {} for name, entry in servers.items()}
-    off = {name for name, one in settings.items() if one.get("disabled") is True or one.get("enabled") is False}
-    return {name: entry for name, entry in servers.items() if name not in off}
-
-
-def _command_line(entry: Any) -> list[Any]:
-    """The command and arguments of an entry as written."""
-    if not isinstance(entry, Mapping):
-        return [""]
-    args = entry.get("args")
-    return [entry.get("command") or "", *(args if isinstance(args, list) else ())]
+    return {name: normalize(entry) for name, entry in servers.items() if not is_off(entry)}
 
 
 def _parse_server(name: str, entry: Any, folder: Path) -> Server:
@@ -274,9 +300,6 @@ def _parse_server(name: str, entry: Any, folder: Path) -> Server:
     for key, kind in VALUES.items():
         if entry.get(key) and not isinstance(entry[key], kind):
             raise ValueError(f"has a '{key}' that is not a {NOUNS[kind]}")
-    seconds = entry.get("timeout_seconds")
-    if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0):
-        raise ValueError("has a 'timeout_seconds' that is not a number above 0")
     known = {"workspaceFolder": str(folder), "userHome": str(Path.home())}
     secrets: list[str] = []
 
@@ -302,14 +325,28 @@ def _parse_server(name: str, entry: Any, folder: Path) -> Server:
     for key in ("env", "headers"):
         given = (entry.get(key) or {}).items()
         values[key] = {str(name): expand(value) for name, value in given if value is not None}
-    values |= {"allow": _patterns(entry, ALLOW), "deny": _patterns(entry, DENY), "seconds": seconds}
+    values["oauth"] = {key: expand(value) for key, value in _read_oauth(entry).items()}
+    values |= {"allow": tool_patterns(entry, ALLOW), "deny": tool_patterns(entry, DENY)}
+    values |= {field: _limit(entry, keys) for field, keys in SECONDS.items()}
     return Server(name, is_sse=entry.get("type") == "sse", secrets=tuple(secrets), **values)
 
 
-def _patterns(entry: Mapping[str, Any], keys: Sequence[str]) -> tuple[str, ...]:
-    """The names of tools under the first of these keys that is present."""
+def _read_oauth(entry: Mapping[str, Any]) -> dict[str, str]:
+    """The settings for the sign-in to a server as written; without any, it is found out and registered."""
+    given = entry["oauth"] if isinstance(entry.get("oauth"), Mapping) else {}
+    found = {_CAPITAL.sub(r"_\g<0>", str(key)).lower(): value for key, value in given.items() if value}
+    if isinstance(found.get("scopes"), list):
+        found["scopes"] = " ".join(map(str, found["scopes"]))
+    port = found.get("callback_port", 1)
+    if not isinstance(port, int) or not 0 < port < 1 << 16:
+        raise ValueError(f"has a 'callback_port' under 'oauth' that is not a port number: {port!r}")
+    return {key: str(found[key]) for key in OAUTH if key in found}
+
+
+def _limit(entry: Mapping[str, Any], keys: Sequence[str]) -> float | None:
+    """The seconds under the first of these keys that is present."""
     key = next((key for key in keys if entry.get(key) is not None), keys[0])
-    names = entry.get(key) or []
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"has a '{key}' that is not a list of strings")
-    return tuple(names)
+    seconds = entry.get(key)
+    if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0):
+        raise ValueError(f"has a '{key}' that is not a number above 0")
+    return seconds

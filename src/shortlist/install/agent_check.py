@@ -1,0 +1,122 @@
+"""Whether the entries in agents' configurations really start `shortlist mcp`: each is run once, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from shortlist._text import count_of
+from shortlist.documents import Document, Problem
+from shortlist.errors import ShortlistError
+from shortlist.install import find_own_command
+from shortlist.install.agent_config import NAME, AgentConfig
+from shortlist.install.agents import AGENTS, Agent, Places, Scope
+from shortlist.sources.mcp_servers.mcp_client import read_servers
+from shortlist.sources.mcp_servers.mcp_config import Server, runs_shortlist, servers_of
+from shortlist.sources.mcp_servers.mcp_entries import command_line, is_off, normalize
+
+START_SECONDS = 30.0
+# What a program has that is started from the desktop. On Windows it is the PATH of the user.
+DESKTOP_PATHS = {"darwin": "/usr/bin:/bin:/usr/sbin:/sbin", "linux": "/usr/local/bin:/usr/bin:/bin"}
+
+
+class Finding(NamedTuple):
+    """The state of one entry (ok, note or broken), and how to fix it."""
+
+    name: str
+    state: str
+    says: str
+    fix: str = ""
+
+
+class _Started(NamedTuple):
+    """An entry that can be started, and what is known of it before that."""
+
+    title: str
+    file: Path
+    server: Server
+    fix: str
+    warning: str
+
+
+def check_agents(places: Places, environment: Mapping[str, str]) -> Iterator[Finding]:
+    """The entries of all agents, started with these additional variables. Those that are equal are started once."""
+    found = [
+        item for agent in AGENTS.values() for scope in _scopes(agent) for item in _find_entries(agent, scope, places)
+    ]
+    if not found:
+        yield Finding("agents", "note", "no agent is configured to start shortlist", "shortlist install --agent all")
+    yield from (item for item in found if isinstance(item, Finding))
+    started = [item for item in found if isinstance(item, _Started)]
+    distinct = {_key_of(one.server): one.server for one in started}
+    servers = [replace(server, env={**server.env, **environment}) for server in distinct.values()]
+    items = list(read_servers(iter(servers), START_SECONDS))
+    for one in started:
+        name = distinct[_key_of(one.server)].name
+        mine = [item for item in items if item.source == name]
+        failures = [item.reason for item in mine if isinstance(item, Problem)]
+        tools = [item.id for item in mine if isinstance(item, Document) and item.kind == "tool"]
+        if f"{name}/discover" not in tools:
+            says = failures[0] if failures else "The server does not offer the tools of shortlist."
+            yield Finding(one.title, "broken", f"{one.file}: {says}", one.fix)
+        elif one.warning:
+            yield Finding(one.title, "note", one.warning, one.fix)
+        else:
+            yield Finding(one.title, "ok", f"starts shortlist with {count_of(len(tools), 'tool')} ({one.file})")
+
+
+def _scopes(agent: Agent) -> list[Scope]:
+    scopes: list[Scope] = [] if agent.hint else ["user"]
+    return [*scopes, "project"] if agent.project else scopes
+
+
+def _find_entries(agent: Agent, scope: Scope, places: Places) -> Iterator[Finding | _Started]:
+    """Our entries in a file of an agent: what can be started, and what is known to be wrong without that."""
+    title = agent.title if scope == "user" else f"{agent.title} (project)"
+    fix = f"shortlist install --agent {agent.name}" + ("" if scope == "user" else " --project")
+    try:
+        file = AgentConfig(agent.file(scope, places), agent.key)
+    except (ShortlistError, OSError) as error:
+        yield Finding(title, "note", str(error))
+        return
+    for name, entry in file.servers.items():
+        if not runs_shortlist(command_line(entry)):
+            continue
+        item = next(servers_of({"mcpServers": {f"{NAME} of {title}": entry}}, places.project, str(file.path)), None)
+        if is_off(entry) or item is None:
+            yield Finding(title, "note", f"the server {name} in {file.path} is disabled")
+        elif isinstance(item, Problem):
+            yield Finding(title, "broken", item.reason, fix)
+        elif scope == "project" and not _is_as_written(entry, places):
+            says = f"{file.path} starts shortlist in its own way; it is not run here, as a project can name any command"
+            yield Finding(title, "note", says)
+        elif shutil.which(item.command, path=item.env.get("PATH", os.environ.get("PATH"))) is None:
+            yield Finding(title, "broken", f"{file.path} runs {item.command}, which is not found", fix)
+        else:
+            server = replace(item, url="", headers={}, is_sse=False)  # only its command is ours
+            yield _Started(title, file.path, server, fix, _warn(agent, server, places))
+
+
+def _is_as_written(entry: Any, places: Places) -> bool:
+    """Whether a project's entry runs nothing but our own command."""
+    plain = normalize(entry)
+    commands = [[*find_own_command(places), "mcp"]]
+    if places.platform != "win32":  # which looks for a command in the current folder first
+        commands.append([NAME, "mcp"])
+    return command_line(entry) in commands and not plain.get("env") and not plain.get("cwd")
+
+
+def _warn(agent: Agent, server: Server, places: Places) -> str:
+    """A warning if only a shell has the PATH with which the command is found."""
+    path = server.env.get("PATH", DESKTOP_PATHS.get(places.platform))
+    if not agent.is_desktop or path is None or shutil.which(server.command, path=path):
+        return ""
+    return f"{agent.title} may not find {server.command}: from the desktop it starts without the PATH of this shell"
+
+
+def _key_of(server: Server) -> tuple[Any, ...]:
+    return server.command, server.args, tuple(sorted(server.env.items())), server.cwd
