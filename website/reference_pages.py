@@ -127,6 +127,8 @@ def write_mcp_tools() -> str:
         "# MCP tools",
         "",
         "The tools that `shortlist mcp` offers to an agent. [The guide](../guides/gateway.md) shows them in use.",
+        "`call` and `call_read` return the result of the server, unchanged. Prompts, resources, questions of servers",
+        "to the client, progress and more are relayed, too: see [Beyond tools](../guides/gateway.md#beyond-tools).",
     ]
     for tool in DEFINITIONS:
         lines += ["", f"## {tool['name']}", "", tool["description"], ""]

@@ -62,7 +62,10 @@ class Upstream:
         return [int(line) for line in file.read_text().split()] if file.exists() else []
 
     def is_alive(self) -> bool:
-        return any(_is_alive(pid) for pid in self.starts)
+        return self.count_alive() > 0
+
+    def count_alive(self) -> int:
+        return sum(_is_alive(pid) for pid in self.starts)
 
 
 def _is_alive(pid: int) -> bool:
@@ -113,7 +116,10 @@ class Agent:
         return text_of(result)
 
     async def call(self, tool: str, **arguments: Any) -> str:
-        return str((await self("call", tool=tool, arguments=arguments))["text"])
+        """The text of the result of a found tool."""
+        result = await self.client.call_tool("call", {"tool": tool, "arguments": arguments})
+        assert not result.is_error, text_of(result)
+        return text_of(result)
 
     async def find(self, query: str, **more: Any) -> list[str]:
         return [item["id"] for item in (await self("discover", query=query, **more))["results"]]
@@ -145,12 +151,12 @@ def servers(tmp_path: Path) -> Servers:
     return Servers(tmp_path)
 
 
-def with_agent(gateway: Gateway, use: Callable[[Agent], Awaitable[T]], *corpora: str) -> T:
-    """The result of a conversation with our server in this process."""
+def with_agent(gateway: Gateway, use: Callable[[Agent], Awaitable[T]], *corpora: str, **options: Any) -> T:
+    """The result of a conversation with our server in this process; the options are those of the client."""
 
     async def main() -> T:
         actions = AgentActions(Collection(gateway, StoredCorpora(corpora)), lambda: None)
-        async with asyncio.timeout(2 * PATIENCE), Client(make_server(actions)) as client:
+        async with asyncio.timeout(2 * PATIENCE), Client(make_server(actions), **options) as client:
             return await use(Agent(client))
 
     return asyncio.run(main())
@@ -195,7 +201,22 @@ def start(servers: Servers) -> Iterator[Callable[..., TestClient]]:
 
 
 def ask(client: TestClient, act: str, /, **arguments: Any) -> dict[str, Any]:
+    """The structured result of one of our tools over HTTP."""
+    return dict(post(client, act, **arguments)["structuredContent"])
+
+
+def post(client: TestClient, act: str, /, **arguments: Any) -> dict[str, Any]:
+    """The result of a tool call over HTTP."""
     request = REQUEST | {"method": "tools/call", "params": {"name": act, "arguments": arguments}}
     answer = client.post("/mcp", json=request, headers=HEADERS)
     assert answer.status_code == 200, answer.text
-    return dict(answer.json()["result"]["structuredContent"])
+    lines = answer.text.splitlines()  # of JSON or, in a session, of a stream of events
+    (data,) = [line.removeprefix("data: ") for line in lines if line.startswith(("{", "data: {"))]
+    return dict(json.loads(data)["result"])
+
+
+def begin_session(client: TestClient) -> str:
+    """The id of a new session over HTTP."""
+    params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    answer = client.post("/mcp", json=REQUEST | {"method": "initialize", "params": params}, headers=HEADERS)
+    return str(answer.headers["mcp-session-id"])

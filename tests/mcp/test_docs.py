@@ -16,9 +16,9 @@ import pytest
 from bench.context import _tokens, make_servers
 from shortlist._paths import config_dir
 from shortlist.cli import run
-from shortlist.mcp import agent_server
+from shortlist.mcp import agent_server, long_results, skill_resources
 from shortlist.mcp.agent_server import DEFINITIONS
-from shortlist.mcp.gateway import dispatch, tool_review, upstream
+from shortlist.mcp.gateway import dispatch, relay, server_offers, tool_review, upstream
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.sources.mcp_servers import mcp_client as source
 from shortlist.sources.mcp_servers import mcp_login, mcp_transport
@@ -46,7 +46,7 @@ def test_every_block_runs_and_prints_what_is_shown(
     linear, team = GatewayConfig([tmp_path / "0.json", tmp_path / "1.json"]).read().servers
     assert (dict(linear.oauth), team.oauth["callback_port"]) == ({}, "8765")
     assert mcp_login.LOGIN_SECONDS == 5 * 60
-    servers.add("weather", WEATHER)
+    servers.add("weather", WEATHER, behavior={"strict": True})
     servers.entries["weather"] = theirs["mcpServers"]["weather"] | servers.entries["weather"]
     servers.write()
     (server,) = GatewayConfig([servers.config]).read().servers
@@ -105,7 +105,14 @@ def test_the_numbers_in_the_text_are_those_of_the_code(tmp_path: Path) -> None:
     assert "{:g} seconds to start, {:g} for a call, {:g} for a search, {:g} for an answer".format(*seconds) in PROSE
     assert f"{mcp_transport.LONGEST_LINE >> 20} MiB for a message" in PROSE
     assert f"{tool_review.LARGEST:,} characters for a tool's definition and for a result" in PROSE
-    assert tool_review.LARGEST == agent_server.LONGEST_RESULT
+    assert tool_review.LARGEST == long_results.LONGEST_RESULT
+    assert f"Beyond {long_results.LONGEST_RESULT:,} characters" in PROSE
+    assert f"in parts of {long_results.LONGEST_PART:,} characters" in PROSE
+    assert f"The last {long_results.MOST_TEXTS} such texts" in PROSE
     assert f"{source.MOST_ENTRIES:,} tools for a server" in PROSE
+    assert f"the first {server_offers.MOST_LISTED} of each server" in PROSE
+    assert f"{skill_resources.PAGE} a page" in PROSE
+    assert f"{dispatch.UNUSED / 60:g} minutes after its last request" in PROSE
+    assert f"A client has {relay.ANSWER_SECONDS / 60:g} minutes to answer" in PROSE
     assert f"a schema deeper than {tool_review.DEEPEST} levels" in PROSE
     assert [f"`{definition['name']}`" for definition in DEFINITIONS] == re.findall(r"^\| (`\w+`) \|", DOCUMENT, re.M)

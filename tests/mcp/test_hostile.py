@@ -14,10 +14,9 @@ from typing import Any
 
 import pytest
 
-from shortlist.errors import InputError
 from shortlist.mcp.agent_server import LONGEST_SCHEMAS
 from shortlist.mcp.gateway import upstream
-from shortlist.mcp.gateway.arguments import check_arguments
+from shortlist.mcp.gateway.arguments import explain_problems
 from shortlist.mcp.gateway.tool_review import LARGEST, LONGEST_NAME, find_changes
 from shortlist.sources.mcp_servers import mcp_transport
 from shortlist.sources.mcp_servers.mcp_config import approve_command
@@ -162,8 +161,8 @@ SCHEMAS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
-def test_a_schema_that_cannot_be_checked_safely_is_left_to_the_server(schema: dict[str, Any]) -> None:
-    check_arguments("bad/tool", schema, {"a": "a" * 40 + "!"})
+def test_a_schema_that_cannot_be_checked_safely_explains_nothing(schema: dict[str, Any]) -> None:
+    assert explain_problems("bad/tool", schema, {"a": "a" * 40 + "!"}) == ""
 
 
 def test_arguments_that_do_not_fit_the_schema_are_explained() -> None:
@@ -175,10 +174,9 @@ def test_arguments_that_do_not_fit_the_schema_are_explained() -> None:
         "additionalProperties": False,
         "$defs": {"address": address},
     }
-    check_arguments("post/send", schema, {"to": {"zip": "9000"}, "speed": "fast", "n": 2})
+    assert explain_problems("post/send", schema, {"to": {"zip": "9000"}, "speed": "fast", "n": 2}) == ""
     wrong = {"to": {"zap": "x"}, "speed": "warp", "n": 0, "sped": 1}
-    with pytest.raises(InputError) as caught:
-        check_arguments("post/send", schema, wrong)
+    explained = explain_problems("post/send", schema, wrong)
     for sentence in (
         "Invalid arguments for post/send.",
         "to: 'zip' is a required property. 'zap' is unknown. Did you mean 'zip'?",
@@ -186,9 +184,15 @@ def test_arguments_that_do_not_fit_the_schema_are_explained() -> None:
         "'sped' is unknown. Did you mean 'speed'?",
         "n: 0 is less than the minimum of 1.",
     ):
-        assert sentence in str(caught.value)
-    with pytest.raises(InputError, match="does not match"):
-        check_arguments("post/send", schema, {"to": {"zip": "B-9000"}})
+        assert sentence in explained
+    assert "does not match" in explain_problems("post/send", schema, {"to": {"zip": "B-9000"}})
+
+
+def test_a_required_argument_with_a_default_is_not_missing() -> None:
+    properties = {"city": {"type": "string"}, "unit": {"type": "string", "default": "C"}}
+    schema = {"type": "object", "properties": properties, "required": ["city", "unit"]}
+    assert explain_problems("weather/now", schema, {"city": "Ghent"}) == ""
+    assert "'city' is a required property" in explain_problems("weather/now", schema, {"unit": "F"})
 
 
 # Behavior

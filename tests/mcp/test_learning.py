@@ -17,7 +17,7 @@ from shortlist.mcp import agent_server
 from shortlist.mcp.agent_server import AgentActions, client_address
 from shortlist.mcp.collection import Collection, StoredCorpora
 from shortlist.mcp.gateway.dispatch import Gateway
-from tests.mcp.conftest import INVOICE, WEATHER, Agent, Servers, ask, tool, with_agent
+from tests.mcp.conftest import INVOICE, WEATHER, Agent, Servers, ask, begin_session, post, tool, with_agent
 
 QUERY = "do I need an umbrella"  # which no description contains
 SIMILAR = "will I need my umbrella"
@@ -42,7 +42,7 @@ async def rank(agent: Agent, query: str, id: str) -> tuple[int, float]:
 
 @pytest.fixture
 def office(servers: Servers) -> Servers:
-    servers.add("weather", WEATHER)
+    servers.add("weather", WEATHER, behavior={"strict": True})
     readable = INVOICE | {"annotations": {"readOnlyHint": True}}
     servers.add("office", readable, tool("pack", "Packs what I will need."), *map(tool, ("fail", "refuse", "die")))
     return servers
@@ -80,7 +80,7 @@ def test_calls_are_stored_with_their_outcome_and_without_their_arguments(office:
         await agent("read", id="weather/get_forecast")
         assert stored(log_of(gateway))[0][1] == []
         await agent.call("weather__get_forecast", city="Secretville")
-        await agent("call_read", tool="write_invoice", arguments={"order": "7"})
+        await agent.client.call_tool("call_read", {"tool": "write_invoice", "arguments": {"order": "7"}})
         for name in ("fail", "refuse", "die"):
             await agent.error("call", tool=name)
 
@@ -201,7 +201,7 @@ def test_over_http_a_call_is_stored_with_the_search_before_it(
 ) -> None:
     client = start()
     ask(client, "discover", query=QUERY, kind="tool")
-    ask(client, "call", tool="weather/get_forecast", arguments={"city": "Ghent"})
+    post(client, "call", tool="weather/get_forecast", arguments={"city": "Ghent"})
     ask(client, "discover", query=SIMILAR, kind="tool")
     log = log_of(office.gateway())
     first, second = log
@@ -213,10 +213,11 @@ def test_clients_at_one_address_are_told_apart_by_their_mcp_sessions(
     office: Servers, start: Callable[..., TestClient]
 ) -> None:
     client = start()
-    for session in ("one", "two", "one"):
+    first, second = begin_session(client), begin_session(client)
+    for session in (first, second, first):
         client.headers["mcp-session-id"] = session
-        ask(client, "discover", query=f"{QUERY} in session {session}", kind="tool")
-    ask(client, "call", tool="weather/get_forecast", arguments={"city": "Ghent"})
+        ask(client, "discover", query=QUERY, kind="tool")
+    post(client, "call", tool="weather/get_forecast", arguments={"city": "Ghent"})
     one, two, again = log_of(office.gateway())
     assert one.session == again.session != two.session
     assert (two.uses, [use.id for use in again.uses]) == ([], ["weather/get_forecast"])

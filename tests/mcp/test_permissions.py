@@ -15,7 +15,7 @@ from shortlist.errors import SourceError
 from shortlist.mcp.agent_server import DEFINITIONS
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig, Permissions
-from tests.mcp.conftest import Agent, Servers, tool, until, with_agent
+from tests.mcp.conftest import Agent, Servers, text_of, tool, until, with_agent
 
 READ = {"annotations": {"readOnlyHint": True}}
 GET, LIST, DROP = tool("get_issue") | READ, tool("list_issues") | READ, tool("drop_database")
@@ -51,7 +51,7 @@ def test_call_read_runs_what_is_marked_read_only_and_call_runs_both(servers: Ser
         assert (found["id"], found["access"]) == ("hub/get_issue", "read")
         (found,) = (await agent("discover", query="drop database"))["results"]
         assert found["access"] == "write"
-        assert (await agent("call_read", tool="hub/get_issue"))["text"] == "get_issue {}"
+        assert text_of(await agent.client.call_tool("call_read", {"tool": "hub/get_issue"})) == "get_issue {}"
         sentence = await agent.error("call_read", tool="hub/drop_database")
         assert "hub/drop_database is not marked read-only" in sentence
         assert await agent.call("hub/get_issue") == "get_issue {}"
@@ -90,7 +90,7 @@ def test_rules_of_the_user_override_the_hints_of_the_server(servers: Servers, ow
         # A running gateway follows what the user decides.
         assert run(["mcp", "allow", "hub/drop_database", "--read", "--quiet"]) == 0
         await until(lambda: gateway.catalog.tools["hub/drop_database"].access == "read")
-        assert (await agent("call_read", tool="drop_database"))["text"] == "drop_database {}"
+        assert text_of(await agent.client.call_tool("call_read", {"tool": "drop_database"})) == "drop_database {}"
         assert run(["mcp", "deny", "hub", "--quiet"]) == 0
         assert "is denied" in await agent.error("call", tool="hub/get_issue")
 

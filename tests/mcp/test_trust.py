@@ -35,7 +35,7 @@ from shortlist.server.service_settings import load_settings
 from shortlist.sources.mcp_servers import mcp_trust
 from shortlist.sources.mcp_servers.mcp_config import Pending, project_of
 from tests.index.engines.conftest import listening
-from tests.mcp.conftest import PATIENCE, WEATHER, Agent, Upstream, ask, run_command, tool, until, with_agent
+from tests.mcp.conftest import PATIENCE, WEATHER, Agent, Upstream, ask, post, run_command, tool, until, with_agent
 from tests.mcp.test_process import environment
 
 TOKEN = "value-of-the-variable-of-the-user"
@@ -259,8 +259,8 @@ def test_files_that_a_settings_file_names_are_pending(tmp_path: Path, start: Cal
     assert "1 MCP server is pending approval" in ask(client, "discover", query="weather forecast")["note"]
     assert not helper.starts
     assert run(["mcp", "trust", str(servers), "--yes", "--quiet"]) == 0
-    found = ask(client, "call", tool="helper/get_forecast", arguments={"city": "Ghent"})
-    assert found["text"] == 'get_forecast {"city": "Ghent"}'
+    result = post(client, "call", tool="helper/get_forecast", arguments={"city": "Ghent"})
+    assert [block["text"] for block in result["content"]] == ['get_forecast {"city": "Ghent"}']
 
 
 # The command

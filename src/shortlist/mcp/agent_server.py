@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import logging
 import os
@@ -16,14 +17,19 @@ from urllib.parse import quote, unquote
 
 import mcp_types as types
 from mcp import MCPError
-from mcp.server.lowlevel import Server
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.stdio import stdio_server
 
 import shortlist
 from shortlist._text import printable
 from shortlist.errors import CorpusError, CorpusNotFound, InputError, ShortlistError, SourceError
+from shortlist.mcp import protocol_handlers
 from shortlist.mcp.collection import SKILLS, TOOLS, Collection
+from shortlist.mcp.gateway.relay import SESSION_HEADER, Exchanges
 from shortlist.mcp.gateway.tool_catalog import UnknownTool, find_tool
+from shortlist.mcp.long_results import PREFIX, LongResults
+from shortlist.mcp.protocol_handlers import SERVERS, as_error, complete, cut_page
 from shortlist.mcp.skill_resources import PAGE, SkillResources, parse_cursor
 from shortlist.mcp.skill_resources import SCHEME as SKILL_SCHEME
 from shortlist.search.learning.usage_session import UsageSession
@@ -46,7 +52,6 @@ INSTRUCTIONS = (
 
 LONGEST_QUERY = 2_000  # characters
 LONGEST_SCHEMAS = 4_000  # characters of schemas that discover shows, the best tool first; read shows any
-LONGEST_RESULT = 100_000  # characters of text that a call may return
 ASK_SECONDS = 300.0
 FIND_SECONDS = 60.0
 LEAVE_SECONDS = 5.0
@@ -55,6 +60,8 @@ MOST_SESSIONS = 100
 
 SCHEME = "shortlist://"
 TEMPLATE = f"{SCHEME}{{corpus}}/{{+id}}"
+RESULTS = "results"  # in place of a corpus
+CALLS = ("call", "call_read")  # whose results are those of servers
 KINDS: dict[str, Any] = {"tool": "tool", "skill": "skill", "document": {"$nin": ["tool", "skill"]}}
 
 Data = dict[str, Any]
@@ -75,6 +82,7 @@ class AgentActions:
         self._options: dict[str, Any] = {"k": k, "threshold": threshold}  # of an answer
         self._warming: asyncio.Task[None] | None = None
         self._sessions: dict[str, UsageSession] = {}  # by the address of the client, the latest last
+        self.results = LongResults()
 
     def instructions(self) -> str:
         return INSTRUCTIONS.format(summary=self._collection.summary())
@@ -163,6 +171,8 @@ class AgentActions:
         return item | ({"callable": False} if is_marked else {})
 
     async def read(self, id: str, corpus: str | None = None, locator: str | None = None, offset: Any = 0) -> Data:
+        if id.startswith(PREFIX) and corpus is None:
+            return self.results.read(id, offset, client_address.get())
         usage = self._usage()
 
         def show() -> Data:
@@ -193,19 +203,50 @@ class AgentActions:
                 shown["uri"] = uri
             return _add_warning(shown)
 
-        return await _run_in_thread(show)
+        try:
+            return await _run_in_thread(show)
+        except (CorpusNotFound, UnknownTool):
+            if "://" not in id or corpus is not None:
+                raise
+        return await self._read_link(id)
 
-    async def call_read(self, tool: str, arguments: Any = None) -> types.CallToolResult:
+    async def _read_link(self, uri: str) -> Data:
+        """The text of a resource of a server."""
+        contents = (await protocol_handlers.read_resource(self.gateway, uri))["contents"]
+        texts = [part["text"] for part in contents if "text" in part]
+        note = {"note": "It has binary content, which only a client can read."} if len(texts) < len(contents) else {}
+        return {"id": uri, "kind": "resource", "text": "\n".join(texts)} | note
+
+    async def read_own(self, uri: str) -> types.ReadResourceResult:
+        """A file of a skill, an item of a corpus, or a long result, as a resource."""
+        if uri.startswith(SKILL_SCHEME):
+            return types.ReadResourceResult(contents=[await self.read_skill(uri)])
+        corpus, slash, id = uri.removeprefix(SCHEME).partition("/")
+        if not slash:
+            raise InputError(f"{uri[:200]!r} is not a resource of this server. Use {TEMPLATE}.")
+        if corpus == RESULTS and id.startswith(PREFIX):
+            shown = {"kind": "result", "text": self.results.text(id, client_address.get())}
+        else:
+            shown = await self.read(unquote(id), unquote(corpus))
+        kind = {"tool": "application/json", "result": "text/plain"}.get(shown["kind"], "text/markdown")
+        contents = types.TextResourceContents(uri=uri, mime_type=kind, text=shown["text"])
+        return types.ReadResourceResult(contents=[contents])
+
+    async def call_read(self, tool: str, arguments: Any = None) -> Data:
         return await self.call(tool, arguments, only_reads=True)
 
-    async def call(self, tool: str, arguments: Any = None, *, only_reads: bool = False) -> types.CallToolResult:
+    async def call(self, tool: str, arguments: Any = None, *, only_reads: bool = False) -> Data:
+        """The result as the server of the tool returned it; a long text is shortened, and can be read on."""
         try:
-            result = await self._call(tool, arguments, only_reads)
+            result, explanation = await self._call(tool, arguments, only_reads)
         except SourceError:
             await self._store_call(tool, "failed")
             raise
-        await self._store_call(tool, "failed" if result.is_error else "called")
-        return result
+        if explanation:
+            result = result | {"content": [*result["content"], {"type": "text", "text": explanation}]}
+        else:
+            await self._store_call(tool, "failed" if result.get("isError") else "called")
+        return self.results.shorten(result, client_address.get())
 
     async def _store_call(self, tool: str, outcome: Outcome) -> None:
         with suppress(InputError):  # it may not be offered anymore
@@ -220,29 +261,15 @@ class AgentActions:
             del self._sessions[next(iter(self._sessions))]
         return usage
 
-    async def _call(self, tool: str, arguments: Any, only_reads: bool) -> types.CallToolResult:
+    async def _call(self, tool: str, arguments: Any, only_reads: bool) -> tuple[Data, str]:
         try:
-            found, raw = await self.gateway.call(tool, arguments, only_reads=only_reads)
+            return await self.gateway.call(tool, arguments, only_reads=only_reads)
         except UnknownTool as error:
             corpora = await _run_in_thread(lambda: [one.name for one in self._collection.corpora() if tool in one])
             if corpora:
                 where = f"{tool!r} is an entry of the corpus {corpora[0]}"
                 raise InputError(f"{where}. No MCP server offers it, so it cannot be called. Use read.") from None
             raise InputError(" ".join([str(error), *self.gateway.empty_notes()])) from None
-        try:
-            result = types.CallToolResult.model_validate(raw)
-        except ValueError:
-            problem = "needs input from a person" if "inputRequests" in raw else "returned an invalid result"
-            raise SourceError(f"{found.id} {problem}.") from None
-        texts = [block.text for block in result.content if isinstance(block, types.TextContent)]
-        text, structured = _truncate("\n".join(texts)), result.structured_content
-        shown: Data = {"tool": found.id, "text": text}
-        if structured is not None and len(json.dumps(structured)) <= LONGEST_RESULT:
-            shown["result"] = structured
-        content: list[Any] = [block for block in result.content if not isinstance(block, types.TextContent)]
-        if texts or not content:
-            content.insert(0, types.TextContent(type="text", text=text if texts else "Done; nothing was returned."))
-        return types.CallToolResult(content=content, structured_content=shown, is_error=result.is_error)
 
     async def ask(self, question: str, corpus: str | None = None) -> Data:
         def answer() -> Data:
@@ -337,70 +364,89 @@ async def _run_in_thread(work: Callable[[], Result], seconds: float = FIND_SECON
         raise SourceError(f"This took longer than {seconds:g} seconds.") from None
 
 
-def _truncate(text: str, most: int = LONGEST_RESULT) -> str:
+def _truncate(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]}… ({len(text) - most:,} more characters were cut off)"
 
 
 def make_server(agent: AgentActions) -> Server[Any]:
     """The server that the official SDK runs, over any transport."""
     tools = [types.Tool.model_validate(definition) for definition in DEFINITIONS]
+    exchanges = Exchanges()
+    runs = 0  # of the server: over HTTP, there are two
 
     async def list_tools(_: Any, params: Any) -> types.ListToolsResult:
         agent.warm_up()
         server.instructions = await asyncio.to_thread(agent.instructions)  # for the next client
         return types.ListToolsResult(tools=tools)
 
-    async def call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-        _set_client(context)
+    async def call_tool(context: Any, params: types.CallToolRequestParams) -> Any:
         name, arguments = params.name, params.arguments or {}
         shown: Data | None = None
         try:
             _check_arguments(name, arguments)
-            result = await getattr(agent, name)(**arguments)
-            if isinstance(result, types.CallToolResult):
-                return result
-            shown, text = result, json.dumps(result, ensure_ascii=False, separators=(",", ":"))
+            act = functools.partial(getattr(agent, name), **arguments)
+            shown = await (exchanges.run(context, params, act) if name in CALLS else act())
+            if name in CALLS:
+                return complete(shown)
+            text = json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
         except ShortlistError as error:
             text = str(error)
+        except MCPError:  # which the client can handle
+            raise
         except Exception as error:
             log.exception("%s failed.", name)
             text = f"Unexpected error in {name} ({type(error).__name__})."
         content: list[Any] = [types.TextContent(type="text", text=text)]
         return types.CallToolResult(content=content, structured_content=shown, is_error=shown is None)
 
-    async def list_resources(_: Any, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
-        listed, following = await agent.list_skills(parse_cursor(params.cursor if params else None))
-        return types.ListResourcesResult(resources=listed, next_cursor=None if following is None else str(following))
+    async def list_resources(_: Any, params: types.PaginatedRequestParams | None) -> Any:
+        cursor = (params.cursor if params else None) or "0"
+        listed: list[Data] = []
+        if not cursor.startswith(SERVERS):
+            skills, following = await agent.list_skills(parse_cursor(cursor))
+            listed = [skill.model_dump(by_alias=True, mode="json", exclude_none=True) for skill in skills]
+            if following is not None:
+                return complete({"resources": listed, "nextCursor": str(following)})
+            cursor = "0"
+        page, after = cut_page(agent.gateway.offers.list_resources(), cursor)
+        return complete({"resources": [*listed, *page]} | after)
 
-    async def list_templates(_: Any, params: Any) -> types.ListResourceTemplatesResult:
+    async def list_templates(_: Any, params: types.PaginatedRequestParams | None) -> Any:
         description = "Any item that discover finds, by its corpus and id."
-        template = types.ResourceTemplate(uri_template=TEMPLATE, name="item", description=description)
-        return types.ListResourceTemplatesResult(resource_templates=[template])
+        own = {"uriTemplate": TEMPLATE, "name": "item", "description": description}
+        page, after = cut_page([own, *agent.gateway.offers.list_templates()], params.cursor if params else None)
+        return complete({"resourceTemplates": page} | after)
 
-    async def read_resource(context: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        _set_client(context)
-        corpus, slash, id = params.uri.removeprefix(SCHEME).partition("/")
-        try:
-            if params.uri.startswith(SKILL_SCHEME):
-                return types.ReadResourceResult(contents=[await agent.read_skill(params.uri)])
-            if not params.uri.startswith(SCHEME) or not slash:
-                raise InputError(f"{params.uri[:200]!r} is not a resource of this server. Use {TEMPLATE}.")
-            shown = await agent.read(unquote(id), unquote(corpus))
-        except ShortlistError as error:
-            raise MCPError(code=types.INVALID_PARAMS, message=str(error)) from None
-        kind = "application/json" if shown["kind"] == "tool" else "text/markdown"
-        contents = types.TextResourceContents(uri=params.uri, mime_type=kind, text=shown["text"])
-        return types.ReadResourceResult(contents=[contents])
+    async def read_resource(context: Any, params: types.ReadResourceRequestParams) -> Any:
+        if params.uri.startswith((SCHEME, SKILL_SCHEME)):
+            return await as_error(agent.read_own(params.uri))
+        read = functools.partial(protocol_handlers.read_resource, agent.gateway, params.uri)
+        return complete(await as_error(exchanges.run(context, params, read)))
 
     @asynccontextmanager
     async def lifespan(_: Any) -> AsyncIterator[dict[str, Any]]:
+        nonlocal runs
+        runs += 1
         try:
             yield {}
         finally:
-            await agent.close()
+            runs -= 1
+            if not runs:
+                exchanges.close()
+                await agent.close()
 
     async def request_roots(context: Any, _: Any) -> None:
-        agent.gateway.roots.request(context.session)
+        if link := agent.gateway.find_link():
+            link.roots.request(context.session)
+
+    async def meet_client(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """Learn who the client is, before its request is handled."""
+        if ctx.request is not None and ctx.request.client:  # over HTTP
+            session = ctx.request.headers.get(SESSION_HEADER, "")
+            client_address.set(f"{ctx.request.client.host} {session[:200]}")
+        if ctx.method != "initialize":
+            agent.gateway.meet(ctx)
+        return await call_next(ctx)
 
     server: Server[Any] = Server(
         "shortlist",
@@ -413,15 +459,12 @@ def make_server(agent: AgentActions) -> Server[Any]:
         on_list_resource_templates=list_templates,
         on_read_resource=read_resource,
     )
+    server.middleware.append(meet_client)
+    protocol_handlers.add_handlers(server, agent.gateway, exchanges)
     for method in ("notifications/initialized", "notifications/roots/list_changed"):
         server.add_notification_handler(method, types.NotificationParams, request_roots)
     agent.skills.add_to(server)
     return server
-
-
-def _set_client(context: Any) -> None:
-    client = getattr(context.request, "client", None)  # of the HTTP request
-    client_address.set(f"{client.host} {context.request.headers.get('mcp-session-id', '')[:200]}" if client else "")
 
 
 def _check_arguments(tool: str, arguments: Mapping[str, Any]) -> None:
@@ -454,5 +497,6 @@ async def serve_stdio(agent: AgentActions) -> None:
             loop.add_signal_handler(number, lambda code: leaving.add(loop.create_task(leave(code))), code)
     server = make_server(agent)
     async with stdio_server() as (reading, writing):
-        await server.run(reading, writing, server.create_initialization_options())
+        changes = NotificationOptions(prompts_changed=True, resources_changed=True)
+        await server.run(reading, writing, server.create_initialization_options(changes))
     os._exit(0)  # a thread that still waits for a language model would keep the process alive

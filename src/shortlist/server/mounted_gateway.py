@@ -19,7 +19,7 @@ from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.mcp.gateway.profiles import Choice
 from shortlist.protocols import LLM
 from shortlist.server.middleware import Guard
-from shortlist.server.routes.mcp_routes import Agents, make_manager
+from shortlist.server.routes.mcp_routes import Agents, make_managers
 
 
 class MountedGateway:
@@ -80,6 +80,6 @@ def gateway_app(
 
     def make() -> Any:
         collection = Collection(Gateway(configuration), StoredCorpora(corpora), with_skills=with_skills)
-        return make_manager(collection, llm, max_bytes=settings.limits.max_body_bytes)
+        return make_managers(collection, llm, max_bytes=settings.limits.max_body_bytes)
 
     return MountedGateway(Agents(make), settings)

@@ -1,7 +1,7 @@
-"""Validation of a tool's arguments, with messages that let a model correct them.
+"""The arguments of a tool: parsed before a call and, if its server rejects them, explained so that a model can fix it.
 
-The schema is untrusted: it may refer to the network or to itself, or contain a pattern that takes hours to match. What
-cannot be checked safely is left to the server, which validates too.
+The server decides what it accepts. The schema is untrusted: it may refer to the network or to itself, or contain a
+pattern that takes hours to match. What cannot be checked safely is not explained.
 """
 
 from __future__ import annotations
@@ -25,22 +25,28 @@ MOST_REPEATED = 3
 LONGEST_MATCHED = 256
 
 
-def check_arguments(tool: str, schema: Mapping[str, Any], arguments: Any) -> dict[str, Any]:
-    """The arguments, given as an object, as its JSON text or not at all; an InputError explains what is wrong."""
+def parse_arguments(tool: str, arguments: Any) -> dict[str, Any]:
+    """The arguments, given as an object, as its JSON text or not at all; anything else is an InputError."""
     if isinstance(arguments, str) and arguments.strip():
         try:
             arguments = json.loads(arguments)
         except ValueError as error:
             raise InputError(f"The arguments for {tool} are not valid JSON: {error}.") from None
-    if arguments in (None, ""):
+    if arguments is None or arguments == "":
         arguments = {}
     if not isinstance(arguments, dict):
         raise InputError(f"The arguments for {tool} must be an object, not {json.dumps(arguments)[:80]}.")
-    if problems := list(dict.fromkeys(_find_problems(schema, arguments)))[:MOST_PROBLEMS]:
-        written = json.dumps(schema, ensure_ascii=False)
-        shown = f"Schema: {written}" if len(written) <= SHOWN else "Get its schema with read."
-        raise InputError(f"Invalid arguments for {tool}. {' '.join(problems)} {shown}")
     return arguments
+
+
+def explain_problems(tool: str, schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
+    """What is wrong with the arguments by the schema of the tool; empty if nothing is."""
+    problems = list(dict.fromkeys(_find_problems(schema, arguments)))[:MOST_PROBLEMS]
+    if not problems:
+        return ""
+    written = json.dumps(schema, ensure_ascii=False)
+    shown = f"Schema: {written}" if len(written) <= SHOWN else "Get its schema with read."
+    return f"Invalid arguments for {tool}. {' '.join(problems)} {shown}"
 
 
 def _find_problems(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> Iterator[str]:
@@ -58,13 +64,30 @@ def _find_problems(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> I
             raise RecursionError
         yield from follow(*given) or ()
 
-    kind = validators.extend(base, {"$ref": reference, "pattern": _match_pattern, "patternProperties": lambda *_: ()})
+    checks = {
+        "$ref": reference,
+        "required": _find_missing,
+        "pattern": _match_pattern,
+        "patternProperties": lambda *_: (),
+    }
+    kind = validators.extend(base, checks)
     try:
         base.check_schema(schema)
         for error in kind(schema, registry=REGISTRY).iter_errors(arguments):
             yield _describe(error)
     except (SchemaError, Unresolvable, RecursionError, re.error):
         return
+
+
+def _find_missing(validator: Any, required: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    """Required properties that are missing; one with a default is not, since its server fills it in."""
+    from jsonschema import ValidationError  # noqa: PLC0415
+
+    known = schema.get("properties")
+    for name in required if isinstance(instance, dict) else ():
+        about = known.get(name) if isinstance(known, Mapping) else None
+        if name not in instance and not (isinstance(about, Mapping) and "default" in about):
+            yield ValidationError(f"{name!r} is a required property")
 
 
 def _match_pattern(validator: Any, pattern: Any, text: Any, schema: Any) -> Iterator[Any]:

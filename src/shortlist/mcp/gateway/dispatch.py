@@ -6,15 +6,22 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
 
 from shortlist._text import count_of
 from shortlist.errors import InputError, SourceError
-from shortlist.mcp.gateway.arguments import check_arguments
+from shortlist.mcp.gateway.arguments import explain_problems, parse_arguments
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
+from shortlist.mcp.gateway.relay import SESSION_HEADER, ClientLink, ClientProfile, is_modern
+from shortlist.mcp.gateway.server_offers import Offers
 from shortlist.mcp.gateway.tool_catalog import SEPARATORS, Catalog, Tool, UnknownTool, find_tool
-from shortlist.mcp.gateway.upstream import Roots, Upstream
+from shortlist.mcp.gateway.upstream import ServerError, Upstream
+from shortlist.sources.mcp_servers.mcp_config import Server
+
+if TYPE_CHECKING:
+    from mcp.server.context import ServerRequestContext
 
 log = logging.getLogger("shortlist.mcp")
 
@@ -24,6 +31,11 @@ LOOK_AGAIN = 3600.0  # seconds between searches for such lists
 FOLLOW = 2.0  # seconds between checks for changes of the configuration
 FIRST_LIST = 3.0  # seconds that searches wait for a server without a list, once
 GIVE_WAY = 5.0  # seconds after which a server that does not start keeps no other from starting
+UNUSED = 1800.0  # seconds after which the servers of a client over HTTP are closed
+MOST_PRIVATE = 20  # clients over HTTP with servers of their own
+
+# The client of this request among those that have servers of their own; empty for all others.
+current_client: ContextVar[str] = ContextVar("current_client", default="")
 
 
 class Gateway:
@@ -40,12 +52,78 @@ class Gateway:
         self.pending_files, self.problems, self._permissions = found.pending, found.problems, found.permissions
         self._active, self._left_out = found.active, found.left_out
         self.catalog = Catalog(found.servers, found.permissions)
-        self.roots = Roots(lambda: asyncio.gather(*(one.send_roots_changed() for one in self._upstreams.values())))
-        self._upstreams = {server.name: Upstream(server, self.catalog, self.roots) for server in found.servers}
+        self.offers = Offers(found.servers, found.permissions)
+        self.link = ClientLink(lambda: asyncio.gather(*(one.send_roots_changed() for one in self._upstreams.values())))
+        self._upstreams = {server.name: self._make_upstream(server) for server in found.servers}
+        self._private: dict[str, PrivateServers] = {}  # by client, the latest last
         self._starting: asyncio.Task[None] | None = None
         self._watching: asyncio.Task[None] | None = None
         self._reloading = asyncio.Lock()
         self._woken = 0.0
+
+    def _make_upstream(self, server: Server) -> Upstream:
+        return Upstream(server, self.catalog, self.offers, self.link)
+
+    def meet(self, context: ServerRequestContext[Any, Any]) -> None:
+        """Learn from a request who the client is. Over stdio, all servers are started for the one client.
+
+        Over HTTP, clients share servers. A client that servers may ask has servers of its own: a question does not say
+        which request it is about, and must not reach another client.
+        """
+        profile = ClientProfile.of(context.session)
+        link, key = self.link, ""
+        if context.request is None:
+            if link.profile == ClientProfile():
+                link.profile = profile
+                self.catalog.use_variant(profile.variant)
+        elif profile.variant:
+            session = context.request.headers.get(SESSION_HEADER)
+            # Requests without a session may be of any client, so no name is right for all of them.
+            profile = profile if session else ClientProfile(capabilities=profile.capabilities)
+            key = session or profile.variant
+            private = self._private.pop(key, None) or PrivateServers(self.catalog, self.offers, profile)
+            self._private[key] = private
+            private.used_at = time.monotonic()
+            link = private.link
+        current_client.set(key)
+        if not is_modern(context) and (key or context.request is None):
+            link.session = context.session
+
+    def find_link(self) -> ClientLink | None:
+        """How the client of this request is reached between its requests; None if it shares servers with others."""
+        if private := self._private.get(current_client.get()):
+            return private.link
+        return self.link if self.link.session else None
+
+    def find_upstream(self, name: str) -> Upstream:
+        """The server of a name for the client of this request."""
+        shared = self._upstreams.get(name)
+        if shared is None:
+            raise SourceError(f"The server {name} is no longer configured.")
+        private = self._private.get(current_client.get())
+        return private.find(shared.server) if private else shared
+
+    def check_server(self, name: str) -> None:
+        """Raise an error if the user has denied all of a server."""
+        if self._permissions.access(name, "", None) == "never":
+            raise InputError(f"{name} is denied by the user. Only the user can permit it: shortlist mcp allow {name}")
+
+    def list_running(self) -> list[Upstream]:
+        """The servers that were started for the client of this request."""
+        private = self._private.get(current_client.get())
+        return list((private.upstreams if private else self._upstreams).values())
+
+    async def forget(self, client: str) -> None:
+        """Close the servers of a client that has ended its session."""
+        if private := self._private.pop(client, None):
+            await private.close()
+
+    async def _close_unused(self) -> None:
+        """Close the servers of clients that are gone."""
+        oldest = time.monotonic() - UNUSED
+        gone = [key for key, one in self._private.items() if one.used_at < oldest]
+        gone += list(self._private)[: max(0, len(self._private) - MOST_PRIVATE)]
+        await asyncio.gather(*(self._private.pop(key).close() for key in dict.fromkeys(gone)))
 
     async def reload(self) -> None:
         """Apply changes of the configuration and of the approvals."""
@@ -67,20 +145,22 @@ class Gateway:
             self._active, self._left_out = found.active, found.left_out
             self._permissions = self._permissions if "permissions" in unreadable else found.permissions
             same = {name: one for name, one in before.items() if servers.get(name) == one.server}
-            self._upstreams = {
-                name: same.get(name) or Upstream(server, self.catalog, self.roots) for name, server in servers.items()
-            }
+            self._upstreams = {name: same.get(name) or self._make_upstream(server) for name, server in servers.items()}
             await asyncio.to_thread(self.catalog.configure, list(servers.values()), self._permissions)
+            await asyncio.to_thread(self.offers.configure, list(servers.values()), self._permissions)
             if self._starting:  # else all are started when they are first needed
                 for name in self._find_outdated(servers.keys() - same.keys()):
                     self._upstreams[name].start()
-            await asyncio.gather(*(one.close() for name, one in before.items() if name not in same))
+            gone = [one for name, one in before.items() if name not in same]
+            gone += [one for private in self._private.values() for one in private.remove_others(servers)]
+            await asyncio.gather(*(one.close() for one in gone))
 
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(FOLLOW)
             try:
                 await self.reload()
+                await self._close_unused()
             except Exception:  # the next change is applied all the same
                 log.exception("The configuration of MCP servers could not be applied.")
 
@@ -105,8 +185,11 @@ class Gateway:
         """Wait a moment for servers without a list, once for each; the states of those that still have none."""
         await self.reload()
         self.wake()
+        unlisted = self._find_unlisted()
+        if private := self._private.get(current_client.get()):
+            unlisted += private.start_unlisted(self._upstreams.values())
         now = asyncio.get_running_loop().time()
-        for one in self._find_unlisted():
+        for one in unlisted:
             one.awaited_until = one.awaited_until or now + FIRST_LIST
             if one.state in ("idle", "starting") and one.awaited_until > now:
                 with contextlib.suppress(TimeoutError):
@@ -152,8 +235,11 @@ class Gateway:
         """The server that the name of a tool begins with."""
         return next((one for name, one in self._upstreams.items() if _is_of(name, tool)), None)
 
-    async def call(self, name: str, arguments: Any, *, only_reads: bool = False) -> tuple[Tool, dict[str, Any]]:
-        """Call an approved tool with valid arguments; the tool, and the result of its server.
+    async def call(self, name: str, arguments: Any, *, only_reads: bool = False) -> tuple[dict[str, Any], str]:
+        """Call an approved tool; the result of its server and, if that is an error, what is wrong with the arguments.
+
+        Whether to accept arguments is for the server to decide; if it does not, and they do not match its schema, the
+        error is an InputError or comes with an explanation.
 
         With `only_reads`, the tool must be marked read-only by its server or permitted as such by the user.
         """
@@ -167,18 +253,27 @@ class Gateway:
                 one.start()  # again, if it failed too often
             await self.wait_for_lists()
             tool = await asyncio.to_thread(self.find, name)
-        checked = await asyncio.to_thread(_check, tool, arguments, only_reads)
-        upstream = self._upstreams.get(tool.server)
-        if upstream is None:
-            raise SourceError(f"The server {tool.server} is no longer configured.")
+        _check_access(tool, only_reads)
+        parsed = parse_arguments(tool.id, arguments)
+        upstream = self.find_upstream(tool.server)
         try:
             await upstream.refresh()
         except SourceError as error:
             raise SourceError(f"{tool.id} is not available. {error}") from None
-        now = self.find(tool.id)  # it may have changed since the catalog was written
-        if now.entry != tool.entry:
-            await asyncio.to_thread(_check, now, checked, only_reads)
-        return now, await upstream.call(now.name, checked)
+        tool = self.find(tool.id)  # it may have changed since the catalog was written
+        _check_access(tool, only_reads)
+
+        async def explain() -> str:
+            return await asyncio.to_thread(explain_problems, tool.id, tool.schema, parsed)
+
+        try:
+            result = await upstream.call(tool.name, parsed)
+        except ServerError as error:
+            if reason := await explain():
+                raise InputError(f"{error} {reason}") from None
+            raise
+        self.offers.remember_links(current_client.get(), tool.server, result)
+        return result, await explain() if result.get("isError") else ""
 
     def status(self) -> list[dict[str, Any]]:
         """Each server: its state, the number of its tools, and its problem, if any."""
@@ -197,6 +292,8 @@ class Gateway:
             }
             if listing and listing.refused:
                 row["refused"] = dict(list(listing.refused.items())[:10])
+            if hidden := self.offers.hidden[name]:
+                row["hidden"] = hidden  # prompts and resources
             if one.problem and one.state != "ready":
                 row["problem"] = one.problem
             rows.append(row)
@@ -232,7 +329,42 @@ class Gateway:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
-        await asyncio.gather(*(one.close() for one in self._upstreams.values()))
+        closing = [one.close() for one in self._upstreams.values()]
+        await asyncio.gather(*closing, *(one.close() for one in self._private.values()))
+
+
+class PrivateServers:
+    """The servers of one client, which are started when they are first needed."""
+
+    def __init__(self, catalog: Catalog, offers: Offers, profile: ClientProfile) -> None:
+        self._catalog, self._offers = catalog, offers
+        self.link = ClientLink(self._send_roots_changed, profile)
+        self.upstreams: dict[str, Upstream] = {}
+        self.used_at = time.monotonic()
+
+    async def _send_roots_changed(self) -> None:
+        await asyncio.gather(*(one.send_roots_changed() for one in self.upstreams.values()))
+
+    def find(self, server: Server) -> Upstream:
+        if server.name not in self.upstreams:
+            self.upstreams[server.name] = Upstream(server, self._catalog, self._offers, self.link)
+        return self.upstreams[server.name]
+
+    def start_unlisted(self, shared: Iterable[Upstream]) -> list[Upstream]:
+        """Start the servers that have not listed their tools for such a client yet."""
+        variant = self.link.profile.variant
+        found = [self.find(one.server) for one in shared if not self._catalog.has_list(one.server.name, variant)]
+        for one in found:
+            one.start()
+        return found
+
+    def remove_others(self, servers: Mapping[str, Server]) -> list[Upstream]:
+        """Remove the servers that are no longer configured like this, to be closed."""
+        names = [name for name, one in self.upstreams.items() if servers.get(name) != one.server]
+        return [self.upstreams.pop(name) for name in names]
+
+    async def close(self) -> None:
+        await asyncio.gather(*(one.close() for one in self.upstreams.values()))
 
 
 def _is_of(server: str, tool: str) -> bool:
@@ -240,7 +372,6 @@ def _is_of(server: str, tool: str) -> bool:
     return tool.removeprefix("mcp__").startswith(tuple(server + end for end in SEPARATORS))
 
 
-def _check(tool: Tool, arguments: Any, only_reads: bool) -> dict[str, Any]:
+def _check_access(tool: Tool, only_reads: bool) -> None:
     if only_reads and tool.access != "read":
         raise InputError(f"{tool.id} is not marked read-only, so call_read does not run it. Use call.")
-    return check_arguments(tool.id, tool.schema, arguments)

@@ -88,18 +88,35 @@ class Listing(NamedTuple):
 
 
 class Catalog:
-    """The tools of some servers. Methods may be called from any thread."""
+    """The tools of some servers. Methods may be called from any thread.
+
+    What a server offers depends on what its client can be asked, so there is a list for each such variant. The catalog
+    has the tools of all of them, or those for one client.
+    """
 
     def __init__(self, servers: Sequence[Server], permissions: Permissions) -> None:
         self._lock = threading.Lock()
+        self._variant: str | None = None
         self.configure(servers, permissions)
+
+    def use_variant(self, variant: str) -> None:
+        """Contain the tools for clients of one variant from now on. Until a server has listed those, all are used."""
+        with self._lock:
+            if variant == self._variant:
+                return
+            self._variant = variant
+            stored = _list_stored()
+            for name, server in self.servers.items():
+                if self._stamps and stored.get(_key_of(server)) != [_listing_of(server, variant)]:
+                    self._stamps.pop(name, None)  # so that it is read again
+        self.reload()
 
     def configure(self, servers: Sequence[Server], permissions: Permissions) -> None:
         """Contain the tools of these servers from now on."""
         with self._lock:
             self.servers = {server.name: server for server in servers}
             self._permissions = permissions
-            self._files = {server.name: (_path_of(server, "listed"), _approvals_of(server)) for server in servers}
+            self._approvals = {server.name: _approvals_of(server) for server in servers}
             self._stamps: dict[str, tuple[int, ...]] | None = None  # none were read yet
             self.listings: dict[str, Listing] = {}
             self._by_server: dict[str, list[Tool]] = {}
@@ -112,7 +129,7 @@ class Catalog:
         """The tools that are pending approval."""
         return [tool for tool in self.tools.values() if tool.pending and tool.access != "never"]
 
-    def update(self, server: Server, entries: Iterable[Mapping[str, Any]]) -> None:
+    def update(self, server: Server, entries: Iterable[Mapping[str, Any]], variant: str = "") -> None:
         """Store what a server offers now, and approve what is new or changed in a harmless way."""
         tools: dict[str, Entry] = {}
         refused: dict[str, str] = {}
@@ -127,19 +144,19 @@ class Catalog:
                 refused[name] = "Another tool of the server has the same name; the first one is used."
             else:
                 tools[name] = entry
-        listed = _path_of(server, "listed")
+        listed = _listing_of(server, variant)
         listed.parent.mkdir(parents=True, exist_ok=True)
         # If the approvals cannot be read, all tools are pending with that reason.
         with contextlib.suppress(SourceError), _approvals_of(server).changing() as approved:
             approved |= {name: tools[name] for name, reason, _ in _review(tools, approved) if not reason}
         data = {"format": FORMAT, "server": server.name, "at": time.time(), "tools": tools, "refused": refused}
         replace_text(listed, json.dumps(data))
-        _path_of(server, "failed").unlink(missing_ok=True)
+        path_of(server, "failed").unlink(missing_ok=True)
         self.reload()
 
     def record_failure(self, server: Server, reason: str) -> None:
         """Store why the last attempt to start a server failed, until it lists its tools."""
-        path = _path_of(server, "failed")
+        path = path_of(server, "failed")
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
             replace_text(path, json.dumps(reason))
@@ -148,31 +165,49 @@ class Catalog:
         """Why servers failed at the last attempt."""
         for server in self.servers.values():
             with contextlib.suppress(OSError, ValueError):
-                yield str(json.loads(_path_of(server, "failed").read_bytes()))
+                yield str(json.loads(path_of(server, "failed").read_bytes()))
 
     def approve(self, tools: Iterable[Tool]) -> None:
         """Approve tools as they are now."""
         for server, some in itertools.groupby(tools, lambda tool: tool.server):
-            with self._files[server][1].changing() as approved:
+            with self._approvals[server].changing() as approved:
                 approved |= {tool.name: tool.entry for tool in some}
         self.reload()
 
     def reload(self) -> None:
         """Read what has changed on disk since the last time."""
         with self._lock:
-            stamps = {name: stamp_of(listed, approved.path) for name, (listed, approved) in self._files.items()}
+            stored = _list_stored()
+            listings = {name: stored.get(_key_of(server), []) for name, server in self.servers.items()}
+            stamps = {name: stamp_of(*listings[name], self._approvals[name].path) for name in self.servers}
             if stamps == self._stamps:
                 return
             for name in [name for name, stamp in stamps.items() if stamp != (self._stamps or {}).get(name)]:
-                self._reload_server(name)
+                self._reload_server(name, listings[name])
             self._stamps = stamps
             # By id, including those that are not offered.
             self.tools: dict[str, Tool] = {tool.id: tool for tools in self._by_server.values() for tool in tools}
             self.digest = _hash([[tool.id, tool.entry] for tool in self.list_offered()])  # changes with what is offered
 
-    def _reload_server(self, name: str) -> None:
-        listed, approvals = self._files[name]
-        listing = _read_listing(listed) or self.listings.get(name)
+    def has_list(self, name: str, variant: str) -> bool:
+        """Whether a server has listed its tools for clients of a variant."""
+        return _listing_of(self.servers[name], variant).exists()
+
+    def _read_listings(self, name: str, paths: list[Path]) -> Listing | None:
+        """The list for this variant, else what is in all of them, which is then outdated."""
+        if self._variant is not None:
+            own = _read_listing(_listing_of(self.servers[name], self._variant))
+            if own:
+                return own
+        found = sorted(filter(None, map(_read_listing, paths)), key=lambda listing: listing.at)
+        if not found:
+            return None
+        tools = {tool: entry for listing in found for tool, entry in listing.tools.items()}
+        return Listing(found[-1].at if self._variant is None else 0.0, tools, found[-1].refused)
+
+    def _reload_server(self, name: str, paths: list[Path]) -> None:
+        approvals = self._approvals[name]
+        listing = self._read_listings(name, paths) or self.listings.get(name)
         if listing is None:
             return
         offered = {tool: entry for tool, entry in listing.tools.items() if self.servers[name].offers(tool)}
@@ -247,15 +282,32 @@ def _hash(value: Any) -> str:
     return blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=12).hexdigest()
 
 
-def _path_of(server: Server, what: str) -> Path:
-    """A file about a server: another program under the same name is another server."""
-    return data_dir() / "mcp" / "servers" / f"{_hash([server.name, server.identity])}.{what}.json"
+def _key_of(server: Server) -> str:
+    """The start of the names of files about a server: another program under the same name is another server."""
+    return _hash([server.name, server.identity])
+
+
+def path_of(server: Server, what: str) -> Path:
+    """A file about a server."""
+    return data_dir() / "mcp" / "servers" / f"{_key_of(server)}.{what}.json"
+
+
+def _listing_of(server: Server, variant: str) -> Path:
+    return path_of(server, f"listed-{variant}" if variant else "listed")
+
+
+def _list_stored() -> dict[str, list[Path]]:
+    """The stored lists of all servers, by key."""
+    found: dict[str, list[Path]] = {}
+    for path in sorted((data_dir() / "mcp" / "servers").glob("*.listed*.json")):
+        found.setdefault(path.name.partition(".")[0], []).append(path)
+    return found
 
 
 def _approvals_of(server: Server) -> JsonFile:
     """The approved definitions of a server's tools, by name."""
     repair = ", so no tool of this server is approved. Repair it, or move it away and approve the tools again."
-    return JsonFile(_path_of(server, "approved"), FORMAT, "tools", repair, server=server.name)
+    return JsonFile(path_of(server, "approved"), FORMAT, "tools", repair, server=server.name)
 
 
 def _read_listing(path: Path) -> Listing | None:

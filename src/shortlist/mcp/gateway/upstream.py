@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import time
-from collections.abc import Awaitable, Callable
-from pathlib import Path
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
+from shortlist import __version__
 from shortlist.errors import SourceError
+from shortlist.mcp.gateway.relay import Caller, ClientLink, current_caller, is_as_severe, refuse, send_log
+from shortlist.mcp.gateway.server_offers import LISTS, Offers
 from shortlist.mcp.gateway.tool_catalog import Catalog
 from shortlist.sources.mcp_servers import mcp_client
 from shortlist.sources.mcp_servers.mcp_config import Server
@@ -18,16 +21,15 @@ from shortlist.sources.tools.prompt_injection import find_orders
 
 if TYPE_CHECKING:
     from mcp import Client, MCPError
-    from mcp.server.session import ServerSession
-    from mcp_types import ListRootsResult, Root
+    from mcp_types import ClientCapabilities
 
 OURSELVES = "shortlist"  # the name of our own server
 
 START_SECONDS = 30.0  # to start, and to list its tools, unless the configuration of the server says otherwise
 CALL_SECONDS = 60.0
 PATIENCE = 10.0  # seconds that a call waits for the next start
-ROOTS_SECONDS = 5.0  # for the client to list its roots
 LIST_AGAIN = 60.0  # seconds after which the tools are listed again before a call
+AGAIN = 0.25  # seconds before a request is repeated that a server could not answer yet
 BETWEEN_LISTS = 1.0  # minimum number of seconds between lists, however often the server reports changes
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
@@ -37,46 +39,47 @@ STEADY = 60.0  # seconds of running after which earlier failures no longer count
 State = Literal["idle", "starting", "ready", "waiting", "failed", "needs sign-in"]
 
 
-class Roots:
-    """The folders that servers may work in: the roots of the client or, if it has none, the working directory."""
+class ServerError(SourceError):
+    """The error that a server returned, with its code."""
 
-    def __init__(self, on_change: Callable[[], Awaitable[Any]]) -> None:
-        self._on_change = on_change
-        self._request: asyncio.Task[None] | None = None
-        self._known: list[Root] | None = None
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
 
-    def request(self, session: ServerSession) -> None:
-        """Ask the client for its roots, if it has any and accepts requests."""
-        capabilities = session.client_capabilities
-        if capabilities and capabilities.roots and session.can_send_request:
-            self._request = asyncio.create_task(self._send_request(session))
 
-    async def list_for(self, folder: Path | None) -> ListRootsResult:
-        """The roots for a server that runs in a folder, by default the working directory."""
-        from mcp_types import ListRootsResult, Root  # noqa: PLC0415  # slow to load
+class Flight:
+    """A request that a server has not answered yet, its caller, and its time limit, which progress extends."""
 
-        if self._request:
-            await asyncio.wait([self._request])
-        folder = folder or Path.cwd()
-        own = Root.model_validate({"uri": folder.as_uri(), "name": folder.name or None})
-        return ListRootsResult(roots=self._known or [own])
+    def __init__(self, caller: Caller | None, seconds: float) -> None:
+        self.caller, self._seconds = caller, seconds
+        self.limit = asyncio.timeout(seconds)
 
-    async def _send_request(self, session: ServerSession) -> None:
-        import mcp_types  # noqa: PLC0415
+    def extend(self, *, without_limit: bool = False) -> None:
+        end = asyncio.get_running_loop().time() + self._seconds
+        with contextlib.suppress(RuntimeError):  # it is over
+            self.limit.reschedule(None if without_limit else end)
 
-        with contextlib.suppress(Exception):  # whatever a client does, the working directory remains
-            async with asyncio.timeout(ROOTS_SECONDS):
-                answer = await session.send_request(mcp_types.ListRootsRequest(), mcp_types.ListRootsResult)
-            if answer.roots != self._known:
-                self._known = answer.roots
-                await self._on_change()
+    async def report(self, progress: float, total: float | None, message: str | None) -> None:
+        self.extend()
+        if self.caller:
+            await self.caller.report(progress, total, message)
+
+    async def ask(self, request: Any) -> Any:
+        assert self.caller
+        self.extend(without_limit=True)
+        try:
+            return await self.caller.ask(request)
+        finally:
+            self.extend()
 
 
 class Upstream:
     """A server and the task that runs it, all in one event loop."""
 
-    def __init__(self, server: Server, catalog: Catalog, roots: Roots) -> None:
-        self.server, self._catalog, self._roots = server, catalog, roots
+    def __init__(self, server: Server, catalog: Catalog, offers: Offers, link: ClientLink) -> None:
+        self.server, self._catalog, self._offers, self._link = server, catalog, offers, link
+        self._flights: list[Flight] = []
+        self._level: Any = None  # of log messages, as last sent to the server
         self.state: State = "idle"
         self.problem = ""  # why it is not ready; what it says itself is left out if it addresses the model
         self.awaited_until: float | None = None  # the end of the only wait of searches for its first list
@@ -118,14 +121,25 @@ class Upstream:
             self._task = asyncio.create_task(self._run())
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The result of a call as the server returned it."""
+        """The valid result of a call, as the server returned it."""
+        import mcp_types  # noqa: PLC0415
+
+        params = mcp_types.CallToolRequestParams(name=tool, arguments=arguments)
+        return await self.send(mcp_types.CallToolRequest(params=params))
+
+    async def send(self, request: Any) -> dict[str, Any]:
+        """The valid result of a request, as the server returned it. The current caller is informed and asked."""
+        import mcp_types  # noqa: PLC0415
         from mcp import MCPError  # noqa: PLC0415
 
         client = await self._connect()
         name, seconds = self.server.name, self.server.seconds or CALL_SECONDS
+        flight = Flight(current_caller.get(), seconds)
+        self._flights.append(flight)
         try:
-            async with asyncio.timeout(seconds):
-                return await _call(client, tool, arguments)
+            async with flight.limit:
+                await self._follow_level(client, flight.caller)
+                return await self._exchange(client, request, flight)
         except TimeoutError:
             raise SourceError(
                 f"{name} did not answer within {seconds:g} seconds; the call may still complete. To allow more time, "
@@ -134,7 +148,10 @@ class Upstream:
         except Exception as error:  # whatever a server does, the agent gets an answer
             self._check_sign_in(error)
             if isinstance(error, MCPError) and not self._is_disconnected(client, error):
-                raise SourceError(self.server.without_secrets(f"{name} returned an error: {error}")) from None
+                if error.code == mcp_types.URL_ELICITATION_REQUIRED:
+                    raise  # the client opens the URL, then tries again
+                message = self.server.without_secrets(f"{name} returned an error: {error}")
+                raise ServerError(message, error.code) from None
             if isinstance(error, ValueError):
                 raise SourceError(f"{name} returned an invalid result.") from None
             if self._client is client:
@@ -143,6 +160,86 @@ class Upstream:
                 f"Lost connection to {name} during the call; it may or may not have completed. {name} is being "
                 f"restarted. Retry only if the call is safe to repeat."
             ) from None
+        finally:
+            self._flights.remove(flight)
+
+    async def _exchange(self, client: Client, request: Any, flight: Flight) -> dict[str, Any]:
+        """The result of a request, after all questions of the server were answered."""
+        import mcp_types  # noqa: PLC0415
+        from mcp import MCPError  # noqa: PLC0415
+
+        if flight.caller and flight.caller.level:
+            request = _change_params(request, meta={mcp_types.LOG_LEVEL_META_KEY: flight.caller.level})
+        result = await _send(client, request, flight)
+        while result.get("resultType") == "input_required":
+            asked = mcp_types.InputRequiredResult.model_validate(result)
+            questions = asked.input_requests or {}
+            given = await asyncio.gather(*(self._ask(question, flight) for question in questions.values()))
+            for answer in given:
+                if isinstance(answer, mcp_types.ErrorData):
+                    raise MCPError.from_error_data(answer)
+            if not questions:
+                await asyncio.sleep(AGAIN)
+            answers = dict(zip(questions, given, strict=True))
+            request = _change_params(request, input_responses=answers, request_state=asked.request_state)
+            result = await _send(client, request, flight)
+        return result
+
+    def _find_flight(self) -> Flight | None:
+        """The request that a message of the server is about: the last one, if all are of the same client."""
+        flights = [flight for flight in self._flights if flight.caller]
+        return flights[-1] if len({flight.caller.key for flight in flights if flight.caller}) == 1 else None
+
+    async def _ask(self, request: Any, flight: Flight | None = None) -> Any:
+        """The answer of the client to a request of the server, by default about the request that is open."""
+        kind = request.method.partition("/")[0]
+        if kind == "roots":
+            return await self._link.roots.list_for(self.server.cwd)
+        if kind not in json.loads(self._link.profile.capabilities):
+            return refuse(f"{kind.capitalize()} not supported")
+        flight = flight or self._find_flight()
+        if flight is None or flight.caller is None:
+            return refuse("No request of a client is open, or several of different clients are.")
+        return await flight.ask(_name_asker(self.server, request) if kind == "elicitation" else request)
+
+    async def _elicit(self, _: Any, params: Any) -> Any:
+        import mcp_types  # noqa: PLC0415
+
+        return await self._ask(mcp_types.ElicitRequest(params=params))
+
+    async def _sample(self, _: Any, params: Any) -> Any:
+        import mcp_types  # noqa: PLC0415
+
+        return await self._ask(mcp_types.CreateMessageRequest(params=params))
+
+    async def _log(self, params: Any) -> None:
+        """Pass a log message on, with the name of the server and without its secrets."""
+        if self._link.level and not is_as_severe(params.level, self._link.level):
+            return
+        logger = f"{self.server.name}/{params.logger}" if params.logger else self.server.name
+        data = _map_texts(params.data, self.server.without_secrets)
+        shown = params.model_copy(update={"logger": logger, "data": data})
+        if flight := self._find_flight():
+            assert flight.caller
+            await flight.caller.log(shown)
+        elif not self._flights:
+            await self._link.notify(lambda session: send_log(session, shown))
+
+    async def _follow_level(self, client: Client, caller: Caller | None = None) -> None:
+        """Let the server log what the client wants to hear."""
+        import mcp_types  # noqa: PLC0415
+
+        level = (caller and caller.level) or self._link.level
+        if level and level != self._level and client.server_capabilities.logging is not None:
+            self._level = level
+            params = mcp_types.SetLevelRequestParams(level=level)
+            with contextlib.suppress(Exception):  # since 2026, there is no such request: see _exchange
+                await client.session.send_request(mcp_types.SetLevelRequest(params=params), mcp_types.EmptyResult)
+
+    async def set_level(self) -> None:
+        """Let a running server log what the client wants to hear."""
+        if self._client:
+            await self._follow_level(self._client)
 
     async def refresh(self) -> None:
         """List the tools again if the last list is old."""
@@ -255,25 +352,24 @@ class Upstream:
         """Start the server and stay connected until it is lost or closed; the reason why it ended."""
         complaints = Complaints()
         error: Exception = SourceError("ended by itself")
-        options = {
-            "message_handler": self._handle_message,
-            "list_roots_callback": lambda _: self._roots.list_for(self.server.cwd),
-        }
+        self._level = None
         try:
             async with contextlib.AsyncExitStack() as stack:
                 async with asyncio.timeout(self._start_seconds) as self._start:
-                    connection = mcp_client.connect(self.server, complaints, self._disconnect, **options)
+                    connection = mcp_client.connect(self.server, complaints, self._disconnect, **self._make_options())
                     client = await stack.enter_async_context(connection)
                     if client.server_info and client.server_info.name == OURSELVES:
                         raise SourceError("it is shortlist itself, which would call itself forever")
                     await self._list_tools(client)
                 self._client = client
                 await self._set_state("ready")
+                await self._resume(client)
                 while await self._news.wait() and not (self._is_lost or self._closed.is_set()):
                     self._news.clear()
                     await asyncio.sleep(BETWEEN_LISTS)
                     async with asyncio.timeout(self._start_seconds):
                         await self._list_tools(client)
+                    await self._list_offers(client)
         except Exception as failure:  # whatever a server does, the others keep running
             error = failure
         if mcp_client.needs_sign_in(error):
@@ -292,12 +388,65 @@ class Upstream:
             if client.server_capabilities.tools is not None:
                 entries = [entry async for entry in mcp_client.list_entries(client, "ListToolsRequest", "tools")]
             self._listed_at = asyncio.get_running_loop().time()
-            await asyncio.to_thread(self._catalog.update, self.server, entries)
+            await asyncio.to_thread(self._catalog.update, self.server, entries, self._link.profile.variant)
+
+    async def _resume(self, client: Client) -> None:
+        """What the client has asked for, and a new server does not know yet."""
+        await self._list_offers(client)
+        await self._follow_level(client)
+        for uri in [uri for server, uri in self._link.subscribed if server == self.server.name]:
+            await self._subscribe(client, uri)
+
+    async def _subscribe(self, client: Client, uri: str) -> None:
+        import mcp_types  # noqa: PLC0415
+
+        with contextlib.suppress(Exception):  # the resource may be gone
+            params = mcp_types.SubscribeRequestParams(uri=uri)
+            await client.session.send_request(mcp_types.SubscribeRequest(params=params), mcp_types.EmptyResult)
+
+    async def _list_offers(self, client: Client) -> None:
+        """List prompts and resources; a server that fails to is not worse for it."""
+        lists: dict[str, list[dict[str, Any]]] = {}
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                for capability, request, key in LISTS:
+                    lists[key] = []
+                    if getattr(client.server_capabilities, capability) is not None:
+                        lists[key] = [entry async for entry in mcp_client.list_entries(client, request, key)]
+        except Exception:
+            return
+        if await asyncio.to_thread(self._offers.update, self.server, lists):
+            await self._link.notify(lambda session: session.send_prompt_list_changed())
+            await self._link.notify(lambda session: session.send_resource_list_changed())
 
     async def _handle_message(self, message: Any) -> None:
-        """Of the messages that a server sends unasked, only that its tools have changed matters."""
-        if getattr(message, "method", "") == "notifications/tools/list_changed":
+        """React to messages that a server sends unasked."""
+        method = getattr(message, "method", "")
+        if method.endswith("/list_changed"):
             self._news.set()
+        elif method == "notifications/resources/updated":
+            if uri := self._link.subscribed.get((self.server.name, message.params.uri)):
+                await self._link.notify(lambda session: session.send_resource_updated(uri))
+        elif method == "notifications/elicitation/complete":
+            await self._link.notify(lambda session: session.send_notification(message))
+
+    def _make_options(self) -> dict[str, Any]:
+        """The options of the SDK's client: what ours is called, and what it can be asked."""
+        import mcp_types  # noqa: PLC0415
+
+        profile = self._link.profile
+        can = mcp_types.ClientCapabilities.model_validate_json(profile.capabilities)
+        name = f"{profile.name} (via {OURSELVES} {__version__})" if profile.name else OURSELVES
+        return {
+            "make": _declare(can),
+            "client_info": mcp_types.Implementation(name=name, version=profile.version or __version__),
+            "message_handler": self._handle_message,
+            "logging_callback": self._log,
+            "list_roots_callback": lambda _: self._link.roots.list_for(self.server.cwd),
+            "elicitation_callback": self._elicit if can.elicitation else None,
+            "sampling_callback": self._sample if can.sampling else None,
+            "sampling_capabilities": can.sampling,
+        }
 
 
 def _hide_orders(problem: str) -> str:
@@ -306,18 +455,52 @@ def _hide_orders(problem: str) -> str:
     return f"{ours} Its message is hidden: it addresses the model." if any(find_orders(words)) else problem
 
 
-async def _call(client: Client, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Call without the SDK's validation of the result, which would lose one that differs from the tool's schema."""
+def _declare(can: ClientCapabilities) -> Any:
+    """The SDK's client, which declares the kinds of elicitation that a client supports, not all."""
+    from mcp import Client  # noqa: PLC0415
+
+    class DeclaringClient(Client):
+        async def _build_session(self, exit_stack: contextlib.AsyncExitStack) -> Any:
+            session = await super()._build_session(exit_stack)
+            build = session._build_capabilities
+            session._build_capabilities = lambda version: build(version).model_copy(  # type: ignore[method-assign]
+                update={"elicitation": can.elicitation}
+            )
+            return session
+
+    return DeclaringClient
+
+
+async def _send(client: Client, request: Any, flight: Flight) -> dict[str, Any]:
+    """Send without the SDK's validation of a tool's result, which would lose one that differs from the schema."""
     import mcp_types  # noqa: PLC0415
     from mcp import MCPError  # noqa: PLC0415
     from pydantic import TypeAdapter  # noqa: PLC0415
 
-    params = mcp_types.CallToolRequestParams(name=tool, arguments=arguments)
-    request, any_result = mcp_types.CallToolRequest(params=params), TypeAdapter(dict[str, Any])
+    any_result: Any = TypeAdapter(dict[str, Any])
+    report = flight.report if flight.caller and flight.caller.wants_progress else None
     try:
-        return await client.session.send_request(request, any_result)  # type: ignore[type-var]
+        return await client.session.send_request(request, any_result, progress_callback=report)  # type: ignore[no-any-return]
     except MCPError as error:
         if error.code != mcp_types.HEADER_MISMATCH:
             raise
         await client.list_tools()  # which teaches the SDK the headers that the tool needs
-        return await client.session.send_request(request, any_result)  # type: ignore[type-var]
+        return await client.session.send_request(request, any_result, progress_callback=report)  # type: ignore[no-any-return]
+
+
+def _name_asker(server: Server, request: Any) -> Any:
+    """A question to a person, with the name of the server that asks it and without its secrets."""
+    return _change_params(request, message=f"{server.name}: {server.without_secrets(request.params.message)}")
+
+
+def _change_params(request: Any, **changes: Any) -> Any:
+    return request.model_copy(update={"params": request.params.model_copy(update=changes)})
+
+
+def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """A JSON value with all its strings changed."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {key: _map_texts(inner, change) for key, inner in value.items()}
+    return [_map_texts(inner, change) for inner in value] if isinstance(value, list) else value

@@ -1,18 +1,22 @@
-"""Agents over HTTP: POST /mcp, behind the same access control as all other routes.
+"""Agents over HTTP: /mcp, behind the same access control as all other routes.
 
-Requests are independent and answered with JSON: there are no sessions and no streams. The SDK takes a second to load,
-so it is loaded at the first request.
+A client that initializes gets a session, with streams in which servers report and ask. A request without a session is
+answered with JSON. The SDK takes a second to load, so it is loaded at the first request.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
+import json
 from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from starlette.datastructures import Headers
+from starlette.requests import Request
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from shortlist._http import is_loopback
 from shortlist._settings import PROGRAM, ProfileChoice, Settings
@@ -22,6 +26,7 @@ from shortlist.mcp.collection import SKILLS, Collection, is_served
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.mcp.gateway.profiles import Choice
+from shortlist.mcp.gateway.relay import SESSION_HEADER
 from shortlist.server.catalog_store import NAME, log
 from shortlist.server.http_errors import get_status, make_problem
 from shortlist.server.jobs import Endpoints
@@ -35,7 +40,9 @@ if TYPE_CHECKING:
     from shortlist.protocols import LLM
 
 PATH = "/mcp"
-SECONDS = 400.0  # time limit of a request: longer than any action takes
+SECONDS = 3600.0  # time limit of a request: longer than any action takes, also if a person is asked
+STREAM_SECONDS = 24 * 3600.0  # time limit of the stream of a session, which a client then opens again
+MOST_SESSIONS = 1_000
 
 
 class AgentCorpora:
@@ -59,10 +66,84 @@ class AgentCorpora:
         return {}
 
 
-class Agents:
-    """The ASGI application at /mcp. Its session manager is made at the first request, once per run of the service."""
+class Managers(NamedTuple):
+    """The managers of the SDK for requests in sessions and for single requests, and the gateway behind both."""
 
-    def __init__(self, make: Callable[[], Manager]) -> None:
+    sessions: Manager
+    single: Manager
+    gateway: Gateway
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a POST request. If the client closes the connection, what it asked for is canceled."""
+        body = await Request(scope, receive).body()
+        headers = Headers(scope=scope)
+        message = _parse(body)
+        manager = self.sessions if _needs_stream(headers, message) else self.single
+        is_gone = asyncio.Event()
+        messages = iter([{"type": "http.request", "body": body, "more_body": False}])
+
+        async def receive_again() -> Message:
+            if (first := next(messages, None)) is not None:
+                return first
+            await is_gone.wait()
+            return {"type": "http.disconnect"}
+
+        async def watch() -> None:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            is_gone.set()
+
+        work = asyncio.create_task(manager.handle_request(scope, receive_again, send))
+        watcher = asyncio.create_task(watch())
+        try:
+            await asyncio.wait({work, watcher}, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done() and manager is self.single:
+                return
+            if not work.done() and "id" in message and SESSION_HEADER in headers:
+                await _cancel(manager, scope, message["id"])
+            await work
+        finally:
+            for task in (work, watcher):
+                task.cancel()
+            await asyncio.wait({work, watcher})
+
+
+def _parse(body: bytes) -> dict[str, Any]:
+    """The message of a request; empty if it is none, which the SDK reports."""
+    with contextlib.suppress(ValueError, RecursionError):
+        message = json.loads(body)
+        return message if isinstance(message, dict) else {}
+    return {}
+
+
+def _needs_stream(headers: Headers, message: dict[str, Any]) -> bool:
+    """Whether a request belongs to a session, begins one, or is of a version of the protocol without sessions."""
+    from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS  # noqa: PLC0415  # slow to load
+
+    version = headers.get("mcp-protocol-version")
+    is_modern = version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS
+    accepts = any(kind in headers.get("accept", "") for kind in ("text/event-stream", "text/*", "*/*"))
+    return SESSION_HEADER in headers or (accepts and (is_modern or message.get("method") == "initialize"))
+
+
+async def _cancel(manager: Manager, scope: Scope, id: Any) -> None:
+    """Cancel a request of a session, as its client would."""
+    params = {"requestId": id, "reason": "The client closed the connection."}
+    body = json.dumps({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}).encode()
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(_: Message) -> None:
+        pass
+
+    await manager.handle_request(dict(scope), receive, send)
+
+
+class Agents:
+    """The ASGI application at /mcp. Its managers are made at the first request, once per run of the service."""
+
+    def __init__(self, make: Callable[[], Managers]) -> None:
         self._make = make
 
     @contextlib.asynccontextmanager
@@ -70,49 +151,55 @@ class Agents:
         """The state of one run of the service."""
         is_over = asyncio.Event()
         tasks: list[asyncio.Task[None]] = []
-        manager: asyncio.Future[Manager | Exception] = asyncio.get_running_loop().create_future()
+        managers: asyncio.Future[Managers | Exception] = asyncio.get_running_loop().create_future()
 
         async def run() -> None:
-            """Enter and leave the manager in one task, as it demands."""
+            """Enter and leave the managers in one task, as they demand."""
             try:
                 made = await asyncio.to_thread(self._make)
-                async with made.run():
-                    manager.set_result(made)
+                async with made.sessions.run(), made.single.run():
+                    managers.set_result(made)
                     await is_over.wait()
             except Exception as error:
                 log.warning("Agents cannot be served at %s: %s", PATH, error)
-                if not manager.done():
-                    manager.set_result(error)
+                if not managers.done():
+                    managers.set_result(error)
 
-        async def get_manager() -> Manager | Exception:
+        async def get_managers() -> Managers | Exception:
             if not tasks:
                 tasks.append(asyncio.create_task(run()))
-            return await asyncio.shield(manager)
+            return await asyncio.shield(managers)
 
         try:
-            yield {"get_manager": get_manager}
+            yield {"get_managers": get_managers}
         finally:
             is_over.set()
             await asyncio.gather(*tasks)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["method"] != "POST":
-            detail = "Agents send POST requests to this address; it has no stream."
+        session = Headers(scope=scope).get(SESSION_HEADER)
+        if scope["method"] != "POST" and session is None:
+            detail = "Agents send POST requests to this address; only a session has a stream."
             await make_problem(scope, 405, detail, headers={"Allow": "POST"})(scope, receive, send)
             return
-        scope[EXTEND](SECONDS)
-        manager = await scope["state"]["get_manager"]()
-        if not isinstance(manager, Exception):
-            await manager.handle_request(scope, receive, send)
+        scope[EXTEND](SECONDS if scope["method"] == "POST" else STREAM_SECONDS)
+        managers = await scope["state"]["get_managers"]()
+        if isinstance(managers, Managers):
+            if scope["method"] == "POST":
+                await managers.answer(scope, receive, send)
+                return
+            await managers.sessions.handle_request(scope, receive, send)
+            if scope["method"] == "DELETE" and session is not None:
+                await managers.gateway.forget(session)
             return
         status, detail = 503, "An unexpected error occurred. The log of the service has the details."
-        if isinstance(manager, ShortlistError):
-            status, detail = 501 if isinstance(manager, MissingExtra) else get_status(manager), str(manager)
+        if isinstance(managers, ShortlistError):
+            status, detail = 501 if isinstance(managers, MissingExtra) else get_status(managers), str(managers)
         await make_problem(scope, status, detail)(scope, receive, send)
 
 
-def make_manager(collection: Collection, llm: LLM | None, *, max_bytes: int, **options: Any) -> Manager:
-    """The session manager of the SDK for a collection; options are those of `AgentActions`."""
+def make_managers(collection: Collection, llm: LLM | None, *, max_bytes: int, **options: Any) -> Managers:
+    """The managers of the SDK for a collection; options are those of `AgentActions`."""
     try:
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415  # slow
         from mcp.server.transport_security import TransportSecuritySettings  # noqa: PLC0415
@@ -120,13 +207,14 @@ def make_manager(collection: Collection, llm: LLM | None, *, max_bytes: int, **o
         from shortlist.mcp.agent_server import AgentActions, make_server  # noqa: PLC0415
     except ImportError as error:
         raise MissingExtra("mcp", "mcp", "The agent server") from error
-    return StreamableHTTPSessionManager(
+    manage = functools.partial(
+        StreamableHTTPSessionManager,
         make_server(AgentActions(collection, lambda: llm, **options)),
-        json_response=True,
-        stateless=True,
         security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # Guard does that
         max_request_body_size=max_bytes,
+        max_sessions=MOST_SESSIONS,
     )
+    return Managers(manage(), manage(json_response=True, stateless=True), collection.gateway)
 
 
 def add_mcp(endpoints: Endpoints, corpora: ServedCorpora, llm: LLM | None, settings: Settings) -> Agents:
@@ -138,11 +226,11 @@ def add_mcp(endpoints: Endpoints, corpora: ServedCorpora, llm: LLM | None, setti
     choice = Choice((), *ProfileChoice.of(settings))
     configuration = GatewayConfig(settings.mcp.config, needs_trust=named_by_file, has_servers=is_gateway, choice=choice)
 
-    def make() -> Manager:
+    def make() -> Managers:
         shown = AgentCorpora(corpora, all_stored=only is None)
         collection = Collection(Gateway(configuration), shown, with_skills=only is None or SKILLS in only)
         options = {"k": answers.top_k, "threshold": answers.threshold}
-        return make_manager(collection, llm, max_bytes=settings.limits.max_body_bytes, **options)
+        return make_managers(collection, llm, max_bytes=settings.limits.max_body_bytes, **options)
 
     @endpoints.add("GET /v1/mcp", "McpServers", tag="care")
     def mcp_servers() -> dict[str, Any]:

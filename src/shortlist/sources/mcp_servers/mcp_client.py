@@ -138,9 +138,15 @@ async def _read_all(servers: list[Server], timeout: float) -> list[Document | Pr
 
 @asynccontextmanager
 async def connect(
-    server: Server, complaints: Complaints, on_end: Callable[[], None] | None = None, auth: Any = None, **options: Any
+    server: Server,
+    complaints: Complaints,
+    on_end: Callable[[], None] | None = None,
+    auth: Any = None,
+    *,
+    make: Callable[..., Client] | None = None,
+    **options: Any,
 ) -> AsyncIterator[Client]:
-    """A client of a server, with options of the SDK's client; `on_end` is called if a command's output ends early.
+    """A client of a server: `make` or the SDK's client, with options. `on_end` is called if a command's output ends.
 
     Requests to a URL are authorized by `auth`, by default with the stored sign-in unless a header is configured.
     """
@@ -168,7 +174,7 @@ async def connect(
                 command=server.command, args=list(server.args), env=dict(server.env), cwd=server.cwd
             )
             transport = run_server(parameters, complaints, on_end)
-        yield await stack.enter_async_context(Client(transport, cache=None, **options))
+        yield await stack.enter_async_context((make or Client)(transport, cache=None, **options))
 
 
 async def _limit_size(response: Any) -> None:
