@@ -253,8 +253,8 @@ def key_of(context: ServerRequestContext[Any, Any]) -> str:
     """A word for the client of a request: empty over stdio, else its session, or only this request if it has none."""
     if context.request is None:
         return ""
-    session = context.request.headers.get(SESSION_HEADER)
-    return f"session {session}" if session else f"request {secrets.token_hex(8)}"
+    session, client = context.request.headers.get(SESSION_HEADER), context.request.client
+    return f"session {client.host if client else ''} {session}" if session else f"request {secrets.token_hex(8)}"
 
 
 def is_modern(context: ServerRequestContext[Any, Any]) -> bool:
