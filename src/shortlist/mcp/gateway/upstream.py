@@ -392,9 +392,10 @@ class Upstream:
 
     async def _resume(self, client: Client) -> None:
         """What the client has asked for, and a new server does not know yet."""
+        subscribed = [uri for server, uri in self._link.subscribed if server == self.server.name]
         await self._list_offers(client)
         await self._follow_level(client)
-        for uri in [uri for server, uri in self._link.subscribed if server == self.server.name]:
+        for uri in subscribed:  # later ones are sent to this server already
             await self._subscribe(client, uri)
 
     async def _subscribe(self, client: Client, uri: str) -> None:
