@@ -3,8 +3,6 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-# Many tests wait for servers and browsers, so more of them run at once than there are cores.
-WORKERS ?= 4
 PATHS := src tests examples bench website hatch_build.py
 LOOPS := hatch_build.py $(wildcard src/shortlist/index/kernels/*.[ch])
 
@@ -17,15 +15,15 @@ test: $(READY) missing servers
 	$(BIN)/ruff check $(PATHS)
 	$(BIN)/ruff format --check $(PATHS)
 	$(BIN)/mypy
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow"
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
 
 # For daily work: no browser, no server processes, no cluster.
 test-fast: $(READY)
 	$(BIN)/ruff check $(PATHS)
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow and not cluster and not browser and not process"
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow and not cluster and not browser and not process"
 
 fuzz: $(READY) missing servers
-	HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow"
+	HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest -n 2 --dist worksteal -m "not slow"
 
 fix: $(READY)
 	$(BIN)/ruff check --fix $(PATHS)
