@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -192,11 +193,15 @@ def test_a_corpus_in_memory_leaves_nothing_behind() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["fruit & veg", "50%", "..", "日本語", "x" * 100, "日" * 100], ids=lambda name: name[:9]
-)
+    "name", ["fruit & veg", "50%", "..", "日本語", "x" * 100, "日" * 100, "Nul", "com1.txt", "a.", "a "],
+    ids=lambda name: name[:9],
+)  # fmt: skip
 def test_any_name_of_up_to_a_hundred_characters_is_a_name(name: str) -> None:
     assert built(FRUIT, name) == Changes(added=3)
     assert found(name, "plum") == ["plum"]
+    ((stored, folder),) = stored_corpora().items()
+    assert stored in (name, str(folder))  # a long one has another folder name
+    assert re.fullmatch(r"(?!(?i:nul|com\d)(\.|$))[^<>:\"/\\|?*]*[^. ]", folder.name), "Windows can have such a folder"
 
 
 @pytest.mark.parametrize("name", ["x" * 101, "   ", "\ud800"], ids=["long", "blank", "surrogate"])

@@ -93,7 +93,7 @@ def test_paths_in_the_file_are_relative_to_its_folder(file: Path) -> None:
     ],
 )
 def test_an_invalid_value_is_an_error_with_file_key_and_allowed_values(file: Path, text: str, message: str) -> None:
-    file.write_text(text)
+    file.write_text(text, encoding="utf-8")
     with pytest.raises(InputError) as error:
         load_settings(file, environment={})
     assert str(file) in str(error.value)
@@ -102,7 +102,7 @@ def test_an_invalid_value_is_an_error_with_file_key_and_allowed_values(file: Pat
 
 
 def test_all_errors_are_reported_at_once(file: Path) -> None:
-    file.write_text("bm25s: {temperature: 11}\nserver: {port: x}")
+    file.write_text("bm25s: {temperature: 11}\nserver: {port: x}", encoding="utf-8")
     with pytest.raises(InputError, match=r"temperature.*BM25S_CUTOFF: bm25s\.llm_tools_cutoff.*server\.port"):
         load_settings(file, environment={"BM25S_CUTOFF": "x"})
 
@@ -110,7 +110,7 @@ def test_all_errors_are_reported_at_once(file: Path) -> None:
 def test_a_named_file_must_exist_and_an_empty_one_sets_nothing(file: Path) -> None:
     with pytest.raises(InputError, match=r"other\.yaml"):
         load_settings(file.with_name("other.yaml"), environment={})
-    file.write_text("# nothing\nserver:\n")
+    file.write_text("# nothing\nserver:\n", encoding="utf-8")
     assert {row["origin"] for row in load_settings(file, environment={}).rows()} == {"default"}
 
 

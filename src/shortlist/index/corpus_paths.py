@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sqlite3
 from hashlib import blake2b
 from pathlib import Path
@@ -16,6 +17,7 @@ DATABASE = "corpus.db"
 COUNT_KINDS = "SELECT kind, count(*) FROM documents GROUP BY kind ORDER BY count(*) DESC, kind"
 
 LONGEST = 200  # bytes of a folder name; most file systems allow 255
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)  # by Windows, for devices
 OF_A_PATH = ("tools:", "docs:")  # prefixes of names that contain a path
 
 
@@ -78,6 +80,10 @@ def _folder_name(name: str) -> str:
     folder = "".join(letter if letter.isalnum() else quote(letter, safe=" @+,=") for letter in name)
     if not folder.strip("."):
         folder = folder.replace(".", "%2E")
+    if _RESERVED.fullmatch(folder):
+        folder = f"%{ord(folder[0]):02X}{folder[1:]}"
+    if folder.endswith((".", " ")):
+        folder = f"{folder[:-1]}%{ord(folder[-1]):02X}"
     if len(folder.encode()) > LONGEST:
         folder = f"{folder[:40]}~{blake2b(name.encode(), digest_size=8).hexdigest()}"
     return folder

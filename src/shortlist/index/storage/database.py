@@ -108,15 +108,17 @@ class Store:
             raise CorpusError(f"{folder} contains more than a corpus ({min(others)}). Delete it by hand.")
         cls._check_no_writer(folder)
         away = folder.with_name(f"{folder.name}.deleted-{uuid.uuid4().hex[:8]}")
-        os.rename(folder, away)
-        shutil.rmtree(away)
+        with _deleting(folder):
+            os.rename(folder, away)
+            shutil.rmtree(away)
 
     @classmethod
     def empty(cls, folder: Path) -> None:
         """Delete the store from a folder that stays in use; an error while another process writes."""
         cls._check_no_writer(folder)
-        for name in _files(DATABASE):
-            (folder / name).unlink(missing_ok=True)
+        with _deleting(folder):
+            for name in _files(DATABASE):
+                (folder / name).unlink(missing_ok=True)
         shutil.rmtree(folder / SEGMENTS, ignore_errors=True)
 
     @classmethod
@@ -321,6 +323,15 @@ class Store:
             f"{self._path} is damaged ({reason}). Nothing was overwritten. Restore the file from a backup, or "
             f"move its folder away and build the corpus again from its source."
         )
+
+
+@contextlib.contextmanager
+def _deleting(folder: Path) -> Iterator[None]:
+    """Report what Windows does not delete: the files that a process has open."""
+    try:
+        yield
+    except PermissionError as error:
+        raise CorpusBusy(f"{folder} cannot be deleted while it is in use: {error}.") from error
 
 
 def _files(name: str) -> list[str]:
