@@ -35,6 +35,7 @@ SWEEP_SECONDS = 10.0  # between two searches for files that no row names
 CACHE_KILOBYTES = 65_536  # of the database in memory, so that a large change is not written page by page
 MOST_MAPPED = 1 << 40  # bytes of the database that are read without copying; SQLite takes what it can
 WAIT_SECONDS = 60.0  # for another writer to finish
+SYNCHRONOUS = "FULL"  # a commit has reached the disk when it returns
 LARGEST_LOG = 16 << 20  # bytes of the write-ahead log that stay on disk
 
 
@@ -301,7 +302,7 @@ class Store:
             path, WAIT_SECONDS, isolation_level=None, check_same_thread=False, factory=TextConnection, uri=uri
         )
         try:
-            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
             connection.execute(f"PRAGMA cache_size = -{CACHE_KILOBYTES}")
             connection.execute(f"PRAGMA mmap_size = {MOST_MAPPED}")
             connection.execute(f"PRAGMA journal_size_limit = {LARGEST_LOG}")
