@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import functools
 import inspect
 import json
@@ -81,7 +82,9 @@ class Endpoints:
             result = work()
             return result if isinstance(result, Response) else Response(to_json(result), media_type=JSON)
 
-        return await asyncio.get_running_loop().run_in_executor(self._pools[pool], respond)
+        return await asyncio.get_running_loop().run_in_executor(
+            self._pools[pool], contextvars.copy_context().run, respond
+        )
 
     def close(self) -> None:
         """Wait for running work to end."""
@@ -184,7 +187,8 @@ class JobKind:
         async with self._slots:
             if not job.is_over.is_set():
                 ended = asyncio.Event()
-                threading.Thread(target=job.run, args=(work, ended), daemon=True).start()
+                run = contextvars.copy_context().run
+                threading.Thread(target=run, args=(job.run, work, ended), daemon=True).start()
                 await ended.wait()
 
     async def close(self) -> None:
