@@ -24,13 +24,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import shortlist
-from bench import beir, debian_docs, report
+from bench import debian_docs, report
 from shortlist import Document
 from shortlist.library.opening import size_of
 from shortlist.results import Mode
@@ -173,7 +174,7 @@ def search(source: Source, place: Path, engine: str) -> Figures:
     figures: Figures = {}
     with shortlist.open_corpus(place) as corpus:
         for mode in MODES:
-            figures[mode] = _ask(lambda query, mode=mode: shortlist.search(corpus, query, mode=mode), source)
+            figures[mode] = _ask(partial(shortlist.search, corpus, mode=mode), source)
         figures["discover"] = _ask(lambda query: shortlist.discover(corpus, query), source)
     return figures
 
@@ -187,8 +188,9 @@ def filter(source: Source, place: Path, engine: str) -> Figures:
         started = time.perf_counter()
         shortlist.search(corpus, query, filter={"group": 7})
         figures["first s"] = round(time.perf_counter() - started, 2)
-        for share, condition in {"1 %": {"group": 7}, "50 %": {"group": {"$lt": 50}}}.items():
-            figures[share] = _ask(lambda query, condition=condition: shortlist.search(corpus, query, filter=condition), source)
+        conditions: dict[str, dict[str, Any]] = {"1 %": {"group": 7}, "50 %": {"group": {"$lt": 50}}}
+        for share, condition in conditions.items():
+            figures[share] = _ask(partial(shortlist.search, corpus, filter=condition), source)
     return figures
 
 
@@ -196,7 +198,11 @@ def sync(source: Source, place: Path, engine: str) -> Figures:
     with shortlist.open_corpus(place) as corpus:
         started = time.perf_counter()
         changes = corpus.sync(source.documents(changed=True))
-        return {"s": round(time.perf_counter() - started, 1), "changed": changes.updated, "unchanged": changes.unchanged}
+        return {
+            "s": round(time.perf_counter() - started, 1),
+            "changed": changes.changed,
+            "unchanged": changes.unchanged,
+        }
 
 
 def change(source: Source, place: Path, engine: str) -> Figures:
@@ -307,7 +313,9 @@ def make_sections(folder: Path) -> None:
         os.chmod(place, 0o755)  # apt-get gives up its privileges before it downloads
         for package in PACKAGES:
             for page in shortlist.CorpusSource.from_files(debian_docs.unpack(package, place), r"\.html$"):
-                for at, section in enumerate(page.content.split("\n\n#") if isinstance(page, Document) else ()):
+                if not isinstance(page, Document):
+                    continue
+                for at, section in enumerate(page.content.split("\n\n#")):
                     heading, _, text = section.strip("# ").partition("\n")
                     if len(text) < 40:
                         continue

@@ -148,7 +148,7 @@ def find_merge_start(sizes: Sequence[int], budget: int) -> int:
 
 
 def _group(rows: Sequence[SegmentRow], most: int) -> list[list[SegmentRow]]:
-    """Consecutive segments in groups of at most so many passages, the last one perhaps empty."""
+    """Consecutive segments in groups with at most that many passages; without segments, an empty group."""
     groups: list[list[SegmentRow]] = [[]]
     for row in rows:
         if groups[-1] and sum(other.size for other in groups[-1]) + row.size > most:
@@ -341,11 +341,12 @@ class Change:
         self._collect()
         budget = min(max(MERGE_BUDGET, MERGE_SHARE * self._written), MOST_MERGED)
         rows = read_segments(self._connection)
-        *full, ours = _group(rows[len(rows) - self._flushed :], MOST_MERGED - (fresh.size if fresh else 0))
+        *full, last = _group(rows[len(rows) - self._flushed :], MOST_MERGED - (fresh.size if fresh else 0))
+        steps = len(full) + 1 if full else None
         for at, group in enumerate(full):
-            report_phase(self._progress, "writing the index", at, len(full) + 1)
+            report_phase(self._progress, "writing the index", at, steps)
             self._merge(group)
-        self._flushed = len(ours)
+        self._flushed = len(last)
         rows = read_segments(self._connection) if full else rows
         if dead := self._count_dead():
             for row in rows:
@@ -359,7 +360,7 @@ class Change:
         if self._flushed and ours <= budget:
             start = min(start, find_merge_start([*old, ours], budget))
         if fresh or self._flushed or start < len(rows) - 1:
-            report_phase(self._progress, "writing the index", len(full), len(full) + 1)
+            report_phase(self._progress, "writing the index", len(full), steps)
             self._merge(rows[start:], fresh)
 
     def reindex(self, progress: Progress | None) -> None:
