@@ -46,18 +46,20 @@ docs-serve: $(READY)
 bench: $(READY)
 	$(BIN)/python -m bench
 
+# uv takes a fifth of pip's time. Where it cannot be had or finds no packages, pip installs the same.
+install = $(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r $(1) || $(PIP) --require-hashes -r $(1)
+
 # The package and what it needs, without extras: all that the demo takes. A later run installs only if something has changed.
 $(BASE): pyproject.toml requirements-base.lock $(LOOPS)
 	$(PYTHON) -m venv .venv
-	$(PIP) --require-hashes -r requirements-base.lock
+	@$(PIP) uv==0.13.7 || true
+	@$(call install,requirements-base.lock)
 	$(PIP) --no-deps --no-build-isolation -e .
 	@touch $(BASE)
 
-# Everything else that the tests, the documentation and the benchmarks take. uv needs a fifth of pip's time; where it cannot
-# be had or finds no packages, pip installs the same. Without a C compiler, Zig's compiles the loops.
+# Everything else that the tests, the documentation and the benchmarks take. Without a C compiler, Zig's compiles the loops.
 $(READY): $(BASE) requirements.lock
-	@$(PIP) uv==0.13.7 && $(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock \
-	  || $(PIP) --require-hashes -r requirements.lock
+	@$(call install,requirements.lock)
 	@command -v cc >/dev/null || { $(PIP) ziglang==0.17.0 && $(BIN)/python hatch_build.py; }
 	@touch $(READY)
 
