@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from shortlist.documents import Document
-from shortlist.errors import MissingExtra, SourceError
+from shortlist.errors import MissingExtra, ShortlistError, SourceError
 
 MAX_BYTES = 10 << 20  # of a file that is read as one text
 MAX_UNPACKED = 1 << 30  # of an office file, which is a zip archive
@@ -49,6 +49,14 @@ def import_extra(module: str, package: str, purpose: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         raise MissingExtra(package, "documents", purpose) from error
+
+
+def explain_error(error: Exception) -> str:
+    """Why a file cannot be read."""
+    if isinstance(error, ShortlistError):
+        return str(error)
+    reason = error.strerror or error if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+    return f"It cannot be read: {reason}."
 
 
 def check_size(path: Path, limit: int = MAX_BYTES) -> None:

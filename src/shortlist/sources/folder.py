@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from shortlist.documents import Document, Problem, Stamp, Stamps
-from shortlist.errors import InputError, ShortlistError, SourceError
-from shortlist.sources.decoding import File, read_text
-from shortlist.sources.document_formats import read_docx, read_html, read_pdf
-from shortlist.sources.tables import read_csv, read_json, read_json_lines, read_workbook
+from shortlist.errors import InputError, SourceError
+from shortlist.sources.decoding import File, explain_error, read_text
+from shortlist.sources.parser_process import READERS, read_in_process
+from shortlist.sources.tables import read_csv, read_json, read_json_lines
 
 VERSION = 3  # of the loaders; a change makes every file be read again
 SETTLED_NS = 2_000_000_000  # a file may change again within the clock tick in which it was read
@@ -99,7 +99,7 @@ def _read_if_changed(file: File, known: Stamps, reader: str) -> Iterator[Documen
     try:
         status = file.path.stat()
     except OSError as error:
-        yield _problem_of(file, error)
+        yield Problem(file.id, explain_error(error), file.source)
         return
     value = f"{reader} {VERSION} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
     last = known.get(file.id)
@@ -114,18 +114,11 @@ def _read_if_changed(file: File, known: Stamps, reader: str) -> Iterator[Documen
                 problems += isinstance(item, Problem)
                 yield item
     except Exception as error:  # the other files are still read
-        yield _problem_of(file, error)
+        yield Problem(file.id, explain_error(error), file.source)
         return
     if not problems:
         is_settled = now - status.st_mtime_ns > SETTLED_NS
         yield Stamp(file.id, file.source, value if is_settled else "", skipped=not documents)
-
-
-def _problem_of(file: File, error: Exception) -> Problem:
-    if isinstance(error, ShortlistError):
-        return Problem(file.id, str(error), file.source)
-    reason = error.strerror or error if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
-    return Problem(file.id, f"It cannot be read: {reason}.", file.source)
 
 
 def read_plain(file: File) -> Iterator[Document | Problem]:
@@ -137,11 +130,8 @@ def read_plain(file: File) -> Iterator[Document | Problem]:
 
 
 LOADERS: dict[str, Callable[[File], Iterator[Document | Problem]]] = {
-    ".pdf": read_pdf,
-    ".docx": read_docx,
-    **dict.fromkeys((".html", ".htm", ".xhtml"), read_html),
+    **dict.fromkeys(READERS, read_in_process),
     **dict.fromkeys((".csv", ".tsv"), read_csv),
     **dict.fromkeys((".jsonl", ".ndjson"), read_json_lines),
     ".json": read_json,
-    **dict.fromkeys((".xlsx", ".xlsm"), read_workbook),
 }
