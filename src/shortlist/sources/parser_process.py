@@ -13,7 +13,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,16 +48,35 @@ limits: ReadLimits | None = None  # None: what the environment or settings.yaml 
 _idle: list[_Process] = []
 
 
-def read_in_process(file: File) -> Iterator[Document | Problem]:
-    """The documents of a file, from a process that is started for the first file and reads later ones, too."""
-    if not sys.executable or getattr(sys, "frozen", False):  # Python inside another program cannot be started again
-        yield from READERS[file.path.suffix.lower()](file)
-        return
-    process = _take_idle() or _Process()
-    try:
-        yield from process.read(file, _load_limits())
-    finally:
-        process.give_back()
+class FileReader:
+    """Reads files one after the other in a process, which is ahead of the caller."""
+
+    def __init__(self, files: Iterable[File]) -> None:
+        self._files = deque(files)
+        self._process: _Process | None = None
+
+    def __enter__(self) -> FileReader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process:
+            self._process.release()
+
+    def read_next(self) -> Iterator[Document | Problem]:
+        """The documents of the next file."""
+        if not sys.executable or getattr(sys, "frozen", False):  # Python cannot be started again
+            file = self._files.popleft()
+            yield from READERS[file.path.suffix.lower()](file)
+            return
+        if self._process is None:
+            self._process = _take_idle() or _Process()
+            self._process.send(self._files, _load_limits())
+        self._files.popleft()
+        try:
+            yield from self._process.read()
+        finally:
+            if self._process.has_ended:
+                self._process = None
 
 
 def _take_idle() -> _Process | None:
@@ -72,7 +92,7 @@ def _take_idle() -> _Process | None:
 def close_idle() -> None:
     """End the processes that have nothing to do."""
     while process := _take_idle():
-        process.close()
+        process.end()
 
 
 def _load_limits() -> ReadLimits:
@@ -87,7 +107,7 @@ def _load_limits() -> ReadLimits:
 
 
 class _Process:
-    """A process that reads one file at a time, and a thread that ends it if it passes a limit or has nothing to do."""
+    """A process that reads files, and a thread that ends it if it passes a limit or has nothing to do."""
 
     def __init__(self) -> None:
         program = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import main; main()"
@@ -98,76 +118,84 @@ class _Process:
             stderr=subprocess.DEVNULL,
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
-        self._parent, self._lock = os.getpid(), threading.Lock()
-        self._limits, self._deadline, self._excess = ReadLimits(), 0.0, ""
-        self._is_waiting, self._is_busy, self._used = False, False, time.monotonic()
-        if not self._child.stdout.readline():  # type: ignore[union-attr]
+        self._parent, self._lock, self._limits = os.getpid(), threading.Lock(), ReadLimits()
+        self._unread = 0  # files that are not completely read
+        self._deadline: float | None = None  # while the caller waits
+        self._used = time.monotonic()
+        self._is_late = self._is_full = self.has_ended = False
+        if not self._readline():
             raise SourceError(f"The process that reads files ended with status {self._child.wait()} when it started.")
         threading.Thread(target=self._watch, daemon=True).start()
 
     def is_usable(self) -> bool:
         return self._child.poll() is None and self._parent == os.getpid()  # not inherited by a fork
 
-    def read(self, file: File, limits: ReadLimits) -> Iterator[Document | Problem]:
-        self._limits, self._is_busy, left = limits, True, limits.seconds
-        request = json.dumps([limits.seconds, str(file.path), file.id, file.source]).encode() + b"\n"
-        while self._is_busy:
-            self._deadline, self._is_waiting = time.monotonic() + left, True
-            answer, request = self._exchange(request), b""
-            left = self._deadline - time.monotonic()
-            self._is_busy = not answer["is_last"]
-            yield from map(_decode, answer["items"])
-            if answer["error"]:
-                raise SourceError(answer["error"])
-
-    def _exchange(self, request: bytes) -> Any:
+    def send(self, files: Collection[File], limits: ReadLimits) -> None:
+        self._limits, self._unread = limits, len(files)
+        request = [limits.seconds, [(str(file.path), file.id, file.source) for file in files]]
         assert self._child.stdin
-        assert self._child.stdout
-        answer = None
-        with contextlib.suppress(OSError, ValueError):  # it ended
-            self._child.stdin.write(request)
+        with contextlib.suppress(OSError):  # it ended: there is no answer
+            self._child.stdin.write(json.dumps(request).encode() + b"\n")
             self._child.stdin.flush()
-            answer = json.loads(self._child.stdout.readline())
-        with self._lock:
-            self._is_waiting = False
-        if answer is None or self._excess:
-            self._child.kill()
-            status = self._child.wait()
-            reason = f"The process that read it ended with status {status}: a parser crashed. The file may be damaged."
-            raise SourceError(self._excess or reason)
-        return answer
 
-    def give_back(self) -> None:
+    def read(self) -> Iterator[Document | Problem]:
+        """The documents of the next file that was sent. What the caller does in between takes none of its time."""
+        left, is_last = self._limits.seconds, False
+        while not is_last:
+            self._deadline = end = time.monotonic() + left
+            line = self._readline()
+            with self._lock:
+                self._deadline, left = None, end - time.monotonic()
+            if self._is_late or not line.endswith(b"\n"):
+                self.end()
+                raise SourceError(self._explain_end())
+            items, error, is_last = json.loads(line)
+            self._unread -= is_last
+            yield from map(_decode, items)
+            if error:
+                raise SourceError(error)
+
+    def release(self) -> None:
+        """Keep it for other files, unless the rest of these is not wanted."""
         self._used = time.monotonic()
-        if self._is_busy:  # it failed, or the rest of the file is not wanted
-            self.close()
+        if self._unread:
+            self.end()
         else:
             _idle.append(self)
 
-    def close(self) -> None:
-        if self._is_busy:
-            self._child.kill()
-        with contextlib.suppress(OSError), self._child:  # closes the pipes, which ends it, and waits
+    def end(self) -> None:
+        self.has_ended = True
+        self._child.kill()
+        with contextlib.suppress(OSError), self._child:  # closes the pipes and waits
             pass
+
+    def _readline(self) -> bytes:
+        assert self._child.stdout
+        return self._child.stdout.readline()
 
     def _watch(self) -> None:
         while self._child.poll() is None:
             time.sleep(CHECK_SECONDS)
-            with self._lock:
-                if self._is_waiting and (excess := self._find_excess()):
-                    self._excess = excess
-                    self._child.kill()
-            if not self._is_busy and time.monotonic() - self._used > IDLE_SECONDS:
+            if self._unread:
+                self._is_full = _measure_memory(self._child) > self._limits.memory_mb << 20
+                with self._lock:
+                    self._is_late = self._deadline is not None and time.monotonic() > self._deadline
+                    if self._is_full or self._is_late:
+                        self._child.kill()
+                        return
+            elif time.monotonic() - self._used > IDLE_SECONDS:
                 with contextlib.suppress(ValueError):  # it is in use again
                     _idle.remove(self)
-                    self.close()
+                    self.end()
 
-    def _find_excess(self) -> str:
+    def _explain_end(self) -> str:
         seconds, memory = self._limits
-        if time.monotonic() > self._deadline:
+        if self._is_late:
             return _describe_excess(f"{seconds:g} seconds", "file_seconds")
-        is_full = _measure_memory(self._child) > memory << 20
-        return _describe_excess(f"{memory} MB of memory", "file_memory_mb") if is_full else ""
+        if self._is_full:
+            return _describe_excess(f"{memory} MB of memory", "file_memory_mb")
+        status = self._child.returncode
+        return f"The process that read it ended with status {status}: a parser crashed. The file may be damaged."
 
 
 def _describe_excess(limit: str, key: str) -> str:
@@ -210,24 +238,26 @@ def main() -> None:
     output.flush()
     armed = 0.0
     for line in sys.stdin.buffer:
-        seconds, path, id, source = json.loads(line)
-        if time.monotonic() > armed + IDLE_SECONDS / 2:
-            armed = time.monotonic()
-            faulthandler.dump_traceback_later(seconds + ORPHAN_SECONDS, exit=True)
-        for message in _answer(File(Path(path), id, source)):
-            output.write(json.dumps(message).encode() + b"\n")
-            output.flush()
+        seconds, files = json.loads(line)
+        for path, id, source in files:
+            if time.monotonic() > armed + IDLE_SECONDS / 2:
+                armed = time.monotonic()
+                faulthandler.dump_traceback_later(seconds + ORPHAN_SECONDS, exit=True)
+            for message in _answer(File(Path(path), id, source)):
+                output.write(json.dumps(message).encode() + b"\n")
+                output.flush()
 
 
-def _answer(file: File) -> Iterator[dict[str, Any]]:
+def _answer(file: File) -> Iterator[tuple[list[list[Any]], str, bool]]:
+    """Some documents, why there are no more, and whether this is the last message about the file."""
     items: list[list[Any]] = []
     error, sent = "", time.monotonic()
     try:
         for item in READERS[file.path.suffix.lower()](file):
             items.append([getattr(item, name) for name in type(item).__slots__])
             if len(items) >= MESSAGE_ITEMS or time.monotonic() > sent + MESSAGE_SECONDS:
-                yield {"items": items, "error": "", "is_last": False}
+                yield items, "", False
                 items, sent = [], time.monotonic()
     except Exception as exception:
         error = explain_error(exception)
-    yield {"items": items, "error": error, "is_last": True}
+    yield items, error, True
