@@ -1,7 +1,7 @@
 """All settings: their keys, defaults and limits, and the values in force.
 
 A value comes from the command line, the environment, settings.yaml or its default, in this order. Only the upper layers
-read settings; they pass values down.
+read settings; they pass values down. The limits of reading a file apply to the library, too.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class Server(Section):
 
 
 class Limits(Section):
-    """Limits of requests and connections."""
+    """Limits of requests and connections, and of reading a PDF, DOCX, XLSX or HTML file."""
 
     max_body_bytes: int = setting(16 << 20, "Maximum size of a request body.", ge=1 << 10, le=1 << 30)
     request_seconds: float = setting(
@@ -132,6 +132,10 @@ class Limits(Section):
     max_connections: int = setting(500, "Maximum number of open connections; others get 503.", ge=1, le=100_000)
     answer_seconds: float = setting(300.0, "Time limit of an answer to a question.", ge=0.1, le=3600)
     eval_seconds: float = setting(300.0, "Time limit of an evaluation.", ge=0.1, le=3600)
+    file_seconds: float = setting(60.0, "Time limit of reading a file.", "SHORTLIST_FILE_SECONDS", ge=0.1, le=86_400)
+    file_memory_mb: int = setting(
+        2048, "Memory limit of reading a file, in megabytes.", "SHORTLIST_FILE_MEMORY_MB", ge=128, le=1 << 20
+    )
 
 
 class Llm(Section):
@@ -397,6 +401,16 @@ def load_learning(given: str | None = None) -> Learn:
         logging.getLogger("shortlist").warning("Learning is off. %s", error)
         return "off"
     return values.validate().usage.learn
+
+
+def load_file_limits() -> tuple[float, int]:
+    """`limits.file_seconds` and `limits.file_memory_mb` in this folder. A file that cannot be read is ignored."""
+    try:
+        limits = collect_values(("limits",)).validate().limits
+    except InputError as error:
+        logging.getLogger("shortlist").warning("The usual limits of reading a file apply. %s", error)
+        limits = Limits()
+    return limits.file_seconds, limits.file_memory_mb
 
 
 class ProfileChoice(NamedTuple):
