@@ -21,6 +21,7 @@ from bench import (
     load,
     page,
     quality,
+    soak,
     startup,
     update,
 )
@@ -43,6 +44,7 @@ BENCHMARKS = {
     "page": page,
     "startup": startup,
     "install": install,
+    "soak": soak,
 }
 
 

@@ -20,7 +20,16 @@ import numpy as np
 import pytest
 
 import shortlist
-from shortlist import Changes, Corpus, CorpusDamaged, CorpusMismatch, CorpusNotFound, Document, ShortlistError
+from shortlist import (
+    Changes,
+    Corpus,
+    CorpusDamaged,
+    CorpusError,
+    CorpusMismatch,
+    CorpusNotFound,
+    Document,
+    ShortlistError,
+)
 from shortlist.index.storage import segment, writer
 from tests.index import soak
 from tests.index.soak import expected, found, rebuilt, scores, version
@@ -305,7 +314,7 @@ def test_a_sync_without_space_changes_nothing(tmp_path: Path, monkeypatch: pytes
     files = files_of(tmp_path)
     with shortlist.open_corpus(tmp_path) as corpus, monkeypatch.context() as full:
         full.setattr(segment, "write", _fail_for_want_of_space)
-        with pytest.raises(OSError, match="No space left"):
+        with pytest.raises(CorpusError, match=r"\.seg cannot be written: No space left"):
             corpus.sync(version("A"))
         assert found(corpus) == expected("B")
         assert files_of(tmp_path) == files
@@ -322,7 +331,7 @@ def test_a_segment_that_the_second_thread_cannot_save_ends_the_sync_and_changes_
     with shortlist.open_corpus(tmp_path) as corpus, monkeypatch.context() as full:
         full.setattr(writer, "FLUSH_PASSAGES", 8)
         full.setattr(segment, "write", _fail_for_want_of_space)
-        with pytest.raises(OSError, match="No space left"):
+        with pytest.raises(CorpusError, match=r"\.seg cannot be written: No space left"):
             corpus.sync([Document(f"new{number}", "", f"text {number}") for number in range(40)])
         assert found(corpus) == expected("B")
         assert files_of(tmp_path) == files

@@ -208,9 +208,12 @@ class Store:
             self._in_memory[file] = segment
             return SegmentRow(first, last, segment.size, file, 0, 0, 0)
         path = f"{self.folder}/{SEGMENTS}/{file}"
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        checksum = segments.write(segment, path)
-        status = os.stat(path)
+        try:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            checksum = segments.write(segment, path)
+            status = os.stat(path)
+        except OSError as error:  # the disk is full or read-only
+            raise CorpusError(f"{path} cannot be written: {error.strerror}. Nothing was changed.") from error
         if status.st_size < segments.MAPPED_FROM:
             self._recent[file] = segment
             while len(self._recent) > RECENT_SEGMENTS:
@@ -305,6 +308,9 @@ class Store:
             connection.execute(f"PRAGMA cache_size = -{CACHE_KILOBYTES}")
             connection.execute(f"PRAGMA mmap_size = {MOST_MAPPED}")
             connection.execute(f"PRAGMA journal_size_limit = {LARGEST_LOG}")
+        except UnicodeDecodeError as error:  # a message of SQLite that quotes a damaged schema
+            connection.close()
+            raise sqlite3.DatabaseError("its schema cannot be read") from error
         except BaseException:
             connection.close()
             raise
