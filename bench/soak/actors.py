@@ -122,7 +122,9 @@ class Actor:
         if "Traceback" in done.stderr or done.returncode not in (0, 1, 3):
             raise Violation(f"{arguments} ended with status {done.returncode}: {done.stderr[-3000:]}")
         if done.returncode == 1:
-            raise ShortlistError(f"{arguments}: {done.stderr.strip()}")
+            if not (message := (done.stderr or done.stdout).strip()):
+                raise Violation(f"{arguments} failed without a message.")
+            raise ShortlistError(f"{arguments}: {message}")
         return json.loads(done.stdout)
 
 
@@ -293,6 +295,7 @@ def command(actor: Actor) -> None:
                 ("discover", "shared", anchor),
                 ("query", f"What does the note about {anchor} say?", "--index-dir", str(_folder("shared"))),
                 ("info", "shared"),
+                ("register", "more", "files", "--root", str(actor.folder / f"source-{actor.home}"), "--replace"),
                 ("ls",),
             ]
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -30,27 +31,31 @@ CALLS: dict[str, tuple[dict[str, Any], str]] = {
 class Service:
     """A client of a service that may be killed at any time, unless it is spared."""
 
-    def __init__(self, actor: Actor, port: str, spared: bool) -> None:
-        self._actor, self._spared = actor, spared
+    def __init__(self, port: str, spared: bool) -> None:
+        self._spared = spared
+        self.is_lost = True  # until it was ready
         self.http = httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=SECONDS, trust_env=False)
 
-    def send(self, method: str, path: str, body: Any = None) -> Any:
-        """The parsed answer. Our own 503 is an error of ours, any other failure a violation."""
+    def send(self, method: str, path: str, body: Any = None, gone: str = "") -> Any:
+        """The parsed answer. Our own 503 is an error of ours, any other failure but `gone` a violation."""
         try:
             response = self.http.request(method, path, json=body)
         except httpx2.TimeoutException:
             raise Violation(f"{method} {path} was not answered in {SECONDS:g} seconds.") from None
         except httpx2.TransportError as error:
+            self.is_lost = True
             if self._spared:
                 raise Violation(f"{method} {path}: {type(error).__name__}: {error}") from None
             raise Interrupted from None
         if response.status_code == 200:
             return response.json() if "json" in response.headers["content-type"] else response.text
         detail = response.json().get("detail", "") if "json" in response.headers["content-type"] else response.text
-        if response.status_code == 503:
+        if response.status_code == 503 or "cannot be written" in detail:
             if WORKER_ENDED in detail and not self._spared:
                 raise Interrupted
-            raise ShortlistError(f"503 for {method} {path}: {detail}")
+            raise ShortlistError(f"{response.status_code} for {method} {path}: {detail}")
+        if str(response.status_code) == gone:
+            return None
         raise Violation(f"{response.status_code} for {method} {path}: {detail}")
 
     def is_ready(self) -> bool:
@@ -62,7 +67,7 @@ class Service:
 
 def use_service(actor: Actor, port: str, spared: str) -> None:
     """Write and read the catalog and the shared corpus, and run jobs."""
-    service, draw = Service(actor, port, bool(int(spared))), actor.draw
+    service, draw = Service(port, bool(int(spared))), actor.draw
     ledgers = {"catalog": actor.ledger("catalog", "s"), "shared": actor.ledger("shared", "c")}
     owners = {"catalog": "s", "shared": "c"}
     corpora = [*owners]
@@ -118,6 +123,22 @@ def use_service(actor: Actor, port: str, spared: str) -> None:
         body = {"cases": [{"query": _anchor("catalog"), "gold": ["s-1-0"]}], "unknown": "count", "stream": True}
         _last_event(service.send("POST", "/v1/corpora/catalog/eval", body))
 
+    def change_settings() -> None:
+        wanted = draw.choice((0.5, 1.0, 2.0))
+        service.send("POST", "/settings", {"temperature": wanted})
+        if (stored := service.send("GET", "/settings")["temperature"]) != wanted:
+            raise Violation(f"The temperature was set to {wanted} and is {stored}.")
+
+    def reload() -> None:
+        service.send("POST", "/reload")
+
+    def give_feedback() -> None:
+        corpus = draw.choice(corpora)
+        id, _ = (documents_of(corpus) or [("", "")])[0]
+        if id:
+            body = {"query": _anchor(corpus), "id": id}
+            service.send("POST", f"/v1/corpora/{corpus}/feedback", body, gone="404")
+
     def look() -> None:
         service.send("GET", draw.choice(("/status", "/metrics", "/v1/corpora", "/ready", "/v1/mcp")))
 
@@ -125,10 +146,14 @@ def use_service(actor: Actor, port: str, spared: str) -> None:
         anchor = _draw_anchor(draw)
         return anchor if corpus == "shared" else anchor[:-2] + "sx"
 
-    operations = [write] * 6 + [search] * 6 + [retrieve, retrieve, discover, discover, ask, evaluate, look, compare]
-    while actor.is_running() and not service.is_ready():
-        actor.rest(0.5)
+    operations = (
+        [write] * 8 + [search] * 8 + [retrieve, retrieve, discover, discover, ask, ask, evaluate, look, compare]
+    )
+    operations += [change_settings, reload, give_feedback]
     while actor.is_running():
+        while service.is_lost and actor.is_running():
+            service.is_lost = not service.is_ready()
+            actor.rest(0.5)
         operation = draw.choice(operations)
         actor.attempt(f"HTTP {operation.__name__}", operation)
         actor.rest(0.2)
@@ -137,11 +162,7 @@ def use_service(actor: Actor, port: str, spared: str) -> None:
 def _delete(service: Service, ledger: Ledger, corpus: str, owner: str, group: int) -> None:
     ledger.begin({group: 0})
     path = "/documents" if corpus == "catalog" else f"/v1/corpora/{corpus}/documents"
-    try:
-        service.send("DELETE", f"{path}/{owner}-{group}-0")
-    except Violation as error:
-        if not str(error).startswith("404"):  # there was none
-            raise
+    service.send("DELETE", f"{path}/{owner}-{group}-0", gone="404")
     ledger.acknowledge({group: 0})
 
 
@@ -190,7 +211,7 @@ async def _talk(actor: Actor, client: Any, servers: set[str]) -> None:
         result = await client.call_tool(act, arguments)
         text = "\n".join(block.text for block in result.content if block.type == "text")
         if result.is_error:
-            raise ShortlistError(text)
+            raise Violation(text) if "Unexpected error" in text else ShortlistError(text)
         return result.structured_content or text
 
     async def discover() -> None:
@@ -218,7 +239,7 @@ async def _talk(actor: Actor, client: Any, servers: set[str]) -> None:
         result = await client.call_tool(draw.choice(("call", "call_read")), {"tool": tool, "arguments": arguments})
         text = "\n".join(block.text for block in result.content if block.type == "text")
         if result.is_error:  # its server may have been killed, or not be marked as read-only
-            actor.count(f"refused: {text[:60]}")
+            actor.count(f"refused: {tool}: {_shorten(text)}")
         elif expected not in text:
             raise Violation(f"{tool} returned {text[:300]!r}")
 
@@ -245,6 +266,11 @@ async def _talk(actor: Actor, client: Any, servers: set[str]) -> None:
         else:
             actor.count(f"gateway {operation.__name__}")
         await asyncio.sleep(draw.uniform(0, 0.4))
+
+
+def _shorten(text: str) -> str:
+    """The kind of an error, without paths and numbers."""
+    return re.sub(r"/\S+|\d+", "_", text)[:160]
 
 
 def _flatten(error: BaseException) -> list[BaseException]:

@@ -23,7 +23,8 @@ from bench.soak.disk import Disk
 from bench.soak.processes import MARK, find_processes, kill, measure, subtree
 
 # Mean seconds between two events of a kind.
-EVERY = {"kill": 3.0, "disk": 25.0, "damage": 8.0, "clock": 12.0}
+EVERY = {"kill": 3.0, "disk": 20.0, "damage": 8.0, "clock": 12.0}
+DISK_FAULTS = ("full disk", "read-only disk", "power cut")
 FAULT_SECONDS = (4.0, 8.0)  # that a disk stays full or read-only
 SAMPLE_SECONDS = 5.0
 SILENCE_SECONDS = 240.0  # without a report from a process that is not under a fault: it hangs
@@ -70,6 +71,7 @@ class Soak:
             (folder / name).mkdir(parents=True)
         self._disk = Disk(folder / "disk.img", self._homes["volume"])
         self._fault, self._fault_number, self._fault_ends = "", 0, 0.0
+        self._next_faults: list[str] = []
         self._set_fault("")
         self._left_out: dict[str, str] = {}
         self._servers = servers
@@ -77,6 +79,7 @@ class Soak:
         self._offsets: dict[str, int] = {}
         self._active: set[str] = set()  # the jobs that have done something
         self.operations: Counter[str] = Counter()
+        self.refusals: Counter[str] = Counter()  # by the gateway, and operations whose process was killed
         self.kills: Counter[str] = Counter()
         self.faults: Counter[str] = Counter()
         self.errors: dict[str, Counter[str]] = defaultdict(Counter)
@@ -113,7 +116,7 @@ class Soak:
 
     def _mount(self) -> bool:
         if reason := self._disk.create():
-            self._left_out |= dict.fromkeys(("full disk", "read-only disk", "power cut"), reason)
+            self._left_out |= dict.fromkeys(DISK_FAULTS, reason)
         for fault, why in self._left_out.items():
             print(f"Left out: {fault} ({why})", flush=True)
         return not reason
@@ -283,7 +286,8 @@ class Soak:
     def _begin_fault(self) -> None:
         if self._fault:
             return
-        fault = self._draw.choice(("full disk", "read-only disk", "power cut"))
+        self._next_faults = self._next_faults or self._draw.sample(DISK_FAULTS, len(DISK_FAULTS))
+        fault = self._next_faults.pop()
         self._set_fault(fault)
         self.faults[fault] += 1
         if fault == "full disk":
@@ -348,7 +352,8 @@ class Soak:
                 job.last_report = now
 
     def _take(self, event: dict[str, Any]) -> None:
-        self.operations.update(event.get("counts", {}))
+        for name, count in event.get("counts", {}).items():
+            (self.refusals if name.startswith(("refused", "interrupted")) else self.operations)[name] += count
         if "error" in event:
             self.errors[event["during"]][event["error"]] += 1
             self.examples.setdefault(f"{event['during']}, {event['what']}", event["message"][:300])
@@ -429,6 +434,7 @@ class Soak:
             "MCP servers": sorted(json.loads((self._folder / "servers-steady.json").read_text())["mcpServers"]),
             "operations": dict(sorted(self.operations.items())),
             "operations in all": sum(self.operations.values()),
+            "interrupted and refused": dict(sorted(self.refusals.items())),
             "starts": {job.name: job.starts for job in self._jobs},
             "kills": dict(self.kills),
             "faults": dict(self.faults),

@@ -66,17 +66,18 @@ class Store:
             return store
         # Created as a draft where orphans are swept, then linked: complete or absent, and never over an existing one.
         draft = folder / SEGMENTS / f"{uuid.uuid4().hex}.draft"
-        draft.parent.mkdir(parents=True, exist_ok=True)
-        connection = store._connect(str(draft))
         try:
+            draft.parent.mkdir(parents=True, exist_ok=True)
+            connection = store._connect(str(draft))
             with contextlib.closing(connection):
                 connection.execute("PRAGMA journal_mode = WAL")
                 initialize(connection, config)
             os.link(draft, folder / DATABASE)
         except (OSError, sqlite3.Error) as error:  # no links here, or another process was faster and swept the draft
             if not (folder / DATABASE).exists():
-                if isinstance(error, sqlite3.Error):
-                    raise CorpusError(f"{folder / DATABASE} cannot be created: {error}.") from error
+                if isinstance(error, sqlite3.Error) or not draft.exists():
+                    reason = getattr(error, "strerror", None) or error
+                    raise CorpusError(f"{folder / DATABASE} cannot be created: {reason}.") from error
                 os.replace(draft, folder / DATABASE)
         draft.unlink(missing_ok=True)
         return cls.open(folder)
@@ -324,8 +325,8 @@ class Store:
             if "no such table" not in reason and "decode" not in reason:
                 return CorpusError(f"{self._path} cannot be used: {reason}.")
         return CorpusDamaged(
-            f"{self._path} is damaged ({reason}). Nothing was overwritten. Restore the file from a backup, or "
-            f"move its folder away and build the corpus again from its source."
+            f"{self._path} is damaged, or its disk fails ({reason}). Nothing was overwritten. Check the disk. Then "
+            f"restore the file from a backup, or move its folder away and build the corpus again from its source."
         )
 
 
