@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
+from shortlist._files import is_read_only, stamp_of
 from shortlist.errors import CorpusBusy, CorpusDamaged, CorpusError, CorpusMismatch, CorpusNotFound
 from shortlist.index.config import Config
 from shortlist.index.corpus_paths import DATABASE
@@ -280,14 +281,7 @@ class Store:
                 return
             if self._process != os.getpid():  # connections do not survive a fork
                 self._idle, self._process = [], os.getpid()
-            try:
-                connection = self._idle.pop()
-            except IndexError:
-                path = self.folder / DATABASE
-                if not path.exists():
-                    raise CorpusNotFound(f"{path} was deleted. Build the corpus again from its source.") from None
-                # mode=rw: unlike plain connecting, it never creates a file
-                connection = self._connect(f"file:{quote(os.fsencode(path.absolute()))}?mode=rw", uri=True)
+            connection = self._take_idle() or self._open_file(self.folder / DATABASE)
             try:
                 yield connection
             finally:
@@ -299,6 +293,26 @@ class Store:
             raise
         except sqlite3.DatabaseError as error:
             raise self._translate(error) from error
+
+    def _take_idle(self) -> TextConnection | None:
+        with contextlib.suppress(IndexError):
+            connection = self._idle.pop()
+            if connection.stamp is None or connection.stamp == stamp_of(Path(self._path)):
+                return connection
+            connection.close()
+        return None
+
+    def _open_file(self, path: Path) -> TextConnection:
+        """A new connection. On a read-only file system without a log, SQLite could not create the one that it needs."""
+        if not path.exists():
+            raise CorpusNotFound(f"{path} was deleted. Build the corpus again from its source.")
+        is_frozen = is_read_only(path.parent) and not os.path.exists(f"{path}-wal")
+        stamp = stamp_of(path) if is_frozen else None  # it may be mounted elsewhere, and written there
+        # mode=rw: unlike plain connecting, it never creates a file
+        options = "mode=ro&immutable=1" if is_frozen else "mode=rw"
+        connection = self._connect(f"file:{quote(os.fsencode(path.absolute()))}?{options}", uri=True)
+        connection.stamp = stamp
+        return connection
 
     def _connect(self, path: str, *, uri: bool = False) -> TextConnection:
         connection = sqlite3.connect(
