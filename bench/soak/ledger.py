@@ -53,10 +53,10 @@ def check_text(id: str, text: str, version: int | None = None, *, whole: bool = 
     if version is None:
         found = re.search(r"version(\d+)", text)
         version = int(found.group(1)) if found else None
-    if version is None:  # not the first passage of its document
+    if version is None and not whole:  # not the first passage of its document
         return 0
-    written = [document.content for document in make_group(owner, int(group), version) if document.id == id]
-    if not written or (text != written[0] if whole else text.strip() not in written[0]):
+    written = [document.content for document in make_group(owner, int(group), version or 0) if document.id == id]
+    if version is None or not written or (text != written[0] if whole else text.strip() not in written[0]):
         raise Violation(f"{id} has a text that was not written as version {version}: {text[:200]!r}")
     return version
 
@@ -104,7 +104,7 @@ class Ledger:
     """The versions of groups that were begun and acknowledged, in a file that survives the process."""
 
     def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        self._path = path
         self._possible: dict[int, set[int]] = {}  # versions that may be stored; only one if it was acknowledged
         self._last = 0
         for line in path.read_text().splitlines() if path.exists() else ():
@@ -113,7 +113,6 @@ class Ledger:
             except ValueError:  # cut off by a kill, so nothing followed from it
                 continue
             self._apply(what, {int(group): version for group, version in versions.items()})
-        self._file = path.open("a")
 
     def next_version(self) -> int:
         return self._last + 1
@@ -137,9 +136,10 @@ class Ledger:
             self._write("done", unsure)
 
     def _write(self, what: str, versions: Mapping[int, int]) -> None:
-        self._file.write(f"\n{json.dumps([what, dict(versions)])}")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        with self._path.open("a") as file:
+            file.write(f"\n{json.dumps([what, dict(versions)])}")
+            file.flush()
+            os.fsync(file.fileno())
         self._apply(what, versions)
 
     def _apply(self, what: str, versions: Mapping[int, int]) -> None:
