@@ -23,6 +23,7 @@ from bench import (
     page,
     quality,
     scale,
+    soak,
     startup,
     update,
 )
@@ -47,6 +48,7 @@ BENCHMARKS = {
     "startup": startup,
     "install": install,
     "scale": scale,
+    "soak": soak,
 }
 
 

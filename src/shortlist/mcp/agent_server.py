@@ -22,6 +22,7 @@ from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.stdio import stdio_server
 
 import shortlist
+from shortlist._paths import describe_os_error
 from shortlist._text import printable
 from shortlist.errors import CorpusError, CorpusNotFound, InputError, ShortlistError, SourceError
 from shortlist.mcp import protocol_handlers
@@ -393,6 +394,9 @@ def make_server(agent: AgentActions) -> Server[Any]:
             text = str(error)
         except MCPError:  # which the client can handle
             raise
+        except OSError as error:
+            log.error("%s failed: %s", name, error)
+            text = describe_os_error(error)
         except Exception as error:
             log.exception("%s failed.", name)
             text = f"Unexpected error in {name} ({type(error).__name__})."

@@ -23,6 +23,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope
 
+from shortlist._paths import describe_os_error
 from shortlist.errors import ShortlistError
 from shortlist.server.http_errors import describe_responses, make_error_problem, make_problem
 from shortlist.server.middleware import EXTEND
@@ -217,6 +218,9 @@ async def _stream(first: Event, events: AsyncIterator[Event | None], scope: Scop
         failure = make_problem(scope, error.status_code, error.detail)
     except ShortlistError as error:
         failure = make_error_problem(scope, error)
+    except OSError as error:
+        log.error("%s", error)
+        failure = make_problem(scope, 503, describe_os_error(error))
     except Exception:
         log.exception("A job failed.")
         failure = make_problem(scope, 500, "An unexpected error occurred. The log of the service has the details.")
