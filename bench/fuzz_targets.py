@@ -172,7 +172,7 @@ def _check_tool_list(folder: Path) -> Check:
             find_risk(entry, str(entry["name"]))
             for change in (*find_changes(TOOLS[0], entry), *find_changes(entry, TOOLS[1])):
                 change.to_dict()
-            explain_problems("t", entry["inputSchema"], parse_arguments("t", {"city": 5, "day": "x" * 300, "a": [1]}))
+            explain_problems("t", entry.get("inputSchema") or {}, parse_arguments("t", {"city": 5, "day": "x" * 300, "a": [1]}))
 
     return check
 

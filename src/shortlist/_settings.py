@@ -16,7 +16,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 
-from shortlist._text import describe_yaml_error, did_you_mean
+from shortlist._plain import load_yaml
+from shortlist._text import did_you_mean
 from shortlist.errors import InputError
 
 FILE = "settings.yaml"
@@ -361,14 +362,12 @@ def collect_values(
 
 def read_file(path: Path, names: Collection[str] | None = None) -> dict[str, Any]:
     """The values of a settings file by dotted key. Relative paths are relative to the folder of the file."""
-    import yaml  # noqa: PLC0415  # only if there is a file
-
     try:
-        data = yaml.safe_load(path.read_bytes().decode("utf-8-sig"))
+        data = load_yaml(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
         raise InputError(f"The settings file {path} cannot be read: {error.strerror}.") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise InputError(f"The settings file {path} is not valid YAML: {describe_yaml_error(error)}.") from None
+    except ValueError as error:
+        raise InputError(f"The settings file {path} is not valid YAML: {error}.") from None
     if not isinstance(data, dict | None):
         raise InputError(f"The settings file {path} must contain sections ({', '.join(SECTIONS)}), not {data!r}.")
     values: dict[str, Any] = {}

@@ -71,6 +71,13 @@ def walk(root: Path) -> Iterator[Path]:
     """The files under a folder in a stable order, without those that .gitignore files exclude."""
     from pathspec import GitIgnoreSpec  # noqa: PLC0415  # only where folders are read
 
+    def is_rule(line: str) -> bool:
+        try:
+            GitIgnoreSpec.from_lines([line])
+        except (ValueError, re.error):  # as for git, it matches nothing
+            return False
+        return True
+
     def is_ignored(path: Path, is_folder: bool, rules: list[tuple[Path, GitIgnoreSpec]]) -> bool:
         """Whether the nearest .gitignore file with a matching rule ignores the path."""
         verdicts = (
@@ -81,7 +88,7 @@ def walk(root: Path) -> Iterator[Path]:
     def descend(folder: Path, rules: list[tuple[Path, GitIgnoreSpec]]) -> Iterator[Path]:
         with contextlib.suppress(OSError, UnicodeDecodeError):
             lines = (folder / ".gitignore").read_text("utf-8").splitlines()
-            rules = [*rules, (folder, GitIgnoreSpec.from_lines(lines))]
+            rules = [*rules, (folder, GitIgnoreSpec.from_lines(filter(is_rule, lines)))]
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError as error:
