@@ -13,6 +13,7 @@ from pathlib import Path
 
 MEGABYTES = 192
 SHUTDOWN, WITHOUT_FLUSH = 0x8004587D, 2  # EXT4_IOC_SHUTDOWN, EXT4_GOING_FLAGS_NOLOGFLUSH
+REPAIRED = 1  # the exit code of e2fsck
 PATIENCE = 20.0  # seconds until no process uses the disk any more
 
 
@@ -62,8 +63,11 @@ class Disk:
             os.close(folder)
 
     def mount_again(self) -> None:
-        """After a fault, once no process uses the disk."""
+        """After a fault, once no process uses the disk. It is checked first, since a failed one loses free space."""
         self.unmount()
+        check = subprocess.run(["e2fsck", "-fy", str(self._image)], capture_output=True, text=True, check=False)
+        if check.returncode > REPAIRED:
+            raise OSError(f"The disk cannot be repaired: {check.stdout}")
         self._mount()
 
     def unmount(self) -> None:

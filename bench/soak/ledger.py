@@ -35,9 +35,19 @@ def _make_document(owner: str, group: int, number: int, version: int) -> Documen
     return Document(
         f"{owner}-{group}-{number}",
         f"Note {number}",
-        f"{make_anchor(owner, group)} version{version} {words}.",
+        f"{make_anchor(owner, group)} version {_spell(version)} {words}.",
         metadata={"owner": owner, "version": version},
     )
+
+
+def _spell(version: int) -> str:
+    """A version in four words. A number of its own for each would fill the caches of words in every process."""
+    return " ".join(WORDS[version // len(WORDS) ** place % len(WORDS)] for place in range(4))
+
+
+def _read_version(text: str) -> int | None:
+    found = re.search(r"version (\w+) (\w+) (\w+) (\w+)", text)
+    return sum(WORDS.index(word) * len(WORDS) ** at for at, word in enumerate(found.groups())) if found else None
 
 
 def make_anchor(owner: str, group: int) -> str:
@@ -50,9 +60,7 @@ def check_text(id: str, text: str, version: int | None = None, *, whole: bool = 
     if id.endswith(".txt"):
         return 0
     owner, group, _ = id.split("-")
-    if version is None:
-        found = re.search(r"version(\d+)", text)
-        version = int(found.group(1)) if found else None
+    version = _read_version(text) if version is None else version
     if version is None and not whole:  # not the first passage of its document
         return 0
     written = [document.content for document in make_group(owner, int(group), version or 0) if document.id == id]

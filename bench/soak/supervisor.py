@@ -92,6 +92,8 @@ class Soak:
     def run(self) -> dict[str, Any]:
         """All figures. Ctrl-C ends the run early."""
         was_interrupted = False
+        for stop in (signal.SIGINT, signal.SIGTERM):  # a shell may have told a background process to ignore Ctrl-C
+            signal.signal(stop, signal.default_int_handler)
         checks: dict[str, Any] = {}
         self._has_disk = self._mount()
         try:
