@@ -23,7 +23,7 @@ from typing import Any
 from bench import report
 
 FOUND = Path("build") / "fuzz"  # inputs that failed, with what they caused
-CHUNK = 5_000  # inputs of one worker process
+CHUNK = 20_000  # inputs of one worker process
 SECONDS = 60.0  # for one input, on a busy machine
 MEGABYTES = 1_500  # of one worker
 SHOWN = 3  # inputs that are saved for one cause
@@ -42,9 +42,10 @@ def run(arguments: list[Path]) -> None:
     parser.add_argument("--replay", type=Path, metavar="FILE", help="try one saved input on the target of --only")
     options = parser.parse_args([str(argument) for argument in arguments])
     if options.replay:
+        data = options.replay.read_bytes()
         with tempfile.TemporaryDirectory() as folder:
             _isolate(folder)
-            TARGETS[options.only[0]].open(Path(folder))(options.replay.read_bytes())
+            TARGETS[options.only[0]].open(Path(folder))(data)
         return
     parts = {name: TARGETS[name].share for name in options.only}
     wanted = {name: max(1, options.inputs * share // sum(parts.values())) for name, share in parts.items()}
@@ -62,32 +63,38 @@ class _Fuzzing:
 
     def __init__(self, seed: int, wanted: dict[str, int], end: float) -> None:
         self._seed, self._wanted, self._end = seed, wanted, end
-        self._chunks = sorted(
-            (start / count, name, start) for name, count in wanted.items() for start in range(0, count, CHUNK)
-        )
-        self._chunks = [(name, start) for _, name, start in self._chunks]  # all targets advance together
+        chunks = [(name, start) for name, count in wanted.items() for start in range(0, count, CHUNK)]
+        self._chunks = sorted(chunks, key=lambda chunk: chunk[1] / wanted[chunk[0]])  # all targets advance together
         self._done: Counter[str] = Counter()
-        self._seconds: Counter[str] = Counter()
+        self._seconds: dict[str, float] = dict.fromkeys(wanted, 0.0)
         self._causes: dict[str, Counter[str]] = {name: Counter() for name in wanted}
         self._began = time.monotonic()
 
     def run(self, workers: int) -> None:
         running: list[_Worker] = []
-        while running or (self._chunks and time.monotonic() < self._end):
-            while self._chunks and len(running) < workers and time.monotonic() < self._end:
-                name, start = self._chunks.pop(0)
-                running.append(_Worker(self._seed, name, start, min(start + CHUNK, self._wanted[name])))
-            time.sleep(0.2)
-            for worker in list(running):
-                if worker.check():
-                    running.remove(worker)
-                    self._done[worker.name] += worker.tried
-                    self._seconds[worker.name] += worker.seconds
-                    for cause in worker.causes:
-                        self._note(worker.name, cause)
-                    if worker.next < worker.end:
-                        self._chunks.insert(0, (worker.name, worker.next))
-            self._show(running)
+        try:
+            while running or (self._chunks and time.monotonic() < self._end):
+                while self._chunks and len(running) < workers and time.monotonic() < self._end:
+                    name, start = self._chunks.pop(0)
+                    running.append(_Worker(self._seed, name, start, min(start + CHUNK, self._wanted[name])))
+                time.sleep(0.2)
+                running = [worker for worker in running if not self._collect(worker, time.monotonic() > self._end)]
+                self._show(running)
+        finally:
+            for worker in running:
+                worker.check(is_over=True)
+
+    def _collect(self, worker: _Worker, is_over: bool) -> bool:
+        """Whether a worker has ended; what it did is counted."""
+        if not worker.check(is_over=is_over):
+            return False
+        self._done[worker.name] += worker.tried
+        self._seconds[worker.name] += worker.seconds
+        for cause in worker.causes:
+            self._note(worker.name, cause)
+        if worker.next < worker.end:
+            self._chunks.insert(0, (worker.name, worker.next))
+        return True
 
     def _note(self, name: str, cause: dict[str, Any]) -> None:
         self._causes[name][cause["cause"]] += 1
@@ -165,13 +172,13 @@ class _Worker:
     def seconds(self) -> float:
         return time.monotonic() - self._began
 
-    def check(self) -> bool:
+    def check(self, *, is_over: bool = False) -> bool:
         """Whether it has ended; one that hangs or takes too much memory is ended."""
         self._progress.seek(0)
         number = int.from_bytes(self._progress.read(8), "little")
         if number != self.next:
             self.next, self._moved = number, time.monotonic()
-        status = self._process.poll()
+        status = 0 if is_over else self._process.poll()
         if status is None and time.monotonic() - self._moved > SECONDS:
             return self._end_with("hang")
         if status is None and _memory_of(self._process.pid) > MEGABYTES:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import functools
 import json
 import os
 import queue
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from bench.mutations import Make, from_archives, from_bytes, from_data
+from bench.mutations import Make, change_archive, from_bytes, from_data
 
 ROOT = Path(__file__).parent.parent
 DATA = ROOT / "examples" / "data"
@@ -172,7 +173,9 @@ def _check_tool_list(folder: Path) -> Check:
             find_risk(entry, str(entry["name"]))
             for change in (*find_changes(TOOLS[0], entry), *find_changes(entry, TOOLS[1])):
                 change.to_dict()
-            explain_problems("t", entry.get("inputSchema") or {}, parse_arguments("t", {"city": 5, "day": "x" * 300, "a": [1]}))
+            explain_problems(
+                "t", entry.get("inputSchema") or {}, parse_arguments("t", {"city": 5, "day": "x" * 300, "a": [1]})
+            )
 
     return check
 
@@ -183,7 +186,11 @@ def _check_search(folder: Path) -> Check:
     from shortlist import Document
 
     corpus = shortlist.create_corpus(in_memory=True, embedder="none")
-    metadata = [{"year": 1998, "tags": ["a", "b"], "size": {"height": 4}}, {"year": "2001", "sold": True}, {"x": None}]
+    metadata: list[dict[str, Any]] = [
+        {"year": 1998, "tags": ["a", "b"], "size": {"height": 4}},
+        {"year": "2001", "sold": True},
+        {"x": None},
+    ]
     corpus.add([Document(f"d{at}", f"Title {at}", "some text here", [], one) for at, one in enumerate(metadata)])
 
     def check(data: bytes) -> None:
@@ -204,7 +211,7 @@ def _check_documents(folder: Path) -> Check:
         loaded = _load(data)
         with shortlist.create_corpus(in_memory=True, embedder="none") as corpus:
             corpus.sync(shortlist.CorpusSource.from_list(loaded if isinstance(loaded, list) else [loaded]))
-            shortlist.disclose(corpus, shortlist.search(corpus, str(loaded)[:300]))
+            shortlist.disclose(shortlist.search(corpus, str(loaded)[:300]), "body")
 
     return check
 
@@ -218,8 +225,8 @@ def _check_http(folder: Path) -> Check:
     from shortlist.server.service_settings import load_settings
 
     (folder / "tools.json").write_text(json.dumps({"documents": CATALOG}))
-    (folder / "servers.json").write_text("{}")
-    given = {
+    (folder / "servers.json").write_text('{"mcpServers": {}}')
+    given: dict[str, Any] = {
         "documents.source": str(folder / "tools.json"),
         "documents.embedder": "none",
         "server.allowed_hosts": ["*"],
@@ -227,12 +234,19 @@ def _check_http(folder: Path) -> Check:
     given |= {"mcp.config": (str(folder / "servers.json"),), "documents.auto_reload": False}
     app = create_app(load_settings(given=given, environment={}))
     loop = asyncio.new_event_loop()
-    began = app.router.lifespan_context(app)
-    state = loop.run_until_complete(began.__aenter__())
+    ready = loop.create_future()
+
+    async def live() -> None:
+        async with app.router.lifespan_context(app) as state:
+            ready.set_result(state)
+            await asyncio.Event().wait()
+
+    living = loop.create_task(live())
+    state = loop.run_until_complete(ready)
 
     def check(data: bytes) -> None:
         status = loop.run_until_complete(asyncio.wait_for(_request(app, state, data), SLOWEST))
-        if status >= 500 and status != 503:
+        if living.done() or (status >= 500 and status != 503):
             raise Failure(f"status {status}")
 
     return check
@@ -302,7 +316,9 @@ class _Lines:
 
 def _check_agent_messages(folder: Path) -> Check:
     """Lines to `shortlist mcp`, which answers a ping afterwards."""
-    (folder / "servers.json").write_text("{}")
+    (folder / "servers.json").write_text('{"mcpServers": {}}')
+    (folder / ".claude/skills/brew-tea").mkdir(parents=True)
+    (folder / ".claude/skills/brew-tea/SKILL.md").write_bytes(SKILL[0])
     command = [sys.executable, "-m", "shortlist", "mcp", "--config", str(folder / "servers.json")]
     running: list[_Lines] = []
     number = 10**6
@@ -348,7 +364,7 @@ for line in sys.stdin:
 
 def _check_upstream_messages(folder: Path) -> Check:
     """Lines of a server to the gateway, in place of and before its answer to a call."""
-    from shortlist.mcp.agent_server import complete
+    from shortlist.mcp.protocol_handlers import complete
     from shortlist.mcp.gateway import upstream
     from shortlist.mcp.gateway.dispatch import Gateway
     from shortlist.mcp.gateway.gateway_config import GatewayConfig
@@ -426,7 +442,7 @@ OPENAPI = {
 BOMB = b"a: &a [x,x,x,x,x,x,x,x,x]\n" + b"".join(
     b"%c: &%c [*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c]\n" % (n + 1, n + 1, *[n] * 8) for n in range(97, 110)
 )
-CONFIG = {
+CONFIG: dict[str, Any] = {
     "mcpServers": {
         "weather": {"command": "npx", "args": ["-y", "weather", "--key=secret"], "env": {"API_KEY": "x"}},
         "remote": {"url": "https://user:pass@example.org/mcp?token=1", "headers": {"Authorization": "Bearer ${TOKEN}"}},
@@ -596,8 +612,9 @@ HTML = [
 IGNORE = [b"*.log\n!a.log\n/build/\n**/x/**\n# c\n\\#d\n[a-c]?.txt\n", b"a\n b \n\xff\n"]
 
 
+@functools.cache
 def _samples() -> dict[str, list[bytes]]:
-    from tests.sources import samples
+    from tests.sources import samples  # slow to make, and only for some targets
 
     table = [["a", "b"], ["1", "2"]]
     return {
@@ -611,7 +628,6 @@ def _read_examples(pattern: str) -> list[bytes]:
     return [path.read_bytes() for path in sorted(DATA.rglob(pattern)) if path.stat().st_size < 20_000]
 
 
-FILES = _samples()
 EXAMPLES = [json.loads(data) for data in _read_examples("*.json")]
 TARGETS: dict[str, Target] = {
     "catalog json": Target(
@@ -630,9 +646,9 @@ TARGETS: dict[str, Target] = {
     "csv": Target(from_bytes([*CSV, *_read_examples("*.csv")], "csv"), _file("a.csv", _read_files), 6),
     "text": Target(from_bytes([*SKILL, *CSV, *HTML], "md"), _file("a.md", _read_files), 4),
     "html": Target(from_bytes(HTML, "xml"), _file("a.html", _read_files), 3),
-    "pdf": Target(from_bytes(FILES["pdf"], "pdf"), _file("a.pdf", _read_files), 1),
-    "docx": Target(from_archives(FILES["docx"]), _file("a.docx", _read_files), 1),
-    "xlsx": Target(from_archives(FILES["xlsx"]), _file("a.xlsx", _read_files), 1),
+    "pdf": Target(lambda rng: from_bytes(_samples()["pdf"], "pdf")(rng), _file("a.pdf", _read_files), 1),
+    "docx": Target(lambda rng: change_archive(rng, *_samples()["docx"]), _file("a.docx", _read_files), 1),
+    "xlsx": Target(lambda rng: change_archive(rng, *_samples()["xlsx"]), _file("a.xlsx", _read_files), 1),
     "skill": Target(from_bytes([*SKILL, *_read_examples("SKILL.md")], "md", "yaml"), _file("s/SKILL.md", _read_skills), 5),
     "gitignore": Target(from_bytes(IGNORE, "gitignore"), _file("f/.gitignore", _read_ignored), 2),
     "agent json": Target(from_data([CONFIG], "json", JSONC, b"{}", b""), _file("c.json", _edit_agent_config("mcpServers")), 8),

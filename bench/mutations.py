@@ -141,10 +141,10 @@ def write_yaml(rng: random.Random, data: Any) -> bytes:
     return str(text).encode("utf-8", "surrogatepass")
 
 
-def change_archive(rng: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
+def change_archive(rng: random.Random, data: bytes) -> bytes:
     """A ZIP archive with a changed member, or with changed bytes of its own."""
     if rng.random() < 0.25:
-        return change_bytes(rng, data, ("xml",), others)
+        return change_bytes(rng, data, ("xml",), [data])
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new:
         names = [name for name in old.namelist() if name.endswith((".xml", ".rels"))]
@@ -165,10 +165,6 @@ Make = Callable[[random.Random], bytes]
 
 def from_bytes(seeds: Sequence[bytes], *kinds: str) -> Make:
     return lambda rng: change_bytes(rng, rng.choice(seeds), kinds, seeds)
-
-
-def from_archives(seeds: Sequence[bytes]) -> Make:
-    return lambda rng: change_archive(rng, rng.choice(seeds), seeds)
 
 
 def from_data(seeds: Sequence[Any], kind: str, *texts: bytes) -> Make:

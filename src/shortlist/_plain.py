@@ -78,8 +78,9 @@ def _check_size(events: Iterable[Any]) -> None:
         if isinstance(event, yaml.AliasEvent):
             if event.anchor in open_anchors:
                 raise ValueError(f"the alias *{event.anchor} is inside of what it stands for")
-            counts[-1] += sizes.get(event.anchor, 1)
-            aliased += sizes.get(event.anchor, 1)
+            size = sizes.get(str(event.anchor), 1)
+            counts[-1] += size
+            aliased += size
             if aliased > MAX_ALIASED:
                 raise ValueError(f"its aliases stand for more than {MAX_ALIASED:,} values")
         elif isinstance(event, yaml.CollectionStartEvent):
