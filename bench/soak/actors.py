@@ -186,19 +186,19 @@ def read(actor: Actor) -> None:
             raise Violation(f"A search for the word of {owner}-{group} found {[hit.id for hit in hits]}")
 
     def discover() -> None:
-        found = shortlist.discover(opened, _draw_anchor(draw), mode=draw.choice(MODES), level="body")
+        found = shortlist.discover(opened, draw_anchor(draw), mode=draw.choice(MODES), level="body")
         for hit in found.candidates:
             check_text(hit.id, hit.text, hit.metadata["version"])
         for item in found.results:
             check_text(item.id, item.body or "")
 
     def ask() -> None:
-        answer = shortlist.ask(opened, f"What does the note about {_draw_anchor(draw)} say?")
+        answer = shortlist.ask(opened, f"What does the note about {draw_anchor(draw)} say?")
         for item in answer.evidence:
             check_text(item.id, item.text)
 
     def disclose() -> None:
-        hits = shortlist.search(opened, _draw_anchor(draw), k=3)
+        hits = shortlist.search(opened, draw_anchor(draw), k=3)
         for item in shortlist.disclose(hits, "body"):
             check_text(item.id, item.body or "")
 
@@ -214,16 +214,16 @@ def read(actor: Actor) -> None:
         opened.info()
 
     def learn() -> None:
-        for hit in shortlist.search(opened, _draw_anchor(draw), k=1):
+        for hit in shortlist.search(opened, draw_anchor(draw), k=1):
             if opened.get(hit.id) is not None:
-                opened.learn(_draw_anchor(draw), hit.id)
+                opened.learn(draw_anchor(draw), hit.id)
 
     def read_files() -> None:
         find_manifest(read_state(files))
 
     def open_again() -> None:
         with shortlist.open_corpus("shared") as other:
-            shortlist.search(other, _draw_anchor(draw))
+            shortlist.search(other, draw_anchor(draw))
 
     operations: list[Callable[[], None]] = [search] * 12 + [discover, discover, ask, disclose, disclose, read_one]
     operations += [read_all, read_all, open_again, read_files]
@@ -288,7 +288,7 @@ def command(actor: Actor) -> None:
     """Run commands that read."""
     draw = actor.draw
     while actor.is_running():
-        anchor = _draw_anchor(draw)
+        anchor = draw_anchor(draw)
         arguments = draw.choice(
             [
                 ("search", "shared", anchor, "--mode", draw.choice(MODES)),
@@ -309,7 +309,7 @@ def _folder(name: str) -> Path:
     return Path(os.environ["SHORTLIST_DATA_DIR"], "corpora", name)
 
 
-def _draw_anchor(draw: random.Random) -> str:
+def draw_anchor(draw: random.Random) -> str:
     return make_anchor(draw.choice(OWNERS), draw.randrange(GROUPS))
 
 

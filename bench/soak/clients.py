@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx2
 
-from bench.soak.actors import MODES, OWNERS, Actor, Interrupted, _draw_anchor
+from bench.soak.actors import MODES, OWNERS, Actor, Interrupted, draw_anchor
 from bench.soak.ledger import GROUPS, Ledger, Violation, check_text, find_versions, make_group
 from shortlist import ShortlistError
 
@@ -143,7 +143,7 @@ def use_service(actor: Actor, port: str, spared: str) -> None:
         service.send("GET", draw.choice(("/status", "/metrics", "/v1/corpora", "/ready", "/v1/mcp")))
 
     def _anchor(corpus: str) -> str:
-        anchor = _draw_anchor(draw)
+        anchor = draw_anchor(draw)
         return anchor if corpus == "shared" else anchor[:-2] + "sx"
 
     operations = (
@@ -215,7 +215,7 @@ async def _talk(actor: Actor, client: Any, servers: set[str]) -> None:
         return result.structured_content or text
 
     async def discover() -> None:
-        found = await use("discover", query=_draw_anchor(draw), kind="document")
+        found = await use("discover", query=draw_anchor(draw), kind="document")
         for item in found["results"]:
             check_text(item["id"], item["text"])
 
@@ -231,7 +231,7 @@ async def _talk(actor: Actor, client: Any, servers: set[str]) -> None:
                 raise
 
     async def ask() -> None:
-        await use("ask", question=f"What does the note about {_draw_anchor(draw)} say?", corpus="shared")
+        await use("ask", question=f"What does the note about {draw_anchor(draw)} say?", corpus="shared")
 
     async def call() -> None:
         tool = draw.choice([*calls])
