@@ -364,10 +364,10 @@ for line in sys.stdin:
 
 def _check_upstream_messages(folder: Path) -> Check:
     """Lines of a server to the gateway, in place of and before its answer to a call."""
-    from shortlist.mcp.protocol_handlers import complete
     from shortlist.mcp.gateway import upstream
     from shortlist.mcp.gateway.dispatch import Gateway
     from shortlist.mcp.gateway.gateway_config import GatewayConfig
+    from shortlist.mcp.protocol_handlers import complete
     from shortlist.sources.mcp_servers import mcp_transport
 
     mcp_transport.MOST_LINES = 10**9
