@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PATHS := src tests examples bench website release hatch_build.py
 LOOPS := hatch_build.py $(wildcard src/shortlist/index/kernels/*.[ch])
 
-.PHONY: demo test test-fast fuzz fix docs docs-serve bench lock clean missing servers
+.PHONY: demo test types suite test-fast fuzz fix docs docs-serve bench lock clean missing servers
 
 demo: $(BASE)
 	@$(BIN)/python examples/demo.py
@@ -15,7 +15,12 @@ demo: $(BASE)
 test: $(READY) missing servers
 	$(BIN)/ruff check $(PATHS)
 	$(BIN)/ruff format --check $(PATHS)
+	@$(MAKE) --no-print-directory -j 2 types suite
+
+types:
 	$(BIN)/mypy
+
+suite:
 	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
 
 # For daily work: no browser, no server processes, no cluster.

@@ -12,6 +12,7 @@ from bench import (
     dense,
     distributed,
     encoding,
+    fuzz,
     gateway,
     hostile,
     hybrid,
@@ -21,6 +22,8 @@ from bench import (
     load,
     page,
     quality,
+    scale,
+    soak,
     startup,
     update,
 )
@@ -40,9 +43,12 @@ BENCHMARKS = {
     "context": context,
     "gateway": gateway,
     "hostile": hostile,
+    "fuzz": fuzz,
     "page": page,
     "startup": startup,
     "install": install,
+    "scale": scale,
+    "soak": soak,
 }
 
 

@@ -1,7 +1,7 @@
 """All settings: their keys, defaults and limits, and the values in force.
 
 A value comes from the command line, the environment, settings.yaml or its default, in this order. Only the upper layers
-read settings; they pass values down.
+read settings; they pass values down. The limits of reading a file apply to the library, too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 
-from shortlist._text import describe_yaml_error, did_you_mean
+from shortlist._plain import load_yaml
+from shortlist._text import did_you_mean
 from shortlist.errors import InputError
 
 FILE = "settings.yaml"
@@ -120,7 +121,7 @@ class Server(Section):
 
 
 class Limits(Section):
-    """Limits of requests and connections."""
+    """Limits of requests and connections, and of reading a PDF, DOCX, XLSX or HTML file."""
 
     max_body_bytes: int = setting(16 << 20, "Maximum size of a request body.", ge=1 << 10, le=1 << 30)
     request_seconds: float = setting(
@@ -132,6 +133,10 @@ class Limits(Section):
     max_connections: int = setting(500, "Maximum number of open connections; others get 503.", ge=1, le=100_000)
     answer_seconds: float = setting(300.0, "Time limit of an answer to a question.", ge=0.1, le=3600)
     eval_seconds: float = setting(300.0, "Time limit of an evaluation.", ge=0.1, le=3600)
+    file_seconds: float = setting(60.0, "Time limit of reading a file.", "SHORTLIST_FILE_SECONDS", ge=0.1, le=86_400)
+    file_memory_mb: int = setting(
+        2048, "Memory limit of reading a file, in megabytes.", "SHORTLIST_FILE_MEMORY_MB", ge=128, le=1 << 20
+    )
 
 
 class Llm(Section):
@@ -190,6 +195,16 @@ class Usage(Section):
     )
 
 
+class Telemetry(Section):
+    """Traces and metrics."""
+
+    enabled: bool = setting(
+        False,
+        "Send traces and metrics with OpenTelemetry, to the address in OTEL_EXPORTER_OTLP_ENDPOINT.",
+        "SHORTLIST_TELEMETRY",
+    )
+
+
 class Settings(BaseModel):
     """The sections, the origin of each value that is not a default, and the file that was read."""
 
@@ -203,6 +218,7 @@ class Settings(BaseModel):
     mcp: Mcp = Mcp()
     engine: Engine = Engine()
     usage: Usage = Usage()
+    telemetry: Telemetry = Telemetry()
     origins: dict[str, str] = {}
     file: Path | None = None
     warnings: tuple[str, ...] = ()
@@ -346,14 +362,12 @@ def collect_values(
 
 def read_file(path: Path, names: Collection[str] | None = None) -> dict[str, Any]:
     """The values of a settings file by dotted key. Relative paths are relative to the folder of the file."""
-    import yaml  # noqa: PLC0415  # only if there is a file
-
     try:
-        data = yaml.safe_load(path.read_bytes().decode("utf-8-sig"))
+        data = load_yaml(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
         raise InputError(f"The settings file {path} cannot be read: {error.strerror}.") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise InputError(f"The settings file {path} is not valid YAML: {describe_yaml_error(error)}.") from None
+    except ValueError as error:
+        raise InputError(f"The settings file {path} is not valid YAML: {error}.") from None
     if not isinstance(data, dict | None):
         raise InputError(f"The settings file {path} must contain sections ({', '.join(SECTIONS)}), not {data!r}.")
     values: dict[str, Any] = {}
@@ -388,6 +402,16 @@ def load_learning(given: str | None = None) -> Learn:
     return values.validate().usage.learn
 
 
+def load_file_limits() -> tuple[float, int]:
+    """`limits.file_seconds` and `limits.file_memory_mb` in this folder. A file that cannot be read is ignored."""
+    try:
+        limits = collect_values(("limits",)).validate().limits
+    except InputError as error:
+        logging.getLogger("shortlist").warning("The usual limits of reading a file apply. %s", error)
+        limits = Limits()
+    return limits.file_seconds, limits.file_memory_mb
+
+
 class ProfileChoice(NamedTuple):
     """The profile that the user chose, and the one that a settings file names, which may come with a project."""
 
@@ -409,6 +433,13 @@ def load_profile(given: str | None = None) -> ProfileChoice:
     except InputError as error:
         logging.getLogger("shortlist").warning("No profile is read from the settings. %s", error)
         return ProfileChoice()
+
+
+def load_telemetry() -> bool:
+    """`telemetry.enabled` for the MCP server: only the variable counts, since a file may come with a project."""
+    key, variable = "telemetry.enabled", "SHORTLIST_TELEMETRY"
+    text = os.environ.get(variable, "").strip()
+    return bool(text) and Values({key: text}, {key: variable}).validate().telemetry.enabled
 
 
 class RetrieverSettings(NamedTuple):

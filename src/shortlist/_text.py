@@ -40,15 +40,6 @@ def terminal_safe(text: str) -> str:
     return "".join(part if at % 2 else printable(part) for at, part in enumerate(_SEEN.split(text)))
 
 
-def describe_yaml_error(error: Exception) -> str:
-    """The message of a YAML parser in one line, with the place where it stopped."""
-    mark = getattr(error, "problem_mark", None)
-    if mark is None:
-        return " ".join(str(error).split())
-    said = ", ".join(filter(None, (getattr(error, "context", None), getattr(error, "problem", None))))
-    return f"{said} (line {mark.line + 1}, column {mark.column + 1})"
-
-
 def clean(text: str) -> str:
     """The text with a replacement for lone surrogates, which UTF-8 cannot encode."""
     try:

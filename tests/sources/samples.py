@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from shortlist import CorpusSource, Document, Problem
+from shortlist.sources import parser_process
 
 IMAGE = "(image)"
 
@@ -31,6 +34,18 @@ def reason(root: Path, name: str, data: str | bytes) -> str:
     assert isinstance(found, Problem)
     assert (found.id, found.source) == (name, str(root / name))
     return found.reason
+
+
+@contextlib.contextmanager
+def parsers_at(folder: Path) -> Iterator[None]:
+    """Let the process that reads files find its parsers in a folder."""
+    parser_process.close_idle()
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
+        parser_process.close_idle()
 
 
 def pdf(pages: Sequence[str], title: str = "") -> bytes:

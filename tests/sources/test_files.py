@@ -13,7 +13,7 @@ import pytest
 from shortlist import Changes, CorpusSource, Document, InputError, Problem, SourceError, build, ingest, search
 from shortlist.sources import decoding
 from shortlist.sources import folder as files_module
-from tests.sources.samples import docx, pdf, write, xlsx
+from tests.sources.samples import docx, parsers_at, pdf, write, xlsx
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "data"
 
@@ -332,11 +332,13 @@ def test_files_that_hold_nothing_to_search_are_counted(tmp_path: Path) -> None:
 def test_what_needs_a_package_that_is_missing_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write(tmp_path, {"a.pdf": pdf(["x"]), "b.docx": docx(["x"]), "c.xlsx": xlsx({"S": [["x"]]}), "d.html": "x"})
-    for package in ("pypdfium2", "docx", "python_calamine", "selectolax.lexbor", "charset_normalizer"):
-        monkeypatch.setitem(sys.modules, package, None)
-    write(tmp_path, {"e.txt": b"caf\xe9", "f.csv": "fruit\napple\n"})
-    found = read(tmp_path)
+    write(tmp_path / "files", {"a.pdf": pdf(["x"]), "b.docx": docx(["x"]), "c.xlsx": xlsx({"S": [["x"]]})})
+    write(tmp_path / "files", {"d.html": "x", "e.txt": b"caf\xe9", "f.csv": "fruit\napple\n"})
+    for package in ("pypdfium2", "docx", "python_calamine", "selectolax"):
+        write(tmp_path / "none", {f"{package}.py": "raise ImportError"})
+    monkeypatch.setitem(sys.modules, "charset_normalizer", None)
+    with parsers_at(tmp_path / "none"):
+        found = read(tmp_path / "files")
     for id in ("a.pdf", "b.docx", "c.xlsx", "d.html"):
         problem = found[id]
         assert isinstance(problem, Problem)

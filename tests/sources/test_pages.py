@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from shortlist import Changes, CorpusSource, Document, Problem, build, search
+from shortlist.errors import SourceError
 from shortlist.sources import decoding, document_formats
 from tests.sources.samples import IMAGE, docx, encrypted_pdf, pdf, read, reason, write
 
@@ -105,11 +106,18 @@ def test_what_pdfium_cannot_open_is_read_by_pypdf(
     def refuse(*_: object) -> None:
         raise pypdfium2.PdfiumError("no")
 
+    def read_here(data: bytes) -> list[Document | Problem]:
+        path = write(tmp_path, {"a.pdf": data}) / "a.pdf"
+        return list(document_formats.read_pdf(decoding.File(path, "a.pdf", str(path))))
+
     monkeypatch.setattr(pypdfium2, "PdfDocument", refuse)
-    found = read(tmp_path, "a.pdf", pdf(["One.", IMAGE, "Three."]))
+    found = read_here(pdf(["One.", IMAGE, "Three."]))
     assert [item.id for item in found] == ["a.pdf#page=1", "a.pdf#page=3", "a.pdf#page=2"]
-    assert reason(tmp_path, "b.pdf", encrypted_pdf(pdf(["Text."]), "secret")).startswith("It is encrypted")
-    assert document(tmp_path, "c.pdf", encrypted_pdf(pdf(["Text."]), "")).content == "Text."
+    with pytest.raises(SourceError, match="It is encrypted"):
+        read_here(encrypted_pdf(pdf(["Text."]), "secret"))
+    (item,) = read_here(encrypted_pdf(pdf(["Text."]), ""))
+    assert isinstance(item, Document)
+    assert item.content == "Text."
 
 
 def test_broken_files_print_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -247,7 +255,8 @@ def test_an_archive_that_unpacks_into_more_than_memory_holds_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(decoding, "MAX_UNPACKED", 1 << 10)
-    assert reason(tmp_path, "a.docx", docx(["x"])) == "It unpacks to more than 0 MB."
+    with pytest.raises(SourceError, match="It unpacks to more than 0 MB"):
+        decoding.check_zip(write(tmp_path, {"a.docx": docx(["x"])}) / "a.docx")
 
 
 # HTML

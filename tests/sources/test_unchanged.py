@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 import random
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from shortlist import Changes, Corpus, CorpusSource, Document, Problem, build, open_corpus, search
+from shortlist.documents import Stamp
 from shortlist.index.corpus_paths import DATABASE
 from shortlist.sources import folder as files_module
 from shortlist.sources.decoding import File
 from tests.sources.samples import docx, pdf, write, xlsx
 
 LONG_AGO = 1_600_000_000
-
-Loader = Callable[[File], Iterator[Document | Problem]]
 
 
 def age(root: Path, seconds: float = 0) -> None:
@@ -32,17 +32,13 @@ def age(root: Path, seconds: float = 0) -> None:
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The ids of the files that were read, in order."""
     ids: list[str] = []
+    read = files_module._read
 
-    def noting(read: Loader) -> Loader:
-        def note_and_read(file: File) -> Iterator[Document | Problem]:
-            ids.append(file.id)
-            return read(file)
+    def note_and_read(file: File, *more: Any) -> Iterator[Document | Problem | Stamp]:
+        ids.append(file.id)
+        return read(file, *more)
 
-        return note_and_read
-
-    monkeypatch.setattr(files_module, "read_plain", noting(files_module.read_plain))
-    for suffix, loader in list(files_module.LOADERS.items()):
-        monkeypatch.setitem(files_module.LOADERS, suffix, noting(loader))
+    monkeypatch.setattr(files_module, "_read", note_and_read)
     return ids
 
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from shortlist._files import replace_text
 from shortlist._paths import data_dir
+from shortlist._plain import MAX_DEPTH, is_deeper
 from shortlist._redact import Secret, redact, secrets_in_url, secrets_in_words
 from shortlist.errors import InputError, SourceError
 from shortlist.install import json_text, toml_text, yaml_text
@@ -83,6 +84,8 @@ class AgentConfig:
         self._text = self._text.replace(self._newline, "\n")
         try:
             self._data = self._parse()
+            if is_deeper(self._data):
+                raise ValueError(f"it is nested more than {MAX_DEPTH} deep")
         except (ValueError, RecursionError) as error:
             kind = path.suffix[1:].upper()
             raise SourceError(

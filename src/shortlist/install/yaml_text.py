@@ -8,13 +8,12 @@ from typing import Any
 
 import yaml
 
+from shortlist._plain import load_yaml
+
 
 def read(text: str) -> dict[str, Any]:
     """The data of the text; {} if it is empty. A ValueError names the invalid line."""
-    try:
-        data = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ValueError(" ".join(str(error).split())) from None
+    data = load_yaml(text)
     if not isinstance(data, dict | None):
         raise ValueError(f"the top level is not a mapping but {type(data).__name__}")
     return data or {}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from shortlist.documents import Document
-from shortlist.errors import MissingExtra, SourceError, import_extra
+from shortlist.errors import MissingExtra, ShortlistError, SourceError, import_extra
 
 MAX_BYTES = 10 << 20  # of a file that is read as one text
 MAX_UNPACKED = 1 << 30  # of an office file, which is a zip archive
@@ -40,6 +40,14 @@ class File(NamedTuple):
         """A document for the file, or for one page or row, whose id starts with the id of the file."""
         id, metadata = self.id if locator == "whole" else f"{self.id}#{locator}", {"path": self.source, **facts}
         return Document(id, title, text, list(keywords), metadata, kind=kind, source=self.source, locator=locator)
+
+
+def explain_error(error: Exception) -> str:
+    """Why a file cannot be read."""
+    if isinstance(error, ShortlistError):
+        return str(error)
+    reason = error.strerror or error if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+    return f"It cannot be read: {reason}."
 
 
 def check_size(path: Path, limit: int = MAX_BYTES) -> None:

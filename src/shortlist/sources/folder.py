@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import re
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from shortlist.documents import Document, Problem, Stamp, Stamps
-from shortlist.errors import InputError, ShortlistError, SourceError
-from shortlist.sources.decoding import File, read_text
-from shortlist.sources.document_formats import read_docx, read_html, read_pdf
-from shortlist.sources.tables import read_csv, read_json, read_json_lines, read_workbook
+from shortlist.errors import InputError, SourceError
+from shortlist.sources.decoding import File, explain_error, read_text
+from shortlist.sources.parser_process import READERS, FileReader
+from shortlist.sources.tables import read_csv, read_json, read_json_lines
 
 VERSION = 3  # of the loaders; a change makes every file be read again
 SETTLED_NS = 2_000_000_000  # a file may change again within the clock tick in which it was read
+BATCH = 32  # files that are checked before they are read
 
 ALWAYS_IGNORED = (".git/", ".hg/", ".svn/", "__pycache__/", "node_modules/", ".venv/", ".DS_Store")
 
@@ -36,24 +39,28 @@ def read_folder(
         raise InputError(f"{error.pattern!r} is not a regular expression: {error}.") from None
 
     def read(known: Stamps) -> Iterator[Document | Problem | Stamp]:
-        for path, relative in _list_files(root):
-            if wanted.search(relative) and not (unwanted and unwanted.search(relative)):
-                source = str(path.resolve() if path.is_symlink() else path)
-                yield from _read_if_changed(File(path, relative, source), known, reader)
+        found = (file for file in _list_files(root) if wanted.search(file.id))
+        files = (file for file in found if not (unwanted and unwanted.search(file.id)))
+        while batch := [_check(file, known, reader) for file in itertools.islice(files, BATCH)]:
+            changed = [file for file, _, is_changed in batch if is_changed]
+            with FileReader(file for file in changed if file.path.suffix.lower() in READERS) as process:
+                for file, stamp, is_changed in batch:
+                    if is_changed and isinstance(stamp, Stamp):
+                        yield from _read(file, stamp, process)
+                    else:
+                        yield stamp
 
     return read
 
 
-def _list_files(root: Path) -> Iterator[tuple[Path, str]]:
-    """Each file with its path below the folder."""
+def _list_files(root: Path) -> Iterator[File]:
+    """The files under a folder, or the one file."""
     real = root.resolve()
-    if real.is_dir():
-        for path in walk(real):
-            yield path, path.relative_to(real).as_posix()
-    elif real.is_file():
-        yield real, root.name
-    else:
+    if not real.exists():
         raise SourceError(f"{root} is not a readable file or folder. Check the path.")
+    for path in walk(real) if real.is_dir() else [real]:
+        id = path.relative_to(real).as_posix() if path != real else root.name
+        yield File(path, id, str(path.resolve() if path.is_symlink() else path))
 
 
 def count_files(root: Path) -> int:
@@ -63,6 +70,13 @@ def count_files(root: Path) -> int:
 def walk(root: Path) -> Iterator[Path]:
     """The files under a folder in a stable order, without those that .gitignore files exclude."""
     from pathspec import GitIgnoreSpec  # noqa: PLC0415  # only where folders are read
+
+    def is_rule(line: str) -> bool:
+        try:
+            GitIgnoreSpec.from_lines([line])
+        except (ValueError, re.error):  # as for git, it matches nothing
+            return False
+        return True
 
     def is_ignored(path: Path, is_folder: bool, rules: list[tuple[Path, GitIgnoreSpec]]) -> bool:
         """Whether the nearest .gitignore file with a matching rule ignores the path."""
@@ -74,7 +88,7 @@ def walk(root: Path) -> Iterator[Path]:
     def descend(folder: Path, rules: list[tuple[Path, GitIgnoreSpec]]) -> Iterator[Path]:
         with contextlib.suppress(OSError, UnicodeDecodeError):
             lines = (folder / ".gitignore").read_text("utf-8").splitlines()
-            rules = [*rules, (folder, GitIgnoreSpec.from_lines(lines))]
+            rules = [*rules, (folder, GitIgnoreSpec.from_lines(filter(is_rule, lines)))]
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError as error:
@@ -92,40 +106,36 @@ def walk(root: Path) -> Iterator[Path]:
     yield from descend(root, [(root, GitIgnoreSpec.from_lines(ALWAYS_IGNORED))])
 
 
-def _read_if_changed(file: File, known: Stamps, reader: str) -> Iterator[Document | Problem | Stamp]:
-    """The documents of a file and its stamp; only the stamp if it is unchanged; no stamp after a Problem, so that the
-    file is read again."""
+def _check(file: File, known: Stamps, reader: str) -> tuple[File, Stamp | Problem, bool]:
+    """The file, its stamp or why it cannot be read, and whether it has to be read."""
     now = time.time_ns()
     try:
         status = file.path.stat()
     except OSError as error:
-        yield _problem_of(file, error)
-        return
+        return file, Problem(file.id, explain_error(error), file.source), False
     value = f"{reader} {VERSION} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
     last = known.get(file.id)
     if last and (last.source, last.value) == (file.source, value):
-        yield last
-        return
+        return file, last, False
+    is_settled = now - status.st_mtime_ns > SETTLED_NS
+    return file, Stamp(file.id, file.source, value if is_settled else ""), True
+
+
+def _read(file: File, stamp: Stamp, process: FileReader) -> Iterator[Document | Problem | Stamp]:
+    """The documents of a file and its stamp; no stamp after a Problem, so that the file is read again."""
+    suffix = file.path.suffix.lower()
     documents = problems = 0
     try:
-        for item in LOADERS.get(file.path.suffix.lower(), read_plain)(file):
+        for item in process.read_next() if suffix in READERS else LOADERS.get(suffix, read_plain)(file):
             if isinstance(item, Problem) or item.content.strip():
                 documents += isinstance(item, Document)
                 problems += isinstance(item, Problem)
                 yield item
     except Exception as error:  # the other files are still read
-        yield _problem_of(file, error)
+        yield Problem(file.id, explain_error(error), file.source)
         return
     if not problems:
-        is_settled = now - status.st_mtime_ns > SETTLED_NS
-        yield Stamp(file.id, file.source, value if is_settled else "", skipped=not documents)
-
-
-def _problem_of(file: File, error: Exception) -> Problem:
-    if isinstance(error, ShortlistError):
-        return Problem(file.id, str(error), file.source)
-    reason = error.strerror or error if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
-    return Problem(file.id, f"It cannot be read: {reason}.", file.source)
+        yield replace(stamp, skipped=not documents)
 
 
 def read_plain(file: File) -> Iterator[Document | Problem]:
@@ -137,11 +147,7 @@ def read_plain(file: File) -> Iterator[Document | Problem]:
 
 
 LOADERS: dict[str, Callable[[File], Iterator[Document | Problem]]] = {
-    ".pdf": read_pdf,
-    ".docx": read_docx,
-    **dict.fromkeys((".html", ".htm", ".xhtml"), read_html),
     **dict.fromkeys((".csv", ".tsv"), read_csv),
     **dict.fromkeys((".jsonl", ".ndjson"), read_json_lines),
     ".json": read_json,
-    **dict.fromkeys((".xlsx", ".xlsm"), read_workbook),
 }

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from shortlist._text import describe_yaml_error
+from shortlist._plain import load_yaml
 from shortlist.documents import Document, Problem, Stamp, Stamps
 from shortlist.errors import SourceError
 from shortlist.sources.folder import read_folder
@@ -74,17 +74,13 @@ def _read_skill(path: Path) -> Document | Problem:
 
 def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
     """The YAML between the first two lines of dashes, and the rest."""
-    import yaml  # noqa: PLC0415  # only where front matter is read
-
     match = _FRONT_MATTER.match(text)
     if not match:
         return {}, text
     try:
-        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(match.group(1) or "")):
-            raise ValueError("it has aliases, which can expand without limit")
-        header = yaml.safe_load(match.group(1) or "") or {}
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ValueError(f"its front matter cannot be read as YAML: {describe_yaml_error(error)}") from None
+        header = load_yaml(match.group(1) or "") or {}
+    except ValueError as error:
+        raise ValueError(f"its front matter cannot be read as YAML: {error}") from None
     if not isinstance(header, dict):
         raise ValueError("its front matter is not a mapping")
     return header, text[match.end() :]

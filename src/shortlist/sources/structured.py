@@ -9,11 +9,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from shortlist._text import describe_yaml_error
+from shortlist._plain import load_yaml
 from shortlist.errors import SourceError
 
 SUFFIXES = (".json", ".yaml", ".yml")
-MAX_DEPTH = 100  # of YAML; deeper nesting could crash the compiled loader
 
 _DECODER = json.JSONDecoder()
 _BETWEEN_VALUES = re.compile(r"[\s,:]*")
@@ -21,8 +20,6 @@ _BETWEEN_VALUES = re.compile(r"[\s,:]*")
 
 def load(path: Path, encoding: str = "utf-8") -> tuple[Any, str | None]:
     """The data of a file and, if it is JSON, its text, so that entries can be shown as they were written."""
-    import yaml  # noqa: PLC0415  # only where such a file is read
-
     try:
         text = path.read_bytes().decode(encoding).removeprefix("\ufeff")
     except (OSError, UnicodeError, LookupError) as error:
@@ -34,16 +31,10 @@ def load(path: Path, encoding: str = "utf-8") -> tuple[Any, str | None]:
         except (ValueError, RecursionError) as error:
             if must_be_json:
                 raise SourceError(f"{path} is not valid JSON: {error}.") from None
-    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the compiled one is seven times faster
     try:
-        depth = 0
-        for event in yaml.parse(text, Loader=loader):
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if depth > MAX_DEPTH:
-                raise ValueError(f"it is nested more than {MAX_DEPTH} deep")
-        return yaml.load(text, loader), None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise SourceError(f"{path} is not valid YAML: {describe_yaml_error(error)}.") from None
+        return load_yaml(text), None
+    except ValueError as error:
+        raise SourceError(f"{path} is not valid YAML: {error}.") from None
 
 
 def split_entries(text: str, keys: Sequence[str]) -> list[str]:

@@ -11,8 +11,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import shortlist
 from shortlist._paths import config_dir
-from shortlist._settings import load_learning, load_profile
+from shortlist._settings import load_learning, load_profile, load_telemetry
+from shortlist._telemetry import export
 from shortlist._text import count_of, did_you_mean, printable
 from shortlist.cli.output import ERROR, OK, Output
 from shortlist.errors import InputError, import_extra, needs_extra
@@ -42,7 +44,8 @@ def run(
     gc.enable()
     gateway = Gateway(_choose(config, profile, only))
     collection = Collection(gateway, StoredCorpora(corpus), learning=load_learning(learn))
-    asyncio.run(serve_stdio(AgentActions(collection, _connect_to_model)))
+    end_telemetry = export(shortlist.__version__) if load_telemetry() else None
+    asyncio.run(serve_stdio(AgentActions(collection, _connect_to_model), end_telemetry))
 
 
 @functools.cache

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from shortlist._plain import is_deeper
 from shortlist.sources.tools.prompt_injection import find_invisible, find_mixed_scripts, find_orders, reveal_text
 
 LONGEST_NAME = 128
@@ -27,6 +28,8 @@ _BY_NAME, _INNER, _LISTS, _LIMITS = (frozenset(_DATA[key]) for key in ("by_name"
 HINTS: dict[str, bool] = _DATA["hints"]
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
+OBJECTS = ("inputSchema", "outputSchema", "annotations")
+
 Entry = Mapping[str, Any]
 
 
@@ -37,12 +40,10 @@ def find_defect(entry: Entry) -> str:
         return "It has no name."
     if len(name) > LONGEST_NAME:
         return f"Its name has {len(name):,} characters, more than {LONGEST_NAME}."
-    depth, level = 0, [entry]
-    while level:
-        depth += 1
-        if depth > DEEPEST:
-            return f"Its schema has more than {DEEPEST} levels."
-        level = [inner for outer in level for inner in _list_parts(outer)]
+    if is_deeper(entry, DEEPEST):
+        return f"Its schema has more than {DEEPEST} levels."
+    if wrong := [key for key in OBJECTS if not isinstance(entry.get(key), Mapping | None)]:
+        return f"Its {wrong[0]} is not an object."
     size = len(json.dumps(entry, ensure_ascii=False))
     return f"Its definition has {size:,} characters, more than {LARGEST:,}." if size > LARGEST else ""
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from shortlist._paths import config_dir
+from shortlist._plain import MAX_DEPTH, is_deeper
 from shortlist._redact import redact, redact_words, secrets_in_url, secrets_in_words
 from shortlist._text import count_of, printable
 from shortlist.documents import Problem
@@ -150,6 +151,8 @@ class ConfigurationFile:
             data = tomllib.loads(text) if is_toml else json.loads(without_trailing_commas(without_comments(text)))
             if not isinstance(data, Mapping):
                 raise ValueError("it is not a mapping")
+            if is_deeper(data):
+                raise ValueError(f"it is nested more than {MAX_DEPTH} deep")
         except (ValueError, RecursionError) as error:
             raise SourceError(f"The configuration {self.path} cannot be read: {error}.") from None
         return data
