@@ -64,21 +64,22 @@ def _file(name: str, read: Callable[[Path], Iterable[Any]]) -> Callable[[Path], 
 
 
 def _read_files(path: Path) -> Iterable[Any]:
-    from shortlist import CorpusSource
     from shortlist.sources import parser_process
+    from shortlist.sources.folder import read_folder
 
     parser_process.limits = parser_process.ReadLimits(SLOWEST / 2, 1024)
-    return CorpusSource.from_files(path)
+    return read_folder(path)({})
 
 
 def _read_tools(path: Path) -> Iterator[Any]:
-    from shortlist import CorpusSource, Document
+    from shortlist import Document
     from shortlist.errors import SourceError
-    from shortlist.sources.tools.tool_catalogs import describe_tool
+    from shortlist.sources.tools.openapi import read_openapi
+    from shortlist.sources.tools.tool_catalogs import describe_tool, read_tools, tools_in_catalog
 
-    for make in (CorpusSource.from_tools, CorpusSource.from_catalog, CorpusSource.from_openapi):
+    for read in (read_tools, tools_in_catalog, read_openapi):
         try:
-            for item in make(path):
+            for item in read(path):
                 yield item
                 if isinstance(item, Document):
                     describe_tool(item)
@@ -632,35 +633,35 @@ EXAMPLES = [json.loads(data) for data in _read_examples("*.json")]
 TARGETS: dict[str, Target] = {
     "catalog json": Target(
         from_data([CATALOG, {"documents": CATALOG}, TOOLS, {"result": {"tools": TOOLS}}, *EXAMPLES], "json"),
-        _file("a.json", _read_tools), 10),
+        _file("a.json", _read_tools), 120),
     "catalog yaml": Target(
         from_data([{"documents": CATALOG}, {"tools": TOOLS}], "yaml", BOMB, b"documents:\n- *a\n" + BOMB),
-        _file("a.yaml", _read_tools), 6),
-    "openapi json": Target(from_data([OPENAPI], "json"), _file("api.json", _read_tools), 6),
-    "openapi yaml": Target(from_data([OPENAPI], "yaml"), _file("api.yaml", _read_tools), 4),
-    "tool list": Target(from_data([TOOLS], "json"), _check_tool_list, 6),
-    "rows json": Target(from_data([CATALOG, DOCUMENTS[1]], "json"), _file("a.json", _read_files), 6),
+        _file("a.yaml", _read_tools), 30),
+    "openapi json": Target(from_data([OPENAPI], "json"), _file("api.json", _read_tools), 60),
+    "openapi yaml": Target(from_data([OPENAPI], "yaml"), _file("api.yaml", _read_tools), 20),
+    "tool list": Target(from_data([TOOLS], "json"), _check_tool_list, 15),
+    "rows json": Target(from_data([CATALOG, DOCUMENTS[1]], "json"), _file("a.json", _read_files), 60),
     "rows jsonl": Target(
         from_bytes([b"".join(json.dumps(row).encode() + b"\n" for row in CATALOG), CASES[0]], "json"),
-        _file("a.jsonl", _read_files), 6),
-    "csv": Target(from_bytes([*CSV, *_read_examples("*.csv")], "csv"), _file("a.csv", _read_files), 6),
-    "text": Target(from_bytes([*SKILL, *CSV, *HTML], "md"), _file("a.md", _read_files), 4),
-    "html": Target(from_bytes(HTML, "xml"), _file("a.html", _read_files), 3),
-    "pdf": Target(lambda rng: from_bytes(_samples()["pdf"], "pdf")(rng), _file("a.pdf", _read_files), 1),
-    "docx": Target(lambda rng: change_archive(rng, *_samples()["docx"]), _file("a.docx", _read_files), 1),
-    "xlsx": Target(lambda rng: change_archive(rng, *_samples()["xlsx"]), _file("a.xlsx", _read_files), 1),
-    "skill": Target(from_bytes([*SKILL, *_read_examples("SKILL.md")], "md", "yaml"), _file("s/SKILL.md", _read_skills), 5),
-    "gitignore": Target(from_bytes(IGNORE, "gitignore"), _file("f/.gitignore", _read_ignored), 2),
-    "agent json": Target(from_data([CONFIG], "json", JSONC, b"{}", b""), _file("c.json", _edit_agent_config("mcpServers")), 8),
-    "agent toml": Target(from_bytes(TOML, "toml"), _file("c.toml", _edit_agent_config("mcp_servers")), 4),
-    "agent yaml": Target(from_data([CONFIG], "yaml", BOMB), _file("c.yaml", _edit_agent_config("mcpServers")), 3),
-    "server config": Target(from_data([CONFIG], "json", JSONC, *TOML), _file("mcp.json", _read_servers), 5),
-    "settings": Target(from_data(SETTINGS, "yaml", b"server: *a\n" + BOMB), _file("settings.yaml", _read_settings), 3),
-    "cases": Target(from_bytes(CASES, "json", "xml", "csv"), _file("cases.jsonl", _read_cases), 8),
-    "filter": Target(from_data(FILTERS, "json", b"plain words", b'"phrase" -not'), _check_search, 5),
-    "documents": Target(from_data(DOCUMENTS, "json"), _check_documents, 3),
-    "http": Target(from_bytes(HTTP, "http", "json"), _check_http, 3),
-    "agent messages": Target(from_data(REQUESTS, "json"), _check_agent_messages, 2),
-    "upstream messages": Target(from_data(ANSWERS, "json"), _check_upstream_messages, 1),
+        _file("a.jsonl", _read_files), 90),
+    "csv": Target(from_bytes([*CSV, *_read_examples("*.csv")], "csv"), _file("a.csv", _read_files), 90),
+    "text": Target(from_bytes([*SKILL, *CSV, *HTML], "md"), _file("a.md", _read_files), 80),
+    "html": Target(from_bytes(HTML, "xml"), _file("a.html", _read_files), 50),
+    "pdf": Target(lambda rng: from_bytes(_samples()["pdf"], "pdf")(rng), _file("a.pdf", _read_files), 15),
+    "docx": Target(lambda rng: change_archive(rng, *_samples()["docx"]), _file("a.docx", _read_files), 5),
+    "xlsx": Target(lambda rng: change_archive(rng, *_samples()["xlsx"]), _file("a.xlsx", _read_files), 15),
+    "skill": Target(from_bytes([*SKILL, *_read_examples("SKILL.md")], "md", "yaml"), _file("s/SKILL.md", _read_skills), 50),
+    "gitignore": Target(from_bytes(IGNORE, "gitignore"), _file("f/.gitignore", _read_ignored), 20),
+    "agent json": Target(from_data([CONFIG], "json", JSONC, b"{}", b""), _file("c.json", _edit_agent_config("mcpServers")), 60),
+    "agent toml": Target(from_bytes(TOML, "toml"), _file("c.toml", _edit_agent_config("mcp_servers")), 40),
+    "agent yaml": Target(from_data([CONFIG], "yaml", BOMB), _file("c.yaml", _edit_agent_config("mcpServers")), 10),
+    "server config": Target(from_data([CONFIG], "json", JSONC, *TOML), _file("mcp.json", _read_servers), 50),
+    "settings": Target(from_data(SETTINGS, "yaml", b"server: *a\n" + BOMB), _file("settings.yaml", _read_settings), 30),
+    "cases": Target(from_bytes(CASES, "json", "xml", "csv"), _file("cases.jsonl", _read_cases), 80),
+    "filter": Target(from_data(FILTERS, "json", b"plain words", b'"phrase" -not'), _check_search, 60),
+    "documents": Target(from_data(DOCUMENTS, "json"), _check_documents, 12),
+    "http": Target(from_bytes(HTTP, "http", "json"), _check_http, 10),
+    "agent messages": Target(from_data(REQUESTS, "json"), _check_agent_messages, 25),
+    "upstream messages": Target(from_data(ANSWERS, "json"), _check_upstream_messages, 3),
 }  # fmt: skip
 os.environ.setdefault("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")

@@ -93,18 +93,18 @@ def change_structure(rng: random.Random, data: Any) -> Any:
         elif way == 3 and key != "":
             del inside[key]
         elif way == 4:
-            inside[key] = nest(rng.choice((1, 5, 60, 200, 900)), inside[key], rng.random() < 0.5)
+            inside[key] = nest(rng.choice((1, 5, 60, 200, rng.choice((200, 900)))), inside[key], rng.random() < 0.5)
         elif way == 5 and isinstance(inside, dict) and key != "":
             inside[rng.choice([odd for odd in ODD if isinstance(odd, str)])] = inside.pop(key)
         else:
             other, its_key = rng.choice(places)
             if (its_key in other) if isinstance(other, dict) else its_key < len(other):
                 copied = other[its_key]
-                inside[key] = json.loads(json.dumps(copied)) if _depth(copied) < 50 else copied
+                inside[key] = json.loads(json.dumps(copied)) if depth_of(copied) < 50 else copied
     return data[""]
 
 
-def _depth(value: Any) -> int:
+def depth_of(value: Any) -> int:
     depth, level = 0, [value]
     while level and depth < 60:
         level = [
@@ -124,7 +124,8 @@ def nest(depth: int, value: Any, in_lists: bool) -> Any:
 
 def write_json(rng: random.Random, data: Any) -> bytes:
     try:
-        text = json.dumps(data, ensure_ascii=rng.random() < 0.5, indent=rng.choice((None, 2)))
+        indent = rng.choice((None, 2)) if depth_of(data) < 50 else None
+        text = json.dumps(data, ensure_ascii=rng.random() < 0.5, indent=indent)
     except (RecursionError, ValueError):
         return b"[" * 100_000
     if rng.random() < 0.1 and '"' in text:  # a key twice
@@ -135,7 +136,8 @@ def write_json(rng: random.Random, data: Any) -> bytes:
 
 def write_yaml(rng: random.Random, data: Any) -> bytes:
     try:
-        text = yaml.dump(data, Dumper=yaml.CSafeDumper, allow_unicode=True, default_flow_style=rng.choice((None, True)))
+        is_flow = depth_of(data) > 50 or rng.choice((None, True))
+        text = yaml.dump(data, Dumper=yaml.CSafeDumper, allow_unicode=True, default_flow_style=is_flow)
     except Exception:  # not everything can be written as YAML
         return write_json(rng, data)
     return str(text).encode("utf-8", "surrogatepass")
