@@ -1,20 +1,26 @@
 # On a machine with python3 and make: `make demo` shows the main job, `make test` runs every check.
 PYTHON ?= python3
 BIN := .venv/bin
+BASE := .venv/.base
 READY := .venv/.ready
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PATHS := src tests examples bench website hatch_build.py
 LOOPS := hatch_build.py $(wildcard src/shortlist/index/kernels/*.[ch])
 
-.PHONY: demo test test-fast fuzz fix docs docs-serve bench lock clean missing servers
+.PHONY: demo test types suite test-fast fuzz fix docs docs-serve bench lock clean missing servers
 
-demo: $(READY)
+demo: $(BASE)
 	@$(BIN)/python examples/demo.py
 
 test: $(READY) missing servers
 	$(BIN)/ruff check $(PATHS)
 	$(BIN)/ruff format --check $(PATHS)
+	@$(MAKE) --no-print-directory -j 2 types suite
+
+types:
 	$(BIN)/mypy
+
+suite:
 	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
 
 # For daily work: no browser, no server processes, no cluster.
@@ -40,14 +46,21 @@ docs-serve: $(READY)
 bench: $(READY)
 	$(BIN)/python -m bench
 
-# A first run installs everything; a later one only when what is needed has changed. uv takes a fifth of pip's time;
-# where it cannot be had or finds no packages, pip installs the same.
-$(READY): pyproject.toml requirements.lock $(LOOPS)
+# uv takes a fifth of pip's time. Where it cannot be had or finds no packages, pip installs the same.
+install = $(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r $(1) || $(PIP) --require-hashes -r $(1)
+
+# The package and what it needs, without extras: all that the demo takes. A later run installs only if something has changed.
+$(BASE): pyproject.toml requirements-base.lock $(LOOPS)
 	$(PYTHON) -m venv .venv
-	@$(PIP) uv==0.13.7 && $(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock \
-	  || $(PIP) --require-hashes -r requirements.lock
-	@command -v cc >/dev/null || $(PIP) ziglang==0.17.0
+	@$(PIP) uv==0.13.7 || true
+	@$(call install,requirements-base.lock)
 	$(PIP) --no-deps --no-build-isolation -e .
+	@touch $(BASE)
+
+# Everything else that the tests, the documentation and the benchmarks take. Without a C compiler, Zig's compiles the loops.
+$(READY): $(BASE) requirements.lock
+	@$(call install,requirements.lock)
+	@command -v cc >/dev/null || { $(PIP) ziglang==0.17.0 && $(BIN)/python hatch_build.py; }
 	@touch $(READY)
 
 # Nothing is installed on the system: what is missing is named, and its tests are skipped.
@@ -62,6 +75,8 @@ servers: $(READY)
 lock:
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --quiet \
 		--extra all --group dev pyproject.toml -o requirements.lock
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --quiet \
+		--group build --constraints requirements.lock pyproject.toml -o requirements-base.lock
 
 clean:
 	rm -rf .venv .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -22,6 +22,8 @@ from bench import (
     load,
     page,
     quality,
+    scale,
+    soak,
     startup,
     update,
 )
@@ -45,6 +47,8 @@ BENCHMARKS = {
     "page": page,
     "startup": startup,
     "install": install,
+    "scale": scale,
+    "soak": soak,
 }
 
 

@@ -86,14 +86,20 @@ def fetch(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as place:
         os.chmod(place, 0o755)  # apt-get gives up its privileges before it downloads
         for package, patterns in FILES.items():
-            tree = Path(place) / package
-            _run(["apt-get", "download", package], place)
-            _run(["dpkg", "-x", str(next(Path(place).glob(f"{package}_*.deb"))), str(tree)], place)
+            tree = unpack(package, place)
             target = Path(place) / "docs" / package
             target.mkdir(parents=True)
             for path in sorted(path for pattern in patterns for path in tree.glob(pattern)):
                 _write_document(path, target)
         shutil.copytree(Path(place) / "docs", folder)
+
+
+def unpack(package: str, place: str) -> Path:
+    """Download a package to a folder, and unpack it there."""
+    tree = Path(place) / package
+    _run(["apt-get", "download", package], place)
+    _run(["dpkg", "-x", str(next(Path(place).glob(f"{package}_*.deb"))), str(tree)], place)
+    return tree
 
 
 def _write_document(path: Path, target: Path) -> None:

@@ -13,6 +13,7 @@ from hypothesis import settings
 
 from shortlist.answer import judge
 from shortlist.index.embedders import tools_model
+from shortlist.index.storage import database
 from tests.servers.fixtures import (  # noqa: F401
     elasticsearch_url,
     opensearch_url,
@@ -20,7 +21,7 @@ from tests.servers.fixtures import (  # noqa: F401
     pytest_terminal_summary,
 )
 
-settings.register_profile("same", derandomize=True, deadline=None, max_examples=50)
+settings.register_profile("same", derandomize=True, deadline=None, max_examples=25)
 settings.register_profile("fuzz", max_examples=1000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
@@ -31,6 +32,13 @@ def own_places(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
     for kind in ("data", "config", "cache"):
         monkeypatch.setenv(f"SHORTLIST_{kind.upper()}_DIR", str(places / kind))
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
+
+
+@pytest.fixture(autouse=True)
+def quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing in this process waits for the disk: tests kill processes, not machines. Other processes do wait."""
+    monkeypatch.setattr(database, "SYNCHRONOUS", "OFF")
+    monkeypatch.setattr(os, "fsync", lambda _: None)
 
 
 @pytest.fixture(autouse=True)

@@ -25,6 +25,7 @@ LAYERS: dict[str, int] = {
     "_plain": 0,
     "_redact": 0,
     "_settings": 0,
+    "_telemetry": 0,
     "_text": 0,
     "sources": 1,
     "index": 1,
@@ -39,7 +40,7 @@ LAYERS: dict[str, int] = {
     "server": 7,
     "cli": 8,
 }
-MOST_LINES = 35_450
+MOST_LINES = 36_150
 PUBLIC = {"__init__", "__main__", "eval_gen"}  # the public entry points import from every layer
 
 MODULES: dict[str, Path] = {}
@@ -110,7 +111,7 @@ def test_few_imports_are_inside_functions() -> None:
 
 
 def test_folders_are_small_and_module_names_unique() -> None:
-    folders = Counter(path.parent for path in MODULES.values())
+    folders = Counter(path.parent for path in MODULES.values() if not path.stem.startswith("__"))
     assert max(folders.values()) <= 14, folders.most_common(3)
     stems = Counter(path.stem for path in MODULES.values() if path.stem != "__init__")
     assert [name for name, count in stems.items() if count > 1] == []

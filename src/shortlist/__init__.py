@@ -14,7 +14,7 @@ judge     eval, eval_gen (modules)
 
 import lazy_loader
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # The names are in __init__.pyi; each is imported on first use, so that importing the package stays fast.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

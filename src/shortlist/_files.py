@@ -74,6 +74,14 @@ def stamp_of(*paths: Path) -> tuple[int, ...]:
     return tuple(found)
 
 
+def is_read_only(folder: Path) -> bool:
+    """Whether a folder is on a file system that is mounted read-only; unknown on Windows."""
+    try:
+        return bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
+    except (AttributeError, OSError):
+        return False
+
+
 class JsonFile:
     """A JSON file of one format that holds a mapping under a key; `repair` says what to do if it is damaged."""
 

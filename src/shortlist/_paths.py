@@ -20,6 +20,17 @@ def cache_dir() -> Path:
     return _place("SHORTLIST_CACHE_DIR", "user_cache_dir")
 
 
+def describe_os_error(error: OSError) -> str:
+    """What is wrong with which file, and which variable names another folder for it."""
+    if not isinstance(error.filename, str | bytes):
+        return f"{error.strerror or error}."
+    path, advice = Path(os.fsdecode(error.filename)), ""
+    for name, folder in (("DATA", data_dir()), ("CONFIG", config_dir()), ("CACHE", cache_dir())):
+        if path.is_relative_to(folder) or (path.is_absolute() and folder.is_relative_to(path)):
+            advice = f" Fix that, or set SHORTLIST_{name}_DIR to another folder."
+    return f"{error.strerror}: {path}.{advice}"
+
+
 def _place(variable: str, function: str) -> Path:
     override = os.environ.get(variable)
     if override:

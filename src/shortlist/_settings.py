@@ -195,6 +195,16 @@ class Usage(Section):
     )
 
 
+class Telemetry(Section):
+    """Traces and metrics."""
+
+    enabled: bool = setting(
+        False,
+        "Send traces and metrics with OpenTelemetry, to the address in OTEL_EXPORTER_OTLP_ENDPOINT.",
+        "SHORTLIST_TELEMETRY",
+    )
+
+
 class Settings(BaseModel):
     """The sections, the origin of each value that is not a default, and the file that was read."""
 
@@ -208,6 +218,7 @@ class Settings(BaseModel):
     mcp: Mcp = Mcp()
     engine: Engine = Engine()
     usage: Usage = Usage()
+    telemetry: Telemetry = Telemetry()
     origins: dict[str, str] = {}
     file: Path | None = None
     warnings: tuple[str, ...] = ()
@@ -422,6 +433,13 @@ def load_profile(given: str | None = None) -> ProfileChoice:
     except InputError as error:
         logging.getLogger("shortlist").warning("No profile is read from the settings. %s", error)
         return ProfileChoice()
+
+
+def load_telemetry() -> bool:
+    """`telemetry.enabled` for the MCP server: only the variable counts, since a file may come with a project."""
+    key, variable = "telemetry.enabled", "SHORTLIST_TELEMETRY"
+    text = os.environ.get(variable, "").strip()
+    return bool(text) and Values({key: text}, {key: variable}).validate().telemetry.enabled
 
 
 class RetrieverSettings(NamedTuple):

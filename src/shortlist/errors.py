@@ -6,7 +6,7 @@ ShortlistError
 ├── ServiceError                   a service returned an error or cannot be reached
 ├── RegistryDamaged                the registry file cannot be read; nothing was overwritten
 ├── EmbedderError                  a model cannot be found, loaded or called
-│   └── MissingExtra (ImportError) an optional package is not installed; the message has the install line
+│   └── MissingExtra (ImportError) an extra is not installed; the message has the line that installs it
 ├── LLMError                       a language model cannot be reached, refuses, or returns something unreadable
 └── CorpusError
     ├── CorpusNotFound             no corpus has that name or path
@@ -17,6 +17,11 @@ ShortlistError
 """
 
 from __future__ import annotations
+
+import contextlib
+import importlib
+from collections.abc import Iterator
+from typing import Any
 
 
 class ShortlistError(Exception):
@@ -48,10 +53,32 @@ class EmbedderError(ShortlistError):
 
 
 class MissingExtra(EmbedderError, ImportError):
-    """An optional package is not installed."""
+    """An extra of this package, such as `mcp`, is not installed."""
 
-    def __init__(self, package: str, extra: str, purpose: str) -> None:
-        super().__init__(f'{purpose} needs the package {package}: pip install "shortlist[{extra}]"')
+    def __init__(self, extra: str, purpose: str) -> None:
+        super().__init__(f"{purpose} needs the extra {extra!r}: {install_line(extra)}")
+
+
+def install_line(extra: str) -> str:
+    """The command that installs an extra."""
+    return f'pip install "shortlist[{extra}]"'
+
+
+@contextlib.contextmanager
+def needs_extra(extra: str, purpose: str) -> Iterator[None]:
+    """Turn a failure to import packages of an extra into a MissingExtra."""
+    try:
+        yield
+    except MissingExtra:
+        raise
+    except ImportError as error:
+        raise MissingExtra(extra, purpose) from error
+
+
+def import_extra(module: str, extra: str, purpose: str) -> Any:
+    """Import a module of a package that an extra installs."""
+    with needs_extra(extra, purpose):
+        return importlib.import_module(module)
 
 
 class LLMError(ShortlistError):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
 import os
@@ -39,6 +40,12 @@ def results(corpus: Corpus, query: str, mode: Any = "lexical") -> list[tuple[str
 def segment_files(corpus: Corpus) -> list[Path]:
     assert corpus.path is not None
     return sorted((corpus.path / "segments").iterdir())
+
+
+def segment_sizes(corpus: Corpus) -> list[int]:
+    assert corpus.path is not None
+    with contextlib.closing(sqlite3.connect(corpus.path / "corpus.db")) as database:
+        return [size for (size,) in database.execute("SELECT size FROM segments ORDER BY first")]
 
 
 # Syncing
@@ -207,10 +214,10 @@ operations = st.lists(
 
 
 @settings(max_examples=60, deadline=None)
-@given(operations, some_words, st.integers(1, 6))
-def test_any_history_ends_in_what_one_build_gives(history: Any, query: str, budget: int) -> None:
-    before = writer.MERGE_BUDGET, writer.FLUSH_PASSAGES
-    writer.MERGE_BUDGET, writer.FLUSH_PASSAGES = budget, 2
+@given(operations, some_words, st.integers(1, 6), st.integers(1, 12))
+def test_any_history_ends_in_what_one_build_gives(history: Any, query: str, budget: int, most: int) -> None:
+    before = writer.MERGE_BUDGET, writer.FLUSH_PASSAGES, writer.MOST_MERGED
+    writer.MERGE_BUDGET, writer.FLUSH_PASSAGES, writer.MOST_MERGED = budget, 2, most
     try:
         corpus, truth = memory(embedder="light"), dict[str, Document]()
         for verb, items in history:
@@ -223,7 +230,7 @@ def test_any_history_ends_in_what_one_build_gives(history: Any, query: str, budg
                 truth = {id: document for id, document in truth.items() if id not in items}
             else:
                 corpus.compact()
-        writer.MERGE_BUDGET, writer.FLUSH_PASSAGES = before
+        writer.MERGE_BUDGET, writer.FLUSH_PASSAGES, writer.MOST_MERGED = before
         rebuilt = memory(embedder="light")
         rebuilt.sync(sorted(truth.values(), key=lambda document: document.id))
         assert sorted(corpus.ids()) == sorted(truth)
@@ -231,7 +238,7 @@ def test_any_history_ends_in_what_one_build_gives(history: Any, query: str, budg
         for mode in ("dense", "hybrid", "auto"):
             assert dict(results(corpus, query, mode)) == pytest.approx(dict(results(rebuilt, query, mode)), abs=1e-6)
     finally:
-        writer.MERGE_BUDGET, writer.FLUSH_PASSAGES = before
+        writer.MERGE_BUDGET, writer.FLUSH_PASSAGES, writer.MOST_MERGED = before
 
 
 def test_nothing_changes_by_saving_and_loading(tmp_path: Path) -> None:
@@ -272,6 +279,17 @@ def test_segments_stay_few_and_the_dead_are_dropped(tmp_path: Path) -> None:
         assert corpus.info()["segments"] == 0
         assert segment_files(corpus) == []
         assert results(corpus, "text") == []
+
+
+def test_no_merge_makes_a_segment_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "FLUSH_PASSAGES", 2)
+    monkeypatch.setattr(writer, "MOST_MERGED", 7)
+    with shortlist.create_corpus(path=tmp_path / "c", embedder="none") as corpus:
+        corpus.sync([doc(f"d{n}", "text") for n in range(21)])
+        assert segment_sizes(corpus) == [6, 6, 6, 3]
+        corpus.remove(["d0", "d20"])
+        corpus.compact()
+        assert segment_sizes(corpus) == [5, 6, 6, 2]
 
 
 def test_merging_keeps_to_its_budget() -> None:

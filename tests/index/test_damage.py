@@ -8,6 +8,8 @@ import logging
 import random
 import shutil
 import sqlite3
+import subprocess
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -20,7 +22,16 @@ import numpy as np
 import pytest
 
 import shortlist
-from shortlist import Changes, Corpus, CorpusDamaged, CorpusMismatch, CorpusNotFound, Document, ShortlistError
+from shortlist import (
+    Changes,
+    Corpus,
+    CorpusDamaged,
+    CorpusError,
+    CorpusMismatch,
+    CorpusNotFound,
+    Document,
+    ShortlistError,
+)
 from shortlist.index.storage import segment, writer
 from tests.index import soak
 from tests.index.soak import expected, found, rebuilt, scores, version
@@ -124,6 +135,12 @@ def cut_to_half(file: Path) -> None:
     file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
 
 
+def replace_by_a_folder(file: Path) -> None:
+    """As with any other error of the system, it exists and cannot be read."""
+    file.unlink()
+    file.mkdir()
+
+
 def cut_to_nothing(file: Path) -> None:
     file.write_bytes(b"")
 
@@ -154,6 +171,7 @@ DAMAGES = {
     "cut to half": each(cut_to_half),
     "cut to nothing": each(cut_to_nothing),
     "deleted": each(Path.unlink),
+    "unreadable": each(replace_by_a_folder),
     "the folder is deleted": delete_the_folder,
     "swapped": swap,
 }
@@ -228,6 +246,20 @@ def test_damaged_segments_are_rebuilt_in_memory_while_another_one_writes(
         assert warnings_of(caplog) == []
         corpus.sync(version("A"))
         assert found(corpus) == expected("A")
+
+
+def test_segments_that_were_rebuilt_in_memory_are_forgotten_with_the_state_that_had_them(
+    tmp_path: Path, make: Make
+) -> None:
+    make()
+    with shortlist.open_corpus(tmp_path) as corpus, shortlist.open_corpus(tmp_path) as other:
+        for _ in range(5):
+            each(flip_a_byte)(tmp_path)
+            with write_lock(tmp_path):
+                found(corpus)
+            other.reindex()
+        engine: Any = corpus._engine
+        assert len(engine._rebuilt) <= corpus.info()["segments"]
 
 
 def test_a_damaged_segment_without_living_passages_does_not_stop_a_reader(tmp_path: Path, make: Make) -> None:
@@ -305,7 +337,7 @@ def test_a_sync_without_space_changes_nothing(tmp_path: Path, monkeypatch: pytes
     files = files_of(tmp_path)
     with shortlist.open_corpus(tmp_path) as corpus, monkeypatch.context() as full:
         full.setattr(segment, "write", _fail_for_want_of_space)
-        with pytest.raises(OSError, match="No space left"):
+        with pytest.raises(CorpusError, match=r"\.seg cannot be written: No space left"):
             corpus.sync(version("A"))
         assert found(corpus) == expected("B")
         assert files_of(tmp_path) == files
@@ -322,7 +354,7 @@ def test_a_segment_that_the_second_thread_cannot_save_ends_the_sync_and_changes_
     with shortlist.open_corpus(tmp_path) as corpus, monkeypatch.context() as full:
         full.setattr(writer, "FLUSH_PASSAGES", 8)
         full.setattr(segment, "write", _fail_for_want_of_space)
-        with pytest.raises(OSError, match="No space left"):
+        with pytest.raises(CorpusError, match=r"\.seg cannot be written: No space left"):
             corpus.sync([Document(f"new{number}", "", f"text {number}") for number in range(40)])
         assert found(corpus) == expected("B")
         assert files_of(tmp_path) == files
@@ -350,6 +382,7 @@ def foreign_database() -> bytes:
 DATABASE_DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "garbage for a header": lambda data: garbage(100) + data[100:],
     "garbage for a first page": lambda data: garbage(4096) + data[4096:],
+    "a schema that is not UTF-8": lambda data: data.replace(b"CREATE TABLE documents", b"CREATE \xa3ABLE documents"),
     "a header and garbage": lambda data: data[:100] + garbage(len(data) - 100),
     "cut to half": lambda data: data[: len(data) // 2],
     "cut to a header": lambda data: data[:100],
@@ -489,6 +522,40 @@ def test_a_missing_path_is_not_found_and_not_made(tmp_path: Path) -> None:
             shortlist.open_corpus(path)
         assert str(path) in str(caught.value)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_corpus_that_cannot_be_created_says_why(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(CorpusError, match=r"corpus\.db cannot be created: (Not a directory|File exists)"):
+        shortlist.build(version("A"), path=tmp_path / "file" / "corpus", embedder="none")
+
+
+READ_ONLY = """
+import sys, shortlist
+with shortlist.open_corpus(sys.argv[1]) as corpus:
+    for _ in range(2):
+        print([hit.id for hit in shortlist.search(corpus, "pear")])
+    try:
+        corpus.add([shortlist.Document("b", "", "plum")])
+    except shortlist.CorpusError as error:
+        print(error)
+"""
+
+
+@pytest.mark.process
+def test_a_corpus_on_a_read_only_file_system_is_searched(tmp_path: Path) -> None:
+    """As in a container. SQLite alone cannot open such a database, since it has no log and cannot create one."""
+    folder = tmp_path / "disk"
+    shortlist.build([Document("a", "", "pear")], path=folder / "corpus", embedder="none").close()
+    mount = f"mount --bind {folder} {folder} && mount -o remount,bind,ro {folder} && exec "
+    command = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
+    if shutil.which("unshare") is None or subprocess.run([*command, f"{mount} true"], capture_output=True).returncode:
+        pytest.skip("File systems cannot be mounted here.")
+    program = f"{mount} {sys.executable} -W error -c '{READ_ONLY}' {folder / 'corpus'}"
+    done = subprocess.run([*command, program], capture_output=True, text=True, timeout=PATIENCE, check=False)
+    first, second, refused = done.stdout.splitlines()
+    assert (first, second, done.stderr) == ("['a']", "['a']", "")
+    assert refused.endswith("corpus.db cannot be used: attempt to write a readonly database.")
 
 
 # The cache of vectors

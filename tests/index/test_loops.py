@@ -34,6 +34,19 @@ def unloaded(monkeypatch: pytest.MonkeyPatch) -> Any:
     return loader
 
 
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the sources, and what was compiled from it."""
+    folder = tmp_path_factory.mktemp("compiled")
+    for source in SOURCES:
+        shutil.copy(source, folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hatch_build, "KERNELS", folder)
+        if not hatch_build.compile_loops():
+            pytest.skip("there is no C compiler")
+    return folder
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the sources, which the loader and the build use."""
@@ -59,10 +72,9 @@ def test_every_exported_function_is_called_as_it_is_declared() -> None:
     assert declared == library._FUNCTIONS
 
 
-def test_the_sources_compile_in_every_variant_and_are_loaded(folder: Path, unloaded: Any) -> None:
-    made = hatch_build.compile_loops()
-    if not made:
-        pytest.skip("there is no C compiler")
+def test_the_sources_compile_in_every_variant_and_are_loaded(compiled: Path, folder: Path, unloaded: Any) -> None:
+    shutil.copytree(compiled / library.COMPILED, folder / library.COMPILED)
+    made = sorted((folder / library.COMPILED).iterdir())
     assert [path.stem for path in made] == [f"loops-{level}" for level in range(len(made))]
     loaded = unloaded()
     assert Path(loaded._name).parent == folder / "compiled"
@@ -99,9 +111,10 @@ def test_an_old_compiler_makes_the_plain_variant_alone(
     assert Path(unloaded()._name).stem == "loops-0"
 
 
-def test_loops_of_other_sources_are_not_used(folder: Path, unloaded: Any, caplog: pytest.LogCaptureFixture) -> None:
-    if not hatch_build.compile_loops():
-        pytest.skip("there is no C compiler")
+def test_loops_of_other_sources_are_not_used(
+    compiled: Path, folder: Path, unloaded: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    shutil.copytree(compiled / library.COMPILED, folder / library.COMPILED)
     with (folder / "loops.h").open("a") as file:
         file.write("/* one more line */\n")
     with caplog.at_level(logging.WARNING, "shortlist"):

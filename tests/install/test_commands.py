@@ -142,4 +142,4 @@ def test_a_missing_package_is_a_warning(
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert run(["install", "--agent", "codex"]) == OK
-    assert 'shortlist mcp needs the package mcp: pip install "shortlist[mcp]"' in capsys.readouterr().err
+    assert "shortlist mcp needs the extra 'mcp': pip install \"shortlist[mcp]\"" in capsys.readouterr().err

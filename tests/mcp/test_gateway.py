@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
 from pathlib import Path
@@ -12,10 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shortlist._paths import data_dir
 from shortlist.errors import InputError, SourceError
 from shortlist.mcp.gateway import dispatch as gateways
 from shortlist.mcp.gateway import gateway_config as configuration
-from shortlist.mcp.gateway import upstream
+from shortlist.mcp.gateway import tool_catalog, upstream
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.mcp.gateway.tool_catalog import Tool, find_tool
 from shortlist.sources.mcp_servers.mcp_trust import trust
@@ -48,6 +50,31 @@ def test_no_server_starts_before_it_is_needed_and_a_known_one_only_when_it_is_ca
 
     with_agent(servers.gateway(), again)
     assert not billing.is_alive()
+
+
+def test_on_a_full_disk_known_tools_are_called_and_changed_ones_are_not(
+    servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weather = servers.add("weather", WEATHER)
+
+    async def call(agent: Agent) -> str:
+        return await agent.call("weather/get_forecast", city="Ghent")
+
+    async def fail_to_call(agent: Agent) -> str:
+        return await agent.error("call", tool="weather/get_forecast", arguments={"city": "Ghent"})
+
+    async def find(agent: Agent) -> None:
+        await agent.wait_for("will it rain in the city", "weather/get_forecast")
+
+    with_agent(servers.gateway(), find)
+
+    def fail(path: Path, *_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    monkeypatch.setattr(tool_catalog, "replace_text", fail)
+    assert with_agent(servers.gateway(), call) == 'get_forecast {"city": "Ghent"}'
+    weather.offers(WEATHER | {"description": "Another one."})
+    assert f"cannot be stored in {data_dir()}" in with_agent(servers.gateway(), fail_to_call)
 
 
 def test_a_slow_server_delays_no_search_and_is_added_when_it_is_ready(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
 
 from shortlist import SourceError
-from shortlist.server import catalog_store
+from shortlist.server import catalog_store, service_settings
 from tests.server.conftest import TOOLS, Make, ids, write_catalog
 
 NEW = {"id": "new", "title": "New tool", "content": "Brings something new."}
@@ -204,3 +206,17 @@ def test_the_folder_can_be_configured(make: Make, tmp_path: Path) -> None:
     write_catalog(folder / "deep" / "new.json", [NEW])
     client = make(documents__folder=str(folder))
     assert client.post("/switch-document-file", json={"file": "deep/new.json"}).json()["count"] == 1
+
+
+def test_a_full_disk_is_503_with_the_file(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = make()
+
+    def fail(path: Path, *_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    monkeypatch.setattr(service_settings, "replace_text", fail)
+    answer = client.post("/settings", json={"temperature": 4})
+    assert (answer.status_code, answer.json()["title"]) == (503, "Service Unavailable")
+    assert "state.json" in answer.json()["detail"]
+    assert "SHORTLIST_DATA_DIR" in answer.json()["detail"]
+    assert client.get("/settings").json()["temperature"] == 0.5

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,8 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from shortlist.server.search_workers import PROGRAM, SearchWorkers
+from shortlist.server.service_settings import load_settings
 from tests.server.conftest import TOOLS, Make, write_catalog
 
 SEARCHES: list[tuple[str, dict[str, Any]]] = [
@@ -71,6 +75,36 @@ def test_a_process_that_was_killed_is_replaced(make: Make, monkeypatch: pytest.M
         statuses.append(client.post("/retrieve", json={"query": "parcel"}).status_code)
         assert set(statuses) <= {200, 503}
     assert client.post("/retrieve", json={"query": "parcel"}).json()["documents"][0]["id"] == "track"
+
+
+def test_a_process_that_ends_while_the_service_starts_is_replaced(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shortlist.server.search_workers.RESTART_SECONDS", 0.0)
+    open_worker = SearchWorkers._open
+    killed: list[int] = []
+
+    async def open_and_kill(self: SearchWorkers) -> Any:
+        worker = await open_worker(self)
+        if not killed:
+            killed.append(worker.process.pid)
+            worker.process.kill()
+        return worker
+
+    monkeypatch.setattr(SearchWorkers, "_open", open_and_kill)
+    client = make(server__workers=1)
+    assert client.post("/retrieve", json={"query": "parcel"}).json()["documents"][0]["id"] == "track"
+    assert killed
+
+
+def test_a_process_ends_quietly_when_no_one_reads_its_answers() -> None:
+    given: list[Any] = [load_settings(environment={}), ("", {}, "retrieve", "", {})]
+    messages = [pickle.dumps(message) for message in given]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen([sys.executable, "-c", PROGRAM], stdin=pipe, stdout=pipe, stderr=pipe)
+    assert process.stdout
+    process.stdout.close()
+    framed = b"".join(len(data).to_bytes(4, "little") + data for data in messages)
+    _, complaints = process.communicate(framed, timeout=60)
+    assert (complaints, process.returncode) == (b"", 1)
 
 
 def _children() -> set[int]:

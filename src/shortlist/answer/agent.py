@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from shortlist._telemetry import traced
 from shortlist._text import count_of
 from shortlist.answer.ask import OnEvidence, OnText, open_for_question, refuse, request_reply, verify_answer
 from shortlist.answer.evidence import K, Shown, describe_hit, gather, rate_document
@@ -35,6 +36,7 @@ _SCHEMAS: dict[str, Any] = {tool["function"]["name"]: tool["function"]["paramete
 OnStep = Callable[[Mapping[str, Any]], None]
 
 
+@traced("agent_ask", lambda answer: {"refused": answer.refused, "by": answer.by})
 def agent_ask(
     corpus: Searchable,
     question: str,

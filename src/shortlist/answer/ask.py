@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from shortlist._telemetry import traced
 from shortlist.answer.evidence import K, Shown, gather
 from shortlist.answer.extractive.extract import Extract, extract
 from shortlist.answer.judge import load_judge
@@ -23,6 +24,7 @@ OnText = Callable[[str], None]
 OnEvidence = Callable[[Evidence], None]
 
 
+@traced("ask", lambda answer: {"refused": answer.refused, "by": answer.by})
 def ask(
     corpus: Searchable,
     question: str,
@@ -76,6 +78,7 @@ def open_for_question(corpus: Searchable, question: str) -> list[Corpus]:
     return open_corpora(corpus, needs_vectors=True)
 
 
+@traced("complete", lambda reply: reply.usage)
 def request_reply(llm: LLM, messages: Messages, tools: Messages, stream: Stream) -> Reply:
     """Call a model, with streaming if the caller wants text and the model supports it.
 

@@ -38,7 +38,7 @@ class Judge:
         tokenizers = importlib.import_module("tokenizers")
         self._tokenizer = tokenizers.BertWordPieceTokenizer(str(models.VOCABULARY), lowercase=True)
         self._special = [self._tokenizer.token_to_id(token) for token in ("[CLS]", "[SEP]")]
-        self._session = ParallelSession(model, "answers")
+        self._session = ParallelSession(model, "tools")
         # Cached, since a reply that is streamed is verified again with every sentence.
         self.rate_claim = lru_cache(MOST_CACHED)(self._rate_claim)
 

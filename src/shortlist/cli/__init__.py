@@ -10,13 +10,12 @@ import re
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 
 import click
 from click.shell_completion import shell_complete
 
 import shortlist
-from shortlist._paths import cache_dir, config_dir, data_dir
+from shortlist._paths import describe_os_error
 from shortlist.cli.app import COMPLETION_VARIABLE, app
 from shortlist.cli.output import ABSTAINED, ERROR, INTERRUPTED, OK, USAGE, discard_output, fail, write
 from shortlist.errors import ShortlistError
@@ -75,10 +74,4 @@ def _describe(error: Exception) -> str:
         return _KEYWORD.sub(lambda match: f"--{match[1].replace('_', '-')} {match[3] or ''}".rstrip(), str(error))
     if not isinstance(error, OSError) or not error.strerror:
         return f"Unexpected error ({type(error).__name__}: {error}). Add --debug to see the traceback."
-    if not isinstance(error.filename, str | bytes):
-        return f"{error.strerror}."
-    path, advice = Path(os.fsdecode(error.filename)), ""
-    for name, folder in (("DATA", data_dir()), ("CONFIG", config_dir()), ("CACHE", cache_dir())):
-        if path.is_relative_to(folder) or (path.is_absolute() and folder.is_relative_to(path)):
-            advice = f" Fix that, or set SHORTLIST_{name}_DIR to another folder."
-    return f"{error.strerror}: {path}.{advice}"
+    return describe_os_error(error)

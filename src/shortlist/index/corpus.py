@@ -89,7 +89,7 @@ class Corpus:
         return self._engine.remove([clean(id) for id in ([ids] if isinstance(ids, str) else ids)])
 
     def compact(self) -> None:
-        """Merge all segments into one. Never required; useful before a corpus is only read."""
+        """Merge segments, into one of each million passages. Never required; useful before a corpus is only read."""
         self._engine.compact()
 
     def reindex(self, embedder: EmbedderSpec = None, *, progress: Progress | None = None, **options: Any) -> None:

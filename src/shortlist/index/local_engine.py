@@ -135,9 +135,11 @@ class LocalEngine:
                 self.store.replace(connection, row[:2], self.store.save(segment) if segment.size else None)
         except (CorpusError, OSError):
             with self.store.reading() as connection:
-                if row not in read_segments(connection):
+                live = read_segments(connection)
+                if row not in live:
                     return
-                self._rebuilt[row] = rebuild_segment(connection, row, self._chosen.of, self.store.folder)
+                segment = rebuild_segment(connection, row, self._chosen.of, self.store.folder)
+                self._rebuilt = {one: self._rebuilt[one] for one in live if one in self._rebuilt} | {row: segment}
         log.warning("The index of corpus %r was damaged (%s) and was rebuilt from its documents.", self._name, damage)
 
     @contextlib.contextmanager

@@ -9,17 +9,15 @@ from hashlib import sha256
 from threading import Lock
 from typing import Annotated, Any
 
-from shortlist.errors import InputError, MissingExtra
+from shortlist.errors import InputError, needs_extra
 from shortlist.integrations.toolbox import Toolbox
 
-try:
+with needs_extra("fastmcp", "The integration with FastMCP"):
     from fastmcp.exceptions import ToolError
     from fastmcp.server.context import Context
     from fastmcp.server.transforms.search import SearchResultSerializer
     from fastmcp.server.transforms.search.base import BaseSearchTransform
     from fastmcp.tools import Tool
-except ImportError as error:
-    raise MissingExtra("fastmcp", "fastmcp", "The integration with FastMCP") from error
 
 MOST_CATALOGS = 8  # clients with different permissions see different tools; the latest are kept
 

@@ -8,21 +8,19 @@ from typing import Any, Literal
 
 from pydantic import Field, create_model
 
-from shortlist.errors import InputError, MissingExtra
+from shortlist.errors import InputError, needs_extra
 from shortlist.integrations.retrieved_texts import Texts
 from shortlist.integrations.toolbox import Toolbox
 from shortlist.library.opening import Searchable
 from shortlist.protocols import AgentTool
 from shortlist.search.corpus_tool import as_tool
 
-try:
+with needs_extra("langchain", "The integration with LangChain"):
     from langchain_core.callbacks import CallbackManagerForRetrieverRun
     from langchain_core.documents import Document
     from langchain_core.retrievers import BaseRetriever
     from langchain_core.tools import BaseTool, ToolException
     from langchain_core.utils.function_calling import convert_to_openai_tool
-except ImportError as error:
-    raise MissingExtra("langchain-core", "langchain", "The integration with LangChain") from error
 
 
 class ShortlistRetriever(BaseRetriever):

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from shortlist.errors import MissingExtra
+from shortlist.errors import needs_extra
 from shortlist.integrations.retrieved_texts import Text, Texts
 from shortlist.library.opening import Searchable
 
-try:
+with needs_extra("llamaindex", "The integration with LlamaIndex"):
     from llama_index.core.retrievers import BaseRetriever
     from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
-except ImportError as error:
-    raise MissingExtra("llama-index-core", "llamaindex", "The integration with LlamaIndex") from error
 
 
 class ShortlistRetriever(BaseRetriever):

@@ -10,15 +10,13 @@ from functools import partial
 from typing import Any
 
 from shortlist.documents import Document
-from shortlist.errors import InputError, MissingExtra
+from shortlist.errors import InputError, needs_extra
 from shortlist.integrations.toolbox import Toolbox, Tools
 
-try:
+with needs_extra("pydantic-ai", "The integration with PydanticAI"):
     from pydantic_ai import ModelRetry, RunContext, Tool
     from pydantic_ai.tools import ToolDefinition
     from pydantic_ai.toolsets import FunctionToolset
-except ImportError as error:
-    raise MissingExtra("pydantic-ai-slim", "pydantic-ai", "The integration with PydanticAI") from error
 
 Strategy = Callable[[RunContext[Any], Sequence[str], Sequence[ToolDefinition]], list[str]]
 Call = Callable[[Document, Mapping[str, Any]], Any]

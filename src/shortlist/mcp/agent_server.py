@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from urllib.parse import quote, unquote
 
 import mcp_types as types
@@ -22,6 +22,7 @@ from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.stdio import stdio_server
 
 import shortlist
+from shortlist._paths import describe_os_error
 from shortlist._text import printable
 from shortlist.errors import CorpusError, CorpusNotFound, InputError, ShortlistError, SourceError
 from shortlist.mcp import protocol_handlers
@@ -393,6 +394,9 @@ def make_server(agent: AgentActions) -> Server[Any]:
             text = str(error)
         except MCPError:  # which the client can handle
             raise
+        except OSError as error:
+            log.error("%s failed: %s", name, error)
+            text = describe_os_error(error)
         except Exception as error:
             log.exception("%s failed.", name)
             text = f"Unexpected error in {name} ({type(error).__name__})."
@@ -481,14 +485,19 @@ def _check_arguments(tool: str, arguments: Mapping[str, Any]) -> None:
         raise InputError(f"{tool} needs a non-empty {missing[0]!r}.")
 
 
-async def serve_stdio(agent: AgentActions) -> None:
+async def serve_stdio(agent: AgentActions, at_exit: Callable[[], None] | None = None) -> None:
     """Serve the client that started this process, until it closes our input or sends a signal."""
+
+    def exit(code: int) -> NoReturn:
+        if at_exit:
+            at_exit()
+        os._exit(code)
 
     async def leave(code: int) -> None:
         # The thread that reads the input cannot be interrupted, so only the servers are waited for.
         with suppress(TimeoutError):
             await asyncio.wait_for(agent.close(), LEAVE_SECONDS)
-        os._exit(code)
+        exit(code)
 
     leaving: set[asyncio.Task[None]] = set()
     loop = asyncio.get_running_loop()
@@ -499,4 +508,4 @@ async def serve_stdio(agent: AgentActions) -> None:
     async with stdio_server() as (reading, writing):
         changes = NotificationOptions(prompts_changed=True, resources_changed=True)
         await server.run(reading, writing, server.create_initialization_options(changes))
-    os._exit(0)  # a thread that still waits for a language model would keep the process alive
+    exit(0)  # a thread that still waits for a language model would keep the process alive

@@ -155,7 +155,8 @@ class _CatalogCorpus:
 
     def sync(self, documents: Iterator[Document | Problem], digest: str) -> None:
         self.corpus().sync(documents)
-        replace_text(self._digest, digest)
+        with contextlib.suppress(OSError):  # without it, the next search compares the documents again
+            replace_text(self._digest, digest)
 
     def close(self) -> None:
         if self._corpus is not None:

@@ -88,7 +88,7 @@ class Collection:
             try:
                 found.append(self._corpus(name))
                 self.problems.pop(name, None)
-            except (CorpusError, SourceError) as error:
+            except (CorpusError, SourceError, OSError) as error:
                 self.problems[name] = str(error)
         return found
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, get_args
 
+from shortlist._telemetry import traced
 from shortlist._text import clean
 from shortlist.documents import Document, Metadata, Passage
 from shortlist.errors import CorpusError, CorpusNotFound, InputError, RegistryDamaged, SourceError
@@ -31,6 +32,7 @@ _OF_THE_HIT = ("id", "name", "score", "kind", "source", "locator", "metadata", "
 Loader = Callable[[Metadata], str | None]
 
 
+@traced("disclose", lambda shown: {"disclosed": len(shown)})
 def disclose(
     selection: Selection | Iterable[Hit] | Hit,
     level: Level = "metadata",

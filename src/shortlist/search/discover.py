@@ -8,6 +8,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
+from shortlist._telemetry import traced
 from shortlist.errors import InputError
 from shortlist.index.config import Floor
 from shortlist.index.corpus import Corpus
@@ -35,6 +36,7 @@ STRATEGY = "adaptive"
 K = 10
 
 
+@traced("discover", lambda found: {"mode": found.mode, "selected": len(found.results)})
 def discover(
     corpus: Searchable,
     query: str,

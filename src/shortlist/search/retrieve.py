@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
+from shortlist._telemetry import traced
 from shortlist.documents import Passage
 from shortlist.errors import InputError
 from shortlist.index.corpus import Corpus
@@ -47,6 +48,7 @@ Reranker = Callable[[str, list[Hit]], Sequence[Hit]]
 _DIGITS = re.compile(r"(\d+)")
 
 
+@traced("search", lambda hits: {"mode": hits.mode, "hits": len(hits)})
 def search(
     corpus: Searchable,
     query: str,
@@ -228,6 +230,7 @@ def refuse_unknown(found: Found) -> Selection | None:
     return Selection([], reason, signals | {"nearest": nearest, "noise": noise})
 
 
+@traced("retrieve", lambda found: {"corpora": len(found), "hits": sum(len(one.hits) for one in found)})
 def retrieve(
     states: Sequence[CorpusState], query: str, mode: Mode, k: int, filter: Filter | None, *, whole: bool = True
 ) -> list[Found]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shortlist._telemetry import traced
 from shortlist._text import count_of
 from shortlist.errors import InputError
 from shortlist.index.text.analyzers import fold
@@ -42,6 +43,7 @@ SAME = 0.9
 LOOKED_AT = 2_000
 
 
+@traced("select", lambda chosen: {"selected": len(chosen.selected)})
 def select(
     hits: list[Hit],
     strategy: str | Selector = "conservative",

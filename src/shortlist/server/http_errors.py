@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
@@ -15,8 +16,11 @@ from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import Scope
 
+from shortlist._paths import describe_os_error
 from shortlist._text import closest
 from shortlist.errors import CorpusNotFound, InputError, LLMError, ShortlistError, SourceError
+
+log = logging.getLogger("shortlist.serve")
 
 Headers = Mapping[str, str]
 Errors = Sequence[Mapping[str, str]]
@@ -83,6 +87,11 @@ def handle_errors(app: FastAPI) -> None:
     @app.exception_handler(ShortlistError)
     def answer_own(request: Request, error: ShortlistError) -> Response:
         return make_error_problem(request.scope, error)
+
+    @app.exception_handler(OSError)
+    def answer_system(request: Request, error: OSError) -> Response:
+        log.error("%s", error)
+        return make_problem(request.scope, 503, describe_os_error(error))
 
     @app.exception_handler(RequestValidationError)
     def answer_invalid(request: Request, error: RequestValidationError) -> Response:

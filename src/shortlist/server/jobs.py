@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import functools
 import inspect
 import json
@@ -22,6 +23,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope
 
+from shortlist._paths import describe_os_error
 from shortlist.errors import ShortlistError
 from shortlist.server.http_errors import describe_responses, make_error_problem, make_problem
 from shortlist.server.middleware import EXTEND
@@ -81,7 +83,9 @@ class Endpoints:
             result = work()
             return result if isinstance(result, Response) else Response(to_json(result), media_type=JSON)
 
-        return await asyncio.get_running_loop().run_in_executor(self._pools[pool], respond)
+        return await asyncio.get_running_loop().run_in_executor(
+            self._pools[pool], contextvars.copy_context().run, respond
+        )
 
     def close(self) -> None:
         """Wait for running work to end."""
@@ -184,7 +188,8 @@ class JobKind:
         async with self._slots:
             if not job.is_over.is_set():
                 ended = asyncio.Event()
-                threading.Thread(target=job.run, args=(work, ended), daemon=True).start()
+                run = contextvars.copy_context().run
+                threading.Thread(target=run, args=(job.run, work, ended), daemon=True).start()
                 await ended.wait()
 
     async def close(self) -> None:
@@ -213,6 +218,9 @@ async def _stream(first: Event, events: AsyncIterator[Event | None], scope: Scop
         failure = make_problem(scope, error.status_code, error.detail)
     except ShortlistError as error:
         failure = make_error_problem(scope, error)
+    except OSError as error:
+        log.error("%s", error)
+        failure = make_problem(scope, 503, describe_os_error(error))
     except Exception:
         log.exception("A job failed.")
         failure = make_problem(scope, 500, "An unexpected error occurred. The log of the service has the details.")

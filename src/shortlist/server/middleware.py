@@ -17,6 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shortlist._settings import Settings
+from shortlist._telemetry import Span, current_request, is_used
 from shortlist.server.http_errors import REQUEST_ID, make_problem
 from shortlist.server.service_metrics import Metrics
 
@@ -139,17 +140,22 @@ class Watch:
                 message["headers"] = [*message.get("headers", ()), (b"x-request-id", id.encode())]
             await send(message)
 
+        current_request.set(id)
         self._metrics.in_progress += 1
-        try:
-            await self._app(scope, receive, send_with_id)
-        except Exception:
-            log.exception("A request failed.", extra={"fields": {"request_id": id}})
-            if not status:
-                detail = f"An unexpected error occurred. The log of the service has the details of the request {id}."
-                await make_problem(scope, 500, detail)(scope, receive, send_with_id)
-        finally:
-            self._metrics.in_progress -= 1
-            self._record(scope, status or 499, time.perf_counter() - started)  # 499: the caller disconnected
+        with _trace(scope) as span:
+            try:
+                await self._app(scope, receive, send_with_id)
+            except Exception:
+                log.exception("A request failed.")
+                if not status:
+                    detail = f"An unexpected error occurred. The log of the service has details of the request {id}."
+                    await make_problem(scope, 500, detail)(scope, receive, send_with_id)
+            finally:
+                self._metrics.in_progress -= 1
+                status = status or 499  # the caller disconnected
+                self._record(scope, status, time.perf_counter() - started)
+                if span:
+                    _describe(span, scope, status)
 
     def _record(self, scope: Scope, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "other")
@@ -158,10 +164,24 @@ class Watch:
             self._metrics.latencies.add(seconds)
         if log.isEnabledFor(logging.INFO):
             fields = {
-                "request_id": scope[REQUEST_ID], "method": scope["method"], "path": scope["path"], "status": status,
-                "ms": round(1e3 * seconds, 3), "client": (scope.get("client") or ("",))[0],
+                "method": scope["method"], "path": scope["path"], "status": status, "ms": round(1e3 * seconds, 3),
+                "client": (scope.get("client") or ("",))[0],
             }  # fmt: skip
             log.handle(logging.makeLogRecord({**_REQUEST, "fields": fields}))
+
+
+def _trace(scope: Scope) -> contextlib.AbstractContextManager[Span | None]:
+    """A span of a request, in the trace that its headers name, if OpenTelemetry is in use."""
+    if not is_used():
+        return contextlib.nullcontext()
+    return Span(scope["method"], is_request=True, headers=Headers(scope=scope))
+
+
+def _describe(span: Span, scope: Scope, status: int) -> None:
+    method, route = scope["method"], getattr(scope.get("route"), "path", "")
+    described = {"http.request.method": method, "url.path": scope["path"], "http.response.status_code": status}
+    described |= {"http.route": route} if route else {}
+    span.set({**described, "shortlist.request_id": scope[REQUEST_ID]}, f"{method} {route}".strip())
 
 
 # Made without the logger, which would look up the calling line; that takes longer than the rest.

@@ -5,29 +5,27 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from starlette.middleware.exceptions import ExceptionMiddleware
-from starlette.routing import Router
-from starlette.types import Receive, Scope, Send
-
-from shortlist._settings import PROGRAM, Settings, Values
-from shortlist.errors import InputError
+from shortlist._settings import PROGRAM, Values
+from shortlist.errors import InputError, needs_extra
 from shortlist.mcp.collection import Collection, StoredCorpora
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.mcp.gateway.profiles import Choice
 from shortlist.protocols import LLM
-from shortlist.server.middleware import Guard
-from shortlist.server.routes.mcp_routes import Agents, make_managers
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from shortlist.server.routes.mcp_routes import Agents
 
 
 class MountedGateway:
     """The application, and the `lifespan` that must run while it answers requests."""
 
-    def __init__(self, agents: Agents, settings: Settings) -> None:
-        self._agents = agents
-        self._guarded = Guard(ExceptionMiddleware(agents), settings, is_mounted=True)
+    def __init__(self, agents: Agents, guarded: ASGIApp) -> None:
+        self._agents, self._guarded = agents, guarded
         self._state: dict[str, Any] | None = None
 
     @contextlib.asynccontextmanager
@@ -41,6 +39,8 @@ class MountedGateway:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":  # it is not mounted, but served itself
+            from starlette.routing import Router  # noqa: PLC0415
+
             await Router(lifespan=self.lifespan)(scope, receive, send)
         elif self._state is None:
             raise RuntimeError("The gateway is not running. Pass lifespan=gateway.lifespan to your application.")
@@ -67,6 +67,11 @@ def gateway_app(
     to localhost, an IP address or one of `allowed_hosts`; web pages may send them only from the same origin or from
     `allowed_origins`. The other arguments are the options of `shortlist mcp`.
     """
+    with needs_extra("server,mcp", "gateway_app"):
+        from starlette.middleware.exceptions import ExceptionMiddleware  # noqa: PLC0415
+
+        from shortlist.server.middleware import Guard  # noqa: PLC0415
+        from shortlist.server.routes.mcp_routes import Agents, make_managers  # noqa: PLC0415
     if token is None and not allow_anonymous:
         raise InputError(
             "Without a token, everyone who reaches this address can call your MCP servers. Pass token=, or "
@@ -82,4 +87,5 @@ def gateway_app(
         collection = Collection(Gateway(configuration), StoredCorpora(corpora), with_skills=with_skills)
         return make_managers(collection, llm, max_bytes=settings.limits.max_body_bytes)
 
-    return MountedGateway(Agents(make), settings)
+    agents = Agents(make)
+    return MountedGateway(agents, Guard(ExceptionMiddleware(agents), settings, is_mounted=True))

@@ -20,6 +20,7 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 import shortlist
 from shortlist._files import stamp_of
 from shortlist._settings import Limits, Settings
+from shortlist._telemetry import export
 from shortlist.errors import InputError
 from shortlist.server.application import create_app
 from shortlist.server.catalog_store import log
@@ -32,6 +33,7 @@ POLL_TICKS = 5  # of 0.1 seconds
 def serve(settings: Settings) -> None:
     """Answer requests until SIGTERM or Ctrl-C; then finish those under way."""
     log_to_stderr(settings.server.log_level)
+    end_telemetry = export(shortlist.__version__) if settings.telemetry.enabled else None
     for warning in settings.warnings:
         log.warning("%s", warning)
     with contextlib.closing(_listen(settings.server.host, settings.server.port)) as listener:
@@ -52,6 +54,8 @@ def serve(settings: Settings) -> None:
         server = _Server(config, settings, url)
         server.run(sockets=[listener])
     write_lines()
+    if end_telemetry:
+        end_telemetry()
     if server.must_restart:
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 

@@ -31,6 +31,13 @@ RESTART_SECONDS = 1.0
 CLOSE_SECONDS = 5.0
 
 
+class WorkerEnded(ShortlistError):
+    """A process ended before it answered."""
+
+    def __init__(self) -> None:
+        super().__init__("The process that searched ended unexpectedly. Try again.")
+
+
 class SearchWorkers:
     """A number of processes that search. One that ends is started again; its requests fail."""
 
@@ -43,7 +50,11 @@ class SearchWorkers:
         """Start all of them, and wait until each has opened the catalog."""
         workers = await asyncio.gather(*(self._open() for _ in range(self._settings.server.workers)))
         self._tasks = [asyncio.create_task(self._keep_running(worker)) for worker in workers]
-        await asyncio.gather(*(self._ask(worker, "retrieve", "", {"query": "ready"}) for worker in workers))
+        await asyncio.gather(*map(self._warm_up, workers))
+
+    async def _warm_up(self, worker: _Worker) -> None:
+        with contextlib.suppress(WorkerEnded):  # it is started again
+            await self._ask(worker, "retrieve", "", {"query": "ready"})
 
     async def answer(self, kind: str, name: str, options: dict[str, Any]) -> bytes:
         """The answer of `ServedCorpora.answer` as JSON, from the next process that is free."""
@@ -104,6 +115,8 @@ class _Worker:
         self._input.write(len(data).to_bytes(4, "little") + data)
 
     async def ask(self, request: tuple[Any, ...]) -> bytes:
+        if self.has_ended:
+            raise WorkerEnded
         future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self._waiting.append(future)
         self.send(request)
@@ -126,7 +139,7 @@ class _Worker:
         self.has_ended = True
         for future in self._waiting:
             if not future.done():
-                future.set_exception(ShortlistError("The process that searched ended unexpectedly. Try again."))
+                future.set_exception(WorkerEnded())
 
     async def close(self) -> None:
         """End the process, which reads the end of its input."""
@@ -141,7 +154,14 @@ class _Worker:
 
 
 def main() -> None:
-    """Answer the requests on stdin until it ends."""
+    """Answer the requests on stdin until it ends, or until the service was killed."""
+    try:
+        _answer_requests()
+    except BrokenPipeError:
+        os._exit(1)  # at a usual exit, the answer would be written once more
+
+
+def _answer_requests() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes, and the service ends this one
     output = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # for everything else that prints

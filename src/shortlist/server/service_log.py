@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from logging.handlers import MemoryHandler
 from typing import Any
 
+from shortlist._telemetry import current_ids
+
 MOST_LINES = 1_000  # that wait to be written
 
 
@@ -33,6 +35,10 @@ class BatchedLines(MemoryHandler):
     def __init__(self) -> None:
         super().__init__(capacity=MOST_LINES, flushLevel=logging.WARNING)
 
+    def emit(self, record: logging.LogRecord) -> None:
+        record.ids = current_ids()
+        super().emit(record)
+
     def flush(self) -> None:
         self.acquire()
         try:
@@ -55,6 +61,7 @@ class JsonLines(logging.Formatter):
             "time": f"{datetime.fromtimestamp(record.created, UTC):%Y-%m-%dT%H:%M:%S}.{int(record.msecs):03}Z",
             "level": record.levelname.lower(),
             "message": record.getMessage(),
+            **getattr(record, "ids", {}),
             **getattr(record, "fields", {}),
         }
         if record.exc_info:

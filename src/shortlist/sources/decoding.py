@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import codecs
-import importlib
 import re
 import zipfile
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from shortlist.documents import Document
-from shortlist.errors import MissingExtra, ShortlistError, SourceError
+from shortlist.errors import MissingExtra, ShortlistError, SourceError, import_extra
 
 MAX_BYTES = 10 << 20  # of a file that is read as one text
 MAX_UNPACKED = 1 << 30  # of an office file, which is a zip archive
@@ -41,14 +40,6 @@ class File(NamedTuple):
         """A document for the file, or for one page or row, whose id starts with the id of the file."""
         id, metadata = self.id if locator == "whole" else f"{self.id}#{locator}", {"path": self.source, **facts}
         return Document(id, title, text, list(keywords), metadata, kind=kind, source=self.source, locator=locator)
-
-
-def import_extra(module: str, package: str, purpose: str) -> Any:
-    """Import a module of the extra `documents`."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise MissingExtra(package, "documents", purpose) from error
 
 
 def explain_error(error: Exception) -> str:
@@ -119,7 +110,7 @@ def _guess_encoding(data: bytes, at: int) -> str:
     if len(re.findall(r"[^\x00-\x7f\ufffd]", text)) > text.count("\ufffd"):
         return "utf-8"
     try:
-        normalizer = import_extra("charset_normalizer", "charset-normalizer", "Guessing an encoding")
+        normalizer = import_extra("charset_normalizer", "documents", "Guessing an encoding")
     except MissingExtra:
         return _WESTERN
     matches = normalizer.from_bytes(sample, cp_isolation=_LEGACY)

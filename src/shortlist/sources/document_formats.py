@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from shortlist.documents import Document, Problem
-from shortlist.errors import SourceError
-from shortlist.sources.decoding import File, check_zip, decode, import_extra, is_binary, read_bytes
+from shortlist.errors import SourceError, import_extra
+from shortlist.sources.decoding import File, check_zip, decode, is_binary, read_bytes
 
 # PDF
 
@@ -49,7 +49,7 @@ def read_pdf(file: File) -> Iterator[Document | Problem]:
 
 def _open_pdf(file: File) -> tuple[str, Iterator[Page]]:
     """Title and pages, read by pdfium or, if that fails, by pypdf."""
-    pdfium = import_extra("pypdfium2", "pypdfium2", "Reading PDF")
+    pdfium = import_extra("pypdfium2", "documents", "Reading PDF")
     with _PDFIUM:
         try:
             pdf = pdfium.PdfDocument(file.path)
@@ -80,7 +80,7 @@ def _read_pages_by_pdfium(pdfium: Any, pdf: Any) -> Iterator[Page]:
 
 
 def _read_pages_by_pypdf(file: File) -> Iterator[Page]:
-    pypdf = import_extra("pypdf", "pypdf", "Reading this PDF")
+    pypdf = import_extra("pypdf", "documents", "Reading this PDF")
     log = logging.getLogger("pypdf")
     if not log.hasHandlers():
         log.addHandler(logging.NullHandler())  # otherwise it writes to stderr
@@ -112,7 +112,7 @@ _SPACES = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyph
 
 
 def read_docx(file: File) -> Iterator[Document | Problem]:
-    docx = import_extra("docx", "python-docx", "Reading DOCX")
+    docx = import_extra("docx", "documents", "Reading DOCX")
     check_zip(file.path)
     with file.path.open("rb") as data:
         try:
@@ -169,7 +169,7 @@ _OPTION = re.compile(r"</?opt(?:ion|group)\b[^<>]{0,1000}>", re.IGNORECASE)
 
 
 def read_html(file: File) -> Iterator[Document | Problem]:
-    lexbor = import_extra("selectolax.lexbor", "selectolax", "Reading HTML")
+    lexbor = import_extra("selectolax.lexbor", "documents", "Reading HTML")
     data = read_bytes(file.path)
     if is_binary(data):
         raise SourceError("It is binary, not HTML.")

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from shortlist.documents import Document, Problem
-from shortlist.errors import SourceError
-from shortlist.sources.decoding import File, check_size, check_zip, import_extra, open_text, read_text
+from shortlist.errors import SourceError, import_extra
+from shortlist.sources.decoding import File, check_size, check_zip, open_text, read_text
 
 MAX_JSON_BYTES = 100 << 20
 MAX_CELLS = 20_000_000  # of a sheet, including empty ones
@@ -117,7 +117,7 @@ def read_json(file: File) -> Iterator[Document | Problem]:
 
 
 def read_workbook(file: File) -> Iterator[Document | Problem]:
-    calamine = import_extra("python_calamine", "python-calamine", "Reading spreadsheets")
+    calamine = import_extra("python_calamine", "documents", "Reading spreadsheets")
     check_zip(file.path)
     with zipfile.ZipFile(file.path) as archive:
         for member in filter(_SHEET.match, archive.namelist()):

@@ -18,7 +18,6 @@ from shortlist.cli.output import ERROR, OK, Output
 from shortlist.documents import Changes
 from shortlist.errors import CorpusError, CorpusNotFound, InputError, ShortlistError
 from shortlist.index.corpus_paths import corpus_folder
-from shortlist.index.embedders.models import import_extra
 from shortlist.index.location import find_corpus_file
 from shortlist.library import registry
 from shortlist.library.opening import describe_corpora, is_known, size_of
@@ -72,7 +71,8 @@ def _watch(out: Output, entry: registry.Registration) -> None:
     places = [root.resolve() for root in roots if root.exists()]
     if not places:
         raise InputError(f"{entry.name!r} has no folder to watch. Build it without --watch after each change.")
-    watchfiles = import_extra("watchfiles", "watchfiles", "watch", "Watching")
+    import watchfiles  # noqa: PLC0415  # only needed here
+
     own = data_dir().resolve()
 
     def is_ours(change: object, path: str) -> bool:

@@ -13,6 +13,7 @@ import click
 
 from shortlist._paths import config_dir
 from shortlist.cli.output import Output, write
+from shortlist.errors import MissingExtra
 from shortlist.install import Plan, Relocation, find_agents, plan_install, plan_uninstall
 from shortlist.install.agent_config import Change
 from shortlist.install.agents import AGENTS, Agent, Places, Scope
@@ -36,7 +37,7 @@ def install(out: Output, agent: Sequence[str], project: bool, command: str | Non
     plans = [plan_install(one, scope, Places(), name=how["name"], command=command, relocation=moves) for one in agents]
     _apply(out, [*(moves.changes() if moves else ()), *plans], how["name"], how["dry_run"])
     if command is None and util.find_spec("mcp") is None:
-        out.warn('shortlist mcp needs the package mcp: pip install "shortlist[mcp]"')
+        out.warn(str(MissingExtra("mcp", "shortlist mcp")))
 
 
 def uninstall(out: Output, agent: Sequence[str], project: bool, **how: Any) -> None:

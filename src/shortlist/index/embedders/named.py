@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from shortlist._http import BUSY, JsonClient, backoff, describe, is_loopback
-from shortlist.errors import EmbedderError, InputError
+from shortlist.errors import EmbedderError, InputError, install_line
 from shortlist.index.embedders import models, tools_model
 from shortlist.protocols import Embedder
 
@@ -105,7 +105,7 @@ def _load_by_hub_name(spec: str) -> Embedder:
                 failures.append(f"{library}: {error}")
     if failures:
         raise EmbedderError(f"{spec} could not be loaded. " + "; ".join(failures))
-    lines = " or ".join(f'pip install "shortlist[{library}]"' for library in _LIBRARIES)
+    lines = " or ".join(map(install_line, _LIBRARIES))
     raise EmbedderError(f"No library that can load {spec} is installed. Run {lines}")
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shortlist.documents import Document, Problem
+from shortlist.errors import install_line
 from shortlist.index.embedders import models
 from shortlist.index.embedders.parallel_session import ParallelSession
 
@@ -48,7 +49,7 @@ def suggest_embedder(kinds: Iterable[str], embedder: str) -> str:
         return ""
     if default_for_tools() == "tools":
         return "The embedder 'tools' ranks tools better. Build the corpus again with it."
-    return "The embedder 'tools' ranks tools better. Install it: pip install \"shortlist[tools]\""
+    return f"The embedder 'tools' ranks tools better. Install it: {install_line('tools')}"
 
 
 def model_name() -> str:

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
+from shortlist._files import is_read_only, stamp_of
 from shortlist.errors import CorpusBusy, CorpusDamaged, CorpusError, CorpusMismatch, CorpusNotFound
 from shortlist.index.config import Config
 from shortlist.index.corpus_paths import DATABASE
@@ -35,6 +36,7 @@ SWEEP_SECONDS = 10.0  # between two searches for files that no row names
 CACHE_KILOBYTES = 65_536  # of the database in memory, so that a large change is not written page by page
 MOST_MAPPED = 1 << 40  # bytes of the database that are read without copying; SQLite takes what it can
 WAIT_SECONDS = 60.0  # for another writer to finish
+SYNCHRONOUS = "FULL"  # a commit has reached the disk when it returns
 LARGEST_LOG = 16 << 20  # bytes of the write-ahead log that stay on disk
 
 
@@ -66,17 +68,18 @@ class Store:
             return store
         # Created as a draft where orphans are swept, then linked: complete or absent, and never over an existing one.
         draft = folder / SEGMENTS / f"{uuid.uuid4().hex}.draft"
-        draft.parent.mkdir(parents=True, exist_ok=True)
-        connection = store._connect(str(draft))
         try:
+            draft.parent.mkdir(parents=True, exist_ok=True)
+            connection = store._connect(str(draft))
             with contextlib.closing(connection):
                 connection.execute("PRAGMA journal_mode = WAL")
                 initialize(connection, config)
             os.link(draft, folder / DATABASE)
         except (OSError, sqlite3.Error) as error:  # no links here, or another process was faster and swept the draft
             if not (folder / DATABASE).exists():
-                if isinstance(error, sqlite3.Error):
-                    raise CorpusError(f"{folder / DATABASE} cannot be created: {error}.") from error
+                if isinstance(error, sqlite3.Error) or not draft.exists():
+                    reason = getattr(error, "strerror", None) or error
+                    raise CorpusError(f"{folder / DATABASE} cannot be created: {reason}.") from error
                 os.replace(draft, folder / DATABASE)
         draft.unlink(missing_ok=True)
         return cls.open(folder)
@@ -208,9 +211,12 @@ class Store:
             self._in_memory[file] = segment
             return SegmentRow(first, last, segment.size, file, 0, 0, 0)
         path = f"{self.folder}/{SEGMENTS}/{file}"
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        checksum = segments.write(segment, path)
-        status = os.stat(path)
+        try:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            checksum = segments.write(segment, path)
+            status = os.stat(path)
+        except OSError as error:  # the disk is full or read-only
+            raise CorpusError(f"{path} cannot be written: {error.strerror}. Nothing was changed.") from error
         if status.st_size < segments.MAPPED_FROM:
             self._recent[file] = segment
             while len(self._recent) > RECENT_SEGMENTS:
@@ -276,14 +282,7 @@ class Store:
                 return
             if self._process != os.getpid():  # connections do not survive a fork
                 self._idle, self._process = [], os.getpid()
-            try:
-                connection = self._idle.pop()
-            except IndexError:
-                path = self.folder / DATABASE
-                if not path.exists():
-                    raise CorpusNotFound(f"{path} was deleted. Build the corpus again from its source.") from None
-                # mode=rw: unlike plain connecting, it never creates a file
-                connection = self._connect(f"file:{quote(os.fsencode(path.absolute()))}?mode=rw", uri=True)
+            connection = self._take_idle() or self._open_file(self.folder / DATABASE)
             try:
                 yield connection
             finally:
@@ -296,15 +295,38 @@ class Store:
         except sqlite3.DatabaseError as error:
             raise self._translate(error) from error
 
+    def _take_idle(self) -> TextConnection | None:
+        with contextlib.suppress(IndexError):
+            connection = self._idle.pop()
+            if connection.stamp is None or connection.stamp == stamp_of(Path(self._path)):
+                return connection
+            connection.close()
+        return None
+
+    def _open_file(self, path: Path) -> TextConnection:
+        """A new connection. On a read-only file system without a log, SQLite could not create the one that it needs."""
+        if not path.exists():
+            raise CorpusNotFound(f"{path} was deleted. Build the corpus again from its source.")
+        is_frozen = is_read_only(path.parent) and not os.path.exists(f"{path}-wal")
+        stamp = stamp_of(path) if is_frozen else None  # it may be mounted elsewhere, and written there
+        # mode=rw: unlike plain connecting, it never creates a file
+        options = "mode=ro&immutable=1" if is_frozen else "mode=rw"
+        connection = self._connect(f"file:{quote(os.fsencode(path.absolute()))}?{options}", uri=True)
+        connection.stamp = stamp
+        return connection
+
     def _connect(self, path: str, *, uri: bool = False) -> TextConnection:
         connection = sqlite3.connect(
             path, WAIT_SECONDS, isolation_level=None, check_same_thread=False, factory=TextConnection, uri=uri
         )
         try:
-            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
             connection.execute(f"PRAGMA cache_size = -{CACHE_KILOBYTES}")
             connection.execute(f"PRAGMA mmap_size = {MOST_MAPPED}")
             connection.execute(f"PRAGMA journal_size_limit = {LARGEST_LOG}")
+        except UnicodeDecodeError as error:  # a message of SQLite that quotes a damaged schema
+            connection.close()
+            raise sqlite3.DatabaseError("its schema cannot be read") from error
         except BaseException:
             connection.close()
             raise
@@ -318,8 +340,8 @@ class Store:
             if "no such table" not in reason and "decode" not in reason:
                 return CorpusError(f"{self._path} cannot be used: {reason}.")
         return CorpusDamaged(
-            f"{self._path} is damaged ({reason}). Nothing was overwritten. Restore the file from a backup, or "
-            f"move its folder away and build the corpus again from its source."
+            f"{self._path} is damaged, or its disk fails ({reason}). Nothing was overwritten. Check the disk. Then "
+            f"restore the file from a backup, or move its folder away and build the corpus again from its source."
         )
 
 

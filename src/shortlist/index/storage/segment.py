@@ -143,6 +143,8 @@ def read(path: Path, row: SegmentRow) -> Segment:
             data: bytes | mmap.mmap = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if is_mapped else file.read()
     except FileNotFoundError:
         raise SegmentDamaged(row, "is missing") from None
+    except OSError as error:
+        raise SegmentDamaged(row, f"cannot be read: {error.strerror}") from None
     if len(data) < _PREFIX.size:
         raise SegmentDamaged(row, "is truncated")
     magic, length, header_checksum = _PREFIX.unpack_from(data)

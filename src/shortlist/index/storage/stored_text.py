@@ -25,6 +25,7 @@ PIECE = 256
 class TextConnection(sqlite3.Connection):
     """A connection to the database of a corpus, with its table of strings once it is needed."""
 
+    stamp: tuple[int, ...] | None = None  # of a file on a read-only file system, which must not change meanwhile
     _table: bytes | None = None
 
     def plain(self, stored: Any) -> Any:

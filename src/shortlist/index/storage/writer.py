@@ -60,6 +60,9 @@ TINY = 4
 MERGE_BUDGET = 16_384
 MERGE_SHARE = 64
 
+# Passages in a merged segment at most, since a merge holds them in memory: 1.5 GB with vectors of 256 dimensions.
+MOST_MERGED = 1 << 20
+
 _DOCUMENTS = ("num", "id", "hash", "kind", "title", "content", "keywords", "metadata", "source", "locator", "payload")
 _REPLACE = f"ON CONFLICT(num) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in _DOCUMENTS[2:])}"
 _PASSAGES = ("num", "document", "ordinal", "locator", "text", "checksum", "context")
@@ -142,6 +145,16 @@ def find_merge_start(sizes: Sequence[int], budget: int) -> int:
         start -= 1
         total += sizes[start]
     return start
+
+
+def _group(rows: Sequence[SegmentRow], most: int) -> list[list[SegmentRow]]:
+    """Consecutive segments in groups with at most that many passages; without segments, an empty group."""
+    groups: list[list[SegmentRow]] = [[]]
+    for row in rows:
+        if groups[-1] and sum(other.size for other in groups[-1]) + row.size > most:
+            groups.append([])
+        groups[-1].append(row)
+    return groups
 
 
 def _insert(
@@ -326,8 +339,15 @@ class Change:
         self._write_rows()
         fresh = _build_segment(*self._take_pending(), self._config) if self._pending else None
         self._collect()
-        budget = max(MERGE_BUDGET, MERGE_SHARE * self._written)
+        budget = min(max(MERGE_BUDGET, MERGE_SHARE * self._written), MOST_MERGED)
         rows = read_segments(self._connection)
+        *full, last = _group(rows[len(rows) - self._flushed :], MOST_MERGED - (fresh.size if fresh else 0))
+        steps = len(full) + 1 if full else None
+        for at, group in enumerate(full):
+            report_phase(self._progress, "writing the index", at, steps)
+            self._merge(group)
+        self._flushed = len(last)
+        rows = read_segments(self._connection) if full else rows
         if dead := self._count_dead():
             for row in rows:
                 gone = dead.get(row.first, 0)
@@ -340,7 +360,7 @@ class Change:
         if self._flushed and ours <= budget:
             start = min(start, find_merge_start([*old, ours], budget))
         if fresh or self._flushed or start < len(rows) - 1:
-            report_phase(self._progress, "writing the index", 0, None)
+            report_phase(self._progress, "writing the index", len(full), steps)
             self._merge(rows[start:], fresh)
 
     def reindex(self, progress: Progress | None) -> None:
@@ -352,10 +372,11 @@ class Change:
             self._add_passages(document, number, metadata)
 
     def compact(self) -> None:
-        """Merge all segments into one."""
-        rows = read_segments(self._connection)
-        if len(rows) > 1 or self._count_dead():
-            self._merge(rows)
+        """Merge all segments into as few as possible."""
+        dead = self._count_dead()
+        for group in _group(read_segments(self._connection), MOST_MERGED):
+            if len(group) > 1 or any(row.first in dead for row in group):
+                self._merge(group)
 
     def _forget_stamps(self, source: str | None, number: int | None) -> None:
         """Delete the stamps of a source: they cover its documents as they were stored, so any change ends them."""

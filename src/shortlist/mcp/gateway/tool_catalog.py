@@ -145,13 +145,18 @@ class Catalog:
             else:
                 tools[name] = entry
         listed = _listing_of(server, variant)
-        listed.parent.mkdir(parents=True, exist_ok=True)
-        # If the approvals cannot be read, all tools are pending with that reason.
-        with contextlib.suppress(SourceError), _approvals_of(server).changing() as approved:
-            approved |= {name: tools[name] for name, reason, _ in _review(tools, approved) if not reason}
         data = {"format": FORMAT, "server": server.name, "at": time.time(), "tools": tools, "refused": refused}
-        replace_text(listed, json.dumps(data))
-        path_of(server, "failed").unlink(missing_ok=True)
+        try:
+            listed.parent.mkdir(parents=True, exist_ok=True)
+            # If the approvals cannot be read, all tools are pending with that reason.
+            with contextlib.suppress(SourceError), _approvals_of(server).changing() as approved:
+                approved |= {name: tools[name] for name, reason, _ in _review(tools, approved) if not reason}
+            replace_text(listed, json.dumps(data))
+            path_of(server, "failed").unlink(missing_ok=True)
+        except OSError as error:  # the disk is full or read-only; what is stored may still be right
+            known = _read_listing(listed)
+            if known is None or known.tools != tools:
+                raise SourceError(f"Its tools cannot be stored in {listed}: {error.strerror}.") from error
         self.reload()
 
     def record_failure(self, server: Server, reason: str) -> None:

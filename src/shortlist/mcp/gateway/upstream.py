@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 from shortlist import __version__
+from shortlist._telemetry import Span
 from shortlist.errors import SourceError
 from shortlist.mcp.gateway.relay import Caller, ClientLink, current_caller, is_as_severe, refuse, send_log
 from shortlist.mcp.gateway.server_offers import LISTS, Offers
@@ -125,7 +126,11 @@ class Upstream:
         import mcp_types  # noqa: PLC0415
 
         params = mcp_types.CallToolRequestParams(name=tool, arguments=arguments)
-        return await self.send(mcp_types.CallToolRequest(params=params))
+        with Span("shortlist.call") as span:  # the SDK uses OpenTelemetry
+            span.set({"shortlist.server": self.server.name, "gen_ai.tool.name": tool})
+            result = await self.send(mcp_types.CallToolRequest(params=params))
+            span.set({"shortlist.failed": bool(result.get("isError"))})
+            return result
 
     async def send(self, request: Any) -> dict[str, Any]:
         """The valid result of a request, as the server returned it. The current caller is informed and asked."""

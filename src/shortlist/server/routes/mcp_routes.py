@@ -20,7 +20,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from shortlist._http import is_loopback
 from shortlist._settings import PROGRAM, ProfileChoice, Settings
-from shortlist.errors import MissingExtra, ShortlistError
+from shortlist.errors import MissingExtra, ShortlistError, needs_extra
 from shortlist.index.corpus_paths import stored_corpora
 from shortlist.mcp.collection import SKILLS, Collection, is_served
 from shortlist.mcp.gateway.dispatch import Gateway
@@ -200,13 +200,11 @@ class Agents:
 
 def make_managers(collection: Collection, llm: LLM | None, *, max_bytes: int, **options: Any) -> Managers:
     """The managers of the SDK for a collection; options are those of `AgentActions`."""
-    try:
+    with needs_extra("mcp", "The MCP server"):
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415  # slow
         from mcp.server.transport_security import TransportSecuritySettings  # noqa: PLC0415
 
         from shortlist.mcp.agent_server import AgentActions, make_server  # noqa: PLC0415
-    except ImportError as error:
-        raise MissingExtra("mcp", "mcp", "The agent server") from error
     manage = functools.partial(
         StreamableHTTPSessionManager,
         make_server(AgentActions(collection, lambda: llm, **options)),

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shortlist.documents import Document, Problem
-from shortlist.errors import InputError, MissingExtra, SourceError
+from shortlist.errors import InputError, SourceError, import_extra
 from shortlist.sources.mcp_servers.mcp_config import Server, possible_files, servers_in_files, servers_of
 from shortlist.sources.mcp_servers.mcp_tokens import NEEDS_SIGN_IN
 from shortlist.sources.mcp_servers.mcp_transport import LONGEST_LINE, Complaints, run_server
@@ -86,11 +86,9 @@ def read_servers(servers: Iterator[Server | Problem], timeout: float = TIMEOUT) 
             reachable.append(server)
     if not reachable:
         return
-    try:
-        import anyio  # noqa: PLC0415
-        import mcp  # noqa: F401, PLC0415  # takes two seconds
-    except ImportError as error:
-        raise MissingExtra("mcp", "mcp", "Reading MCP servers") from error
+    import anyio  # noqa: PLC0415
+
+    import_extra("mcp", "mcp", "Reading MCP servers")  # takes two seconds
     try:
         asyncio.get_running_loop()
     except RuntimeError:
