@@ -45,7 +45,8 @@ def run(arguments: list[Path]) -> None:
         data = options.replay.read_bytes()
         with tempfile.TemporaryDirectory() as folder:
             _isolate(folder)
-            TARGETS[options.only[0]].open(Path(folder))(data)
+            with TARGETS[options.only[0]].open(Path(folder)) as check:
+                check(data)
         return
     parts = {name: TARGETS[name].share for name in options.only}
     wanted = {name: max(1, options.inputs * share // sum(parts.values())) for name, share in parts.items()}
@@ -104,9 +105,9 @@ class _Fuzzing:
         folder.mkdir(parents=True, exist_ok=True)
         stem = folder / f"{re.sub(r'[^A-Za-z0-9]+', '-', cause['cause'])[:80]}.{count}"
         stem.with_suffix(f".{count}.input").write_bytes(bytes.fromhex(cause["input"]))
-        stem.with_suffix(f".{count}.txt").write_text(
-            f"python -m bench fuzz --only '{name}' --replay FILE\nseed {self._seed}, input {cause['number']}\n\n{cause['details']}\n"
-        )
+        origin = f"seed {self._seed}, input {cause['number']}"
+        command = f"python -m bench fuzz --only '{name}' --replay FILE"
+        stem.with_suffix(f".{count}.txt").write_text(f"{command}\n{origin}\n\n{cause['details']}\n")
         print(f"\n{name}: {cause['cause']} (input {cause['number']})", flush=True)
 
     def _show(self, running: list[_Worker]) -> None:
@@ -225,21 +226,21 @@ def make_input(name: str, seed: int, number: int) -> bytes:
 def work(seed: int, name: str, start: int, end: int, place: str) -> None:
     from bench.fuzz_targets import TARGETS
 
-    folder = Path(place, "files")
+    stack, folder = contextlib.ExitStack(), Path(place, "files")
     folder.mkdir()
     _isolate(place)
-    check = TARGETS[name].open(folder)
+    check = stack.enter_context(TARGETS[name].open(folder))
     progress = mmap.mmap(os.open(Path(place, "progress"), os.O_RDWR), 8)
     seen: set[str] = set()
     with Path(place, "found").open("w") as found:
         for number in range(start, end):
             progress[:8] = number.to_bytes(8, "little")
             data = make_input(name, seed, number)
-            if problem := _try(check, data):
+            if problem := try_input(check, data):
                 cause, details = problem
                 if cause not in seen:
                     seen.add(cause)
-                    data = _shrink(check, data, cause)
+                    data = shrink(check, data, cause)
                 entry = {"cause": cause, "number": number, "details": details, "input": data.hex()}
                 found.write(json.dumps(entry) + "\n")
                 found.flush()
@@ -257,7 +258,7 @@ def _isolate(place: str) -> None:
     os.chdir(place)
 
 
-def _try(check: Any, data: bytes) -> tuple[str, str] | None:
+def try_input(check: Any, data: bytes) -> tuple[str, str] | None:
     """The cause and details of a failure."""
     from shortlist.errors import ShortlistError
 
@@ -290,14 +291,14 @@ def _walk_frames(error: BaseException) -> Iterator[traceback.FrameSummary]:
     yield from traceback.extract_tb(error.__traceback__)
 
 
-def _shrink(check: Any, data: bytes, cause: str) -> bytes:
+def shrink(check: Any, data: bytes, cause: str) -> bytes:
     """A smaller input with the same cause, as far as there is one near."""
     end, size = time.monotonic() + SMALLER_SECONDS, len(data) // 2
     while size:
         at = 0
         while at < len(data) and time.monotonic() < end:
             smaller = data[:at] + data[at + size :]
-            problem = _try(check, smaller)
+            problem = try_input(check, smaller)
             if problem and problem[0] == cause:
                 data = smaller
             else:

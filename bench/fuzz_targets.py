@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import functools
 import json
 import os
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -29,7 +31,7 @@ class Target(NamedTuple):
     """How inputs are made, what is done with them (after `open` made a folder ready), and their share of all."""
 
     make: Make
-    open: Callable[[Path], Check]
+    open: Callable[[Path], AbstractContextManager[Check]]
     share: int
 
 
@@ -40,11 +42,12 @@ class Failure(Exception):
 # Files
 
 
-def _file(name: str, read: Callable[[Path], Iterable[Any]]) -> Callable[[Path], Check]:
+def _file(name: str, read: Callable[[Path], Iterable[Any]]) -> Callable[[Path], AbstractContextManager[Check]]:
     """A target that writes its input to a file, and takes all that is read from it."""
     from shortlist.documents import Document, Problem
 
-    def open(folder: Path) -> Check:
+    @contextmanager
+    def open(folder: Path) -> Iterator[Check]:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
 
@@ -58,27 +61,28 @@ def _file(name: str, read: Callable[[Path], Iterable[Any]]) -> Callable[[Path], 
                 if isinstance(item, Problem) and ("Traceback" in item.reason or not item.reason):
                     raise Failure(f"not a reason: {item!r:.500}")
 
-        return check
+        yield check
 
     return open
 
 
 def _read_files(path: Path) -> Iterable[Any]:
-    from shortlist import CorpusSource
     from shortlist.sources import parser_process
+    from shortlist.sources.folder import read_folder
 
     parser_process.limits = parser_process.ReadLimits(SLOWEST / 2, 1024)
-    return CorpusSource.from_files(path)
+    return read_folder(path)({})
 
 
 def _read_tools(path: Path) -> Iterator[Any]:
-    from shortlist import CorpusSource, Document
+    from shortlist import Document
     from shortlist.errors import SourceError
-    from shortlist.sources.tools.tool_catalogs import describe_tool
+    from shortlist.sources.tools.openapi import read_openapi
+    from shortlist.sources.tools.tool_catalogs import describe_tool, read_tools, tools_in_catalog
 
-    for make in (CorpusSource.from_tools, CorpusSource.from_catalog, CorpusSource.from_openapi):
+    for read in (read_tools, tools_in_catalog, read_openapi):
         try:
-            for item in make(path):
+            for item in read(path):
                 yield item
                 if isinstance(item, Document):
                     describe_tool(item)
@@ -155,7 +159,8 @@ def _load(data: bytes) -> Any:
         return data.decode(errors="surrogateescape")
 
 
-def _check_tool_list(folder: Path) -> Check:
+@contextmanager
+def _check_tool_list(folder: Path) -> Iterator[Check]:
     """The tools that a server lists: described, reviewed, compared, and their arguments explained."""
     from shortlist.mcp.gateway.arguments import explain_problems, parse_arguments
     from shortlist.mcp.gateway.tool_review import find_changes, find_defect, find_risk
@@ -177,10 +182,11 @@ def _check_tool_list(folder: Path) -> Check:
                 "t", entry.get("inputSchema") or {}, parse_arguments("t", {"city": 5, "day": "x" * 300, "a": [1]})
             )
 
-    return check
+    yield check
 
 
-def _check_search(folder: Path) -> Check:
+@contextmanager
+def _check_search(folder: Path) -> Iterator[Check]:
     """A query, a filter, or both, as a request would have them."""
     import shortlist
     from shortlist import Document
@@ -200,10 +206,12 @@ def _check_search(folder: Path) -> Check:
         elif isinstance(loaded, str):
             shortlist.discover(corpus, loaded)
 
-    return check
+    with corpus:
+        yield check
 
 
-def _check_documents(folder: Path) -> Check:
+@contextmanager
+def _check_documents(folder: Path) -> Iterator[Check]:
     """Any data as documents: indexed, searched and disclosed."""
     import shortlist
 
@@ -213,13 +221,14 @@ def _check_documents(folder: Path) -> Check:
             corpus.sync(shortlist.CorpusSource.from_list(loaded if isinstance(loaded, list) else [loaded]))
             shortlist.disclose(shortlist.search(corpus, str(loaded)[:300]), "body")
 
-    return check
+    yield check
 
 
 # Servers
 
 
-def _check_http(folder: Path) -> Check:
+@contextmanager
+def _check_http(folder: Path) -> Iterator[Check]:
     """Requests to the application, written as in HTTP, without a network between."""
     from shortlist.server.application import create_app
     from shortlist.server.service_settings import load_settings
@@ -233,23 +242,27 @@ def _check_http(folder: Path) -> Check:
     }
     given |= {"mcp.config": (str(folder / "servers.json"),), "documents.auto_reload": False}
     app = create_app(load_settings(given=given, environment={}))
-    loop = asyncio.new_event_loop()
-    ready = loop.create_future()
+    ended = asyncio.Event()
 
-    async def live() -> None:
+    async def live(ready: asyncio.Future[Any]) -> None:
         async with app.router.lifespan_context(app) as state:
             ready.set_result(state)
-            await asyncio.Event().wait()
+            await ended.wait()
 
-    living = loop.create_task(live())
-    state = loop.run_until_complete(ready)
+    with asyncio.Runner() as runner:
+        loop = runner.get_loop()
+        ready = loop.create_future()
+        living = loop.create_task(live(ready))
+        state = loop.run_until_complete(ready)
 
-    def check(data: bytes) -> None:
-        status = loop.run_until_complete(asyncio.wait_for(_request(app, state, data), SLOWEST))
-        if living.done() or (status >= 500 and status != 503):
-            raise Failure(f"status {status}")
+        def check(data: bytes) -> None:
+            status = loop.run_until_complete(asyncio.wait_for(_request(app, state, data), SLOWEST))
+            if living.done() or (status >= 500 and status != 503):
+                raise Failure(f"status {status}")
 
-    return check
+        yield check
+        ended.set()
+        loop.run_until_complete(living)
 
 
 async def _request(app: Any, state: Any, data: bytes) -> int:
@@ -265,7 +278,8 @@ async def _request(app: Any, state: Any, data: bytes) -> int:
     scope = {
         "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "scheme": "http", "root_path": "",
         "method": method if method.isalpha() and method.isascii() else "GET",
-        "path": unquote("/" + raw.lstrip("/")), "raw_path": raw.encode("latin-1"), "query_string": query.encode("latin-1"),
+        "path": unquote("/" + raw.lstrip("/")), "raw_path": raw.encode("latin-1"),
+        "query_string": query.encode("latin-1"),
         "headers": headers, "client": ("127.0.0.1", 5), "server": ("localhost", 9200), "state": dict(state or {}),
     }  # fmt: skip
     messages, status, ended = [{"type": "http.request", "body": body, "more_body": False}], 0, asyncio.Event()
@@ -292,7 +306,8 @@ class _Lines:
     def __init__(self, command: list[str], folder: Path) -> None:
         self.process = subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-        threading.Thread(target=self._read, daemon=True).start()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
 
     def _read(self) -> None:
         assert self.process.stdout
@@ -305,6 +320,11 @@ class _Lines:
         self.process.stdin.write(data + b"\n")
         self.process.stdin.flush()
 
+    def end(self) -> None:
+        self.process.kill()
+        with contextlib.suppress(OSError), self.process:
+            self._reader.join()
+
     def wait_for(self, id: int) -> None:
         while line := self.lines.get(timeout=SLOWEST):
             if b"Unexpected error" in line or b"Traceback" in line:
@@ -314,7 +334,8 @@ class _Lines:
         raise Failure(f"the server ended with status {self.process.wait()}")
 
 
-def _check_agent_messages(folder: Path) -> Check:
+@contextmanager
+def _check_agent_messages(folder: Path) -> Iterator[Check]:
     """Lines to `shortlist mcp`, which answers a ping afterwards."""
     (folder / "servers.json").write_text('{"mcpServers": {}}')
     (folder / ".claude/skills/brew-tea").mkdir(parents=True)
@@ -335,10 +356,12 @@ def _check_agent_messages(folder: Path) -> Check:
             running[0].send(b'{"jsonrpc":"2.0","id":%d,"method":"ping"}' % number)
             running[0].wait_for(number)
         except (Failure, queue.Empty, OSError):
-            running.pop().process.kill()
+            running.pop().end()
             raise
 
-    return check
+    yield check
+    while running:
+        running.pop().end()
 
 
 UPSTREAM = """
@@ -349,7 +372,8 @@ for line in sys.stdin:
     raw = b""
     result = {}
     if method == "initialize":
-        result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "u", "version": "1"}}
+        result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}}
+        result["serverInfo"] = {"name": "u", "version": "1"}
     elif method == "tools/list":
         result = {"tools": [{"name": "say", "inputSchema": {"type": "object"}}]}
     elif method == "tools/call":
@@ -362,7 +386,8 @@ for line in sys.stdin:
 """
 
 
-def _check_upstream_messages(folder: Path) -> Check:
+@contextmanager
+def _check_upstream_messages(folder: Path) -> Iterator[Check]:
     """Lines of a server to the gateway, in place of and before its answer to a call."""
     from shortlist.mcp.gateway import upstream
     from shortlist.mcp.gateway.dispatch import Gateway
@@ -370,12 +395,9 @@ def _check_upstream_messages(folder: Path) -> Check:
     from shortlist.mcp.protocol_handlers import complete
     from shortlist.sources.mcp_servers import mcp_transport
 
-    mcp_transport.MOST_LINES = 10**9
-    upstream.FIRST_PAUSE = upstream.LONGEST_PAUSE = 0.01
     (folder / "upstream.py").write_text(UPSTREAM)
     entry = {"command": sys.executable, "args": [str(folder / "upstream.py")]}
     (folder / "servers.json").write_text(json.dumps({"mcpServers": {"u": entry}}))
-    loop = asyncio.new_event_loop()
     gateways: list[Gateway] = []
 
     async def call(data: bytes) -> Any:
@@ -384,7 +406,14 @@ def _check_upstream_messages(folder: Path) -> Check:
         raw = base64.b64encode(data).decode()
         return complete((await gateways[0].call("u/say", {"raw": raw}))[0])
 
-    return lambda data: loop.run_until_complete(asyncio.wait_for(call(data), 4 * SLOWEST))
+    limits = (mcp_transport, "MOST_LINES"), (upstream, "FIRST_PAUSE"), (upstream, "LONGEST_PAUSE")
+    with asyncio.Runner() as runner, contextlib.ExitStack() as stack:
+        for (module, name), value in zip(limits, (10**9, 0.01, 0.01), strict=True):
+            stack.callback(setattr, module, name, getattr(module, name))
+            setattr(module, name, value)
+        yield lambda data: runner.run(asyncio.wait_for(call(data), 4 * SLOWEST))
+        for gateway in gateways:
+            runner.run(gateway.close())
 
 
 # Seeds
@@ -453,20 +482,24 @@ CONFIG: dict[str, Any] = {
 }
 JSONC = b'// mine\n{\n    "a": [1, 2,], /* b */\n    "mcpServers": {\n        "x": {"command": "y"}, // z\n    },\n}\n'
 TOML = [
-    b'# mine\nmodel = "o" # stays\n\n[mcp_servers.a] # one\ncommand = "x"\nargs = [\n  "y", # z\n  ["w"],\n]\ntext = """\n[b]\n"""\n'
+    b'# mine\nmodel = "o" # stays\n\n[mcp_servers.a] # one\ncommand = "x"\n'
+    b'args = [\n  "y", # z\n  ["w"],\n]\ntext = """\n[b]\n"""\n'
     b"\n[mcp_servers.\"b c\".env]\nK = 'v'\nd = 1979-05-27T07:32:00Z\n",
-    b'mcp_servers = { a = { command = "x", args = [] }, shortlist = {command = "shortlist"} }\n[[rows]]\nn = 1e3\n[[rows]]\nn = 0xff\n',
+    b'mcp_servers = { a = { command = "x", args = [] }, shortlist = {command = "shortlist"} }\n'
+    b"[[rows]]\nn = 1e3\n[[rows]]\nn = 0xff\n",
     b'mcp_servers.a.command = "x"\nmcp_servers.shortlist.command = "shortlist"\n\n[other]\nx = true\n# end\n',
     b"",
 ]
 SKILL = [
-    b"---\nname: brew-tea\ndescription: >-\n  How to brew tea.\n  Use it for tea.\nmetadata: {a: [1, 2], date: 2024-01-01}\n---\n# Tea\n\nBoil.\n",
+    b"---\nname: brew-tea\ndescription: >-\n  How to brew tea.\n  Use it for tea.\n"
+    b"metadata: {a: [1, 2], date: 2024-01-01}\n---\n# Tea\n\nBoil.\n",
     b"---\n# nothing\n---\ntext",
     b"---\ntitle: \"A: b\"\ntags:\n  - x\n  - 'y'\n---\n\n## Two\n| a | b |\n",
     b"---\r\nname: x\r\n---\r\n" + BOMB,
 ]
 CASES = [
-    b'{"query": "refund a card", "gold": ["refund"], "id": "1"}\n{"query": "none", "gold": []}\n{"query": "x", "grades": {"a": 2}}\n',
+    b'{"query": "refund a card", "gold": ["refund"], "id": "1"}\n{"query": "none", "gold": []}\n'
+    b'{"query": "x", "grades": {"a": 2}}\n',
     b'{"_meta": {"made": "by hand"}}\n{"query": "x", "relevant": "a", "meta": {"n": 1}}\n',
     b"query-id\tcorpus-id\tscore\n1\ta\t1\n2\tb\t0\n",
     b"1 0 a 1\n1 0 b 0.5\n",
@@ -570,6 +603,7 @@ ANSWERS += [
     {"jsonrpc": "2.0", "id": 9, "method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 9}},
 ]
 _SEARCH = b'{"query": "refund", "k": 3, "mode": "lexical", "filter": {"access": "read"}}'
+_MCP = b"POST /mcp\nAccept: application/json, text/event-stream\n"
 _JSON = b"Content-Type: application/json\n\n"
 HTTP = [
     b"GET /documents?offset=0&limit=5&q=refund\n\n",
@@ -578,24 +612,24 @@ HTTP = [
     b"GET /metrics\n\n", b"GET /status\n\n", b"GET /docs\n\n", b"GET /openapi.json\n\n", b"GET /\n\n",
     b"GET /v1/corpora/catalog/usage\n\n", b"DELETE /v1/corpora/catalog/usage?id=refund\n\n", b"GET /v1/mcp\n\n",
     b"DELETE /documents/track\n\n", b"POST /reload\n\n",
-    b"POST /retrieve\n" + _JSON + b'{"query": "refund", "temperature": 0.5, "ignore_zero": true, "llm_tools_cutoff": 10}',
+    b"POST /retrieve\n" + _JSON + b'{"query": "refund", "temperature": 0.5, "ignore_zero": true, "llm_tools_cutoff":1}',
     b"POST /documents\n" + _JSON + json.dumps(CATALOG).encode(),
     b"POST /index\n" + _JSON + json.dumps({"documents": CATALOG}).encode(),
     b"POST /settings\n" + _JSON + b'{"temperature": 1}',
     b"POST /switch-document-file\n" + _JSON + b'{"file": "tools.json"}',
     *(b"POST /v1/corpora/catalog/%s\n%s%s" % (route, _JSON, body) for route, body in (
         (b"search", _SEARCH),
-        (b"discover", b'{"query": "refund", "strategy": "gap", "max_k": 3, "rel": 0.5, "min_score": null, "level": "full"}'),
+        (b"discover", b'{"query": "refund", "strategy": "gap", "max_k": 3, "rel": 0.5, "min_score": null}'),
         (b"explain", b'{"query": "refund", "id": "track", "k": 2}'),
         (b"disclose", b'{"ids": ["refund", "no"], "level": "brief"}'),
         (b"feedback", b'{"query": "refund", "id": "refund", "outcome": "used", "shown": ["track"], "session": "s"}'),
         (b"documents", json.dumps({"documents": CATALOG}).encode()),
-        (b"ask", b'{"question": "Who?", "agent": false, "k": 2, "history": [{"question": "a", "answer": "b"}], "stream": false}'),
-        (b"eval", b'{"cases": [{"query": "refund", "gold": ["refund"]}], "mode": "lexical", "k": [1, 5], "stream": false}'),
+        (b"ask", b'{"question": "Who?", "k": 2, "history": [{"question": "a", "answer": "b"}], "stream": false}'),
+        (b"eval", b'{"cases": [{"query": "refund", "gold": ["refund"]}], "mode": "lexical", "stream": false}'),
         (b"lint", b'{"k": 3, "stream": false}'),
     )),
-    b"POST /mcp\nAccept: application/json, text/event-stream\nMCP-Protocol-Version: 2025-06-18\n" + _JSON + json.dumps(REQUESTS[1]).encode(),
-    b"POST /mcp\nAccept: application/json, text/event-stream\n" + _JSON + json.dumps(REQUESTS[2]).encode(),
+    _MCP + b"MCP-Protocol-Version: 2025-06-18\n" + _JSON + json.dumps(REQUESTS[1]).encode(),
+    _MCP + _JSON + json.dumps(REQUESTS[2]).encode(),
 ]  # fmt: skip
 CSV = [
     b'name,price\napple,1\n"pear, large",2\n',
@@ -605,8 +639,10 @@ CSV = [
     "ä,ö\n1,2\n".encode("cp1252"),
 ]
 HTML = [
-    b"<!doctype html><html><head><title>T</title><meta charset='latin-1'></head><body><nav>n</nav><h1>H</h1><p>a<br>b</p>"
-    b"<table><tr><th>x<td>y</table><ul><li>1<li>2</ul><pre> c </pre><script>d</script><select><option>e</select></body></html>",
+    b"<!doctype html><html><head><title>T</title><meta charset='latin-1'></head><body><nav>n</nav><h1>H</h1>"
+    b"<p>a<br>b</p>"
+    b"<table><tr><th>x<td>y</table><ul><li>1<li>2</ul><pre> c </pre><script>d</script>"
+    b"<select><option>e</select></body></html>",
     b"<p>one<p hidden>two<div role=navigation>x</div><svg><title>s</title></svg><template>t</template>",
 ]
 IGNORE = [b"*.log\n!a.log\n/build/\n**/x/**\n# c\n\\#d\n[a-c]?.txt\n", b"a\n b \n\xff\n"]
@@ -632,35 +668,37 @@ EXAMPLES = [json.loads(data) for data in _read_examples("*.json")]
 TARGETS: dict[str, Target] = {
     "catalog json": Target(
         from_data([CATALOG, {"documents": CATALOG}, TOOLS, {"result": {"tools": TOOLS}}, *EXAMPLES], "json"),
-        _file("a.json", _read_tools), 10),
+        _file("a.json", _read_tools), 120),
     "catalog yaml": Target(
         from_data([{"documents": CATALOG}, {"tools": TOOLS}], "yaml", BOMB, b"documents:\n- *a\n" + BOMB),
-        _file("a.yaml", _read_tools), 6),
-    "openapi json": Target(from_data([OPENAPI], "json"), _file("api.json", _read_tools), 6),
-    "openapi yaml": Target(from_data([OPENAPI], "yaml"), _file("api.yaml", _read_tools), 4),
-    "tool list": Target(from_data([TOOLS], "json"), _check_tool_list, 6),
-    "rows json": Target(from_data([CATALOG, DOCUMENTS[1]], "json"), _file("a.json", _read_files), 6),
+        _file("a.yaml", _read_tools), 30),
+    "openapi json": Target(from_data([OPENAPI], "json"), _file("api.json", _read_tools), 60),
+    "openapi yaml": Target(from_data([OPENAPI], "yaml"), _file("api.yaml", _read_tools), 20),
+    "tool list": Target(from_data([TOOLS], "json"), _check_tool_list, 15),
+    "rows json": Target(from_data([CATALOG, DOCUMENTS[1]], "json"), _file("a.json", _read_files), 60),
     "rows jsonl": Target(
         from_bytes([b"".join(json.dumps(row).encode() + b"\n" for row in CATALOG), CASES[0]], "json"),
-        _file("a.jsonl", _read_files), 6),
-    "csv": Target(from_bytes([*CSV, *_read_examples("*.csv")], "csv"), _file("a.csv", _read_files), 6),
-    "text": Target(from_bytes([*SKILL, *CSV, *HTML], "md"), _file("a.md", _read_files), 4),
-    "html": Target(from_bytes(HTML, "xml"), _file("a.html", _read_files), 3),
-    "pdf": Target(lambda rng: from_bytes(_samples()["pdf"], "pdf")(rng), _file("a.pdf", _read_files), 1),
-    "docx": Target(lambda rng: change_archive(rng, *_samples()["docx"]), _file("a.docx", _read_files), 1),
-    "xlsx": Target(lambda rng: change_archive(rng, *_samples()["xlsx"]), _file("a.xlsx", _read_files), 1),
-    "skill": Target(from_bytes([*SKILL, *_read_examples("SKILL.md")], "md", "yaml"), _file("s/SKILL.md", _read_skills), 5),
-    "gitignore": Target(from_bytes(IGNORE, "gitignore"), _file("f/.gitignore", _read_ignored), 2),
-    "agent json": Target(from_data([CONFIG], "json", JSONC, b"{}", b""), _file("c.json", _edit_agent_config("mcpServers")), 8),
-    "agent toml": Target(from_bytes(TOML, "toml"), _file("c.toml", _edit_agent_config("mcp_servers")), 4),
-    "agent yaml": Target(from_data([CONFIG], "yaml", BOMB), _file("c.yaml", _edit_agent_config("mcpServers")), 3),
-    "server config": Target(from_data([CONFIG], "json", JSONC, *TOML), _file("mcp.json", _read_servers), 5),
-    "settings": Target(from_data(SETTINGS, "yaml", b"server: *a\n" + BOMB), _file("settings.yaml", _read_settings), 3),
-    "cases": Target(from_bytes(CASES, "json", "xml", "csv"), _file("cases.jsonl", _read_cases), 8),
-    "filter": Target(from_data(FILTERS, "json", b"plain words", b'"phrase" -not'), _check_search, 5),
-    "documents": Target(from_data(DOCUMENTS, "json"), _check_documents, 3),
-    "http": Target(from_bytes(HTTP, "http", "json"), _check_http, 3),
-    "agent messages": Target(from_data(REQUESTS, "json"), _check_agent_messages, 2),
-    "upstream messages": Target(from_data(ANSWERS, "json"), _check_upstream_messages, 1),
+        _file("a.jsonl", _read_files), 90),
+    "csv": Target(from_bytes([*CSV, *_read_examples("*.csv")], "csv"), _file("a.csv", _read_files), 90),
+    "text": Target(from_bytes([*SKILL, *CSV, *HTML], "md"), _file("a.md", _read_files), 80),
+    "html": Target(from_bytes(HTML, "xml"), _file("a.html", _read_files), 50),
+    "pdf": Target(lambda rng: from_bytes(_samples()["pdf"], "pdf")(rng), _file("a.pdf", _read_files), 15),
+    "docx": Target(lambda rng: change_archive(rng, *_samples()["docx"]), _file("a.docx", _read_files), 5),
+    "xlsx": Target(lambda rng: change_archive(rng, *_samples()["xlsx"]), _file("a.xlsx", _read_files), 15),
+    "skill": Target(
+        from_bytes([*SKILL, *_read_examples("SKILL.md")], "md", "yaml"), _file("s/SKILL.md", _read_skills), 50),
+    "gitignore": Target(from_bytes(IGNORE, "gitignore"), _file("f/.gitignore", _read_ignored), 20),
+    "agent json": Target(
+        from_data([CONFIG], "json", JSONC, b"{}", b""), _file("c.json", _edit_agent_config("mcpServers")), 60),
+    "agent toml": Target(from_bytes(TOML, "toml"), _file("c.toml", _edit_agent_config("mcp_servers")), 40),
+    "agent yaml": Target(from_data([CONFIG], "yaml", BOMB), _file("c.yaml", _edit_agent_config("mcpServers")), 10),
+    "server config": Target(from_data([CONFIG], "json", JSONC, *TOML), _file("mcp.json", _read_servers), 50),
+    "settings": Target(from_data(SETTINGS, "yaml", b"server: *a\n" + BOMB), _file("settings.yaml", _read_settings), 30),
+    "cases": Target(from_bytes(CASES, "json", "xml", "csv"), _file("cases.jsonl", _read_cases), 80),
+    "filter": Target(from_data(FILTERS, "json", b"plain words", b'"phrase" -not'), _check_search, 60),
+    "documents": Target(from_data(DOCUMENTS, "json"), _check_documents, 12),
+    "http": Target(from_bytes(HTTP, "http", "json"), _check_http, 10),
+    "agent messages": Target(from_data(REQUESTS, "json"), _check_agent_messages, 25),
+    "upstream messages": Target(from_data(ANSWERS, "json"), _check_upstream_messages, 3),
 }  # fmt: skip
 os.environ.setdefault("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")

@@ -13,13 +13,15 @@ import yaml
 
 ODD: list[Any] = [
     None, True, False, 0, -1, 1, 2**31, 2**63, -(2**63) - 1, 10**30, 1.5, -0.0, 1e308, float("inf"), float("nan"),
-    "", " ", "\0", "\ud800", "a\udfffb", "\u202e\u2066", "\ufeff", "\u2028", "İ", "ß" * 40, "👩‍👩‍👧‍👦" * 9, "e\u0301" * 300,
+    "", " ", "\0", "\ud800", "a\udfffb", "\u202e\u2066", "\ufeff", "\u2028", "İ", "ß" * 40,
+    "👩‍👩‍👧‍👦" * 9, "e\u0301" * 300,
     "A" * 5000, "../../etc/passwd", "${HOME}", "%s%n", "#/a~1b/~0", "#", "#/$defs/a", "null", "2024-02-30", "9" * 30,
     "(a+)+$", "[", "$and", "*", "<a>", "-" * 80, "`" * 9, [], {}, [[]], [{}], {"": None}, {"$ref": "#"},
     {"$ref": "#/paths"}, {"$or": []}, {"$in": 3}, {"$gt": None}, ["a", 1, None], {"a": {"b": {"c": {}}}},
 ]  # fmt: skip
 TOKENS: dict[str, list[bytes]] = {
-    "any": [b"\0", b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\xff\xfe", b"\r", b"\n", b"\t", b" ", b"\x1b[2J"],
+    "any": [b"\0", b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\xff\xfe", b"\r", b"\n", b"\t", b" ",
+            b"\x1b[2J"],
     "json": [b"{", b"}", b"[", b"]", b",", b":", b'"', b'"\\ud800"', b"\\u0000", b"1e999", b"NaN", b"-", b"//", b"/*",
              b"*/", b"null", b'"a":', b"9" * 5000, b"[" * 2000, b'{"a":' * 1000],
     "yaml": [b"&a ", b"*a", b"<<: *a\n", b"- ", b"? ", b": ", b"---\n", b"...\n", b"!!binary x", b"!!set {a}", b"!x ",
@@ -28,16 +30,19 @@ TOKENS: dict[str, list[bytes]] = {
              b"&b [*b, *b]", b"a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\n"],
     "toml": [b"[", b"]", b"[[a]]\n", b"[a.b]\n", b"a.b.c = 1\n", b'"""', b"'''", b"{", b"}", b"=", b"1979-13-27", b"#",
              b"0x", b"inf", b"\\u", b'"\\U0010ffff"', b"x = [\n", b"[" * 1000, b"a." * 1000, b"a = {b = " * 200],
-    "xml": [b"<", b">", b"</", b"/>", b"&amp;", b"&#x110000;", b"<!--", b"<![CDATA[", b"<!DOCTYPE a [<!ENTITY b 'cc'>]>",
+    "xml": [b"<", b">", b"</", b"/>", b"&amp;", b"&#x110000;", b"<!--", b"<![CDATA[",
+            b"<!DOCTYPE a [<!ENTITY b 'cc'>]>",
             b"<a>" * 500, b"<table>", b"<select><option>", b"<svg><math>", b"<template>", b'r="XFD1048576"', b't="s"',
             b"<w:tbl>" * 50, b"<w:p>", b"<plaintext>", b"<frameset>", b"<td>" * 99, b"<h1>", b'xmlns="', b"<?xml"],
     "pdf": [b"<<", b">>", b"[", b"]", b"/Kids[2 0 R]", b"/Length 999999999", b"/Filter/FlateDecode", b"/Parent 2 0 R",
-            b"/Count 2147483647", b"/Count -1", b"obj", b"endobj", b"stream\n", b"endstream", b"xref", b"1 0 R", b"6 0 R",
+            b"/Count 2147483647", b"/Count -1", b"obj", b"endobj", b"stream\n", b"endstream", b"xref",
+            b"1 0 R", b"6 0 R",
             b"/Filter[/ASCII85Decode/LZWDecode]", b"/Encrypt 1 0 R", b"/Type/ObjStm", b"<<" * 400, b"[" * 999, b"BT",
             b" Tj", b"q " * 200, b"/Im Do", b"99999999999999999999", b"-0.0000001", b"(\\)"],
     "csv": [b'"', b'""', b",", b";", b"\t", b"|", b"sep=,\n", b"\0\0\0", b'"a\n', b"," * 500],
     "md": [b"---\n", b"# ", b"name: ", b"description: ", b"```", b"- ", b"*a", b"&a "],
-    "http": [b"%00", b"%2e%2e/", b"?", b"&", b"=", b"/", b"//", b"%ff", b"%", b"Content-Type: text/plain\n", b"Accept: */*\n",
+    "http": [b"%00", b"%2e%2e/", b"?", b"&", b"=", b"/", b"//", b"%ff", b"%",
+             b"Content-Type: text/plain\n", b"Accept: */*\n",
              b"Host: \n", b"Authorization: Bearer x\n", b"\n\n", b"Content-Encoding: gzip\n", b"Range: bytes=-9\n",
              b"Origin: null\n", b"Mcp-Session-Id: x\n", b"Last-Event-ID: 1\n", b"limit=-1", b"offset=1e9"],
     "gitignore": [b"**", b"/", b"!", b"*", b"[", b"]", b"[!a-", b"\\", b"?", b"**/" * 12, b"*a" * 12, b"[z-a]", b"#"],
@@ -93,18 +98,18 @@ def change_structure(rng: random.Random, data: Any) -> Any:
         elif way == 3 and key != "":
             del inside[key]
         elif way == 4:
-            inside[key] = nest(rng.choice((1, 5, 60, 200, 900)), inside[key], rng.random() < 0.5)
+            inside[key] = nest(rng.choice((1, 5, 60, 200, rng.choice((200, 900)))), inside[key], rng.random() < 0.5)
         elif way == 5 and isinstance(inside, dict) and key != "":
             inside[rng.choice([odd for odd in ODD if isinstance(odd, str)])] = inside.pop(key)
         else:
             other, its_key = rng.choice(places)
             if (its_key in other) if isinstance(other, dict) else its_key < len(other):
                 copied = other[its_key]
-                inside[key] = json.loads(json.dumps(copied)) if _depth(copied) < 50 else copied
+                inside[key] = json.loads(json.dumps(copied)) if depth_of(copied) < 50 else copied
     return data[""]
 
 
-def _depth(value: Any) -> int:
+def depth_of(value: Any) -> int:
     depth, level = 0, [value]
     while level and depth < 60:
         level = [
@@ -124,7 +129,8 @@ def nest(depth: int, value: Any, in_lists: bool) -> Any:
 
 def write_json(rng: random.Random, data: Any) -> bytes:
     try:
-        text = json.dumps(data, ensure_ascii=rng.random() < 0.5, indent=rng.choice((None, 2)))
+        indent = rng.choice((None, 2)) if depth_of(data) < 50 else None
+        text = json.dumps(data, ensure_ascii=rng.random() < 0.5, indent=indent)
     except (RecursionError, ValueError):
         return b"[" * 100_000
     if rng.random() < 0.1 and '"' in text:  # a key twice
@@ -135,7 +141,8 @@ def write_json(rng: random.Random, data: Any) -> bytes:
 
 def write_yaml(rng: random.Random, data: Any) -> bytes:
     try:
-        text = yaml.dump(data, Dumper=yaml.CSafeDumper, allow_unicode=True, default_flow_style=rng.choice((None, True)))
+        is_flow = depth_of(data) > 50 or rng.choice((None, True))
+        text = yaml.dump(data, Dumper=yaml.CSafeDumper, allow_unicode=True, default_flow_style=is_flow)
     except Exception:  # not everything can be written as YAML
         return write_json(rng, data)
     return str(text).encode("utf-8", "surrogatepass")

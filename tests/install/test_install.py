@@ -283,6 +283,7 @@ def test_a_link_stays_a_link(places: Places, tmp_path: Path) -> None:
     [
         ("cursor", '{"mcpServers": {', "is not valid JSON: .*line 1 column 17"),
         ("vscode", '{"servers": []}', "'servers' in .* is not a mapping"),
+        ("cursor", '{"mcpServers": {"a": ' + "[" * 500 + "]" * 500 + "}}", "is nested more than 100 deep"),
         ("claude-desktop", "[]", "is not valid JSON: the top level is not an object but list"),
         ("codex", "[mcp_servers\n", "is not valid TOML: .*line 1"),
         ("codex", "mcp_servers = 3\n", "'mcp_servers' in .* is not a mapping"),

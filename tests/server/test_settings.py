@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from shortlist.answer.memory import WINDOW_TURNS
 from shortlist.cli import run
 from shortlist.index.text.chunking import CHUNK_OVERLAP, CHUNK_SIZE
 from shortlist.server.service_settings import load_answer_settings, load_settings, unknown_variables
+
+BOMB = "a: &a [1]\n" + "".join(f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" for a, b in pairwise("abcdefgh"))
 
 
 @pytest.fixture
@@ -90,6 +93,10 @@ def test_paths_in_the_file_are_relative_to_its_folder(file: Path) -> None:
         ("[1]", "must contain sections"),
         ("server: [", "is not valid YAML: while parsing a flow node, expected the node content"),
         ("server: [", "(line 1, column 10)."),
+        ("server: !!bool 5", "is not valid YAML"),
+        ("server: &a [*a]", "the alias *a is inside of what it stands for"),
+        (BOMB, "its aliases stand for more than 100,000 values"),
+        ("[" * 101, "it is nested more than 100 deep"),
     ],
 )
 def test_an_invalid_value_is_an_error_with_file_key_and_allowed_values(file: Path, text: str, message: str) -> None:

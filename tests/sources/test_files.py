@@ -156,6 +156,11 @@ def test_what_gitignore_names_is_left_out(tmp_path: Path) -> None:
     assert names(tmp_path) == [".gitignore", "a.txt", "sub/top.txt"]
 
 
+def test_an_invalid_rule_of_gitignore_matches_nothing(tmp_path: Path) -> None:
+    write(tmp_path, {".gitignore": "[z-a]\n[[a-b]\n*.log\n!\n", "a.log": "x", "b.txt": "x"})
+    assert names(tmp_path) == [".gitignore", "b.txt"]
+
+
 def test_what_gitignore_takes_back_is_read(tmp_path: Path) -> None:
     write(
         tmp_path,

@@ -466,7 +466,11 @@ def test_without_arguments_the_usual_files_are_read_and_the_project_goes_before_
     assert [item.id for item in CorpusSource.from_mcp()] == ["near/lone", "both/lone", "user/lone"]
 
 
-@pytest.mark.parametrize("text", ["{", "[]", "{}", b"\xff", '{"mcpServers": []}', '{"mcpservers": {}}'], ids=str)
+DEEP = '{"mcpServers": {"a": ' + "[" * 500 + "]" * 500 + "}}"
+BROKEN = ["{", "[]", "{}", b"\xff", '{"mcpServers": []}', '{"mcpservers": {}}', DEEP]
+
+
+@pytest.mark.parametrize("text", BROKEN, ids=lambda text: str(text)[:30])
 def test_a_configuration_that_cannot_be_read_is_a_source_error_and_nothing_is_pruned(
     tmp_path: Path, text: str | bytes
 ) -> None:

@@ -9,7 +9,7 @@ import contextlib
 import difflib
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import datetime
@@ -26,6 +26,7 @@ from shortlist.install import json_text, toml_text, yaml_text
 from shortlist.sources.mcp_servers.mcp_entries import command_line
 
 NAME = "shortlist"
+UNUSUAL = "its servers are written in an unusual way"
 MARK = "\ufeff"  # which some editors write at the beginning
 
 Data = dict[str, Any]
@@ -110,18 +111,23 @@ class AgentConfig:
             raise InputError(f"The server {name!r} in {self.path} does not start shortlist. Choose another --name.")
 
     def put(self, path: Sequence[str], value: Any) -> None:
-        try:
-            self._text = self._form.put(self._text, [self._key, *path], value)
-        except ValueError as error:
-            raise self._make_error(str(error)) from None
+        self._edit(self._form.put, [self._key, *path], value)
         inside = self._data.setdefault(self._key, {})
         for key in path[:-1]:
             inside = inside.setdefault(key, {})
         inside[path[-1]] = deepcopy(value)
 
     def drop(self, name: str) -> None:
-        self._text = self._form.drop(self._text, [self._key, name])
+        self._edit(self._form.drop, [self._key, name])
         del self.servers[name]
+
+    def _edit(self, change: Callable[..., str], *arguments: Any) -> None:
+        try:
+            self._text = change(self._text, *arguments)
+        except ValueError as error:
+            raise self._make_error(str(error)) from None
+        except Exception:  # an editor may fail in any way on a text that only its parser understands
+            raise self._make_error(UNUSUAL) from None
 
     def change(self) -> Change:
         """The sum of the edits, after a check that the text has the same data."""
@@ -130,7 +136,7 @@ class AgentConfig:
         with contextlib.suppress(ValueError):
             written = self._parse()
         if empty | written != empty | self._data:
-            raise self._make_error("its servers are written in an unusual way")
+            raise self._make_error(UNUSUAL)
         mark = MARK if (self._before or "").startswith(MARK) else ""
         secrets = frozenset(self._secrets | set(_find_secrets(self._data)))
         after = mark + self._text.replace("\n", self._newline)

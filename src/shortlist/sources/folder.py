@@ -7,6 +7,7 @@ import itertools
 import os
 import re
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -72,10 +73,11 @@ def walk(root: Path) -> Iterator[Path]:
     from pathspec import GitIgnoreSpec  # noqa: PLC0415  # only where folders are read
 
     def is_rule(line: str) -> bool:
-        try:
-            GitIgnoreSpec.from_lines([line])
-        except (ValueError, re.error):  # as for git, it matches nothing
-            return False
+        with warnings.catch_warnings(action="ignore"):  # the parser of regular expressions has some
+            try:
+                GitIgnoreSpec.from_lines([line])
+            except (ValueError, re.error):  # as for git, it matches nothing
+                return False
         return True
 
     def is_ignored(path: Path, is_folder: bool, rules: list[tuple[Path, GitIgnoreSpec]]) -> bool:
