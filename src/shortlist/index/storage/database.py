@@ -319,7 +319,12 @@ class Store:
 
     def _connect(self, path: str, *, uri: bool = False) -> TextConnection:
         connection = sqlite3.connect(
-            path, WAIT_SECONDS, isolation_level=None, check_same_thread=False, factory=TextConnection, uri=uri
+            path,
+            timeout=WAIT_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+            factory=TextConnection,
+            uri=uri,
         )
         try:
             connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
