@@ -20,6 +20,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from shortlist._files import is_read_only, stamp_of
+from shortlist._paths import describe_os_error
 from shortlist.errors import CorpusBusy, CorpusDamaged, CorpusError, CorpusMismatch, CorpusNotFound
 from shortlist.index.config import Config
 from shortlist.index.corpus_paths import DATABASE
@@ -78,8 +79,8 @@ class Store:
         except (OSError, sqlite3.Error) as error:  # no links here, or another process was faster and swept the draft
             if not (folder / DATABASE).exists():
                 if isinstance(error, sqlite3.Error) or not draft.exists():
-                    reason = getattr(error, "strerror", None) or error
-                    raise CorpusError(f"{folder / DATABASE} cannot be created: {reason}.") from error
+                    reason = describe_os_error(error) if isinstance(error, OSError) else f"{error}."
+                    raise CorpusError(f"{folder / DATABASE} cannot be created: {reason}") from error
                 os.replace(draft, folder / DATABASE)
         draft.unlink(missing_ok=True)
         return cls.open(folder)
