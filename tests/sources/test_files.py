@@ -161,6 +161,22 @@ def test_an_invalid_rule_of_gitignore_matches_nothing(tmp_path: Path) -> None:
     assert names(tmp_path) == [".gitignore", "b.txt"]
 
 
+def test_a_rule_of_gitignore_that_would_take_forever_has_no_effect(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(tmp_path, {".gitignore": f"{'*a' * 12}\n*.log\n**/x/**/*.y*\n", "a" * 99: "x", "b.log": "x", "x/a.yy": "x"})
+    assert names(tmp_path) == [".gitignore", "a" * 99]
+    assert "too many asterisks" in caplog.text
+
+
+def test_folders_that_are_nested_too_deeply_are_a_source_error(tmp_path: Path) -> None:
+    write(tmp_path, {"a/" * 100 + "b.txt": "x"})
+    assert names(tmp_path) == ["a/" * 100 + "b.txt"]
+    write(tmp_path, {"a/" * 101 + "b.txt": "x"})
+    with pytest.raises(SourceError, match="nested more than 100 deep"):
+        names(tmp_path)
+
+
 def test_what_gitignore_takes_back_is_read(tmp_path: Path) -> None:
     write(
         tmp_path,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import logging
 import os
 import re
 import time
@@ -20,9 +21,13 @@ from shortlist.sources.tables import read_csv, read_json, read_json_lines
 
 VERSION = 3  # of the loaders; a change makes every file be read again
 SETTLED_NS = 2_000_000_000  # a file may change again within the clock tick in which it was read
+MAX_DEPTH = 100  # of folders
+MAX_STARS = 4  # in a rule of .gitignore; the time to match n characters is n to the power of them
 BATCH = 32  # files that are checked before they are read
 
 ALWAYS_IGNORED = (".git/", ".hg/", ".svn/", "__pycache__/", "node_modules/", ".venv/", ".DS_Store")
+
+log = logging.getLogger("shortlist")
 
 _HEADING = re.compile(r"^#[ \t]+(\S.*)$", re.MULTILINE)
 
@@ -73,6 +78,11 @@ def walk(root: Path) -> Iterator[Path]:
     from pathspec import GitIgnoreSpec  # noqa: PLC0415  # only where folders are read
 
     def is_rule(line: str) -> bool:
+        parts = line.split("/")
+        stars = sum(part.count("*") for part in parts if part != "**")
+        if max(stars, parts.count("**")) > MAX_STARS:
+            log.warning("The rule %r of a .gitignore file has no effect: it has too many asterisks.", line[:80])
+            return False
         with warnings.catch_warnings(action="ignore"):  # the parser of regular expressions has some
             try:
                 GitIgnoreSpec.from_lines([line])
@@ -91,6 +101,8 @@ def walk(root: Path) -> Iterator[Path]:
         with contextlib.suppress(OSError, UnicodeDecodeError):
             lines = (folder / ".gitignore").read_text("utf-8").splitlines()
             rules = [*rules, (folder, GitIgnoreSpec.from_lines(filter(is_rule, lines)))]
+        if len(folder.parts) - len(root.parts) > MAX_DEPTH:
+            raise SourceError(f"The folder {folder} is nested more than {MAX_DEPTH} deep. Index a folder inside of it.")
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError as error:
