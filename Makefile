@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PATHS := src tests examples bench website release hatch_build.py
 LOOPS := hatch_build.py $(wildcard src/shortlist/index/kernels/*.[ch])
 
-.PHONY: demo test types suite test-fast fuzz fix docs docs-serve bench lock clean missing servers
+.PHONY: demo test types suite test-fast fuzz fix docs docs-serve bench dist wheels lock clean missing servers
 
 demo: $(BASE)
 	@$(BIN)/python examples/demo.py
@@ -46,6 +46,14 @@ docs-serve: $(READY)
 bench: $(READY)
 	$(BIN)/python -m bench
 
+# What is published, in dist/: built, installed into empty environments and tried there. wheels: for all platforms.
+dist: $(BASE)
+	$(BIN)/python -m release build
+	$(BIN)/python -m release check
+
+wheels: $(BASE)
+	$(BIN)/python -m release build --all-platforms
+
 # uv takes a fifth of pip's time. Where it cannot be had or finds no packages, pip installs the same.
 install = $(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r $(1) || $(PIP) --require-hashes -r $(1)
 
@@ -79,4 +87,4 @@ lock:
 		--group build --constraints requirements.lock pyproject.toml -o requirements-base.lock
 
 clean:
-	rm -rf .venv .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -29,11 +29,14 @@ def write_bill(tool: Path, python: Path, file: Path) -> None:
     bill["metadata"]["component"] = own
     file.write_text(json.dumps(bill, indent=2) + "\n", "utf-8")
     licenses = {component["name"]: find_licenses(component) for component in bill["components"]}
-    refused = {name: found for name, found in licenses.items() if not found or found - PERMISSIVE - WEAK_COPYLEFT}
-    if refused:
+    if refused := {name: found for name, found in licenses.items() if not are_allowed(found)}:
         raise SystemExit(f"These licenses are not in the list of release/bill_of_materials.py: {refused}")
     copyleft = sorted(name for name, found in licenses.items() if found & WEAK_COPYLEFT)
     print(f"{len(licenses)} packages, all with allowed licenses; weak copyleft (MPL-2.0): {', '.join(copyleft)}.")
+
+
+def are_allowed(licenses: set[str]) -> bool:
+    return bool(licenses) and licenses <= PERMISSIVE | WEAK_COPYLEFT
 
 
 def find_licenses(component: Mapping[str, Any]) -> set[str]:

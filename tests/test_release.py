@@ -1,0 +1,62 @@
+"""What is published: the workflows, the lock files and the licenses of dependencies."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import defaultdict
+from typing import Any
+
+import pytest
+import yaml
+
+from release.bill_of_materials import are_allowed, find_licenses
+from tests.pages import ROOT
+
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+@pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.stem)
+def test_workflows_pin_what_they_use_and_may_only_read_by_default(file: Any) -> None:
+    text = file.read_text("utf-8")
+    used = re.findall(r"uses: (?!\./)(.*)", text)
+    assert all(re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action) for action in used), used
+    workflow = yaml.safe_load(text)
+    assert workflow["permissions"] == {"contents": "read"}
+    assert all("timeout-minutes" in job or "uses" in job for job in workflow["jobs"].values())
+
+
+def test_every_supported_version_of_python_is_tested() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    versions = [line.rpartition(" ")[2] for line in project["classifiers"] if re.search(r"Python :: 3\.\d+$", line)]
+    assert project["requires-python"] == f">={versions[0]}"
+    for name, job in (("tests", "platforms"), ("wheels", "check")):
+        workflow = yaml.safe_load((ROOT / ".github" / "workflows" / f"{name}.yml").read_text("utf-8"))
+        assert workflow["jobs"][job]["strategy"]["matrix"]["python"] == versions
+
+
+def test_the_demo_installs_the_versions_that_are_tested() -> None:
+    pins: dict[str, dict[str, set[str]]] = defaultdict(dict)
+    for name in ("requirements-base.lock", "requirements.lock"):
+        for package, version in re.findall(r"^([\w.-]+)==(\S+)", (ROOT / name).read_text("utf-8"), re.MULTILINE):
+            pins[name].setdefault(package, set()).add(version)
+    base, everything = pins["requirements-base.lock"], pins["requirements.lock"]
+    assert len(base) > 20
+    assert {name: versions for name, versions in base.items() if not versions <= everything.get(name, set())} == {}
+
+
+@pytest.mark.parametrize(
+    ("component", "licenses", "allowed"),
+    [
+        ({"name": "a", "licenses": [{"expression": "MPL-2.0 AND MIT"}]}, {"MPL-2.0", "MIT"}, True),
+        ({"name": "b", "licenses": [{"license": {"name": "OSI Approved :: BSD License"}}]}, {"BSD License"}, True),
+        ({"name": "c", "licenses": [{"license": {"id": "GPL-3.0-only"}}]}, {"GPL-3.0-only"}, False),
+        ({"name": "wordllama"}, {"MIT"}, True),
+        ({"name": "unknown"}, set(), False),
+    ],
+)
+def test_licenses_are_read_however_they_are_declared(
+    component: dict[str, Any], licenses: set[str], allowed: bool
+) -> None:
+    assert find_licenses(component) == licenses
+    assert are_allowed(licenses) == allowed
