@@ -4,7 +4,7 @@ BIN := .venv/bin
 BASE := .venv/.base
 READY := .venv/.ready
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-PATHS := src tests examples bench website hatch_build.py
+PATHS := src tests examples bench website release hatch_build.py
 LOOPS := hatch_build.py $(wildcard src/shortlist/index/kernels/*.[ch])
 
 .PHONY: demo test types suite test-fast fuzz fix docs docs-serve bench lock clean missing servers

@@ -209,7 +209,9 @@ class _Worker:
 def _memory_of(process: int) -> float:
     """Megabytes that a process has in memory."""
     with contextlib.suppress(OSError, IndexError):
-        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
+        return (
+            int(Path(f"/proc/{process}/statm").read_text(encoding="utf-8").split()[1]) * resource.getpagesize() / 2**20
+        )
     return 0.0
 
 
@@ -232,7 +234,7 @@ def work(seed: int, name: str, start: int, end: int, place: str) -> None:
     check = stack.enter_context(TARGETS[name].open(folder))
     progress = mmap.mmap(os.open(Path(place, "progress"), os.O_RDWR), 8)
     seen: set[str] = set()
-    with Path(place, "found").open("w") as found:
+    with Path(place, "found").open("w", encoding="utf-8") as found:
         for number in range(start, end):
             progress[:8] = number.to_bytes(8, "little")
             data = make_input(name, seed, number)

@@ -152,7 +152,7 @@ async def measure_direct(config: Path, environment: dict[str, str], folder: Path
     """An agent that connects to every server itself, to all at once."""
     from mcp import Client
 
-    entries = json.loads(config.read_text())["mcpServers"]
+    entries = json.loads(config.read_text(encoding="utf-8"))["mcpServers"]
     began, over = time.perf_counter(), asyncio.Event()
     tools: dict[str, list[Any]] = {}
     first: dict[str, float] = {}
@@ -193,7 +193,7 @@ def _start(command: Sequence[str], environment: dict[str, str], folder: Path) ->
     from mcp import StdioServerParameters, stdio_client
 
     server = StdioServerParameters(command=command[0], args=[*command[1:]], env=environment, cwd=str(folder))
-    return stdio_client(server, errlog=Path(os.devnull).open("w"))
+    return stdio_client(server, errlog=Path(os.devnull).open("w", encoding="utf-8"))
 
 
 async def measure_first_start(config: Path, environment: dict[str, str], folder: Path) -> Row:

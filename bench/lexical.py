@@ -80,7 +80,7 @@ def in_own_process(engine: str, file: Path) -> dict[str, float]:
 
 def measure(name: str, file: str) -> None:
     """Print the figures of one engine as JSON."""
-    kind, data = ENGINES[name], json.loads(Path(file).read_text())
+    kind, data = ENGINES[name], json.loads(Path(file).read_text(encoding="utf-8"))
     rows, queries = [(id, title, text) for id, title, text in data["rows"]], data["queries"]
     del data["rows"]
     gc.collect()
@@ -166,7 +166,7 @@ def _differs(corpus: shortlist.Corpus, query: str, mode: Literal["lexical", "den
 
 def _memory() -> float:
     """Resident memory of the process in MB."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1])
     return pages * resource.getpagesize() / 1e6
 
 

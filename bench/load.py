@@ -153,16 +153,18 @@ def _write_queries(path: Path, entries: list[dict[str, str]]) -> None:
     for _ in range(QUERIES):
         words = rng.choice(entries)["content"].split()
         lines.append(json.dumps({"query": " ".join(rng.sample(words, rng.randint(2, 6)))}))
-    path.write_text("\n".join(lines))
+    path.write_text("\n".join(lines), encoding="utf-8")
 
 
 def _address(log: Path, process: subprocess.Popen[bytes]) -> str:
     while process.poll() is None:
-        found = re.search(r"Serving on (http://[\d.:]+\d).*startup complete", log.read_text(), re.DOTALL)
+        found = re.search(
+            r"Serving on (http://[\d.:]+\d).*startup complete", log.read_text(encoding="utf-8"), re.DOTALL
+        )
         if found:
             return found.group(1)
         time.sleep(0.1)
-    raise SystemExit(log.read_text())
+    raise SystemExit(log.read_text(encoding="utf-8"))
 
 
 def _cpu_seconds(process: subprocess.Popen[bytes]) -> float:

@@ -287,7 +287,7 @@ def _run_phase(phase: Phase, source: Source, place: Path, engine: str, sending: 
 
 def allocated() -> int:
     """The bytes of memory that this process has allocated, without the pages of mapped files."""
-    for line in Path("/proc/self/status").read_text().splitlines():
+    for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
         if line.startswith("RssAnon:"):
             return int(line.split()[1]) * 1024
     return 0

@@ -193,7 +193,7 @@ async def _use_gateway(actor: Actor, config: Path, spared: bool) -> None:
             before = actor.fault()
             try:
                 async with Client(stdio_client(server, errlog=log), read_timeout_seconds=SECONDS) as client:
-                    await _talk(actor, client, set(json.loads(config.read_text())["mcpServers"]))
+                    await _talk(actor, client, set(json.loads(config.read_text(encoding="utf-8"))["mcpServers"]))
             except Exception as error:
                 found = _flatten(error)
                 bad = [one for one in found if isinstance(one, Violation)]

@@ -115,7 +115,7 @@ class Ledger:
         self._path = path
         self._possible: dict[int, set[int]] = {}  # versions that may be stored; only one if it was acknowledged
         self._last = 0
-        for line in path.read_text().splitlines() if path.exists() else ():
+        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
             try:
                 what, versions = json.loads(line)
             except ValueError:  # cut off by a kill, so nothing followed from it

@@ -34,7 +34,7 @@ def find_processes(mark: str) -> Iterator[Process]:
             if f"{MARK}={mark}\0".encode() not in text + b"\0":
                 continue
             variables = dict(item.split("=", 1) for item in text.decode(errors="replace").split("\0") if "=" in item)
-            fields = Path("/proc", entry, "stat").read_text().rpartition(")")[2].split()
+            fields = Path("/proc", entry, "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
             if fields[0] != "Z":
                 role, home = variables.get("SOAK_ROLE", ""), variables.get("SOAK_HOME", "")
                 yield Process(int(entry), int(fields[1]), role, home, variables.get("SOAK_SPARED") == "1")
@@ -52,7 +52,7 @@ def kill(pids: list[int]) -> None:
 
 def _is_alive(pid: int) -> bool:
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
 
@@ -68,7 +68,7 @@ def subtree(root: int, processes: list[Process]) -> list[int]:
 def measure(pid: int) -> tuple[float, int] | None:
     """The resident memory in MB and the number of open files."""
     try:
-        resident = int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE / 2**20
+        resident = int(Path(f"/proc/{pid}/statm").read_text(encoding="utf-8").split()[1]) * PAGE / 2**20
         return resident, len(os.listdir(f"/proc/{pid}/fd"))
     except OSError:
         return None

@@ -7,6 +7,8 @@ import json
 import os
 import sqlite3
 import stat
+import sys
+import time
 import uuid
 from collections.abc import Iterator
 from functools import partial
@@ -16,6 +18,7 @@ from typing import Any
 from shortlist.errors import CorpusBusy, SourceError
 
 WAIT_SECONDS = 60.0
+REPLACE_TRIES, REPLACE_PAUSE = 100, 0.02  # two seconds
 
 
 @contextlib.contextmanager
@@ -50,7 +53,7 @@ def replace_text(path: Path, text: str, *, private: bool = False) -> None:
                 os.chmod(draft, mode)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(draft, path)
+        _replace(draft, path)
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
@@ -60,6 +63,18 @@ def replace_text(path: Path, text: str, *, private: bool = False) -> None:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def _replace(draft: Path, path: Path) -> None:
+    """Replace a file. Windows refuses that while another process reads it, which takes a moment."""
+    for left in reversed(range(REPLACE_TRIES if sys.platform == "win32" else 1)):
+        try:
+            os.replace(draft, path)
+            return
+        except PermissionError:
+            if not left:
+                raise
+            time.sleep(REPLACE_PAUSE)
 
 
 def stamp_of(*paths: Path) -> tuple[int, ...]:

@@ -431,7 +431,7 @@ def test_colors_in_a_terminal_unless_no_color_is_set(shop: Shell) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
 @pytest.mark.parametrize("form", ["--json", "--quiet"])
 def test_a_full_disk_is_reported_in_a_sentence(shop: Shell, form: str) -> None:
-    with Path("/dev/full").open("w") as full:
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
         process = shop.start("ls", form, stdout=full)
         _, error = process.communicate(timeout=60)
     assert (process.returncode, error) == (1, "shortlist: No space left on device.\n")

@@ -68,7 +68,7 @@ def test_an_index_may_be_kept_elsewhere(shell: Shell) -> None:
     assert len(saved["tools"]) == 3
     assert shell("tools", "search", "--query", "shop", "--index-file", "here/index.json").code == 0
     assert shell("tools", "search", "--query", "shop").code == 1
-    Path(shell.folder, "here", "index.json").write_text("{}")
+    Path(shell.folder, "here", "index.json").write_text("{}", encoding="utf-8")
     done = shell("tools", "search", "--query", "shop", "--index-file", "here/index.json")
     assert (done.code, "is damaged" in done.err) == (1, True)
 

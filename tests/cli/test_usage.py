@@ -93,7 +93,7 @@ def test_the_service_learns_as_its_settings_say(tmp_path: Path, monkeypatch: pyt
 
 
 def test_the_mcp_server_learns_as_its_option_says(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def serve_no_one(agent: agent_server.AgentActions) -> None:
+    async def serve_no_one(agent: agent_server.AgentActions, at_exit: None) -> None:
         await agent.status()
         await agent.close()
 

@@ -143,7 +143,7 @@ def _serve() -> None:
             os.kill(process, signal.SIGKILL)
         _, status = os.waitpid(process, 0)
         seconds = time.perf_counter() - began
-        with open(reader) as said:
+        with open(reader, encoding="utf-8") as said:
             print(json.dumps([seconds, status, said.read()]), flush=True)
 
 

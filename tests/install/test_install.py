@@ -170,7 +170,7 @@ ENTRIES: dict[str, tuple[str, dict[str, Any]]] = {
 
 def parse(file: Path) -> Any:
     readers: dict[str, Callable[[str], Any]] = {".toml": tomllib.loads, ".yaml": yaml.safe_load}
-    return readers.get(file.suffix, json.loads)(file.read_text())
+    return readers.get(file.suffix, json.loads)(file.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", WITH_FILE)

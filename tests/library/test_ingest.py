@@ -149,7 +149,7 @@ def test_a_path_that_was_ingested_and_is_gone_goes_from_the_index(tmp_path: Path
 def test_a_file_whose_name_is_no_text_stays(tmp_path: Path) -> None:
     folder = tmp_path / "docs"
     folder.mkdir()
-    Path(os.fsdecode(os.fsencode(folder) + b"/caf\xe9.txt")).write_text("The door is open.")
+    Path(os.fsdecode(os.fsencode(folder) + b"/caf\xe9.txt")).write_text("The door is open.", encoding="utf-8")
     settle(folder)
     for _ in range(2):
         corpus, done = ingest(folder, path=tmp_path / "index")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import shutil
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -192,11 +194,22 @@ def test_a_corpus_in_memory_leaves_nothing_behind() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["fruit & veg", "50%", "..", "日本語", "x" * 100, "日" * 100], ids=lambda name: name[:9]
-)
+    "name", ["fruit & veg", "50%", "..", "日本語", "x" * 100, "日" * 100, "Nul", "com1.txt", "a.", "a "],
+    ids=lambda name: name[:9],
+)  # fmt: skip
 def test_any_name_of_up_to_a_hundred_characters_is_a_name(name: str) -> None:
     assert built(FRUIT, name) == Changes(added=3)
     assert found(name, "plum") == ["plum"]
+    (folder,) = stored_corpora().values()
+    assert re.fullmatch(r"(?!(?i:nul|com\d)(\.|$))[^<>:\"/\\|?*]*[^. ]", folder.name), "Windows can have such a folder"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows never had such folders")
+def test_a_corpus_whose_folder_an_earlier_version_named_is_found() -> None:
+    built(FRUIT, "a.")
+    (folder,) = stored_corpora().values()
+    folder.rename(folder.with_name("a."))
+    assert found("a.", "plum") == ["plum"]
 
 
 @pytest.mark.parametrize("name", ["x" * 101, "   ", "\ud800"], ids=["long", "blank", "surrogate"])

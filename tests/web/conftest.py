@@ -116,7 +116,7 @@ class Service:
         program, *arguments = shlex.split(COMMAND)
         assert program == "shortlist"
         command = [sys.executable, "-m", "shortlist", *arguments, "--port", "0"]
-        with open(folder / "log", "w") as log:
+        with open(folder / "log", "w", encoding="utf-8") as log:
             self.process = subprocess.Popen(command, cwd=folder, env=variables, stderr=log)
         self.url = self._address()
 

@@ -12,7 +12,7 @@ def _offset() -> float:
     if now - _known[0] > 0.5:
         _known[0] = now
         try:
-            with open(_file) as file:
+            with open(_file, encoding="utf-8") as file:
                 _known[1] = float(file.read())
         except (OSError, ValueError):  # being written
             pass

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import re
 import sqlite3
+import sys
 from hashlib import blake2b
 from pathlib import Path
 from urllib.parse import quote, unquote
@@ -16,6 +19,7 @@ DATABASE = "corpus.db"
 COUNT_KINDS = "SELECT kind, count(*) FROM documents GROUP BY kind ORDER BY count(*) DESC, kind"
 
 LONGEST = 200  # bytes of a folder name; most file systems allow 255
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)  # by Windows, for devices
 OF_A_PATH = ("tools:", "docs:")  # prefixes of names that contain a path
 
 
@@ -78,6 +82,11 @@ def _folder_name(name: str) -> str:
     folder = "".join(letter if letter.isalnum() else quote(letter, safe=" @+,=") for letter in name)
     if not folder.strip("."):
         folder = folder.replace(".", "%2E")
+    if sys.platform == "win32" or not os.path.isdir(_corpora_dir() / folder):  # earlier versions used names as they are
+        if _RESERVED.fullmatch(folder):
+            folder = f"%{ord(folder[0]):02X}{folder[1:]}"
+        if folder.endswith((".", " ")):
+            folder = f"{folder[:-1]}%{ord(folder[-1]):02X}"
     if len(folder.encode()) > LONGEST:
         folder = f"{folder[:40]}~{blake2b(name.encode(), digest_size=8).hexdigest()}"
     return folder

@@ -9,6 +9,7 @@ import math
 import os
 import signal
 import socket
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
+from uvicorn.server import HANDLED_SIGNALS
 
 import shortlist
 from shortlist._files import stamp_of
@@ -57,7 +59,10 @@ def serve(settings: Settings) -> None:
     if end_telemetry:
         end_telemetry()
     if server.must_restart:
-        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+        command = [sys.executable, *sys.orig_argv[1:]]
+        if sys.platform == "win32":  # where execv ends this process, for which the terminal waits
+            raise SystemExit(subprocess.run(command, check=False).returncode)
+        os.execv(sys.executable, command)
 
 
 class _Server(uvicorn.Server):
@@ -82,7 +87,7 @@ class _Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Stop on signals without raising them again at the end, as uvicorn does, which would be an error exit."""
-        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        before = {number: signal.signal(number, self.handle_exit) for number in HANDLED_SIGNALS}
         try:
             yield
         finally:

@@ -20,6 +20,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from shortlist._files import is_read_only, stamp_of
+from shortlist._paths import describe_os_error
 from shortlist.errors import CorpusBusy, CorpusDamaged, CorpusError, CorpusMismatch, CorpusNotFound
 from shortlist.index.config import Config
 from shortlist.index.corpus_paths import DATABASE
@@ -78,8 +79,8 @@ class Store:
         except (OSError, sqlite3.Error) as error:  # no links here, or another process was faster and swept the draft
             if not (folder / DATABASE).exists():
                 if isinstance(error, sqlite3.Error) or not draft.exists():
-                    reason = getattr(error, "strerror", None) or error
-                    raise CorpusError(f"{folder / DATABASE} cannot be created: {reason}.") from error
+                    reason = describe_os_error(error) if isinstance(error, OSError) else f"{error}."
+                    raise CorpusError(f"{folder / DATABASE} cannot be created: {reason}") from error
                 os.replace(draft, folder / DATABASE)
         draft.unlink(missing_ok=True)
         return cls.open(folder)
@@ -111,15 +112,17 @@ class Store:
             raise CorpusError(f"{folder} contains more than a corpus ({min(others)}). Delete it by hand.")
         cls._check_no_writer(folder)
         away = folder.with_name(f"{folder.name}.deleted-{uuid.uuid4().hex[:8]}")
-        os.rename(folder, away)
-        shutil.rmtree(away)
+        with _deleting(folder):
+            os.rename(folder, away)
+            shutil.rmtree(away)
 
     @classmethod
     def empty(cls, folder: Path) -> None:
         """Delete the store from a folder that stays in use; an error while another process writes."""
         cls._check_no_writer(folder)
-        for name in _files(DATABASE):
-            (folder / name).unlink(missing_ok=True)
+        with _deleting(folder):
+            for name in _files(DATABASE):
+                (folder / name).unlink(missing_ok=True)
         shutil.rmtree(folder / SEGMENTS, ignore_errors=True)
 
     @classmethod
@@ -317,7 +320,12 @@ class Store:
 
     def _connect(self, path: str, *, uri: bool = False) -> TextConnection:
         connection = sqlite3.connect(
-            path, WAIT_SECONDS, isolation_level=None, check_same_thread=False, factory=TextConnection, uri=uri
+            path,
+            timeout=WAIT_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+            factory=TextConnection,
+            uri=uri,
         )
         try:
             connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
@@ -343,6 +351,15 @@ class Store:
             f"{self._path} is damaged, or its disk fails ({reason}). Nothing was overwritten. Check the disk. Then "
             f"restore the file from a backup, or move its folder away and build the corpus again from its source."
         )
+
+
+@contextlib.contextmanager
+def _deleting(folder: Path) -> Iterator[None]:
+    """Report what Windows does not delete: the files that a process has open."""
+    try:
+        yield
+    except PermissionError as error:
+        raise CorpusBusy(f"{folder} cannot be deleted while it is in use: {error}.") from error
 
 
 def _files(name: str) -> list[str]:

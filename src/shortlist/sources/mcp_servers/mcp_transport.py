@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from shortlist.errors import SourceError
 
@@ -70,20 +70,9 @@ async def run_server(
 ) -> AsyncIterator[Any]:
     """The streams of a server that runs as long as the context; `on_end` is called if its output ends before that."""
     import anyio  # noqa: PLC0415  # slow to load, and only servers need it
-    from mcp.client.stdio import get_default_environment, stdio_client  # noqa: PLC0415
     from mcp.shared.message import SessionMessage  # noqa: PLC0415
 
-    if sys.platform == "win32":  # where only the SDK can stop the child processes of a server
-        async with stdio_client(parameters, errlog=complaints.stream) as streams:
-            yield streams
-        return
-    process = await anyio.open_process(
-        [parameters.command, *parameters.args],
-        env=get_default_environment() | (parameters.env or {}),
-        stderr=complaints.stream,
-        cwd=parameters.cwd,
-        start_new_session=True,
-    )
+    process = await _start(parameters, complaints.stream)
     received_in, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     sent, sent_out = anyio.create_memory_object_stream[SessionMessage](0)
     is_over = False
@@ -122,6 +111,27 @@ async def run_server(
                 for stream in (received, sent, received_in, sent_out):
                     await stream.aclose()
             tasks.cancel_scope.cancel()
+
+
+async def _start(parameters: StdioServerParameters, errors: TextIO) -> Process:
+    """Start a process whose child processes can be stopped with it: in a session or, on Windows, a job of its own."""
+    import anyio  # noqa: PLC0415
+    from mcp.client.stdio import get_default_environment  # noqa: PLC0415
+
+    environment = get_default_environment() | (parameters.env or {})
+    if sys.platform == "win32":
+        from mcp.os.win32 import utilities as windows  # noqa: PLC0415
+
+        command = windows.get_windows_executable_command(parameters.command)  # such as npx.cmd
+        started = await windows.create_windows_process(command, parameters.args, environment, errors, parameters.cwd)
+        return cast("Process", started)  # or the SDK's own, with the same methods
+    return await anyio.open_process(
+        [parameters.command, *parameters.args],
+        env=environment,
+        stderr=errors,
+        cwd=parameters.cwd,
+        start_new_session=True,
+    )
 
 
 async def _read_messages(process: Process) -> AsyncIterator[Any]:
@@ -164,6 +174,7 @@ async def _stop(process: Process, patience: float) -> None:
     """Stop a process and all that it has started."""
     import anyio  # noqa: PLC0415
     from mcp.os.posix.utilities import terminate_posix_process_tree  # noqa: PLC0415
+    from mcp.os.win32.utilities import terminate_windows_process_tree  # noqa: PLC0415
 
     async def close(stream: Any) -> None:
         with contextlib.suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -176,7 +187,10 @@ async def _stop(process: Process, patience: float) -> None:
 
     await close(process.stdin)
     await wait(patience)
-    await terminate_posix_process_tree(process, KILL_SECONDS)
+    if sys.platform == "win32":
+        await terminate_windows_process_tree(process)
+    else:
+        await terminate_posix_process_tree(process, KILL_SECONDS)
     await wait(KILL_SECONDS)
     await close(process.stdout)
     transport = getattr(getattr(process, "_process", None), "_transport", None)

@@ -1,0 +1,1 @@
+"""Builds what is published, and tries it as users install it."""
