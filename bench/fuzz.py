@@ -24,7 +24,7 @@ from bench import report
 
 FOUND = Path("build") / "fuzz"  # inputs that failed, with what they caused
 CHUNK = 20_000  # inputs of one worker process
-SECONDS = 60.0  # for one input, on a busy machine
+SECONDS = 120.0  # for one input, on a busy machine
 MEGABYTES = 1_500  # of one worker
 SHOWN = 3  # inputs that are saved for one cause
 SMALLER_SECONDS = 5.0  # to find a smaller input

@@ -162,6 +162,9 @@ def _load(data: bytes) -> Any:
 @contextmanager
 def _check_tool_list(folder: Path) -> Iterator[Check]:
     """The tools that a server lists: described, reviewed, compared, and their arguments explained."""
+    import mcp_types
+    from pydantic import ValidationError
+
     from shortlist.mcp.gateway.arguments import explain_problems, parse_arguments
     from shortlist.mcp.gateway.tool_review import find_changes, find_defect, find_risk
     from shortlist.sources.mcp_servers.mcp_client import document_of
@@ -172,7 +175,11 @@ def _check_tool_list(folder: Path) -> Iterator[Check]:
         entries = loaded if isinstance(loaded, list) else [loaded]
         list(tools_of(entries))
         for entry in entries:
-            if not isinstance(entry, dict) or find_defect(entry):
+            try:
+                mcp_types.Tool.model_validate(entry)  # as the client of the SDK does
+            except ValidationError:
+                continue
+            if find_defect(entry):
                 continue
             document_of("server", "tool", entry)
             find_risk(entry, str(entry["name"]))

@@ -26,6 +26,18 @@ def test_no_input_causes_an_unexpected_error(name: str, tmp_path: Path, monkeypa
             assert fuzz.try_input(check, data) is None, (number, data)
 
 
+FAILED_ONCE = [
+    ("http", b"GET /no?\xfe\n\n"),
+    ("agent yaml", b"{mcpServers: {a: {command: x\ty, args: []}}}\n"),
+]
+
+
+@pytest.mark.parametrize(("name", "data"), FAILED_ONCE, ids=[name for name, _ in FAILED_ONCE])
+def test_an_input_that_failed_once_does_not_fail_again(name: str, data: bytes, tmp_path: Path) -> None:
+    with TARGETS[name].open(tmp_path) as check:
+        assert fuzz.try_input(check, data) is None
+
+
 def test_an_input_is_the_same_each_time_and_differs_from_the_others() -> None:
     inputs = [fuzz.make_input("cases", 0, number) for number in range(50)]
     assert inputs == [fuzz.make_input("cases", 0, number) for number in range(50)]

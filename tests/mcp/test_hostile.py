@@ -130,8 +130,6 @@ def test_enormous_and_deep_schemas_are_rejected_or_left_to_read(servers: Servers
         WEATHER,
         WEATHER | {"description": "A second one of the same name."},
         tool("wide", "Weather of a wide area with very many fields.", **many),
-        WEATHER | {"name": "schema", "inputSchema": 1.5},
-        WEATHER | {"name": "hints", "annotations": [True]},
     )
     answer, status = discover_and_status(servers, "weather of a wide area with many fields")
     found = {item["id"]: item for item in answer["results"]}
@@ -145,8 +143,6 @@ def test_enormous_and_deep_schemas_are_rejected_or_left_to_read(servers: Servers
         "Its name has 129 ch",
         "It has no name.",
         "Another tool",
-        "Its inputSchema is ",
-        "Its annotations is ",
     ]
 
 

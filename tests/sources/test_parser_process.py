@@ -103,6 +103,15 @@ def test_files_are_read_by_one_process_that_ends_when_it_is_not_used(
     assert not parser_process._idle
 
 
+def test_the_time_of_a_slow_caller_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parser_process, "limits", ReadLimits(seconds=1))
+    pages = [f"Page {number} {'x' * 2000}" for number in range(250)]  # more than a pipe holds
+    stream = iter(CorpusSource.from_files(write(tmp_path, {"a.pdf": pdf(pages), "b.html": "<p>Text"})))
+    first = next(stream)
+    time.sleep(1.5)
+    assert [first.id, *(item.id for item in stream)] == [*(f"a.pdf#page={n}" for n in range(1, 251)), "b.html"]
+
+
 def test_files_of_any_name_can_be_read(tmp_path: Path) -> None:
     name = os.fsdecode(b"caf\xe9 \n\"'.html")
     (item,) = CorpusSource.from_files(write(tmp_path, {name: "<p>Text"}))

@@ -103,7 +103,7 @@ def handle_errors(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     def answer_http(request: Request, error: HTTPException) -> Response:
-        path, method, status = request.url.path, request.method, error.status_code
+        path, method, status = request.scope["path"], request.method, error.status_code
         details = {
             400: "The body cannot be parsed. It must be JSON that is not nested too deeply with finite numbers only.",
             404: f"{method} {path} does not exist. GET /docs lists all routes.",

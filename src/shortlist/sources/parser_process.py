@@ -33,7 +33,7 @@ READERS: dict[str, Callable[[File], Iterator[Document | Problem]]] = {
 
 CHECK_SECONDS = 0.2  # between two looks at a busy process
 IDLE_SECONDS = 30.0  # after which a process without work is ended
-ORPHAN_SECONDS = 60.0  # beyond the time limit; then a process ends itself, as its parent must have been killed
+ORPHAN_SECONDS = 30.0  # beyond the time limit; then a process ends itself, as its parent must have been killed
 MESSAGE_ITEMS, MESSAGE_SECONDS = 100, 0.5
 
 
@@ -110,7 +110,7 @@ class _Process:
     """A process that reads files, and a thread that ends it if it passes a limit or has nothing to do."""
 
     def __init__(self) -> None:
-        program = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import main; main()"
+        program = f"import sys; sys.path[:] = {[*map(str, sys.path)]!r}; from {__name__} import main; main()"
         self._child = subprocess.Popen(
             [sys.executable, "-P", "-c", program],
             stdin=subprocess.PIPE,
@@ -124,7 +124,9 @@ class _Process:
         self._used = time.monotonic()
         self._is_late = self._is_full = self.has_ended = False
         if not self._readline():
-            raise SourceError(f"The process that reads files ended with status {self._child.wait()} when it started.")
+            self.end()
+            status = self._child.returncode
+            raise SourceError(f"{sys.executable}, which reads this format, ended with status {status} when it started.")
         threading.Thread(target=self._watch, daemon=True).start()
 
     def is_usable(self) -> bool:
@@ -236,16 +238,43 @@ def main() -> None:
     os.dup2(2, 1)  # for everything that prints
     output.write(b"ready\n")
     output.flush()
-    armed = 0.0
+    work = _Work()
+    threading.Thread(target=work.postpone_end, daemon=True).start()
     for line in sys.stdin.buffer:
         seconds, files = json.loads(line)
+        if work.seconds != seconds:
+            work.seconds = seconds
+            work.set_end()
         for path, id, source in files:
-            if time.monotonic() > armed + IDLE_SECONDS / 2:
-                armed = time.monotonic()
-                faulthandler.dump_traceback_later(seconds + ORPHAN_SECONDS, exit=True)
+            work.began = time.monotonic()
             for message in _answer(File(Path(path), id, source)):
+                work.began = None
                 output.write(json.dumps(message).encode() + b"\n")
                 output.flush()
+                work.began = time.monotonic()
+        work.began = None
+
+
+class _Work:
+    """When parsing began, or None while the process waits for its parent, and the time limit."""
+
+    began: float | None = None
+    seconds = 0.0
+
+    def postpone_end(self) -> None:
+        """End the process if it parses for longer than its parent, which is dead then, would let it.
+
+        The timer of `faulthandler` is one that no parser can stop, though this thread may wait for it.
+        """
+        known: float | None = 0.0
+        while True:
+            if self.began is None or self.began != known:
+                known = self.began
+                self.set_end()
+            time.sleep(ORPHAN_SECONDS / 3)
+
+    def set_end(self) -> None:
+        faulthandler.dump_traceback_later(self.seconds + ORPHAN_SECONDS, exit=True)
 
 
 def _answer(file: File) -> Iterator[tuple[list[list[Any]], str, bool]]:

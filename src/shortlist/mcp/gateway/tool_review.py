@@ -28,8 +28,6 @@ _BY_NAME, _INNER, _LISTS, _LIMITS = (frozenset(_DATA[key]) for key in ("by_name"
 HINTS: dict[str, bool] = _DATA["hints"]
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
-OBJECTS = ("inputSchema", "outputSchema", "annotations")
-
 Entry = Mapping[str, Any]
 
 
@@ -42,8 +40,6 @@ def find_defect(entry: Entry) -> str:
         return f"Its name has {len(name):,} characters, more than {LONGEST_NAME}."
     if is_deeper(entry, DEEPEST):
         return f"Its schema has more than {DEEPEST} levels."
-    if wrong := [key for key in OBJECTS if not isinstance(entry.get(key), Mapping | None)]:
-        return f"Its {wrong[0]} is not an object."
     size = len(json.dumps(entry, ensure_ascii=False))
     return f"Its definition has {size:,} characters, more than {LARGEST:,}." if size > LARGEST else ""
 
