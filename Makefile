@@ -6,6 +6,8 @@ READY := .venv/.ready
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PATHS := src tests examples bench website release hatch_build.py
 LOOPS := hatch_build.py $(wildcard src/shortlist/index/kernels/*.[ch])
+# Tests start hundreds of Python processes. Without stored bytecode, each compiles all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test types suite test-fast fuzz fix docs docs-serve bench dist wheels lock clean missing servers
 
