@@ -26,6 +26,18 @@ def test_an_acknowledged_change_must_be_stored_and_one_in_flight_may_be(tmp_path
             Ledger(tmp_path / "ledger").settle(wrong)
 
 
+@pytest.mark.parametrize(("before", "after"), [((1, ""), (2, "power cut")), ((2, "power cut"), (2, "power cut"))])
+def test_a_success_after_the_disk_has_failed_is_no_acknowledgment(
+    before: tuple[int, str], after: tuple[int, str], tmp_path: Path
+) -> None:
+    faults = [before, before, after, after]  # made, begun, acknowledged, compared
+    kept = Ledger(tmp_path / "ledger", lambda: faults.pop(0))
+    kept.begin({1: 1})
+    kept.acknowledge({1: 1})
+    kept.settle({1: 1})
+    Ledger(tmp_path / "ledger").settle({})
+
+
 def test_what_was_seen_after_a_kill_must_stay(tmp_path: Path) -> None:
     kept = Ledger(tmp_path / "ledger")
     kept.begin({1: 1})

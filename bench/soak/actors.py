@@ -62,7 +62,7 @@ class Actor:
         self._is_over = True
 
     def ledger(self, corpus: str, owner: str) -> Ledger:
-        return Ledger(self.folder / "ledgers" / f"{self.home}-{corpus}-{owner}.jsonl")
+        return Ledger(self.folder / "ledgers" / f"{self.home}-{corpus}-{owner}.jsonl", self.fault)
 
     def rest(self, longest: float) -> None:
         time.sleep(self.draw.uniform(0, longest))

@@ -6,13 +6,14 @@ import json
 import os
 import random
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from shortlist import Corpus, Document
 
 GROUPS = 30  # of each owner
 FILES = 24
+FAILED = ("read-only disk", "power cut")  # faults in which nothing reaches the disk
 STATE = "state.txt"  # the file that has the number of its manifest
 WORDS = [f"{a}{b}" for a in ("bal", "cor", "dun", "fen", "gil", "hob", "lar", "mos") for b in ("a", "et", "ik", "on")]
 
@@ -109,10 +110,14 @@ def find_manifest(documents: Mapping[str, str]) -> int:
 
 
 class Ledger:
-    """The versions of groups that were begun and acknowledged, in a file that survives the process."""
+    """The versions of groups that were begun and acknowledged, in a file that survives the process.
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    `fault` returns the number and name of the fault of the disk. What a process learns after the disk has failed is not
+    an acknowledgment: with a real power cut the process would be gone, while here the kernel may report a success.
+    """
+
+    def __init__(self, path: Path, fault: Callable[[], tuple[int, str]] = lambda: (0, "")) -> None:
+        self._path, self._fault, self._begun = path, fault, fault()
         self._possible: dict[int, set[int]] = {}  # versions that may be stored; only one if it was acknowledged
         self._last = 0
         for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
@@ -126,10 +131,12 @@ class Ledger:
         return self._last + 1
 
     def begin(self, versions: Mapping[int, int]) -> None:
+        self._begun = self._fault()
         self._write("begin", versions)
 
     def acknowledge(self, versions: Mapping[int, int]) -> None:
-        self._write("done", versions)
+        if self._fault() == self._begun and self._begun[1] not in FAILED:
+            self._write("done", versions)
 
     def settle(self, stored: Mapping[int, int]) -> None:
         """Compare what is stored with what may be; a Violation if a change was lost or undone."""
@@ -140,7 +147,7 @@ class Ledger:
         if extra := {group for group in stored if group not in self._possible}:
             raise Violation(f"The groups {sorted(extra)} were never written.")
         unsure = {group: stored.get(group, 0) for group, possible in self._possible.items() if len(possible) > 1}
-        if unsure:
+        if unsure and self._fault()[1] not in FAILED:
             self._write("done", unsure)
 
     def _write(self, what: str, versions: Mapping[int, int]) -> None:
