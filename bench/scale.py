@@ -297,7 +297,7 @@ def allocated() -> int:
 PACKAGES = (
     "rust-doc", "openjdk-17-doc", "linux-doc-6.1", "python3.11-doc", "postgresql-doc-15", "ghc-doc", "scala-doc",
     "racket-doc", "erlang-doc", "libstdc++-12-doc", "libboost1.74-doc", "cmake-doc", "python-pandas-doc",
-    "python-scipy-doc",
+    "python-scipy-doc", "libreoffice-dev-doc", "wx3.2-doc", "qtbase5-doc-html", "python-sympy-doc", "libgtk-4-doc",
 )  # fmt: skip
 
 

@@ -28,6 +28,7 @@ def locked(path: Path, seconds: float = WAIT_SECONDS) -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(path, timeout=seconds, isolation_level=None)
         with contextlib.closing(connection):
+            connection.execute("PRAGMA journal_mode = MEMORY")  # a killed process leaves no file behind
             connection.execute("BEGIN EXCLUSIVE")
             yield
     except sqlite3.OperationalError as error:

@@ -60,6 +60,15 @@ def entry(id: str, content: str = "some words", **others: Any) -> dict[str, Any]
 # The response
 
 
+def test_an_error_of_the_corpus_is_logged_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    made = of(*TOOLS)
+    made.corpus.close()
+    assert made.retrieve_documents("order")["success"] is False
+    (record,) = caplog.records
+    assert record.getMessage().startswith("A retrieval failed: ")
+    assert not record.exc_info
+
+
 def test_a_response_has_the_documented_shape() -> None:
     response = of(*TOOLS).retrieve_documents("place a limit buy order")
     (found,) = response.pop("documents")

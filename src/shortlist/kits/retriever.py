@@ -14,7 +14,7 @@ import numpy as np
 from shortlist._settings import SOURCE, BM25SSettings, retriever_settings
 from shortlist._text import clean, count_of
 from shortlist.documents import Document, Problem
-from shortlist.errors import InputError, SourceError
+from shortlist.errors import InputError, ShortlistError, SourceError
 from shortlist.index.corpus import Corpus, create_corpus
 from shortlist.index.lexical.bm25 import Scoring
 from shortlist.index.storage.records import to_record
@@ -99,7 +99,7 @@ class BM25SRetriever:
             return self._retrieve(query, settings)
         except Exception as error:  # the caller always gets the same format
             if not isinstance(error, InputError):
-                log.exception("A retrieval failed.")
+                log.error("A retrieval failed: %s", error, exc_info=not isinstance(error, ShortlistError))
             return _response(str(error) or type(error).__name__, settings)
 
     def _retrieve(self, query: str, settings: BM25SSettings) -> dict[str, Any]:
