@@ -157,7 +157,7 @@ def test_a_server_of_the_official_sdk_over_http_is_an_upstream_like_any_other(se
             process.kill()
             process.wait()
             sentence = await agent.error("call", tool="get_forecast", arguments={"city": "Ghent"})
-            assert "Lost connection" in sentence
+            assert "Lost connection" in sentence or "is not available" in sentence  # the gateway may notice it first
             assert "The server remote failed" in await agent.error(
                 "call", tool="get_forecast", arguments={"city": "Ghent"}
             )
