@@ -321,21 +321,23 @@ class Snapshot:
     def _read_column(self, item: Loaded, key: str) -> Column:
         values: list[Any] = [MISSING]
         codes: dict[str, int] = {}
-        column = np.zeros(item.segment.size, dtype=np.int64)
+
+        @lru_cache(10_000)  # many documents have the same metadata
+        def code_of(metadata: str, built_in: str | None) -> int:
+            value = _look_up(metadata, key, MISSING if built_in is None else built_in)
+            code = 0 if value is MISSING else codes.setdefault(json.dumps(value, sort_keys=True), len(values))
+            if code == len(values):
+                values.append(value)
+            return code
+
         rows = self._connection.execute(
-            "SELECT p.num, d.metadata, d.id, d.title, d.kind, d.source FROM passages p "
+            f"SELECT p.num, d.metadata, {f'd.{key}' if key in BUILT_IN else 'NULL'} FROM passages p "
             "JOIN documents d ON d.num = p.document WHERE p.num BETWEEN ? AND ?",
             item.row[:2],
         )
-        for number, metadata, *built_in in rows:
-            value = _look_up(metadata, key)
-            if value is MISSING and key in BUILT_IN:
-                value = built_in[BUILT_IN.index(key)]
-            if value is not MISSING:
-                code = codes.setdefault(json.dumps(value, sort_keys=True), len(values))
-                if code == len(values):
-                    values.append(value)
-                column[np.searchsorted(item.segment.passages, number)] = code
+        coded = np.fromiter(((number, code_of(*fields)) for number, *fields in rows), dtype="i8,i8")
+        column = np.zeros(item.segment.size, dtype=np.int64)
+        column[np.searchsorted(item.segment.passages, coded["f0"])] = coded["f1"]
         return Column(self.generation, column, values)
 
     def _passages(self, numbers: Sequence[int]) -> list[Passage]:
@@ -376,7 +378,7 @@ def _to_passage(row: tuple[Any, ...], text: str) -> Passage:
     return Passage(id, title or id, text, kind, source, locator, parsed, context)
 
 
-def _look_up(text: str, key: str) -> Any:
+def _look_up(text: str, key: str, otherwise: Any) -> Any:
     """A value of metadata by its key, or by a dotted path into nested mappings."""
     try:
         value: Any = json.loads(text)
@@ -386,6 +388,6 @@ def _look_up(text: str, key: str) -> Any:
         return value[key]
     for step in key.split("."):
         if not isinstance(value, dict) or step not in value:
-            return MISSING
+            return otherwise
         value = value[step]
     return value
