@@ -85,6 +85,7 @@ class Disk:
 
     def _mount(self) -> None:
         _run("mount", "-o", "loop", str(self._image), str(self._folder))
+        self.free()  # a power cut may undo that
 
 
 def _run(*command: str) -> None:
