@@ -12,6 +12,7 @@ import contextlib
 import os
 import shutil
 import sqlite3
+import sys
 import threading
 import time
 import uuid
@@ -37,6 +38,7 @@ SWEEP_SECONDS = 10.0  # between two searches for files that no row names
 CACHE_KILOBYTES = 65_536  # of the database in memory, so that a large change is not written page by page
 MOST_MAPPED = 1 << 40  # bytes of the database that are read without copying; SQLite takes what it can
 WAIT_SECONDS = 60.0  # for another writer to finish
+PREPARED = 0 if sys.version_info >= (3, 12) else 128  # statements; later versions let two threads run the same at once
 SYNCHRONOUS = "FULL"  # a commit has reached the disk when it returns
 LARGEST_LOG = 16 << 20  # bytes of the write-ahead log that stay on disk
 
@@ -102,13 +104,8 @@ class Store:
     @classmethod
     def delete(cls, folder: Path) -> None:
         """Delete a store: moved away at once, so that no one finds half of it, then removed."""
-        others = {path.name for path in folder.iterdir()} - {
-            SEGMENTS,
-            *_files(DATABASE),
-            *_files(VECTORS),
-            *_files(USAGE),
-        }
-        if others:
+        known = {SEGMENTS, *_files(DATABASE), *_files(VECTORS), *_files(USAGE)}
+        if others := {path.name for path in folder.iterdir()} - known:
             raise CorpusError(f"{folder} contains more than a corpus ({min(others)}). Delete it by hand.")
         cls._check_no_writer(folder)
         away = folder.with_name(f"{folder.name}.deleted-{uuid.uuid4().hex[:8]}")
@@ -325,6 +322,7 @@ class Store:
             isolation_level=None,
             check_same_thread=False,
             factory=TextConnection,
+            cached_statements=PREPARED,
             uri=uri,
         )
         try:
