@@ -358,7 +358,9 @@ class Soak:
             (self.refusals if name.startswith(("refused", "interrupted")) else self.operations)[name] += count
         if "error" in event:
             self.errors[event["during"]][event["error"]] += 1
-            self.examples.setdefault(f"{event['during']}, {event['what']}", event["message"][:300])
+            self.examples.setdefault(
+                f"{event['during']}, {event['what']}", event["message"].replace(f"{self._folder}/", "")[:300]
+            )
         if "violation" in event:
             self._add_violation(event["violation"], event["details"])
 
