@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import gc
 import json
 import os
 import sqlite3
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -464,3 +466,15 @@ def test_the_siblings_of_a_document_are_its_own_passages(paragraphs: int) -> Non
             (own,) = state.siblings(state.lexical.named(name))
             assert state.passages(own) == [passage for passage in state.walk() if passage.document_id == name]
             assert len(own) >= paragraphs
+
+
+def test_a_corpus_in_memory_needs_no_close() -> None:
+    """From Python 3.13 on, a database that was not closed is reported."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ResourceWarning)
+        corpus = memory()
+        corpus.add([Document("0", "tea", "green")])
+        corpus.learn("tea", "0")
+        del corpus
+        gc.collect()
+    assert caught == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import importlib.util
@@ -763,7 +764,7 @@ def test_a_folder_from_somewhere_does_not_get_the_key_of_the_environment(
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     create_corpus("theirs", path=folder, embedder="light").close()
-    with sqlite3.connect(folder / "corpus.db") as database:
+    with contextlib.closing(sqlite3.connect(folder / "corpus.db", isolation_level=None)) as database:
         ((key, text),) = database.execute("SELECT key, value FROM meta WHERE value LIKE '%\"embedder\"%'").fetchall()
         config = json.loads(text) | {"embedder": spec, "embedder_name": spec}
         database.execute("UPDATE meta SET value = ? WHERE key = ?", (json.dumps(config), key))

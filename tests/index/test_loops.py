@@ -22,7 +22,7 @@ from shortlist.index.lexical.live_postings import Part
 from shortlist.index.lexical.postings import Counts, Fields
 from shortlist.index.text.analyzers import get_analyzer
 
-SOURCES = sorted(library.FOLDER.glob("*.[ch]"))
+SOURCES = sorted(hatch_build.KERNELS.glob("*.[ch]"))
 LETTERS = {"void": "-", "int64_t": "i", "bool": "b"}
 
 

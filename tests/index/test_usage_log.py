@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import sqlite3
@@ -119,7 +120,7 @@ def test_a_damaged_log_is_reported_and_a_newer_one_is_not_touched(tmp_path: Path
     with pytest.raises(CorpusDamaged, match=r"usage\.db is damaged"):
         UsageLog(path).add("a")
     path.unlink()
-    with sqlite3.connect(path) as database:
+    with contextlib.closing(sqlite3.connect(path)) as database:
         database.execute("PRAGMA user_version = 7")
     with pytest.raises(CorpusError, match="has the format 7"):
         UsageLog(path).add("a")

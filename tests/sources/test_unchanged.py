@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import sqlite3
@@ -82,7 +83,7 @@ def test_a_second_build_opens_no_file(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_an_unchanged_folder_changes_nothing_on_disk(folder: Path, corpus: Corpus, opened: list[str]) -> None:
     def generation() -> str:
         assert corpus.path
-        with sqlite3.connect(corpus.path / DATABASE) as connection:
+        with contextlib.closing(sqlite3.connect(corpus.path / DATABASE, isolation_level=None)) as connection:
             return str(connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()[0])
 
     before = generation()
@@ -270,7 +271,7 @@ def test_a_corpus_of_the_first_format_is_brought_up_to_date(folder: Path, corpus
     write(folder, {"long.md": "# Guide\n\n" + "Some words here. " * 100})
     corpus.sync(CorpusSource.from_files(folder, exclude="long.md"))
     assert corpus.path
-    with sqlite3.connect(corpus.path / DATABASE) as connection:
+    with contextlib.closing(sqlite3.connect(corpus.path / DATABASE, isolation_level=None)) as connection:
         connection.execute("DROP TABLE stamps")
         connection.execute("ALTER TABLE passages DROP COLUMN context")
         connection.execute("PRAGMA user_version = 1")

@@ -316,25 +316,16 @@ class Store:
         return connection
 
     def _connect(self, path: str, *, uri: bool = False) -> TextConnection:
-        connection = sqlite3.connect(
-            path,
-            timeout=WAIT_SECONDS,
-            isolation_level=None,
-            check_same_thread=False,
-            factory=TextConnection,
-            cached_statements=PREPARED,
-            uri=uri,
-        )
+        connection = TextConnection(path, WAIT_SECONDS, statements=PREPARED, uri=uri)
         try:
             connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
             connection.execute(f"PRAGMA cache_size = -{CACHE_KILOBYTES}")
             connection.execute(f"PRAGMA mmap_size = {MOST_MAPPED}")
             connection.execute(f"PRAGMA journal_size_limit = {LARGEST_LOG}")
-        except UnicodeDecodeError as error:  # a message of SQLite that quotes a damaged schema
+        except BaseException as error:
             connection.close()
-            raise sqlite3.DatabaseError("its schema cannot be read") from error
-        except BaseException:
-            connection.close()
+            if isinstance(error, UnicodeDecodeError):  # a message of SQLite that quotes a damaged schema
+                raise sqlite3.DatabaseError("its schema cannot be read") from error
             raise
         return connection
 

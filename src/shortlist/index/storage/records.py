@@ -170,7 +170,7 @@ class Rows:
         return {id: (number, hash) for id, number, hash in self._connection.execute(query, ids)}
 
     def everything(self) -> Iterable[tuple[Any, str, str]]:
-        return self._connection.execute("SELECT num, id, source FROM documents").fetchall()
+        return self._connection.execute("SELECT num, id, source FROM documents")
 
     def stamps(self) -> dict[str, Stamp]:
         rows = self._connection.execute("SELECT id, source, value, skipped FROM stamps")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,6 +19,19 @@ APPLICATION_ID = 0x53484C54
 FORMAT = 3  # as format 2, in which every text was plain
 
 _SCHEMA = Path(__file__).with_name("schema.sql")
+
+
+class Connection(sqlite3.Connection):
+    """A connection for all threads, closed when it is no longer used: nothing else ends a corpus in memory."""
+
+    def __init__(self, path: Path | str, timeout: float, *, statements: int = 128, uri: bool = False) -> None:
+        super().__init__(
+            path, timeout, isolation_level=None, check_same_thread=False, cached_statements=statements, uri=uri
+        )
+
+    def __del__(self) -> None:
+        with contextlib.suppress(sqlite3.ProgrammingError):  # it was never opened
+            self.close()
 
 
 class SegmentRow(NamedTuple):

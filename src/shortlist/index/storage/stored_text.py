@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from shortlist.index.kernels import string_loops
-from shortlist.index.storage.sql_tables import FORMAT
+from shortlist.index.storage.sql_tables import FORMAT, Connection
 
 SHORTEST = 64  # characters that are worth a frame
 
@@ -22,7 +22,7 @@ SAMPLE = 256_000
 PIECE = 256
 
 
-class TextConnection(sqlite3.Connection):
+class TextConnection(Connection):
     """A connection to the database of a corpus, with its table of strings once it is needed."""
 
     stamp: tuple[int, ...] | None = None  # of a file on a read-only file system, which must not change meanwhile

@@ -21,6 +21,7 @@ import numpy as np
 from shortlist._redact import redact, secrets_in_words
 from shortlist._text import clean
 from shortlist.errors import CorpusDamaged, CorpusError
+from shortlist.index.storage.sql_tables import Connection
 
 if TYPE_CHECKING:
     from shortlist.results import Vectors
@@ -240,17 +241,13 @@ class UsageLog:
             return 0
 
     def _connect(self, create: bool) -> sqlite3.Connection | None:
-        if self.path is None:
+        if self.path is None or not os.path.exists(self.path):
             if not create:
                 return None
-            database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        else:
-            if not os.path.exists(self.path):
-                if not create:
-                    return None
+            if self.path is not None:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
-            database = sqlite3.connect(self.path, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False)
+        database = Connection(self.path or ":memory:", WAIT_SECONDS)
         try:
             database.executescript("PRAGMA secure_delete = ON; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL")
             if (found := _read_format(database)) not in (0, FORMAT):
