@@ -179,6 +179,20 @@ def test_a_model_that_cannot_be_loaded_is_logged_once_and_tools_are_still_found(
     assert "The model cannot be loaded: too old" in record.getMessage()
 
 
+def test_the_trained_model_is_tried_again_a_while_after_it_failed(
+    index: ToolIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    in_the_way = tmp_path / "tools-trained"
+    in_the_way.write_text("not a folder")
+    with caplog.at_level(logging.WARNING, "shortlist"):
+        assert model_of(index.corpus()) == "default"
+    in_the_way.unlink()
+    assert model_of(index.corpus()) == "default"
+    monkeypatch.setattr(index, "_retry_at", index._retry_at - catalog_index.RETRY_SECONDS)
+    assert (model_of(index.corpus()), len(index.corpus())) == ("tools", 5)
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+
+
 def test_the_gateway_loads_nothing_that_only_searches_need() -> None:
     program = "import sys, shortlist.mcp.gateway.dispatch; print('numpy' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

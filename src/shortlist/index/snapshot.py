@@ -247,7 +247,7 @@ class Snapshot:
         )
         found: dict[str, Located] = {}
         for batch in batched(ids, _AT_ONCE):
-            for id, hash, first, count in self._connection.execute(query.format(",".join("?" * len(batch))), batch):
+            for id, hash, first, count in self._connection.rows(query.format(",".join("?" * len(batch))), batch):
                 start = self.view.position(first)
                 found[id] = Located(np.arange(start, start + count), hash)
         return found
@@ -260,8 +260,7 @@ class Snapshot:
 
     def sources(self, allowed: Mask | None = None) -> set[str]:
         if allowed is None:
-            rows = self._connection.execute("SELECT DISTINCT iif(source = '', id, source) FROM documents")
-            return {source for (source,) in rows}
+            return set(self._rows.column("SELECT DISTINCT iif(source = '', id, source) FROM documents"))
         permitted = self._ids_allowed(allowed)
         return {source or id for id, source, _ in self.places() if id in permitted}
 
@@ -275,13 +274,13 @@ class Snapshot:
         return self._rows.stamped(Stamp(id, source, ""))
 
     def places(self) -> list[tuple[str, str, str]]:
-        return self._connection.execute("SELECT id, source, locator FROM documents").fetchall()
+        return self._connection.rows("SELECT id, source, locator FROM documents")
 
     def walk(self, allowed: Mask | None = None) -> Iterator[Passage]:
         permitted = None if allowed is None else self._ids_allowed(allowed)
         query = "SELECT num FROM passages WHERE num > ? ORDER BY num LIMIT ?"
         last = 0
-        while numbers := [number for (number,) in self._connection.execute(query, (last, _AT_ONCE))]:
+        while numbers := self._rows.column(query, (last, _AT_ONCE)):
             for passage in self._passages(numbers):
                 if permitted is None or passage.document_id in permitted:
                     yield passage
@@ -292,14 +291,11 @@ class Snapshot:
             "SELECT p.document, p.num FROM passages p JOIN documents d ON d.num = p.document WHERE iif(d.source = '', "
             "d.id, d.source) = ? AND (p.locator = ? OR d.locator = ?) ORDER BY p.locator != ?, p.num LIMIT 1"
         )
-        found = self._connection.execute(query, (source, locator, locator, locator)).fetchone()
-        if found is None:
-            return []
-        document, here = found
-        rows = self._connection.execute("SELECT num FROM passages WHERE document = ? ORDER BY num", (document,))
-        numbers = [number for (number,) in rows]
-        at = numbers.index(here)
-        return self._passages(numbers[max(0, at - before) : at + after + 1])
+        for document, here in self._connection.rows(query, (source, locator, locator, locator)):
+            numbers = self._rows.column("SELECT num FROM passages WHERE document = ? ORDER BY num", (document,))
+            at = numbers.index(here)
+            return self._passages(numbers[max(0, at - before) : at + after + 1])
+        return []
 
     def everything(self) -> Mask:
         mask = np.ones(self.size, dtype=bool)
@@ -343,7 +339,7 @@ class Snapshot:
     def _passages(self, numbers: Sequence[int]) -> list[Passage]:
         found: list[Passage] = []
         for batch in batched(numbers, _AT_ONCE):
-            rows = self._connection.execute(_select_passages(len(batch)), batch).fetchall()
+            rows = self._connection.rows(_select_passages(len(batch)), batch)
             if [row[0] for row in rows] != batch:
                 raise sqlite3.DatabaseError("rows are missing")
             texts = self._connection.plain_many([row[4] for row in rows])
@@ -357,7 +353,7 @@ class Snapshot:
         """What a query finds for each number, its first column: the second column, or all others converted."""
         found: dict[int, Any] = {}
         for batch in batched(dict.fromkeys(numbers), _AT_ONCE):
-            rows = self._connection.execute(query.format(",".join("?" * len(batch))), batch)
+            rows = self._connection.rows(query.format(",".join("?" * len(batch))), batch)
             found.update(rows if convert is None else ((number, convert(*columns)) for number, *columns in rows))
         try:
             return [found[number] for number in numbers]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +31,7 @@ DIGEST = "catalog.digest"
 AT_ONCE = 64  # new tools that our model encodes while the agent waits
 STEP = 16  # of those, tools that are encoded and committed together: a step that was done is never lost
 LATER = 1.0  # seconds before it encodes more of them, so that the first search is answered first
+RETRY_SECONDS = 60.0  # before the trained model is tried again, which may have failed with the disk
 STOP_SECONDS = 0.4  # to finish a step; what takes longer is given up, which costs no more than that step
 
 
@@ -47,7 +49,7 @@ class ToolIndex:
         usage = UsageLog(folder.with_name(USAGE))
         self._static = _CatalogCorpus(folder, "default", usage)
         self._trained = _CatalogCorpus(folder.with_name(f"{folder.name}-trained"), "tools", usage)
-        self._has_failed = False  # the trained model
+        self._retry_at = 0.0  # after the trained model failed
         self._work: threading.Thread | None = None
         self._closed = threading.Event()
 
@@ -55,7 +57,7 @@ class ToolIndex:
         """The best corpus that is in sync with the catalog."""
         with self._lock:
             digest = self._catalog.digest
-            if not self._has_failed and tools_model.default_for_tools() == "tools" and self._sync_trained(digest):
+            if tools_model.default_for_tools() == "tools" and self._sync_trained(digest):
                 return self._trained.corpus()
             if self._static.digest() != digest:
                 self._static.sync(self._documents(), digest)
@@ -63,7 +65,7 @@ class ToolIndex:
 
     def _sync_trained(self, digest: str) -> bool:
         """Sync the trained corpus, or begin to in the background; whether it is in sync."""
-        if self._work is not None and self._work.is_alive():
+        if time.monotonic() < self._retry_at or (self._work is not None and self._work.is_alive()):
             return False
         try:
             if self._trained.digest() is not None or len(self._catalog.list_offered()) <= AT_ONCE:
@@ -96,8 +98,8 @@ class ToolIndex:
                 self._give_up(error)
 
     def _give_up(self, error: Exception) -> None:
-        log.warning("Tools are searched without the trained model: %s", error)
-        self._has_failed = True
+        log.warning("Tools are searched without the trained model for %d seconds: %s", RETRY_SECONDS, error)
+        self._retry_at = time.monotonic() + RETRY_SECONDS
 
     def _documents(self) -> Iterator[Document | Problem]:
         for tool in self._catalog.list_offered():

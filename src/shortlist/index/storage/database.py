@@ -12,7 +12,6 @@ import contextlib
 import os
 import shutil
 import sqlite3
-import sys
 import threading
 import time
 import uuid
@@ -38,7 +37,6 @@ SWEEP_SECONDS = 10.0  # between two searches for files that no row names
 CACHE_KILOBYTES = 65_536  # of the database in memory, so that a large change is not written page by page
 MOST_MAPPED = 1 << 40  # bytes of the database that are read without copying; SQLite takes what it can
 WAIT_SECONDS = 60.0  # for another writer to finish
-PREPARED = 0 if sys.version_info >= (3, 12) else 128  # statements; later versions let two threads run the same at once
 SYNCHRONOUS = "FULL"  # a commit has reached the disk when it returns
 LARGEST_LOG = 16 << 20  # bytes of the write-ahead log that stay on disk
 
@@ -316,7 +314,7 @@ class Store:
         return connection
 
     def _connect(self, path: str, *, uri: bool = False) -> TextConnection:
-        connection = TextConnection(path, WAIT_SECONDS, statements=PREPARED, uri=uri)
+        connection = TextConnection(path, WAIT_SECONDS, uri=uri)
         try:
             connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
             connection.execute(f"PRAGMA cache_size = -{CACHE_KILOBYTES}")

@@ -158,8 +158,8 @@ class Rows:
         self._connection = connection
         self._plain = connection.plain
 
-    def _column(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
-        return [value for (value,) in self._connection.execute(query, parameters)]
+    def column(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
+        return [value for (value,) in self._connection.rows(query, parameters)]
 
     def generation(self) -> int:
         return read_generation(self._connection)
@@ -180,12 +180,11 @@ class Rows:
         """The ids of the stored documents that a stamp covers."""
         query = "SELECT id FROM documents WHERE source = ? AND (id = ? OR (id >= ? AND id < ?))"
         # $ is the character after #
-        return set(self._column(query, (stamp.source, stamp.id, f"{stamp.id}#", f"{stamp.id}$")))
+        return set(self.column(query, (stamp.source, stamp.id, f"{stamp.id}#", f"{stamp.id}$")))
 
     def get(self, id: str) -> Document | None:
         query = f"SELECT {DOCUMENT_COLUMNS}, hash FROM documents WHERE id = ?"
-        row = self._connection.execute(query, (id,)).fetchone()
-        return to_document(row, self._plain) if row else None
+        return next((to_document(row, self._plain) for row in self._connection.rows(query, (id,))), None)
 
     def after(self, last: int) -> list[tuple[int, Document, str]]:
         """The next documents after a number, each with its number and its metadata as text."""
@@ -200,7 +199,7 @@ class Rows:
             count, numbers = len(found), found[offset : None if limit is None else offset + limit]
         else:
             query = "SELECT num FROM documents ORDER BY num LIMIT ? OFFSET ?"
-            count, numbers = self.count(), self._column(query, (-1 if limit is None else limit, offset))
+            count, numbers = self.count(), self.column(query, (-1 if limit is None else limit, offset))
         query = f"SELECT {DOCUMENT_COLUMNS}, hash FROM documents WHERE num = ?"
         rows = (self._connection.execute(query, (number,)).fetchone() for number in numbers)
         return [to_document(row, self._plain) for row in rows], count
@@ -215,10 +214,10 @@ class Rows:
         ]
 
     def ids(self) -> list[str]:
-        return self._column("SELECT id FROM documents ORDER BY num")
+        return self.column("SELECT id FROM documents ORDER BY num")
 
     def count(self) -> int:
-        return int(self._column("SELECT count(*) FROM documents")[0])
+        return int(self.column("SELECT count(*) FROM documents")[0])
 
     def kinds(self) -> dict[str, int]:
         """The number of documents of each kind, the most frequent first."""
@@ -226,7 +225,7 @@ class Rows:
 
     def count_passages(self) -> int:
         """The number of live passages, without a walk over all of them."""
-        (dead,) = self._column("SELECT count(*) FROM tombstones")
+        (dead,) = self.column("SELECT count(*) FROM tombstones")
         return sum(row.size for row in read_segments(self._connection)) - int(dead)
 
     def facts(self) -> dict[str, Any]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import threading
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,10 +26,14 @@ _SCHEMA = Path(__file__).with_name("schema.sql")
 class Connection(sqlite3.Connection):
     """A connection for all threads, closed when it is no longer used: nothing else ends a corpus in memory."""
 
-    def __init__(self, path: Path | str, timeout: float, *, statements: int = 128, uri: bool = False) -> None:
-        super().__init__(
-            path, timeout, isolation_level=None, check_same_thread=False, cached_statements=statements, uri=uri
-        )
+    def __init__(self, path: Path | str, timeout: float, *, uri: bool = False) -> None:
+        super().__init__(path, timeout=timeout, isolation_level=None, check_same_thread=False, uri=uri)
+        self._one_reader = threading.Lock()
+
+    def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
+        """All rows of a query. From Python 3.12 on, threads that `execute` the same one at once share its statement."""
+        with self._one_reader:
+            return self.execute(query, parameters).fetchall()
 
     def __del__(self) -> None:
         with contextlib.suppress(sqlite3.ProgrammingError):  # it was never opened

@@ -70,10 +70,9 @@ class TextConnection(Connection):
         self._table = None
 
     def _load(self) -> bytes | None:
-        row = self.execute("SELECT value FROM meta WHERE key = 'dictionary'").fetchone()
-        if row is not None:
+        for (stored,) in self.rows("SELECT value FROM meta WHERE key = 'dictionary'"):
             try:
-                table = zlib.decompress(row[0])
+                table = zlib.decompress(stored)
             except (TypeError, zlib.error) as error:
                 raise sqlite3.DatabaseError(f"its dictionary cannot be read: {error}") from error
             if len(table) != string_loops.TABLE or max(table[: string_loops.SYMBOLS]) > string_loops.LONGEST:
