@@ -41,7 +41,7 @@ LAYERS: dict[str, int] = {
     "server": 7,
     "cli": 8,
 }
-MOST_LINES = 36_150
+MOST_LINES = 36_175
 PUBLIC = {"__init__", "__main__", "eval_gen"}  # the public entry points import from every layer
 
 MODULES: dict[str, Path] = {}

@@ -108,12 +108,16 @@ def test_nothing_is_loaded_unless_the_application_uses_it() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_a_request_its_log_lines_and_its_trace_have_the_same_ids(tmp_path: Path, collector: Collector) -> None:
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_request_its_log_lines_and_its_trace_have_the_same_ids(
+    tmp_path: Path, collector: Collector, workers: int
+) -> None:
     (tmp_path / "tools.yaml").write_text(
         "documents:\n- {id: refund, title: Refund a payment, content: Returns money.}\n", "utf-8"
     )
     variables = environment(tmp_path) | {"SHORTLIST_TELEMETRY": "1", "OTEL_EXPORTER_OTLP_ENDPOINT": collector.url}
     command = [sys.executable, "-m", "shortlist", "serve", "--documents", "tools.yaml", "--port", "0"]
+    command += ["--workers", str(workers)]
     process = subprocess.Popen(command, cwd=tmp_path, env=variables, stderr=subprocess.PIPE, text=True)
     assert process.stderr
     lines = []
@@ -144,7 +148,7 @@ def test_a_request_its_log_lines_and_its_trace_have_the_same_ids(tmp_path: Path,
     assert described["shortlist.request_id"].string_value == logged["request_id"] == "order-66"
     assert described["http.response.status_code"].int_value == 200
     (inner,) = collector.named("shortlist.discover")
-    assert inner.trace_id == span.trace_id
+    assert (inner.trace_id, inner.parent_span_id) == (span.trace_id, span.span_id)
     assert "shortlist.operation.duration" in collector.metrics
     assert collector.services == {"shortlist"}
 

@@ -14,11 +14,13 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
+from shortlist import __version__
 from shortlist.errors import needs_extra
 
 API = "opentelemetry.trace"  # is loaded if this process uses OpenTelemetry
 NAME = "shortlist"
 DURATION = "shortlist.operation.duration"
+REQUEST_ID = "x-request-id"
 
 # The id of the HTTP request that this code runs for.
 current_request: ContextVar[str] = ContextVar("current_request", default="")
@@ -102,8 +104,29 @@ def current_ids() -> dict[str, str]:
     return ids
 
 
-def export(version: str) -> Callable[[], None]:
+def to_headers() -> dict[str, str]:
+    """The current request and trace, for another process."""
+    headers = {REQUEST_ID: current_request.get()}
+    if API in sys.modules:
+        from opentelemetry import propagate  # noqa: PLC0415
+
+        propagate.inject(headers)
+    return headers
+
+
+def resume(headers: Mapping[str, str]) -> None:
+    """Work for the request and trace of another process from now on."""
+    current_request.set(headers[REQUEST_ID])
+    if API in sys.modules:
+        from opentelemetry import context, propagate  # noqa: PLC0415
+
+        context.attach(propagate.extract(headers))
+
+
+def export(is_enabled: bool) -> Callable[[], None]:
     """Send traces and metrics of this process to where the OTEL_ variables say; the function returned ends that."""
+    if not is_enabled:
+        return lambda: None
     with needs_extra("otel", "Sending traces and metrics (telemetry.enabled)"):
         from opentelemetry import metrics, trace  # noqa: PLC0415
         from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter  # noqa: PLC0415
@@ -115,7 +138,7 @@ def export(version: str) -> Callable[[], None]:
         from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
 
     name = {} if "OTEL_SERVICE_NAME" in os.environ else {"service.name": NAME}
-    resource = Resource.create({**name, "service.version": version})
+    resource = Resource.create({**name, "service.version": __version__})
     traces = TracerProvider(resource=resource)
     traces.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     readings = MeterProvider([PeriodicExportingMetricReader(OTLPMetricExporter())], resource)

@@ -35,7 +35,7 @@ POLL_TICKS = 5  # of 0.1 seconds
 def serve(settings: Settings) -> None:
     """Answer requests until SIGTERM or Ctrl-C; then finish those under way."""
     log_to_stderr(settings.server.log_level)
-    end_telemetry = export(shortlist.__version__) if settings.telemetry.enabled else None
+    end_telemetry = export(settings.telemetry.enabled)
     for warning in settings.warnings:
         log.warning("%s", warning)
     with contextlib.closing(_listen(settings.server.host, settings.server.port)) as listener:
@@ -56,8 +56,7 @@ def serve(settings: Settings) -> None:
         server = _Server(config, settings, url)
         server.run(sockets=[listener])
     write_lines()
-    if end_telemetry:
-        end_telemetry()
+    end_telemetry()
     if server.must_restart:
         command = [sys.executable, *sys.orig_argv[1:]]
         if sys.platform == "win32":  # where execv ends this process, for which the terminal waits

@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from typing import IO, Any, cast
 
 from shortlist._settings import BM25SSettings, Settings
+from shortlist._telemetry import export, resume, to_headers
 from shortlist.errors import ShortlistError
 from shortlist.index.corpus import Corpus, create_corpus
 from shortlist.index.engines.address import sign_in
@@ -69,7 +70,8 @@ class SearchWorkers:
 
     async def _ask(self, worker: _Worker, kind: str, name: str, options: dict[str, Any]) -> bytes:
         retriever = self._served.retriever
-        return await worker.ask((str(retriever.corpus.path), vars(retriever.get_settings()), kind, name, options))
+        state = (str(retriever.corpus.path), vars(retriever.get_settings()))
+        return await worker.ask((*state, to_headers(), kind, name, options))
 
     async def _open(self) -> _Worker:
         process = await asyncio.create_subprocess_exec(sys.executable, "-c", PROGRAM, stdin=PIPE, stdout=PIPE)
@@ -167,6 +169,7 @@ def _answer_requests() -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # for everything else that prints
     settings: Settings = _read(sys.stdin.buffer)
     log_to_stderr(settings.server.log_level)
+    end_telemetry = export(settings.telemetry.enabled)
     login = settings.engine
     sign_in(login.user, login.password.get_secret_value() if login.password else "", login.certificate)
     Corpus.learning = settings.usage.learn
@@ -174,7 +177,8 @@ def _answer_requests() -> None:
     corpora = ServedCorpora(cast(CatalogStore, catalog), settings.server.corpora)
     while request := _read(sys.stdin.buffer):
         try:
-            wanted_path, wanted, *search = request
+            wanted_path, wanted, headers, *search = request
+            resume(headers)
             if path != wanted_path:  # the first request, or another catalog is served now
                 catalog.corpus = create_corpus(NAME, path=Path(wanted_path))
                 catalog.retriever = BM25SRetriever(BM25SSettings(), None, corpus=catalog.corpus)
@@ -187,6 +191,7 @@ def _answer_requests() -> None:
             data = _dump_error(error)
         output.write(len(data).to_bytes(4, "little") + data)
         output.flush()
+    end_telemetry()
 
 
 def _read(stream: IO[bytes]) -> Any:

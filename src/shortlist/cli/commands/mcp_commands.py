@@ -11,7 +11,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import shortlist
 from shortlist._paths import config_dir
 from shortlist._settings import load_learning, load_profile, load_telemetry
 from shortlist._telemetry import export
@@ -44,8 +43,7 @@ def run(
     gc.enable()
     gateway = Gateway(_choose(config, profile, only))
     collection = Collection(gateway, StoredCorpora(corpus), learning=load_learning(learn))
-    end_telemetry = export(shortlist.__version__) if load_telemetry() else None
-    asyncio.run(serve_stdio(AgentActions(collection, _connect_to_model), end_telemetry))
+    asyncio.run(serve_stdio(AgentActions(collection, _connect_to_model), export(load_telemetry())))
 
 
 @functools.cache
