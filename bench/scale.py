@@ -115,11 +115,12 @@ def run(arguments: list[Path]) -> None:
         return
     kind = ("real" if folders else "synthetic") + (f", {engine}, nodes: {nodes}" if engine != "embedded" else "")
     for size in sizes:
-        figures = measure(Source(folders, size), engine, nodes)
-        report.save("scale", {f"{kind}, {size}": figures}, beside_others=True)
+        for figures in measure(Source(folders, size), engine, nodes):  # what an interrupted run has measured is kept
+            report.save("scale", {f"{kind}, {size}": figures}, beside_others=True)
 
 
-def measure(source: Source, engine: str, nodes: int) -> Figures:
+def measure(source: Source, engine: str, nodes: int) -> Iterator[Figures]:
+    """The figures of all phases so far, after each of them."""
     print(f"{source.size:,} documents, {engine}", flush=True)
     figures: Figures = {}
     with tempfile.TemporaryDirectory(dir=os.environ.get("SHORTLIST_BENCH_DIR")) as folder, ExitStack() as stack:
@@ -132,7 +133,7 @@ def measure(source: Source, engine: str, nodes: int) -> Figures:
         for name, phase in PHASES.items():
             figures[name] = found = _in_process(phase, source, place, address)
             print(f"  {name:20}{found}", flush=True)
-    return figures
+            yield figures
 
 
 def build(source: Source, place: Path, engine: str) -> Figures:
