@@ -164,9 +164,10 @@ def start(source: Source, place: Path, engine: str) -> Figures:
         "shortlist.search(corpus, sys.argv[2], mode=sys.argv[3])\n"
     )
     times: Figures = {}
+    query = source.queries()[0]
     for mode in ("lexical", "auto"):
         started = time.perf_counter()
-        subprocess.run([sys.executable, "-c", code, str(place), source.queries()[0], mode], check=True)
+        subprocess.run([sys.executable, "-c", code, str(place), query, mode], check=True)
         times[f"{mode} s"] = round(time.perf_counter() - started, 2)
     return times
 

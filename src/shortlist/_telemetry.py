@@ -20,7 +20,7 @@ from shortlist.errors import needs_extra
 API = "opentelemetry.trace"  # is loaded if this process uses OpenTelemetry
 NAME = "shortlist"
 DURATION = "shortlist.operation.duration"
-REQUEST_ID = "x-request-id"
+REQUEST_HEADER = "x-request-id"
 
 # The id of the HTTP request that this code runs for.
 current_request: ContextVar[str] = ContextVar("current_request", default="")
@@ -106,7 +106,7 @@ def current_ids() -> dict[str, str]:
 
 def to_headers() -> dict[str, str]:
     """The current request and trace, for another process."""
-    headers = {REQUEST_ID: current_request.get()}
+    headers = {REQUEST_HEADER: current_request.get()}
     if API in sys.modules:
         from opentelemetry import propagate  # noqa: PLC0415
 
@@ -116,7 +116,7 @@ def to_headers() -> dict[str, str]:
 
 def resume(headers: Mapping[str, str]) -> None:
     """Work for the request and trace of another process from now on."""
-    current_request.set(headers[REQUEST_ID])
+    current_request.set(headers[REQUEST_HEADER])
     if API in sys.modules:
         from opentelemetry import context, propagate  # noqa: PLC0415
 

@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shortlist._settings import Settings
-from shortlist._telemetry import Span, current_request, is_used
+from shortlist._telemetry import REQUEST_HEADER, Span, current_request, is_used
 from shortlist.server.http_errors import REQUEST_ID, make_problem
 from shortlist.server.service_metrics import Metrics
 
@@ -129,7 +129,7 @@ class Watch:
             await self._app(scope, receive, send)
             return
         started = time.perf_counter()
-        given = Headers(scope=scope).get("x-request-id", "")
+        given = Headers(scope=scope).get(REQUEST_HEADER, "")
         id = scope[REQUEST_ID] = given if REQUEST_ID_FORMAT.fullmatch(given) else f"{getrandbits(64):016x}"
         status = 0
 
@@ -137,7 +137,7 @@ class Watch:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message.get("headers", ()), (b"x-request-id", id.encode())]
+                message["headers"] = [*message.get("headers", ()), (REQUEST_HEADER.encode(), id.encode())]
             await send(message)
 
         current_request.set(id)
