@@ -11,6 +11,7 @@ PACKAGE = ROOT / "src" / "shortlist"
 PAGE = ROOT / "ARCHITECTURE.md"
 LIST = re.compile(r"(?<=## Modules\n\n```\n).*?(?=^```$)", re.DOTALL | re.MULTILINE)
 ORDER = [
+    "safety",
     "index",
     "sources",
     "library",
