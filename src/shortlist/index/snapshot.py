@@ -23,7 +23,7 @@ from shortlist.index.lexical.lexical_ranker import Lexical
 from shortlist.index.lexical.live_postings import Part
 from shortlist.index.query_scores import AllScores, BestScores, Request, Scores, only_found
 from shortlist.index.storage.records import DOCUMENT_COLUMNS, Rows, batched, checksum_passage, to_document
-from shortlist.index.storage.segment import Segment
+from shortlist.index.storage.segment import Segment, SegmentDamaged
 from shortlist.index.storage.sql_tables import SegmentRow, read_config, read_dead, read_generation, read_segments
 from shortlist.index.storage.stored_text import TextConnection
 from shortlist.index.text.analyzers import get_analyzer
@@ -134,11 +134,13 @@ def read_view(connection: sqlite3.Connection, load: Callable[[SegmentRow], Segme
     query = "SELECT num, passage FROM tombstones WHERE num > ? ORDER BY num"
     recent = np.array(connection.execute(query, (last_tombstone,)).fetchall(), dtype=np.int64).reshape(-1, 2)
     loaded: list[Loaded] = []
-    offset = 0
+    config, offset = read_config(connection), 0
     for row in read_segments(connection):
         item = known.get(row)
         if item is None:
             segment = load(row)
+            if segment.dim != config.dim:
+                raise SegmentDamaged(row, f"has vectors of {segment.dim} dimensions, not {config.dim}")
             item = Loaded(row, segment, Part(segment.postings, offset, segment.impacts))
             dead = read_dead(connection, row)
         else:
@@ -150,7 +152,7 @@ def read_view(connection: sqlite3.Connection, load: Callable[[SegmentRow], Segme
         offset += item.segment.size
     if len(recent):
         last_tombstone = int(recent[-1, 0])
-    return View(generation, last_tombstone, read_config(connection), tuple(loaded))
+    return View(generation, last_tombstone, config, tuple(loaded))
 
 
 class Snapshot:

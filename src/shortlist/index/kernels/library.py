@@ -24,7 +24,7 @@ log = logging.getLogger("shortlist")
 # The parameters of each function, and its result at the end: a pointer, an integer, a float, a byte or nothing.
 _TYPES = {"p": ctypes.c_void_p, "i": ctypes.c_int64, "d": ctypes.c_double, "b": ctypes.c_uint8, "-": None}
 _FUNCTIONS = {
-    "room_bytes": "ii", "clear_room": "pi-", "release": "p-", "quantize": "pdp-", "tabulate": "pppippp-",
+    "room_bytes": "ii", "clear_room": "pi-", "release": "p-", "quantize": "pdp-", "tabulate": "pppipppi-",
     "find_terms": "pipipp-", "find_names": "pippipipii", "score_all": "pippip-", "look_at": "pipppipi-",
     "fill_name_filter": "piip-", "add_squares": "ppp-", "rank": "ppipppiiippipi",
     "hash_spans": "pppip-", "rehash": "pipi-", "scan": "pppippippipppb",
@@ -32,7 +32,7 @@ _FUNCTIONS = {
     "count_terms": "pipi", "count_postings": "ppppippiippppi", "merge_postings": "pippppppppp-",
     "round_vectors": "piipp-", "multiply_all": "piipp-", "nearest": "pppiipipppi",
     "make_table": "pipb", "matcher_bytes": "ii", "prepare_matcher": "pp-", "encode_many": "ppipp-",
-    "decode_many": "ppippii",
+    "decode_many": "ppippii", "guard_mapping": "pii", "release_mapping": "i-", "count_faults": "i",
 }  # fmt: skip
 
 

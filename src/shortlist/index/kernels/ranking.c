@@ -1,4 +1,7 @@
-/* Ranking by shared terms. Scores are those of formulas.py, to the last bit: a sum is in the order of the terms. */
+/* Ranking by shared terms. Scores are those of formulas.py, to the last bit: a sum is in the order of the terms.
+
+   A part may be mapped from a file that changes on disk, so its numbers are not trusted: only the sizes of its arrays
+   are. Whatever it contains, a loop reads and writes inside of these arrays; what points out of them is left out. */
 #include "loops.h"
 
 /* Bounds are stored for each block of 16 passages of a frequent term, places for each stretch of 64. */
@@ -32,7 +35,7 @@ typedef struct {
     const int32_t *name_docs;
     const uint64_t *name_filter; /* a bit for each range of keys, set if a name has one; NULL: there is none */
     int64_t name_shift;
-    int64_t terms, names, size, offset, larges, deads, frequents, blocks, stretches;
+    int64_t terms, postings, names, size, offset, larges, deads, frequents, blocks, stretches, packings;
     double weights[3];
     double base, scale, k1, delta, step, drift;
     int64_t gain;
@@ -83,6 +86,16 @@ static Room divide(void *memory, int64_t size) {
 
 EXPORT void clear_room(void *memory, int64_t size) {
     memset(divide(memory, size).sums, 0, count_blocks(size) * BLOCK * sizeof(uint16_t));
+}
+
+/* Whether a part has a passage with this number. */
+static inline bool is_inside(const Part *part, int64_t doc) { return (uint64_t)doc < (uint64_t)part->size; }
+
+/* The postings of a term; none if they are not inside of the part. */
+static inline Span find_span(const Part *part, int64_t place) {
+    int64_t start = part->starts[place], end = part->starts[place + 1];
+    bool is_sound = start >= 0 && start <= end && end <= part->postings;
+    return (Span){place, is_sound ? start : 0, is_sound ? end : 0};
 }
 
 /* Where doc is, or would be, in docs[start:end]. */
@@ -146,7 +159,8 @@ static inline double weighted_count(const Part *part, int64_t at) {
     uint32_t code = part->counts[at];
     if (code)
         return weights[0] * (code >> 6) + weights[1] * ((code >> 4) & 3) + weights[2] * (code & 15);
-    uint32_t count = part->large_counts[find_place(part->large_places, part->larges, at)];
+    int64_t large = find_place(part->large_places, part->larges, at);
+    uint32_t count = large < part->larges ? part->large_counts[large] : 0;
     return weights[0] * (count >> 24) + weights[1] * ((count >> 16) & 0xFF) + weights[2] * (count & 0xFFFF);
 }
 
@@ -170,24 +184,26 @@ static inline double gain_of(const Part *part, int64_t at, int64_t doc) {
 
 /* Each posting's gain as a number from 1 to 255, rounded up; 255 is the ceiling. */
 EXPORT void quantize(const Part *part, double ceiling, uint8_t *impacts) {
-    int64_t postings = part->starts[part->terms];
-    for (int64_t at = 0; at < postings; at++) {
-        double share = ceil(gain_of(part, at, part->docs[at]) / ceiling * 255.0);
-        impacts[at] = share > 255.0 ? 255 : (uint8_t)share;
+    for (int64_t at = 0; at < part->postings; at++) {
+        double share = is_inside(part, part->docs[at]) ? ceil(gain_of(part, at, part->docs[at]) / ceiling * 255.0) : 0;
+        impacts[at] = share > 255.0 ? 255 : share > 0.0 ? (uint8_t)share : 0;
     }
 }
 
 /* For each frequent term: its largest impact in each block (zero before), where each stretch begins, and its postings
-   packed as the passage's place in its stretch and the impact, a byte each. */
+   packed as the passage's place in its stretch and the impact, a byte each. `packings` is the room for these. */
 EXPORT void tabulate(const Part *part, const uint8_t *impacts, const int64_t *frequent, int64_t frequents,
-                     uint8_t *maxima, uint32_t *skips, uint16_t *packed) {
+                     uint8_t *maxima, uint32_t *skips, uint16_t *packed, int64_t packings) {
     int64_t blocks = (part->size + BLOCK - 1) >> BLOCK_BITS;
     int64_t stretches = ((part->size + STRETCH - 1) >> STRETCH_BITS) + 1;
     uint32_t written = 0;
     for (int64_t row = 0; row < frequents; row++, maxima += blocks, skips += stretches) {
         int64_t begun = 0;
-        for (int64_t at = part->starts[frequent[row]]; at < part->starts[frequent[row] + 1]; at++) {
+        Span span = find_span(part, frequent[row]);
+        for (int64_t at = span.start; at < span.end; at++) {
             int64_t doc = part->docs[at];
+            if (!is_inside(part, doc) || written == packings)
+                continue;
             if (maxima[doc >> BLOCK_BITS] < impacts[at])
                 maxima[doc >> BLOCK_BITS] = impacts[at];
             while (begun <= doc >> STRETCH_BITS)
@@ -203,7 +219,7 @@ static int64_t count_dead(const Part *part, int64_t start, int64_t end) {
     int64_t dead = 0;
     if (end - start < 8 * part->deads) {
         for (int64_t at = start; at < end; at++)
-            dead += part->dead[part->docs[at]];
+            dead += is_inside(part, part->docs[at]) && part->dead[part->docs[at]];
         return dead;
     }
     for (int64_t number = 0; number < part->deads; number++) {
@@ -223,8 +239,7 @@ EXPORT void find_terms(const Part *const *parts, int64_t count, const uint64_t *
             int64_t place = find_key(part->keys, part->terms, keys[term]);
             Span span = {place, 0, 0};
             if (place < part->terms && part->keys[place] == keys[term]) {
-                span.start = part->starts[place];
-                span.end = part->starts[place + 1];
+                span = find_span(part, place);
                 df[term] += span.end - span.start;
                 if (part->dead)
                     df[term] -= count_dead(part, span.start, span.end);
@@ -268,7 +283,7 @@ EXPORT int64_t find_names(const Part *const *parts, int64_t count, const uint8_t
                 continue;
             int64_t at = find_key(part->name_keys, part->names, keys[run]);
             for (; at < part->names && part->name_keys[at] == keys[run]; at++) {
-                if (part->dead && part->dead[part->name_docs[at]])
+                if (!is_inside(part, part->name_docs[at]) || (part->dead && part->dead[part->name_docs[at]]))
                     continue;
                 if (found < most)
                     positions[found] = part->offset + part->name_docs[at];
@@ -288,7 +303,8 @@ EXPORT void score_all(const Part *const *parts, int64_t count, const Span *spans
         double *here = scores + part->offset;
         for (int64_t term = 0; term < asked; term++)
             for (int64_t at = spans[term].start; at < spans[term].end; at++)
-                here[part->docs[at]] += weights[term] * gain_of(part, at, part->docs[at]);
+                if (is_inside(part, part->docs[at]))
+                    here[part->docs[at]] += weights[term] * gain_of(part, at, part->docs[at]);
         for (int64_t dead = 0; dead < part->deads; dead++)
             here[part->dead_places[dead]] = 0.0;
     }
@@ -296,11 +312,14 @@ EXPORT void score_all(const Part *const *parts, int64_t count, const Span *spans
 
 /* The weight of a passage's vector for cosine: the squares of its weighted counts, each times its term's idf. */
 EXPORT void add_squares(const Part *part, const double *idf, double *squares) {
-    for (int64_t term = 0; term < part->terms; term++)
-        for (int64_t at = part->starts[term]; at < part->starts[term + 1]; at++) {
+    for (int64_t term = 0; term < part->terms; term++) {
+        Span span = find_span(part, term);
+        for (int64_t at = span.start; at < span.end; at++) {
             double weight = weighted_count(part, at) * idf[term];
-            squares[part->docs[at]] += weight * weight;
+            if (is_inside(part, part->docs[at]))
+                squares[part->docs[at]] += weight * weight;
         }
+    }
 }
 
 /* Replace the smallest number of a heap. */
@@ -365,7 +384,10 @@ static void add_rare(const Part *part, const Query *query, const Room *room) {
             continue;
         for (int64_t at = term->start; at < term->end; at++) {
             __builtin_prefetch(room->sums + part->docs[least_of(at + AHEAD, term->end - 1)], 1);
-            int32_t doc = part->docs[at], sum = room->sums[doc] + (term->share * part->impacts[at] >> COARSER) + 1;
+            int32_t doc = part->docs[at];
+            if (!is_inside(part, doc))
+                continue;
+            int32_t sum = room->sums[doc] + (term->share * part->impacts[at] >> COARSER) + 1;
             uint16_t *bound = room->bounds + (doc >> BLOCK_BITS), high = sum > UINT16_MAX ? UINT16_MAX : (uint16_t)sum;
             room->sums[doc] = high;
             *bound = *bound > high ? *bound : high;
@@ -378,7 +400,8 @@ static void clear_rare(const Part *part, const Query *query, const Room *room) {
         const Term *term = query->terms + number;
         if (term->row < 0)
             for (int64_t at = term->start; at < term->end; at++)
-                room->sums[part->docs[at]] = 0;
+                if (is_inside(part, part->docs[at]))
+                    room->sums[part->docs[at]] = 0;
     }
 }
 
@@ -446,13 +469,18 @@ static int64_t visit(const Part *part, const Query *query, const Room *room, int
             }
             for (int64_t number = 0; number < reads; number++) {
                 uint32_t slot = reading[number], stretch = stretch_of(blocks[slot]);
-                for (uint32_t at = skips[stretch]; at < skips[stretch + 1]; at++)
-                    scores[slot][part->packed[at] >> 8] += term->share * (part->packed[at] & 255);
+                uint32_t start = skips[stretch], end = skips[stretch + 1];
+                if (end > part->packings || end - start > STRETCH)
+                    continue;
+                for (uint32_t at = start; at < end; at++) {
+                    int32_t *score = scores[slot] + (part->packed[at] >> 8 & (STRETCH - 1));
+                    *score = (int32_t)((uint32_t)*score + (uint32_t)(term->share * (part->packed[at] & 255)));
+                }
             }
             for (int64_t number = 0; number < size; number++) {
                 uint32_t slot = slots[number];
                 slots[open] = slot;
-                open += largest(scores[slot] + first_of(blocks[slot]), BLOCK) + left[slot] >= best;
+                open += (int64_t)largest(scores[slot] + first_of(blocks[slot]), BLOCK) + left[slot] >= best;
             }
             size = open;
         }
@@ -573,8 +601,8 @@ static void score_doc(const Part *part, const Query *query, Scored *scored) {
         if (term->row >= 0) {
             const uint32_t *skips = part->skips + term->row * part->stretches;
             int64_t first = start - skips[0];
-            start = first + skips[doc >> STRETCH_BITS];
-            end = first + skips[(doc >> STRETCH_BITS) + 1];
+            start = most_of(start, first + skips[doc >> STRETCH_BITS]);
+            end = least_of(end, first + skips[(doc >> STRETCH_BITS) + 1]);
         }
         int64_t at = find_doc(part->docs, start, end, doc);
         if (at < end && part->docs[at] == doc) {
@@ -582,6 +610,8 @@ static void score_doc(const Part *part, const Query *query, Scored *scored) {
             scored->covered += term->covers;
         }
     }
+    if (isnan(scored->score)) /* of lengths below zero; it has no place in an order */
+        scored->score = 0.0;
 }
 
 /* The terms of a query that a part has, in order. */
@@ -661,8 +691,8 @@ static int64_t rank_part(const Part *part, const Span *spans, const double *weig
     double unit = total / SHARES * part->step * wider * 1.0001;
     query->sure = 0.9998 * narrower / wider;
     double known = 0.9998 * least / unit;
-    int64_t found = find_candidates(part, query, known < 2147483647.0 ? (int32_t)known : INT32_MAX, stripes, allowed,
-                                    room);
+    int32_t reached = known > 2147483646.0 ? INT32_MAX : known > 0.0 ? (int32_t)known : 0;
+    int64_t found = find_candidates(part, query, reached, stripes, allowed, room);
     Scored *scored = room->scored;
     for (int64_t number = 0; number < found; number++)
         scored[number] = (Scored){room->most[number] * unit, room->places[number], 0};
@@ -724,7 +754,9 @@ EXPORT void release(void *memory) { free(memory); }
 EXPORT void merge_postings(const Part *const *parts, int64_t count, const int32_t *const *new_docs, int64_t *next,
                            uint64_t *keys, int64_t *starts, int32_t *docs, uint8_t *counts, int64_t *large_places,
                            uint32_t *large_counts, int64_t *sizes) {
-    int64_t terms = 0, written = 0, larges = 0;
+    int64_t terms = 0, written = 0, larges = 0, most = 0;
+    for (int64_t number = 0; number < count; number++)
+        most += parts[number]->postings;
     int64_t *next_term = next, *next_large = next + count; /* of each part, 0 before */
     for (;;) {
         bool is_end = true;
@@ -744,12 +776,17 @@ EXPORT void merge_postings(const Part *const *parts, int64_t count, const int32_
             if (term >= part->terms || part->keys[term] != key)
                 continue;
             next_term[number]++;
-            for (int64_t at = part->starts[term]; at < part->starts[term + 1]; at++) {
+            Span span = find_span(part, term);
+            if (span.end - span.start > most - written)
+                continue;
+            for (int64_t at = span.start; at < span.end; at++) {
                 int64_t large = part->counts[at] ? -1 : next_large[number]++;
-                int32_t doc = new_docs[number][part->docs[at]];
+                int32_t doc = is_inside(part, part->docs[at]) ? new_docs[number][part->docs[at]] : -1;
                 if (doc < 0)
                     continue;
                 if (large >= 0) {
+                    if (large >= part->larges)
+                        continue;
                     large_places[larges] = written;
                     large_counts[larges++] = part->large_counts[large];
                 }

@@ -36,7 +36,10 @@ _POINTERS = (
     "frequent", "maxima", "skips", "packed", "vector_lengths", "name_keys", "name_docs",
     "name_filter",
 )  # fmt: skip
-_SIZES = ("name_shift", "terms", "names", "size", "offset", "larges", "deads", "frequents", "blocks", "stretches")
+_SIZES = (
+    "name_shift", "terms", "postings", "names", "size", "offset", "larges", "deads", "frequents", "blocks", "stretches",
+    "packings",
+)  # fmt: skip
 
 
 class PartStruct(ctypes.Structure):
@@ -55,7 +58,8 @@ def describe(postings: Postings) -> PartStruct:
     struct = PartStruct()
     for name, kind in postings.TYPES.items():
         setattr(struct, name, at(getattr(postings, name), kind))
-    struct.terms, struct.names = len(postings.keys), len(postings.name_keys)
+    struct.terms, struct.postings = len(postings.keys), len(postings.docs)
+    struct.names = len(postings.name_keys)
     struct.size, struct.larges = postings.size, len(postings.large_places)
     struct.blocks, struct.stretches = -(-postings.size // BLOCK), -(-postings.size // STRETCH) + 1
     return struct
@@ -86,10 +90,11 @@ def tabulate(
     struct = describe(postings)
     maxima = np.zeros((len(frequent), struct.blocks), np.uint8)
     skips = np.empty((len(frequent), struct.stretches), np.uint32)
-    packed = np.empty(int((postings.starts[frequent + 1] - postings.starts[frequent]).sum()), np.uint16)
+    wanted = int((postings.starts[frequent + 1] - postings.starts[frequent]).sum())
+    packed = np.empty(min(max(wanted, 0), len(postings.docs)), np.uint16)  # out of bounds only if `starts` are damaged
     library.loops().tabulate(
         ctypes.addressof(struct), at(impacts, np.uint8), at(frequent, np.int64), len(frequent),
-        at(maxima, np.uint8), at(skips, np.uint32), at(packed, np.uint16),
+        at(maxima, np.uint8), at(skips, np.uint32), at(packed, np.uint16), len(packed),
     )  # fmt: skip
     return maxima, skips, packed
 

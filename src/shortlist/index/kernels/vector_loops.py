@@ -26,6 +26,7 @@ def multiply(vectors: Vectors, query: Vectors) -> Floats:
     """The product of each vector with the query. Equal vectors have equal products, alone and among others."""
     if not library.loops():
         return (vectors @ query).astype(np.float64)
+    _check_sizes(vectors, query)
     products = np.empty(len(vectors))
     vectors, query = np.ascontiguousarray(vectors), np.ascontiguousarray(query)
     library.loops().multiply_all(
@@ -38,9 +39,15 @@ def nearest(
     codes: NDArray[np.int8], facts: NDArray[np.float32], vectors: Vectors, query: Vectors, k: int, alive: Mask | None
 ) -> tuple[Positions, Floats]:
     """Places that include the k nearest and all that tie with the last, and their exact products with the query."""
+    _check_sizes(vectors, query)
     places, scores = np.empty(len(codes), np.int64), np.empty(len(codes), np.float64)
     found = library.loops().nearest(
         at(codes, np.int8), at(facts, np.float32), at(vectors, np.float32), *vectors.shape, at(query, np.float32), k,
         None if alive is None else at(alive, np.bool_), at(places, np.int64), at(scores, np.float64),
     )  # fmt: skip
     return places[:found].copy(), scores[:found].copy()
+
+
+def _check_sizes(vectors: Vectors, query: Vectors) -> None:
+    if query.shape != vectors.shape[1:]:
+        raise ValueError(f"a query of {len(query)} dimensions cannot be compared with vectors of {vectors.shape[1]}")

@@ -113,7 +113,7 @@ EXPORT int64_t nearest(const int8_t *codes, const float *facts, const float *vec
         const float *fact = facts + 3 * place;
         float product = (float)multiply_bytes(codes + place * size, query_codes, size) * fact[0] * step;
         float room = length * fact[1] + moved * fact[2];
-        if (product + room < best[0])
+        if (!(product + room >= best[0])) /* also if it is not a number, which has no place in an order */
             continue;
         bounded[found++] = (Bounded){product + room, (uint32_t)place};
         if (product - room > best[0])

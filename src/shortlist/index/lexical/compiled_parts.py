@@ -160,7 +160,7 @@ class CompiledParts:
                 self._kept.append(impacts)
                 struct.frequent, struct.frequents = at(impacts.frequent, np.int64), len(impacts.frequent)
                 struct.maxima, struct.skips = at(impacts.maxima, np.uint8), at(impacts.skips, np.uint32)
-                struct.packed = at(impacts.packed, np.uint16)
+                struct.packed, struct.packings = at(impacts.packed, np.uint16), len(impacts.packed)
                 struct.step = FORMULAS[self._scoring.formula].ceiling(self._scoring.k1) / 255
                 struct.drift = impacts.scale / struct.scale if struct.scale else 1.0
                 struct.impacts = at(impacts.values, np.uint8)  # the last one: with it, `look_at` uses all of them

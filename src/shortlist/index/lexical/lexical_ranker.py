@@ -169,6 +169,6 @@ class Lexical:
     def _weigh(self, keys: Sequence[int], counts: Iterable[float]) -> Found:
         """Where the terms with these keys are, and their weights; each counts as often as given."""
         spans, df = self._loops.find(keys)
-        idf = [self._formula.idf(self.live, n) if self.live else 0.0 for n in df]
+        idf = [self._formula.idf(self.live, min(n, self.live)) if self.live else 0.0 for n in df]
         weights = [count * one for count, one in zip(counts, idf, strict=True)]
         return Found(spans, df, idf, weights, weights, {})

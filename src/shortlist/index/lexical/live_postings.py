@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shortlist.index.kernels import formulas
-from shortlist.index.kernels.ranking_loops import Numbers, quantize, tabulate
+from shortlist.index.kernels.ranking_loops import STRETCH, Numbers, quantize, tabulate
 from shortlist.index.lexical.bm25 import FORMULAS, Scoring, norm
-from shortlist.index.lexical.postings import Postings, freeze
+from shortlist.index.lexical.postings import Postings, freeze, is_ascending
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -72,6 +72,21 @@ class Impacts:
         frequent = np.flatnonzero(np.diff(postings.starts) * FREQUENT >= postings.size)
         return cls(scoring, numbers.scale, values, frequent, *tabulate(postings, values, frequent))
 
+    def find_fault(self, postings: Postings) -> str:
+        """What no impacts of these postings can contain; empty if there is nothing."""
+        terms = self.frequent
+        if not is_ascending(terms) or (len(terms) and (terms[0] < 0 or terms[-1] >= len(postings.keys))):
+            return "has wrong frequent terms"
+        steps = np.diff(self.skips.astype(np.int64), axis=1)
+        if (steps < 0).any() or (steps > STRETCH).any() or (self.packed >> 8 >= STRETCH).any():
+            return "has wrong places of frequent terms"
+        ends = np.cumsum(postings.starts[terms + 1] - postings.starts[terms])
+        if not np.array_equal(self.skips[:, -1], ends) or not np.array_equal(self.skips[1:, 0], ends[:-1]):
+            return "has wrong places of frequent terms"
+        if len(self.packed) != (ends[-1] if len(ends) else 0) or self.skips[:1, 0].any():
+            return "has wrong places of frequent terms"
+        return ""
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {f"impacts.{name}": getattr(self, name) for name in self.__slots__[2:]}
 
@@ -81,7 +96,7 @@ class Impacts:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], described: dict[str, Any]) -> Impacts:
         scoring = Scoring.from_dict(described["scoring"])
-        return cls(scoring, described["scale"], *(arrays[f"impacts.{name}"] for name in cls.__slots__[2:]))
+        return cls(scoring, float(described["scale"]), *(arrays[f"impacts.{name}"] for name in cls.__slots__[2:]))
 
 
 class Part:

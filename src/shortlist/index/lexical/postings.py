@@ -82,6 +82,23 @@ class Postings:
         tfs[self.large_places[first:last] - start] = self.large_counts[first:last]
         return tfs
 
+    def find_fault(self) -> str:
+        """What no postings can contain; empty if there is nothing. The lengths of the arrays agree already."""
+        starts, docs, size = self.starts, self.docs, self.size
+        if not is_ascending(self.keys):
+            return "has terms that are not in order"
+        if starts[0] != 0 or starts[-1] != len(docs) or not (starts[1:] >= starts[:-1]).all():
+            return "has postings that do not belong to a term"
+        if not _is_below(docs, size) or not np.isin(np.flatnonzero(docs[1:] <= docs[:-1]) + 1, starts).all():
+            return "has postings that are not in order"
+        if not np.array_equal(self.large_places, np.flatnonzero(self.counts == 0)):
+            return "has wrong places of counts"
+        if (self.lengths < 0).any() or (self.lengths.sum(axis=0, dtype=np.int64) != self.length_sums).any():
+            return "has wrong lengths of passages"
+        if not (self.name_keys[1:] >= self.name_keys[:-1]).all() or not _is_below(self.name_docs, size):
+            return "has names that are not in order"
+        return ""
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {name: getattr(self, name) for name in self.__slots__}
 
@@ -91,6 +108,15 @@ class Postings:
         if "tfs" in arrays:
             arrays = {**arrays, **dict(zip(cls.__slots__[3:6], Counts.of(arrays["tfs"]), strict=True))}
         return cls(**{name: arrays[name] for name in cls.__slots__})
+
+
+def is_ascending(numbers: NDArray[Any]) -> bool:
+    return bool((numbers[1:] > numbers[:-1]).all())
+
+
+def _is_below(numbers: NDArray[np.int32], end: int) -> bool:
+    """Whether all are from 0 up to the end, which is not included."""
+    return not len(numbers) or (int(numbers.min()) >= 0 and int(numbers.max()) < end)
 
 
 def freeze(*arrays: NDArray[Any]) -> None:

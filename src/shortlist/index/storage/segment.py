@@ -1,28 +1,35 @@
 """Segment files: postings and vectors of a run of passages, written once and never changed.
 
 Layout: magic, header length, header checksum, header (JSON: where each array is, checksum of the arrays), arrays.
+
+A file that is not what was written raises `SegmentDamaged`, whatever it contains. A large one is mapped, so it can
+change at any time: the loops never leave its arrays (`kernels/ranking.c`), and `compare` notices the change.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
-import mmap
+import math
 import os
 import struct
+import time
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 
 from shortlist.index.dense.dense_ranker import RoundedVectors
 from shortlist.index.kernels import library
-from shortlist.index.lexical.bm25 import FORMULAS, Scoring
+from shortlist.index.kernels.mapped_files import map_file
+from shortlist.index.kernels.ranking_loops import BLOCK, STRETCH
+from shortlist.index.lexical.bm25 import FIELDS, FORMULAS, Scoring
 from shortlist.index.lexical.live_postings import Impacts
-from shortlist.index.lexical.postings import Postings
+from shortlist.index.lexical.postings import Postings, is_ascending
 from shortlist.index.lexical.postings import merge as merge_postings
 from shortlist.index.storage.sql_tables import SegmentRow
 
@@ -41,9 +48,37 @@ IMPACTS_FROM = 1_000_000
 # With at least this many vectors, quantized copies are compared first; with fewer, exact products are as fast.
 ROUNDED_FROM = 10_000
 
-# A smaller file is read as a whole, and its checksum is always compared. A larger one is mapped, and compared only if
-# its size or time differ from what was written.
+# A smaller file is read as a whole, and its checksum is always compared. A larger one is mapped, and compared at once
+# only if its size or time differ from what was written, else in the background (`segment_checks.py`).
 MAPPED_FROM = 4 << 20
+
+READ_AT_ONCE = 4 << 20  # bytes that are compared between two pauses
+
+# The arrays of a file: their types and shapes. The same name of a length means the same length. `tfs` is of an older
+# format and stands for the counts.
+_ARRAYS: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "passages": (np.int64, ("passages",)),
+    "documents": (np.int64, ("passages",)),
+    "keys": (np.uint64, ("terms",)),
+    "starts": (np.int64, ("starts",)),
+    "docs": (np.int32, ("postings",)),
+    "tfs": (np.uint32, ("postings",)),
+    "counts": (np.uint8, ("postings",)),
+    "large_places": (np.int64, ("large counts",)),
+    "large_counts": (np.uint32, ("large counts",)),
+    "lengths": (np.int32, ("passages", "fields")),
+    "name_keys": (np.uint64, ("names",)),
+    "name_docs": (np.int32, ("names",)),
+    "length_sums": (np.int64, ("fields",)),
+    "vectors": (np.float32, ("passages", "dimensions")),
+    "impacts.values": (np.uint8, ("postings",)),
+    "impacts.frequent": (np.int64, ("frequent terms",)),
+    "impacts.maxima": (np.uint8, ("frequent terms", "blocks")),
+    "impacts.skips": (np.uint32, ("frequent terms", "stretches")),
+    "impacts.packed": (np.uint16, ("packed postings",)),
+    "rounded.codes": (np.int8, ("passages", "dimensions")),
+    "rounded.facts": (np.float32, ("passages", "facts")),
+}
 
 
 class SegmentDamaged(Exception):
@@ -68,6 +103,28 @@ class Segment:
     @property
     def size(self) -> int:
         return len(self.passages)
+
+    @property
+    def dim(self) -> int:
+        return 0 if self.vectors is None else self.vectors.shape[1]
+
+    def find_fault(self, row: SegmentRow) -> str:
+        """What no segment of this row can contain; empty if there is nothing."""
+        if not self.size or not is_ascending(self.passages):
+            return "has wrong numbers of passages"
+        if self.passages[0] < row.first or self.passages[-1] > row.last:
+            return "has passages of another segment"
+        if self.documents.min() < 1:
+            return "has wrong numbers of documents"
+        if fault := self.postings.find_fault():
+            return fault
+        if self.impacts is not None and (fault := self.impacts.find_fault(self.postings)):
+            return fault
+        if self.vectors is not None and not np.isfinite(self.vectors).all():
+            return "has vectors that are not numbers"
+        if self.rounded is not None and not np.isfinite(self.rounded.facts).all():
+            return "has rounded vectors that are not numbers"
+        return ""
 
     def places_of(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """The places of those of these passage numbers that are in the segment, at a cost per number."""
@@ -134,46 +191,137 @@ def write(segment: Segment, path: str) -> int:
     return checksum
 
 
-def read(path: Path, row: SegmentRow) -> Segment:
-    """The segment of a row, from its file."""
+def read(path: Path, row: SegmentRow, *, is_trusted: bool = True) -> Segment:
+    """The segment of a row, from its file. One that is not trusted is compared and validated as a whole before."""
+    with _open(path, row) as (file, layout, status):
+        is_mapped = status.st_size >= MAPPED_FROM
+        data = map_file(file) if is_mapped else None
+        if data is None:
+            file.seek(0)
+            data = file.read()
+    is_as_written = is_mapped and (status.st_size, status.st_mtime_ns) == (row.bytes, row.written)
+    if len(data) != status.st_size:
+        raise SegmentDamaged(row, "is truncated")
+    arrays: dict[str, NDArray[Any]] = {
+        name: np.frombuffer(data, _ARRAYS[name][0], math.prod(shape), offset).reshape(shape)
+        for name, (shape, offset) in layout.arrays.items()
+    }
+    is_compared = not (is_trusted and is_as_written)
+    if is_compared and _checksum(map(_bytes, arrays.values())) != row.checksum:
+        raise SegmentDamaged(row, "does not match its checksum")
+    segment = _assemble(arrays, layout.impacts, row)
+    if is_compared and (fault := segment.find_fault(row)):
+        raise SegmentDamaged(row, fault)
+    return segment
+
+
+def compare(path: Path, row: SegmentRow, pause: Callable[[float], object] | None = None) -> None:
+    """Raise SegmentDamaged if the file is not what was written; `pause` gets the seconds that each piece took."""
+
+    def pieces() -> Iterator[bytes]:
+        for name, (shape, offset) in layout.arrays.items():
+            left = math.prod(shape) * np.dtype(_ARRAYS[name][0]).itemsize
+            file.seek(offset)
+            while left:
+                began = time.perf_counter()
+                piece = file.read(min(left, READ_AT_ONCE))
+                if not piece:
+                    raise SegmentDamaged(row, "is truncated")
+                left -= len(piece)
+                yield piece
+                if pause is not None:
+                    pause(time.perf_counter() - began)
+
+    with _open(path, row) as (file, layout, _):
+        if _checksum(pieces()) != row.checksum:
+            raise SegmentDamaged(row, "does not match its checksum")
+
+
+class _Layout(NamedTuple):
+    """The header of a file: the shape and the place of each array, and what its impacts were computed for."""
+
+    arrays: dict[str, tuple[list[int], int]]
+    impacts: Any
+
+
+@contextlib.contextmanager
+def _open(path: Path, row: SegmentRow) -> Iterator[tuple[BinaryIO, _Layout, os.stat_result]]:
+    """The file of a row, its header, and its status; errors of the system are raised as damage."""
     try:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
-            is_mapped = status.st_size >= MAPPED_FROM
-            data: bytes | mmap.mmap = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if is_mapped else file.read()
+            yield file, _read_header(file, status.st_size, row), status
     except FileNotFoundError:
         raise SegmentDamaged(row, "is missing") from None
     except OSError as error:
         raise SegmentDamaged(row, f"cannot be read: {error.strerror}") from None
-    if len(data) < _PREFIX.size:
+
+
+def _read_header(file: BinaryIO, size: int, row: SegmentRow) -> _Layout:
+    prefix = file.read(_PREFIX.size)
+    if len(prefix) < _PREFIX.size:
         raise SegmentDamaged(row, "is truncated")
-    magic, length, header_checksum = _PREFIX.unpack_from(data)
-    header = bytes(data[_PREFIX.size : _PREFIX.size + length])
-    if magic != MAGIC or zlib.crc32(header) != header_checksum:
+    magic, length, checksum = _PREFIX.unpack(prefix)
+    header = file.read(length) if length <= size else b""
+    if magic != MAGIC or zlib.crc32(header) != checksum:
         raise SegmentDamaged(row, "has a damaged header")
-    description = json.loads(header)
     start = _align(_PREFIX.size + length)
-    if len(data) != start + description["bytes"]:
-        raise SegmentDamaged(row, "is truncated")
-    arrays: dict[str, NDArray[Any]] = {}
-    for name, (dtype, shape, offset) in description["arrays"].items():
-        count = int(np.prod(shape))
-        arrays[name] = np.frombuffer(data, np.dtype(dtype), count, start + offset).reshape(shape)
-    checksum = description["checksum"]
-    if not is_mapped or (status.st_size, status.st_mtime_ns) != (row.bytes, row.written):
-        checksum = 0
-        for array in arrays.values():
-            checksum = zlib.crc32(_bytes(array), checksum)
-    if checksum != row.checksum:
-        raise SegmentDamaged(row, "does not match its checksum")
-    return Segment(
-        passages=arrays["passages"],
-        documents=arrays["documents"],
-        postings=Postings.from_arrays(arrays),
-        vectors=arrays.get("vectors"),
-        impacts=Impacts.from_arrays(arrays, description["impacts"]) if description["impacts"] else None,
-        rounded=RoundedVectors.from_arrays(arrays),
-    )
+    try:
+        description = json.loads(header)
+        if size != start + description["bytes"]:
+            raise SegmentDamaged(row, "is truncated")
+        if description["checksum"] != row.checksum:
+            raise SegmentDamaged(row, "does not match its checksum")
+        arrays = {
+            name: _locate(name, dtype, shape, start + offset, size)
+            for name, (dtype, shape, offset) in description["arrays"].items()
+        }
+        return _Layout(arrays, description["impacts"])
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):  # it has any shape
+        raise SegmentDamaged(row, "has a damaged header") from None
+
+
+def _locate(name: str, dtype: str, shape: list[int], offset: int, size: int) -> tuple[list[int], int]:
+    """The shape and the place of an array, which must be inside of the file."""
+    kind, lengths = _ARRAYS[name]
+    if dtype != np.dtype(kind).str or not all(type(number) is int and number >= 0 for number in (*shape, offset)):
+        raise ValueError(name)
+    end = offset + math.prod(shape) * np.dtype(kind).itemsize
+    if len(shape) != len(lengths) or offset % ALIGNMENT or end > size:
+        raise ValueError(name)
+    return shape, offset
+
+
+def _assemble(arrays: dict[str, NDArray[Any]], impacts: Any, row: SegmentRow) -> Segment:
+    """The segment of these arrays, whose lengths must agree with each other and with the row."""
+    lengths = {"passages": row.size, "fields": len(FIELDS), "facts": 3}
+    lengths |= {"blocks": -(-len(arrays.get("passages", ())) // BLOCK)}
+    lengths |= {"stretches": -(-len(arrays.get("passages", ())) // STRETCH) + 1}
+    for name, array in arrays.items():
+        for length, found in zip(_ARRAYS[name][1], array.shape, strict=True):
+            if lengths.setdefault(length, found) != found:
+                raise SegmentDamaged(row, f"has {found} {length} in {name}, not {lengths[length]}")
+    try:
+        segment = Segment(
+            passages=arrays["passages"],
+            documents=arrays["documents"],
+            postings=Postings.from_arrays(arrays),
+            vectors=arrays.get("vectors"),
+            impacts=Impacts.from_arrays(arrays, impacts) if impacts else None,
+            rounded=RoundedVectors.from_arrays(arrays),
+        )
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
+        raise SegmentDamaged(row, "has a damaged header") from None
+    if lengths["starts"] != lengths["terms"] + 1 or (segment.rounded is not None and segment.vectors is None):
+        raise SegmentDamaged(row, "has a damaged header")
+    return segment
+
+
+def _checksum(pieces: Iterator[Any]) -> int:
+    checksum = 0
+    for piece in pieces:
+        checksum = zlib.crc32(piece, checksum)
+    return checksum
 
 
 def _bytes(array: NDArray[Any]) -> memoryview:
