@@ -15,7 +15,7 @@ import sqlite3
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -27,7 +27,7 @@ from shortlist.index.corpus_paths import DATABASE
 from shortlist.index.embedders.vector_cache import FILE as VECTORS
 from shortlist.index.storage import segment as segments
 from shortlist.index.storage.segment import Segment
-from shortlist.index.storage.sql_tables import SegmentRow, check_format, initialize
+from shortlist.index.storage.sql_tables import SegmentRow, check_format, initialize, raise_format
 from shortlist.index.storage.stored_text import TextConnection
 from shortlist.index.storage.usage_log import FILE as USAGE
 
@@ -230,11 +230,17 @@ class Store:
             connection.execute("DELETE FROM tombstones WHERE passage BETWEEN ? AND ?", numbers)
         if row is not None:
             connection.execute("INSERT INTO segments VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+            raise_format(connection)
 
     def load(self, row: SegmentRow) -> Segment:
         if self.folder is None:
             return self._in_memory[row.file]
         return self._recent.get(row.file) or segments.read(self.folder / SEGMENTS / row.file, row)
+
+    def compare(self, row: SegmentRow, pause: Callable[[float], object] | None = None) -> None:
+        """Raise SegmentDamaged if a mapped file is not what was written, unless this transaction wrote it."""
+        if self.folder is not None and row.bytes >= segments.MAPPED_FROM and row.file not in self._fresh:
+            segments.compare(self.folder / SEGMENTS / row.file, row, pause)
 
     @property
     def is_changing_memory(self) -> bool:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 APPLICATION_ID = 0x53484C54
-FORMAT = 3  # as format 2, in which every text was plain
+FORMAT = 3  # as format 2, in which every text was plain, and segments had counts of four bytes
 
 _SCHEMA = Path(__file__).with_name("schema.sql")
 
@@ -50,6 +50,9 @@ class SegmentRow(NamedTuple):
     bytes: int
     written: int
     checksum: int
+
+
+_ROW_TYPES = [int, int, int, str, int, int, int]
 
 
 def initialize(connection: sqlite3.Connection, config: Config) -> None:
@@ -120,14 +123,23 @@ def read_generation(connection: sqlite3.Connection) -> int:
 
 
 def read_segments(connection: sqlite3.Connection) -> list[SegmentRow]:
-    rows = connection.execute("SELECT first, last, size, file, bytes, written, checksum FROM segments ORDER BY first")
-    return [SegmentRow(*row) for row in rows]
+    query = "SELECT first, last, size, file, bytes, written, checksum FROM segments ORDER BY first"
+    rows = [SegmentRow(*row) for row in connection.execute(query)]
+    if any([*map(type, row)] != _ROW_TYPES for row in rows):  # SQLite stores any value in any column
+        raise sqlite3.DatabaseError("its list of segments is damaged")
+    return rows
 
 
 def read_dead(connection: sqlite3.Connection, row: SegmentRow) -> NDArray[np.int64]:
     """The numbers of the deleted passages that are still in a segment."""
     query = "SELECT passage FROM tombstones WHERE passage BETWEEN ? AND ? ORDER BY passage"
     return np.array([passage for (passage,) in connection.execute(query, row[:2])], dtype=np.int64)
+
+
+def raise_format(connection: sqlite3.Connection) -> None:
+    """Note in this transaction that it writes what older versions cannot read, so that they refuse the database."""
+    if connection.execute("PRAGMA user_version").fetchone()[0] != FORMAT:
+        connection.execute(f"PRAGMA user_version = {FORMAT}")
 
 
 def read_last_numbers(connection: sqlite3.Connection) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from shortlist.index.kernels import string_loops
-from shortlist.index.storage.sql_tables import FORMAT, Connection
+from shortlist.index.storage.sql_tables import Connection, raise_format
 
 SHORTEST = 64  # characters that are worth a frame
 
@@ -63,7 +63,7 @@ class TextConnection(Connection):
             sample = b"".join(joined[start : start + PIECE] for start in range(0, len(joined), step))
             self._table = string_loops.make_table(sample)
             self.execute("INSERT INTO meta VALUES ('dictionary', ?)", (zlib.compress(self._table),))
-            self.execute(f"PRAGMA user_version = {FORMAT}")  # an older version cannot read these texts
+            raise_format(self)
 
     def forget(self) -> None:
         """Forget a table that was made in a transaction that is rolled back."""

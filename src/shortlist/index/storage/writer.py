@@ -413,6 +413,9 @@ class Change:
     def _load(self, row: SegmentRow) -> tuple[Segment, Mask | None]:
         """A segment, and which of its passages are deleted."""
         segment, dead = self._store.load(row), read_dead(self._connection, row)
+        self._store.compare(row)  # else a merge would give damage a valid checksum
+        if segment.dim != self._config.dim:
+            raise SegmentDamaged(row, f"has vectors of {segment.dim} dimensions, not {self._config.dim}")
         if not len(dead):
             return segment, None
         mask = np.zeros(segment.size, dtype=bool)
