@@ -265,7 +265,10 @@ class Soak:
         self.kills[victim.role if job or victim.role in ("gateway", "upstream") else f"{victim.role}, child"] += 1
 
     def _damage(self) -> None:
-        """Flip bytes of a segment file, cut it or delete it. It is derived, so nothing is lost."""
+        """Flip bytes of a segment file, cut it or delete it. It is derived, so nothing is lost.
+
+        As with bit rot, a flip changes neither the size nor the time of the file.
+        """
         files = [path for home in self._homes.values() for path in home.glob("data/*/*/**/segments/*.seg")]
         if not files:
             return
@@ -274,9 +277,11 @@ class Soak:
             if how == "delete":
                 path.unlink()
             else:
-                data = bytearray(path.read_bytes())
+                status, data = path.stat(), bytearray(path.read_bytes())
                 data[self._draw.randrange(len(data))] ^= 0xFF
                 path.write_bytes(data if how == "flip" else data[: len(data) // 2])
+                if how == "flip":
+                    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
         except (OSError, ValueError):  # merged meanwhile, empty, or on a disk with a fault
             return
         self.faults["damaged segment"] += 1

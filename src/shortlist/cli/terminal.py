@@ -253,6 +253,16 @@ class Screen:
         missing = "" if index["ingested"] else " (empty; run shortlist ingest PATH)"
         self.draw(Text(f"Index of {index['project']}: {index['path']}{missing}"), soft_wrap=True)
 
+    def show_verified(self, rows: Sequence[Row]) -> None:
+        for row in rows:
+            checked = f"{count_of(row['segments'], 'segment')}, {decimal(row['bytes'])}" if "segments" in row else ""
+            text = Text(f"{row['name']}: ").append(row["status"], COLORS.get(row["status"], "yellow"))
+            self.draw(text.append(f" ({checked})" if checked else ""), soft_wrap=True)
+            for what in row["repaired"]:
+                self.say(f"  {what}; rebuilt from the documents", "yellow")
+            for what in row["problems"]:
+                self.say(f"  {what}", "red")
+
     def show_servers(self, data: Row) -> None:
         table = []
         for row in data["servers"]:

@@ -92,6 +92,19 @@ class Corpus:
         """Merge segments, into one of each million passages. Never required; useful before a corpus is only read."""
         self._engine.compact()
 
+    def verify(self) -> dict[str, Any]:
+        """Check every file of the corpus, and rebuild damaged index files from the documents; the result as plain data.
+
+        `status` is "ok", "repaired", "damaged" if something could not be repaired, or "not applicable" if the corpus is
+        stored in a cluster. `repaired` and `problems` describe what was found.
+        """
+        found = self._engine.verify()
+        about = {"name": self.name, "path": str(self.path) if self.path else None}
+        if found is None:
+            return about | {"status": "not applicable", "repaired": [], "problems": []}
+        status = "damaged" if found["problems"] else "repaired" if found["repaired"] else "ok"
+        return about | {"status": status} | found
+
     def reindex(self, embedder: EmbedderSpec = None, *, progress: Progress | None = None, **options: Any) -> None:
         """Index the stored documents again, with another embedder or other options of `create_corpus`."""
         loaded = self.embedder if embedder is None else load_embedder(embedder)

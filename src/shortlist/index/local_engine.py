@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import sqlite3
+import weakref
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from shortlist.errors import CorpusBusy, CorpusError
+from shortlist.errors import CorpusBusy, CorpusDamaged, CorpusError, ShortlistError
 from shortlist.index.config import Config
 from shortlist.index.engine import Documents
+from shortlist.index.kernels.mapped_files import count_faults
 from shortlist.index.snapshot import Snapshot, View, read_view
-from shortlist.index.storage.database import Store
+from shortlist.index.storage import segment_checks
+from shortlist.index.storage.database import WAIT_SECONDS, Store
 from shortlist.index.storage.records import BATCH, Rows, batched, scan
 from shortlist.index.storage.segment import Segment, SegmentDamaged
 from shortlist.index.storage.sql_tables import SegmentRow, read_config, read_segments, write_config
@@ -28,6 +33,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 log = logging.getLogger("shortlist")
+
+MOST_REPAIRS = 3  # of one segment, before one search
 
 
 def _reads(read: Callable[Concatenate[Rows, P], T]) -> Callable[Concatenate[LocalEngine, P], T]:
@@ -50,6 +57,10 @@ class LocalEngine:
         self._chosen = chosen
         self._view: View | None = None  # the latest one
         self._rebuilt: dict[SegmentRow, Segment] = {}  # damaged segments that could not be rewritten
+        self._compared: set[SegmentRow] = set()  # mapped files that will be compared with their checksums
+        self._sound: set[tuple[str, SegmentRow]] = set()  # mapped files by the checks that they have passed
+        self._damages: deque[SegmentDamaged] = deque()  # found by comparing, and not yet repaired
+        self._faults = count_faults()
 
     def config(self) -> Config:
         with self.store.reading() as connection:
@@ -108,27 +119,126 @@ class LocalEngine:
     def snapshot(self) -> Iterator[Snapshot]:
         if self.store.is_changing_memory:
             raise CorpusBusy("This thread is in the middle of a change to the in-memory corpus. Finish that first.")
+        repairs: Counter[tuple[int, int]] = Counter()
         while True:
+            if self._faults != count_faults():
+                self._reload()
             with self.store.reading() as connection:
                 try:
-                    view = read_view(connection, self._load, self._view)
+                    while self._damages:
+                        raise self._damages.popleft()
+                    view = read_view(connection, self._load, self._last_view())
                 except SegmentDamaged as error:
                     damage = error
                 else:
                     if self._view is None or self._view.generation < view.generation:
                         self._view = view
-                    yield Snapshot(view, connection, self._chosen.of)
+                        self._compare_later(view)
+                    with self._noticing_damage(view):
+                        yield Snapshot(view, connection, self._chosen.of)
                     return
+            repairs[damage.row[:2]] += 1
+            if repairs[damage.row[:2]] > MOST_REPAIRS:
+                raise CorpusDamaged(
+                    f"The index of the corpus {self._name!r} is damaged ({damage}), and so is what it is rebuilt to. "
+                    f"Build the corpus again from its source."
+                )
             self._repair(damage)
+
+    def verify(self) -> dict[str, Any]:
+        databases = self.store.check_databases()
+        problems = [f"{name}: {found}" for name, found in databases.items() if found != "ok"]
+        rows, repaired = self._read_segments(), list[str]()
+        for row in rows:
+            try:
+                self.store.check(row)
+            except SegmentDamaged as damage:
+                try:
+                    self._repair(damage, WAIT_SECONDS)
+                except ShortlistError as error:
+                    problems.append(f"{damage}, and cannot be rebuilt: {error}")
+                    continue
+                if row in self._read_segments():
+                    problems.append(f"{damage}, and could not be replaced: the folder is read-only, full or locked")
+                else:
+                    repaired.append(str(damage))
+        try:
+            documents = sum(1 for _ in self.scan())
+            with self.snapshot() as state:
+                passages = sum(1 for _ in state.walk())
+        except CorpusError as error:
+            documents = passages = 0
+            problems.append(str(error))
+        checked = {"segments": len(rows), "bytes": sum(row.bytes for row in rows), "databases": [*databases]}
+        return checked | {"documents": documents, "passages": passages, "repaired": repaired, "problems": problems}
+
+    def _read_segments(self) -> list[SegmentRow]:
+        with self.store.reading() as connection:
+            return read_segments(connection)
+
+    # Noticing damage of mapped files
+
+    def _compare_later(self, view: View) -> None:
+        """Compare the mapped files of a view in the background, each once."""
+        rows = {item.row for item in view.loaded}
+        fresh = {row for row in rows - self._compared if self.store.is_mapped(row)}
+        self._compared = (self._compared & rows) | fresh
+        self._sound = {(check, row) for check, row in self._sound if row in rows}
+        own = weakref.ref(self)
+        for row in fresh:
+            segment_checks.begin(partial(_compare, own, row))
+
+    def check_file(self, check: Callable[..., None], row: SegmentRow, *arguments: object) -> None:
+        """Check a mapped file, once; damage is repaired by the next snapshot."""
+        if (check.__name__, row) not in self._sound:
+            try:
+                check(row, *arguments)
+            except SegmentDamaged as damage:
+                self._damages.append(damage)
+            else:
+                self._sound.add((check.__name__, row))
+
+    def _reload(self) -> None:
+        """Forget the files that are mapped, because part of one was missing when it was read."""
+        self._faults, self._view = count_faults(), None
+        self._compared, self._sound = set(), set()
+
+    @contextlib.contextmanager
+    def _noticing_damage(self, view: View) -> Iterator[None]:
+        """Report the damage of a mapped file that was not compared before it was used."""
+        try:
+            yield
+        except (sqlite3.DatabaseError, IndexError) as error:  # what a damaged segment refers to is not there
+            for item in view.loaded:
+                if self.store.is_mapped(item.row):
+                    self.check_file(self.store.check, item.row)
+            if not self._damages:
+                raise
+            raise CorpusError(
+                f"The index of the corpus {self._name!r} is damaged ({self._damages[0]}). It is rebuilt from its "
+                f"documents with the next search. Try again."
+            ) from error
+        if self._faults != count_faults():
+            raise CorpusError(
+                f"A file of the index of the corpus {self._name!r} was truncated while it was read, or its disk fails. "
+                f"It is rebuilt from its documents with the next search. Try again."
+            )
+
+    def _last_view(self) -> View | None:
+        """The latest view, unless a segment of it was rebuilt in memory meanwhile."""
+        view = self._view
+        if view and any(self._rebuilt.get(item.row, item.segment) is not item.segment for item in view.loaded):
+            return None
+        return view
 
     def _load(self, row: SegmentRow) -> Segment:
         return self._rebuilt.get(row) or self.store.load(row)
 
-    def _repair(self, damage: SegmentDamaged) -> None:
+    def _repair(self, damage: SegmentDamaged, wait: float = 0) -> None:
         """Rebuild a damaged segment, unless it was merged meanwhile: on disk or, if that is not possible, in memory."""
         row = damage.row
         try:
-            with self.store.writing(wait=0) as connection:
+            with self.store.writing(wait) as connection:
                 if row not in read_segments(connection):
                     return
                 segment = rebuild_segment(connection, row, self._chosen.of, self.store.folder)
@@ -160,3 +270,9 @@ class LocalEngine:
     facts = _reads(Rows.facts)
     mark = _reads(Rows.mark)
     since = _reads(Rows.since)
+
+
+def _compare(own: weakref.ref[LocalEngine], row: SegmentRow, pause: Callable[[float], object]) -> None:
+    """Compare a file of an engine, unless it is gone by then."""
+    if engine := own():
+        engine.check_file(engine.store.compare, row, pause)

@@ -17,7 +17,7 @@ from shortlist.cli.corpora import find_path_source, make_not_found, open_corpora
 from shortlist.cli.output import ERROR, OK, Output
 from shortlist.documents import Changes
 from shortlist.errors import CorpusError, CorpusNotFound, InputError, ShortlistError
-from shortlist.index.corpus_paths import corpus_folder
+from shortlist.index.corpus_paths import DATABASE, corpus_folder, stored_corpora
 from shortlist.index.location import find_corpus_file
 from shortlist.library import registry
 from shortlist.library.opening import describe_corpora, is_known, size_of
@@ -146,6 +146,28 @@ def _compare(out: Output, name: str) -> dict[str, Any]:
         return row | {"state": "broken", "problem": str(error)}
     is_stale = changes.added or changes.changed or changes.removed
     return row | {"state": "stale" if is_stale else "fresh", "changes": changes.to_dict()}
+
+
+def verify(out: Output, name: str | None) -> int:
+    if name is not None and find_corpus_file(name) is None:
+        raise make_not_found(name)
+    rows = [
+        _verify(out, one, file) for one in ([name] if name else stored_corpora()) if (file := find_corpus_file(one))
+    ]
+    brief = [f"{row['name']}\t{row['status']}" for row in rows]
+    out.show({"corpora": rows}, lambda screen: screen.show_verified(rows), brief)
+    return ERROR if any(row["status"] == "damaged" for row in rows) else OK
+
+
+def _verify(out: Output, name: str, file: Path) -> dict[str, Any]:
+    row: dict[str, Any] = {"name": name, "path": str(file.parent), "repaired": [], "problems": []}
+    if file.name != DATABASE:
+        return row | {"status": "not applicable"}  # a cluster has checksums of its own
+    try:
+        with shortlist.open_corpus(name) as corpus, out.progress(f"verifying {name}"):
+            return corpus.verify()
+    except ShortlistError as error:  # its database cannot be opened
+        return row | {"status": "damaged", "problems": [str(error)]}
 
 
 def register(out: Output, name: str, kind: str, **source: Any) -> None:

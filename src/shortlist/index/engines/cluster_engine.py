@@ -180,6 +180,9 @@ class ClusterEngine(ClusterCorpus):
     def compact(self) -> None:
         self.cluster.request("POST", f"/{self.passages_alias}/_forcemerge?max_num_segments=1", timeout=3600)
 
+    def verify(self) -> None:
+        """A cluster compares its files with checksums of its own."""
+
     def _reading_rows(self) -> contextlib.AbstractContextManager[StoredDocuments]:
         return contextlib.nullcontext(self._rows)
 

@@ -237,9 +237,32 @@ class Store:
             return self._in_memory[row.file]
         return self._recent.get(row.file) or segments.read(self.folder / SEGMENTS / row.file, row)
 
+    def check(self, row: SegmentRow) -> None:
+        """Raise SegmentDamaged if a file is not what was written, or contains what no segment can contain."""
+        if self.folder is not None and row.file not in self._fresh:  # which this transaction wrote
+            segments.read(self.folder / SEGMENTS / row.file, row, is_trusted=False)
+
+    def check_databases(self) -> dict[str, str]:
+        """What SQLite finds in each database of the folder; "ok" if there is nothing."""
+        found: dict[str, str] = {}
+        for name in (DATABASE, VECTORS, USAGE) if self.folder is not None else ():
+            path = Path(self._path).with_name(name)
+            if not path.exists():
+                continue
+            try:
+                with contextlib.closing(self._open_file(path)) as connection:
+                    rows = connection.execute("PRAGMA integrity_check").fetchall()
+                found[name] = "; ".join(str(row[0]) for row in rows)
+            except sqlite3.DatabaseError as error:
+                found[name] = str(error)
+        return found
+
+    def is_mapped(self, row: SegmentRow) -> bool:
+        return self.folder is not None and row.bytes >= segments.MAPPED_FROM
+
     def compare(self, row: SegmentRow, pause: Callable[[float], object] | None = None) -> None:
-        """Raise SegmentDamaged if a mapped file is not what was written, unless this transaction wrote it."""
-        if self.folder is not None and row.bytes >= segments.MAPPED_FROM and row.file not in self._fresh:
+        """Raise SegmentDamaged if a mapped file is not what was written."""
+        if self.is_mapped(row) and self.folder is not None:
             segments.compare(self.folder / SEGMENTS / row.file, row, pause)
 
     @property

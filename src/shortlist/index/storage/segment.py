@@ -25,7 +25,7 @@ import numpy as np
 
 from shortlist.index.dense.dense_ranker import RoundedVectors
 from shortlist.index.kernels import library
-from shortlist.index.kernels.mapped_files import map_file
+from shortlist.index.kernels.mapped_files import MappedFile, map_file
 from shortlist.index.kernels.ranking_loops import BLOCK, STRETCH
 from shortlist.index.lexical.bm25 import FIELDS, FORMULAS, Scoring
 from shortlist.index.lexical.live_postings import Impacts
@@ -195,7 +195,7 @@ def read(path: Path, row: SegmentRow, *, is_trusted: bool = True) -> Segment:
     """The segment of a row, from its file. One that is not trusted is compared and validated as a whole before."""
     with _open(path, row) as (file, layout, status):
         is_mapped = status.st_size >= MAPPED_FROM
-        data = map_file(file) if is_mapped else None
+        data: bytes | MappedFile | None = map_file(file) if is_mapped else None
         if data is None:
             file.seek(0)
             data = file.read()

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from shortlist.documents import Document, Problem, Stamp
+from shortlist.errors import CorpusError
 from shortlist.index.config import Config
 from shortlist.index.embedders import vector_cache
+from shortlist.index.kernels.mapped_files import count_faults
 from shortlist.index.lexical.indexing import build
 from shortlist.index.lexical.postings import Fields
 from shortlist.index.storage.database import Store
@@ -396,6 +398,7 @@ class Change:
 
     def _merge(self, rows: Sequence[SegmentRow], fresh: Segment | None = None) -> None:
         """Replace consecutive segments, and a fresh one after them, by one."""
+        faults = count_faults()
         try:
             parts = [self._load(row) for row in rows]
         except SegmentDamaged:  # left to a reader, which rebuilds it and logs that
@@ -408,12 +411,18 @@ class Change:
         last = rows[-1].last if fresh is None else int(fresh.passages[-1])
         merged = merge(parts) if len(parts) > 1 or parts[0][1] is not None else parts[0][0]
         row = self._store.save(add_tables(merged, self._config.scoring)) if merged.size else None
+        if faults != count_faults():
+            raise CorpusError(
+                "A file of the index was truncated while it was merged, or its disk fails. Nothing was changed. "
+                "Try again."
+            )
         self._store.replace(self._connection, (first, last), row)
 
     def _load(self, row: SegmentRow) -> tuple[Segment, Mask | None]:
         """A segment, and which of its passages are deleted."""
         segment, dead = self._store.load(row), read_dead(self._connection, row)
-        self._store.compare(row)  # else a merge would give damage a valid checksum
+        if self._store.is_mapped(row):
+            self._store.check(row)  # else a merge would give damage a valid checksum
         if segment.dim != self._config.dim:
             raise SegmentDamaged(row, f"has vectors of {segment.dim} dimensions, not {self._config.dim}")
         if not len(dead):
