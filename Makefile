@@ -9,7 +9,7 @@ LOOPS := hatch_build.py $(wildcard src/shortlist/index/kernels/*.[ch])
 # Tests start hundreds of Python processes. Without stored bytecode, each compiles all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test types suite test-fast fuzz fix docs docs-serve bench dist wheels lock clean missing servers
+.PHONY: demo test types suite test-fast fuzz sanitize fix docs docs-serve bench dist wheels lock clean missing servers
 
 demo: $(BASE)
 	@$(BIN)/python examples/demo.py
@@ -32,6 +32,14 @@ test-fast: $(READY)
 
 fuzz: $(READY) missing servers
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest -n 2 --dist worksteal -m "not slow"
+
+# The tests of the index and corrupted segments, with loops that report every access outside of an array. Needs gcc.
+SANITIZED := ASAN_OPTIONS=detect_leaks=0:malloc_context_size=5 LD_PRELOAD="$$(gcc -print-file-name=libasan.so)"
+sanitize: $(READY)
+	CC=gcc $(BIN)/python hatch_build.py --sanitize
+	@$(SANITIZED) $(BIN)/python -m bench.segment_fuzz $(INPUTS) \
+		&& $(SANITIZED) $(BIN)/pytest -n 2 -m "not slow and not process and not cluster" tests/index; \
+		status=$$?; $(BIN)/python hatch_build.py; exit $$status
 
 fix: $(READY)
 	$(BIN)/ruff check --fix $(PATHS)

@@ -4,7 +4,7 @@ They use nothing of Python, so one wheel per platform serves every version of it
 or Zig's from PyPI if there is none or the wheel is for another platform (SHORTLIST_PLATFORM, such as
 `macosx_11_0_arm64`). Where nothing can be compiled, shortlist works without them, slowly.
 
-`python hatch_build.py` compiles them in place.
+`python hatch_build.py` compiles them in place, with `--sanitize` with sanitizers.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import subprocess
 import sys
 import sysconfig
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ KERNELS = Path(__file__).parent / "src/shortlist/index/kernels"
 COMPILED = "compiled"
 ZIG = "ziglang==0.17.0"
 OPTIONS = ["-std=c11", "-O3", "-ffp-contract=off", "-fvisibility=hidden", "-shared", "-s"]  # sums as written, no FMA
+# A wrong access ends the process with a report, if the runtime of the sanitizers is preloaded. See `make sanitize`.
+SANITIZED = [*OPTIONS[:-1], "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
 # The variants for a processor, the plain one first, for any compiler and for Zig; `cpu_level` of cpu.c chooses one.
 LEVELS = {
@@ -54,7 +57,7 @@ def hash_sources(folder: Path = KERNELS) -> int:
     return zlib.crc32(b"".join(path.read_bytes() for path in sorted(folder.glob("*.[ch]"))))
 
 
-def compile_loops(wanted: str = "") -> list[Path]:
+def compile_loops(wanted: str = "", options: Sequence[str] = OPTIONS) -> list[Path]:
     """Compile every variant, for this machine or for a platform tag; the libraries, none without a compiler."""
     folder = KERNELS / COMPILED
     shutil.rmtree(folder, ignore_errors=True)
@@ -73,7 +76,7 @@ def compile_loops(wanted: str = "") -> list[Path]:
     levels = (ZIG_LEVELS if "ziglang" in command else LEVELS).get(machine, ["-O3"])
     for level, option in enumerate(levels):
         library = folder / f"loops-{level}{end}"
-        arguments = [*OPTIONS, option, f"-DSOURCES={hash_sources()}u", *sources, "-o", str(library), *more]
+        arguments = [*options, option, f"-DSOURCES={hash_sources()}u", *sources, "-o", str(library), *more]
         done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
         if done.returncode and level and not wanted:
             break  # an old compiler, which does not know this kind of processor
@@ -118,6 +121,6 @@ class CompileLoops(BuildHookInterface[Any]):
 
 
 if __name__ == "__main__":
-    libraries = compile_loops()
+    libraries = compile_loops(options=SANITIZED if "--sanitize" in sys.argv else OPTIONS)
     print("\n".join(map(str, libraries)) or "There is no C compiler: pip install ziglang")
     sys.exit(not libraries)

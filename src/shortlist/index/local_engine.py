@@ -183,7 +183,7 @@ class LocalEngine:
         rows = {item.row for item in view.loaded}
         fresh = {row for row in rows - self._compared if self.store.is_mapped(row)}
         self._compared = (self._compared & rows) | fresh
-        self._sound = {(check, row) for check, row in self._sound if row in rows}
+        self._sound = {(check, row) for check, row in [*self._sound] if row in rows}
         own = weakref.ref(self)
         for row in fresh:
             segment_checks.begin(partial(_compare, own, row))
