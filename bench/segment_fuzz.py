@@ -139,10 +139,12 @@ class LetterEmbedder:
     def encode_documents(self, texts: Sequence[str]) -> Vectors:
         counts = [[text.count(letter) + 0.1 * at for at, letter in enumerate("oftenrawdmky0123")] for text in texts]
         vectors = np.array(counts, np.float32).reshape(len(texts), self.dim)
-        return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+        unit: Vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+        return unit
 
     def encode_query(self, text: str) -> Vectors:
-        return self.encode_documents([text])[0]
+        (vector,) = self.encode_documents([text])
+        return np.asarray(vector, np.float32)
 
 
 EMBEDDER = LetterEmbedder()

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import shortlist
 from shortlist._paths import config_dir
 from shortlist.cli import run
 from shortlist.cli.commands import corpus_commands
+from shortlist.index.engines import pointers
 from shortlist.library.registry import registry_file
 from tests.cli.conftest import COMMAND, Shell
 
@@ -111,6 +113,32 @@ def test_another_embedder_needs_a_rebuild(shop: Shell) -> None:
     assert "rebuild" in done.err
     assert shop("build", "shop", "--embedder", "light", "--rebuild").code == 0
     assert shop("info", "shop", "--json").json["embedder"] == "light"
+
+
+def test_verify_repairs_index_files_and_reports_what_it_cannot_repair(shop: Shell) -> None:
+    assert shop("verify", "--quiet").out == "shop\tok\n"
+    folder = Path(shop("verify", "shop", "--json").json["corpora"][0]["path"])
+    (segment,) = (folder / "segments").iterdir()
+    segment.write_bytes(segment.read_bytes()[:-1] + b"x")
+    segment.unlink()
+    done = shop("verify", "shop")
+    assert (done.code, "shop: repaired (1 segment" in done.out, segment.name in done.out) == (0, True, True)
+    assert shop("verify", "--quiet").out == "shop\tok\n"
+    (folder / "corpus.db").write_bytes(b"This is not a database." * 1000)
+    done = shop("verify", "--json")
+    assert done.code == 1
+    assert done.json["corpora"][0]["status"] == "damaged"
+    assert "corpus.db" in done.json["corpora"][0]["problems"][0]
+    assert shop("verify", "shpo").code == 1
+
+
+def test_verify_does_not_apply_to_a_corpus_in_a_cluster(shop: Shell) -> None:
+    folder = Path(shop("verify", "shop", "--json").json["corpora"][0]["path"])
+    shutil.rmtree(folder)
+    folder.mkdir()
+    (folder / pointers.FILE).write_text('{"engine": "opensearch+http://127.0.0.1:9/none"}', "utf-8")
+    done = shop("verify", "shop", "--json")
+    assert (done.code, done.json["corpora"][0]["status"]) == (0, "not applicable")
 
 
 def test_status_shows_what_a_build_would_do(shop: Shell) -> None:

@@ -122,6 +122,30 @@ def test_a_corpus_of_format_2_is_upgraded_by_the_first_change_that_compresses(ol
         assert read_all(corpus) == read_all(rebuilt([*old_documents(), *more]))
 
 
+def test_the_first_new_segment_raises_the_format_with_its_transaction(
+    old: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Version 0.1.0 reads format 2 only, and only segments with counts of four bytes."""
+    monkeypatch.setattr(writer, "FLUSH_PASSAGES", 8)
+    with shortlist.open_corpus(old) as corpus:
+        with pytest.raises(RuntimeError):
+            corpus.sync(_fail_after([Document("new", "", "word1")]))
+        assert format_of(old) == 2
+        shortlist.search(corpus, "word1")
+        assert format_of(old) == 2
+        corpus.add([Document("new", "", "word1")])
+        assert format_of(old) == 3
+        assert read_all(corpus)["documents"].keys() == {document.id for document in old_documents()} | {"new"}
+
+
+def test_a_repair_of_a_corpus_of_format_2_raises_the_format(old: Path) -> None:
+    for file in (old / "segments").iterdir():
+        file.write_bytes(b"")
+    with shortlist.open_corpus(old) as corpus:
+        assert read_all(corpus) == read_all(rebuilt(old_documents()))
+    assert format_of(old) == 3
+
+
 @pytest.fixture
 def built(tmp_path: Path) -> Path:
     """A corpus with compressed texts, among them payloads and parts of files."""
