@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
-from shortlist.errors import CorpusBusy, CorpusError
+from shortlist.errors import CorpusBusy, CorpusError, EmbedderError
 from shortlist.index.config import Config
 from shortlist.index.engine import Documents
 from shortlist.index.snapshot import Snapshot, View, read_view
@@ -46,6 +47,7 @@ class LocalEngine:
     def __init__(self, store: Store, name: str, chosen: EmbedderBinding) -> None:
         self.store = store
         self.close = store.close
+        self.is_own = store.is_own
         self._name = name
         self._chosen = chosen
         self._view: View | None = None  # the latest one
@@ -111,7 +113,7 @@ class LocalEngine:
         while True:
             with self.store.reading() as connection:
                 try:
-                    view = read_view(connection, self._load, self._view)
+                    view = read_view(connection, partial(self._load, connection), self._view)
                 except SegmentDamaged as error:
                     damage = error
                 else:
@@ -121,26 +123,42 @@ class LocalEngine:
                     return
             self._repair(damage)
 
-    def _load(self, row: SegmentRow) -> Segment:
-        return self._rebuilt.get(row) or self.store.load(row)
+    def _load(self, connection: sqlite3.Connection, row: SegmentRow) -> Segment:
+        return self._rebuilt.get(row) or self.store.load(row, connection)
 
     def _repair(self, damage: SegmentDamaged) -> None:
         """Rebuild a damaged segment, unless it was merged meanwhile: on disk or, if that is not possible, in memory."""
-        row = damage.row
-        try:
-            with self.store.writing(wait=0) as connection:
-                if row not in read_segments(connection):
-                    return
-                segment = rebuild_segment(connection, row, self._chosen.of, self.store.folder)
-                self.store.replace(connection, row[:2], self.store.save(segment) if segment.size else None)
-        except (CorpusError, OSError):
+        if not self._rewrite(damage.row):
             with self.store.reading() as connection:
                 live = read_segments(connection)
-                if row not in live:
+                if damage.row not in live:
                     return
-                segment = rebuild_segment(connection, row, self._chosen.of, self.store.folder)
-                self._rebuilt = {one: self._rebuilt[one] for one in live if one in self._rebuilt} | {row: segment}
+                segment = rebuild_segment(connection, damage.row, self._find_embedder, self.store.derived)
+                rebuilt = {one: self._rebuilt[one] for one in live if one in self._rebuilt}
+                self._rebuilt = rebuilt | {damage.row: segment}
         log.warning("The index of corpus %r was damaged (%s) and was rebuilt from its documents.", self._name, damage)
+
+    def _rewrite(self, row: SegmentRow) -> bool:
+        """Rebuild a segment on disk; return whether that was possible. A reader does not write to a foreign folder."""
+        if not self.store.is_own:
+            return False
+        try:
+            with self.store.writing(wait=0) as connection:
+                if row in read_segments(connection):
+                    segment = rebuild_segment(connection, row, self._chosen.of, self.store.derived)
+                    self.store.replace(connection, row[:2], self.store.save(segment) if segment.size else None)
+        except (CorpusError, OSError):
+            return False
+        return True
+
+    def _find_embedder(self, config: Config) -> Embedder | None:
+        """The embedder; none if a foreign corpus may not use the one that it names: its words can be searched."""
+        try:
+            return self._chosen.of(config)
+        except EmbedderError:
+            if self.store.is_own:
+                raise
+            return None
 
     @contextlib.contextmanager
     def _rows(self) -> Iterator[Rows]:

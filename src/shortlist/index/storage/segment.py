@@ -134,8 +134,8 @@ def write(segment: Segment, path: str) -> int:
     return checksum
 
 
-def read(path: Path, row: SegmentRow) -> Segment:
-    """The segment of a row, from its file."""
+def read(path: Path, row: SegmentRow, *, is_trusted: bool = True) -> Segment:
+    """The segment of a row, from its file. Every value of one that is not trusted is checked."""
     try:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())

@@ -26,6 +26,7 @@ class TextConnection(Connection):
     """A connection to the database of a corpus, with its table of strings once it is needed."""
 
     stamp: tuple[int, ...] | None = None  # of a file on a read-only file system, which must not change meanwhile
+    is_kept = True  # for another use, after one
     _table: bytes | None = None
 
     def plain(self, stored: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -16,7 +15,7 @@ from shortlist.index.embedders import vector_cache
 from shortlist.index.lexical.indexing import build
 from shortlist.index.lexical.postings import Fields
 from shortlist.index.storage.database import Store
-from shortlist.index.storage.records import PAUSE, Record, Rows, batched, checksum_passage, scan
+from shortlist.index.storage.records import PAUSE, Record, Rows, batched, checksum_passage, parse_keywords, scan
 from shortlist.index.storage.segment import Segment, SegmentDamaged, add_tables, merge
 from shortlist.index.storage.sql_tables import (
     SegmentRow,
@@ -126,7 +125,7 @@ def rebuild_segment(
         row[:2],
     )
     passages = [
-        Unindexed(number, document, ordinal, id, title, json.loads(keywords), connection.plain(text), context)
+        Unindexed(number, document, ordinal, id, title, parse_keywords(keywords), connection.plain(text), context)
         for number, document, ordinal, id, title, keywords, text, context in rows
     ]
     config = read_config(connection)
@@ -276,7 +275,7 @@ class Change:
     def _encode_pending(self) -> None:
         if self._embedder is not None and (rest := self._pending[self._encoded :]):
             for batch in batched(rest, ENCODED_PER_REPORT if self._progress else len(rest)):
-                self._vectors.append(_encode(batch, self._embedder, self._store.folder))
+                self._vectors.append(_encode(batch, self._embedder, self._store.derived))
                 total = self._written + len(self._pending)
                 report_phase(self._progress, "embedding", self._written + self._encoded, total)
 
@@ -412,7 +411,7 @@ class Change:
 
     def _load(self, row: SegmentRow) -> tuple[Segment, Mask | None]:
         """A segment, and which of its passages are deleted."""
-        segment, dead = self._store.load(row), read_dead(self._connection, row)
+        segment, dead = self._store.load(row, self._connection), read_dead(self._connection, row)
         if not len(dead):
             return segment, None
         mask = np.zeros(segment.size, dtype=bool)
