@@ -14,6 +14,7 @@ import shlex
 import sqlite3
 import stat
 import sys
+from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
 from urllib.parse import quote
@@ -50,10 +51,13 @@ def record_created(folder: Path, id: str) -> None:
 def is_own(folder: Path) -> bool:
     """Whether a folder is in the data directory, or contains the corpus that this program created there.
 
-    The number of the database file is compared, too: a file that is replaced, for example by git, gets a new one.
+    The number of the database file is compared, too: a file that is replaced, for example by git, gets a new one. We
+    write no rollback journals; SQLite would apply one that someone else has put there.
     """
     if is_in_data_dir(folder):
         return True
+    if any(name.endswith("-journal") for name in list_databases(folder)):
+        return False
     try:
         entry = _created().read().get(str(folder.resolve()))
         if entry is None or entry["file"] != _inode_of(folder):
@@ -75,6 +79,11 @@ def derived_folder(folder: Path) -> Path:
 # Files
 
 
+def list_databases(folder: Path) -> list[str]:
+    """The names of the files of databases that are in a folder."""
+    return [name for name in _DATABASES if os.path.lexists(folder / name)]
+
+
 def check_files(folder: Path) -> None:
     """Refuse a folder in which a file of ours is a link, a device or the like: we would read or write elsewhere."""
     for name in (*_DATABASES, POINTER):
@@ -84,8 +93,13 @@ def check_files(folder: Path) -> None:
 
 def check_file(path: Path) -> None:
     """Refuse a link or special file with the name of one of ours; a missing one is fine."""
-    if _is_unlike(path, stat.S_ISREG):
+    if not is_regular(path):
         raise _make_error(path, "file")
+
+
+def is_regular(path: Path) -> bool:
+    """Whether a path is a regular file, or missing."""
+    return not _is_unlike(path, stat.S_ISREG)
 
 
 def check_segments(folder: Path) -> None:
@@ -99,13 +113,13 @@ def is_segment_file(name: str) -> bool:
     return bool(SEGMENT_NAME.fullmatch(name) or _DRAFT_NAME.fullmatch(name))
 
 
-def _is_unlike(path: Path, is_wanted: object) -> bool:
+def _is_unlike(path: Path, is_wanted: Callable[[int], bool]) -> bool:
     try:
         status = path.lstat()
     except (FileNotFoundError, NotADirectoryError):
         return False
     is_junction = sys.platform == "win32" and status.st_reparse_tag == stat.IO_REPARSE_TAG_MOUNT_POINT
-    return is_junction or not is_wanted(status.st_mode)  # type: ignore[operator]
+    return is_junction or not is_wanted(status.st_mode)
 
 
 def _make_error(path: Path, kind: str) -> CorpusDamaged:

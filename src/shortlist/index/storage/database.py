@@ -69,8 +69,12 @@ class Store:
             initialize(connection, config)
             store._idle.append(connection)
             return store
-        # Created as a draft where orphans are swept, then linked: complete or absent, and never over an existing one.
         foreign.check_files(folder)
+        others = foreign.list_databases(folder)
+        if others and not (folder / DATABASE).exists() and others[0].startswith(DATABASE):
+            raise CorpusError(f"{folder / others[0]} belongs to no database, and a new one would use it. Delete it.")
+        # Created as a draft where orphans are swept, then linked: complete or absent, and never over an existing one.
+        is_ours = not others
         draft = folder / SEGMENTS / f"{uuid.uuid4().hex}.draft"
         try:
             make_folder(draft.parent)
@@ -81,13 +85,14 @@ class Store:
                 id = read_id(connection)
             os.link(draft, folder / DATABASE)
         except (OSError, sqlite3.Error) as error:  # no links here, or another process was faster and swept the draft
-            if not (folder / DATABASE).exists():
-                if isinstance(error, sqlite3.Error) or not draft.exists():
-                    reason = describe_os_error(error) if isinstance(error, OSError) else f"{error}."
-                    raise CorpusError(f"{folder / DATABASE} cannot be created: {reason}") from error
+            if (folder / DATABASE).exists():
+                is_ours = False
+            elif isinstance(error, sqlite3.Error) or not draft.exists():
+                reason = describe_os_error(error) if isinstance(error, OSError) else f"{error}."
+                raise CorpusError(f"{folder / DATABASE} cannot be created: {reason}") from error
+            else:
                 os.replace(draft, folder / DATABASE)
-                foreign.record_created(folder, id)
-        else:
+        if is_ours:
             foreign.record_created(folder, id)
         draft.unlink(missing_ok=True)
         return cls.open(folder)
@@ -251,7 +256,9 @@ class Store:
         if known := self._recent.get(row.file):
             return known
         foreign.check_segments(self.folder)
-        segment = segments.read(self.folder / SEGMENTS / row.file, row, is_trusted=self.is_own)
+        if not foreign.is_regular(path := self.folder / SEGMENTS / row.file):
+            raise segments.SegmentDamaged(row, "is not a regular file")
+        segment = segments.read(path, row, is_trusted=self.is_own)
         if not self.is_own:
             foreign_rows.check_segment(connection, row, segment, read_config(connection).dim)
         return segment
