@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from shortlist._paths import make_folder
 from shortlist.errors import CorpusBusy, SourceError
 
 WAIT_SECONDS = 60.0
@@ -25,7 +26,7 @@ REPLACE_TRIES, REPLACE_PAUSE = 100, 0.02  # two seconds
 def locked(path: Path, seconds: float = WAIT_SECONDS) -> Iterator[None]:
     """One process at a time. The lock is SQLite's: it works on every system and ends with its process."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         connection = sqlite3.connect(path, timeout=seconds, isolation_level=None)
         with contextlib.closing(connection):
             connection.execute("PRAGMA journal_mode = MEMORY")  # a killed process leaves no file behind

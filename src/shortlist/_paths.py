@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
 from pathlib import Path
 
 APPLICATION = "shortlist"
@@ -20,14 +22,28 @@ def cache_dir() -> Path:
     return _place("SHORTLIST_CACHE_DIR", "user_cache_dir")
 
 
+def make_folder(folder: Path) -> None:
+    """Create a folder with its parents; one of the three directories above it is closed to other users.
+
+    An existing directory that a variable names stays as it is: it may be shared on purpose.
+    """
+    for variable, top in _DIRECTORIES:
+        if folder.is_relative_to(place := top()):
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not os.environ.get(variable) and sys.platform != "win32" and place.stat().st_mode & 0o077:
+                with contextlib.suppress(PermissionError):  # it belongs to someone else
+                    place.chmod(0o700)
+    folder.mkdir(parents=True, exist_ok=True)
+
+
 def describe_os_error(error: OSError) -> str:
     """What is wrong with which file, and which variable names another folder for it."""
     if not isinstance(error.filename, str | bytes):
         return f"{error.strerror or error}."
     path, advice = Path(os.fsdecode(error.filename)), ""
-    for name, folder in (("DATA", data_dir()), ("CONFIG", config_dir()), ("CACHE", cache_dir())):
-        if path.is_relative_to(folder) or (path.is_absolute() and folder.is_relative_to(path)):
-            advice = f" Fix that, or set SHORTLIST_{name}_DIR to another folder."
+    for variable, place in _DIRECTORIES:
+        if path.is_relative_to(folder := place()) or (path.is_absolute() and folder.is_relative_to(path)):
+            advice = f" Fix that, or set {variable} to another folder."
     return f"{error.strerror}: {path}.{advice}"
 
 
@@ -38,3 +54,10 @@ def _place(variable: str, function: str) -> Path:
     import platformdirs  # noqa: PLC0415  # only when no variable is set
 
     return Path(getattr(platformdirs, function)(APPLICATION, appauthor=False))
+
+
+_DIRECTORIES = (
+    ("SHORTLIST_DATA_DIR", data_dir),
+    ("SHORTLIST_CONFIG_DIR", config_dir),
+    ("SHORTLIST_CACHE_DIR", cache_dir),
+)

@@ -49,6 +49,8 @@ class Hit(Plain):
     """Name of the corpus."""
     relevance: float | None = None
     """Estimated probability, 0 to 1, that the hit is what the query asks for; comparable between queries and modes."""
+    is_own: bool = field(default=False, repr=False, compare=False)
+    """Whether only this user writes to the corpus, so that the file that the document came from can be read again."""
 
     @property
     def id(self) -> str:

@@ -34,6 +34,7 @@ from shortlist import (
 )
 from shortlist.index.storage import segment, writer
 from tests.index import soak
+from tests.index.copies import copy_own
 from tests.index.soak import expected, found, rebuilt, scores, version
 
 PATIENCE = 30  # seconds: less than a writer waits for another one
@@ -66,7 +67,7 @@ def templates(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]
 @pytest.fixture
 def make(templates: Callable[[str], Path], tmp_path: Path) -> Make:
     def copy(embedder: str = "none") -> None:
-        shutil.copytree(templates(embedder), tmp_path, dirs_exist_ok=True)
+        copy_own(templates(embedder), tmp_path)
 
     return copy
 
@@ -459,7 +460,7 @@ def test_garbage_over_a_page_is_noticed_or_harmless(kind: str, tmp_path: Path) -
     noticed = Counter[bool]()
     for page in range(1, pages):
         path = tmp_path / str(page)
-        shutil.copytree(tmp_path / "whole", path)
+        copy_own(tmp_path / "whole", path)
         with (path / "corpus.db").open("r+b") as file:
             file.seek(page * PAGE)
             file.write(PAGE_DAMAGES[kind])

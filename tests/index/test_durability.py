@@ -6,7 +6,6 @@ import contextlib
 import logging
 import os
 import random
-import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ import shortlist
 from shortlist import Corpus, CorpusNotFound
 from shortlist.index.storage import writer
 from tests.index import soak
+from tests.index.copies import copy_own
 from tests.index.soak import Killer, expected, found, rebuilt, version
 
 KILLS = 60 if os.environ.get("HYPOTHESIS_PROFILE") == "fuzz" else 15  # in each of four groups
@@ -98,10 +98,10 @@ def test_a_sync_killed_before_any_of_its_steps_happened_wholly_or_not_at_all(
     tmp_path: Path, killer: Killer, caplog: pytest.LogCaptureFixture
 ) -> None:
     shortlist.build(version("A"), path=tmp_path / "A", embedder="none").close()
-    shutil.copytree(tmp_path / "A", tmp_path / "whole")
+    copy_own(tmp_path / "A", tmp_path / "whole")
     steps = int(killer.run("sync", tmp_path / "whole", "B", step=-1).said)
     wanted = (*range(1, steps - 16, steps // 15), *range(steps - 16, steps + 1))
-    paths = {step: Path(shutil.copytree(tmp_path / "A", tmp_path / str(step))) for step in wanted}
+    paths = {step: copy_own(tmp_path / "A", tmp_path / str(step)) for step in wanted}
     left = [check_and_finish(path, "A") for path in killer.kill_before_steps("sync", paths, "B")]
     commits = left.index("B")
     assert left == ["A"] * commits + ["B"] * (len(left) - commits)

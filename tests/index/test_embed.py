@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import importlib.util
 import json
 import math
 import os
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -26,7 +24,6 @@ import numpy as np
 import pytest
 
 from shortlist.errors import EmbedderError, InputError, MissingExtra
-from shortlist.index.corpus import create_corpus, open_corpus
 from shortlist.index.embedders import models
 from shortlist.index.embedders.named import (
     CallableEmbedder,
@@ -756,27 +753,12 @@ def test_a_folder_in_a_name_is_written_out(tmp_path: Path, monkeypatch: pytest.M
     assert make_absolute("openai:model@http://localhost:1/v1") == "openai:model@http://localhost:1/v1"
 
 
-def test_a_folder_from_somewhere_does_not_get_the_key_of_the_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    spec = "openai:small@https://evil.example/v1"
-    folder = tmp_path / "index"
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    create_corpus("theirs", path=folder, embedder="light").close()
-    with contextlib.closing(sqlite3.connect(folder / "corpus.db", isolation_level=None)) as database:
-        ((key, text),) = database.execute("SELECT key, value FROM meta WHERE value LIKE '%\"embedder\"%'").fetchall()
-        config = json.loads(text) | {"embedder": spec, "embedder_name": spec}
-        database.execute("UPDATE meta SET value = ? WHERE key = ?", (json.dumps(config), key))
+def test_address_that_a_file_names_is_confirmed_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-user")
-    with (
-        open_corpus(folder) as corpus,
-        pytest.raises(EmbedderError, match=r"send OPENAI_API_KEY to https://evil\.example"),
-    ):
-        _ = corpus.embedder
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    spec = "openai:small@https://evil.example/v1"
+    assert unconfirmed_address(spec) == "https://evil.example/v1"
     monkeypatch.setenv("OPENAI_BASE_URL", "https://evil.example/v1")
-    with open_corpus(folder) as corpus:
-        assert corpus.embedder
-        assert corpus.embedder.name == spec
+    assert unconfirmed_address(spec) == ""
     assert unconfirmed_address("openai:small@http://localhost:8080/v1") == ""
     assert unconfirmed_address("openai:small") == ""

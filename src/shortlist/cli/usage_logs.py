@@ -6,6 +6,7 @@ from shortlist.cli.corpora import make_not_found, open_corpora
 from shortlist.cli.output import Output
 from shortlist.index.corpus import Corpus
 from shortlist.index.corpus_paths import stored_corpora
+from shortlist.index.foreign import derived_folder
 from shortlist.index.location import find_corpus_file
 from shortlist.index.storage.usage_log import FILE, UsageLog
 from shortlist.mcp.collection import SKILLS, TOOLS, Collection, StoredCorpora
@@ -26,7 +27,7 @@ def find_log(name: str) -> UsageLog:
     file = find_corpus_file(name)
     if file is None:
         raise make_not_found(name)
-    return UsageLog(file.parent / FILE)
+    return UsageLog(derived_folder(file.parent) / FILE)
 
 
 def open_logged(out: Output, name: str) -> tuple[UsageLog, list[Corpus]]:

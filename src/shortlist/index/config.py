@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, NamedTuple
 
 from shortlist.errors import InputError
@@ -16,6 +16,10 @@ from shortlist.index.text.analyzers import DEFAULT as DEFAULT_ANALYZER
 # A tool's name says more than its prose: nDCG@10 rises on 7 of 10 sets and falls on one against weights of 1. With a k1
 # of 1.2 instead of 1.5 long questions over many passages gain .007, tools lose .003 at most.
 CORPUS_SCORING = Scoring(k1=1.2, weights=(2.0, 1.5, 1.0))
+
+LARGEST_DIM = 1 << 16  # of vectors; the largest model known to us has 8,192
+
+_TYPES: dict[Any, Any] = {"str": str, "int": int, "dict[str, float]": dict, "dict[str, dict[str, Any]]": dict}
 
 # A threshold is in doubt once this share of passages was added, changed or removed.
 MUCH = 0.2
@@ -70,12 +74,16 @@ class Config:
         other = [name for name, value in self.describe_scoring().items() if then.get(name, value) != value]
         if other:
             return f"The threshold was set for another {' and '.join(other)}. Calibrate it again."
-        added, passages = since(then)
-        changed = max(added, then["passages"] + added - passages) / max(then["passages"], 1)
+        try:
+            added, passages = since(then)
+            changed = max(added, then["passages"] + added - passages) / max(then["passages"], 1)
+            documents = int(then["documents"])
+        except (KeyError, TypeError, ValueError):
+            return "What the threshold was set for is not known. Calibrate it again."
         if changed < MUCH:
             return ""
         return (
-            f"The threshold was set when the corpus had {then['documents']} documents, and {changed:.0%} of it has "
+            f"The threshold was set when the corpus had {documents} documents, and {changed:.0%} of it has "
             f"changed since. Calibrate it again."
         )
 
@@ -86,4 +94,14 @@ class Config:
     @functools.lru_cache(maxsize=64)  # parsed in every transaction, and nearly always the same
     def from_json(cls, text: str) -> Config:
         values = json.loads(text)
-        return cls(**{**values, "scoring": Scoring.from_dict(values["scoring"])})
+        config = cls(**{**values, "scoring": Scoring.from_dict(values["scoring"])})
+        for one in fields(cls):
+            if one.type in _TYPES and not isinstance(getattr(config, one.name), _TYPES[one.type]):
+                raise TypeError(f"{one.name} is not of the type {one.type}")
+        if not 0 <= config.dim <= LARGEST_DIM:
+            raise ValueError(f"dim is {config.dim}, not 0 to {LARGEST_DIM:,}")
+        if not all(isinstance(value, int | float) for value in config.floors.values()):
+            raise TypeError("a threshold is not a number")
+        if not all(isinstance(value, dict) for value in config.calibrations.values()):
+            raise TypeError("a calibration is not a mapping")
+        return config

@@ -14,13 +14,13 @@ from shortlist._text import clean, did_you_mean
 from shortlist.documents import Changes, Document, Problem, Stamps
 from shortlist.errors import CorpusError, CorpusMismatch, CorpusNotFound, InputError
 from shortlist.index.config import Config, Floor
-from shortlist.index.corpus_paths import corpus_folder
+from shortlist.index.corpus_paths import USAGE, corpus_folder
 from shortlist.index.embedders.embedder_binding import EmbedderBinding, EmbedderSpec, spec_of
 from shortlist.index.embedders.named import load_embedder
 from shortlist.index.embedders.tools_model import suggest_embedder
 from shortlist.index.engine import EMBEDDED, Engine, State
+from shortlist.index.foreign import derived_folder
 from shortlist.index.location import Location, close_on_error, find_location
-from shortlist.index.storage.usage_log import FILE as USAGE
 from shortlist.index.storage.usage_log import Learning, Outcome, UsageLog, Use
 from shortlist.protocols import AgentTool, Embedder, Progress
 
@@ -45,7 +45,7 @@ class Corpus:
         self.name = name
         self.path = path
         self.changes = Changes()  # what the last sync did
-        self.usage = UsageLog(path / USAGE if path else None)
+        self.usage = UsageLog(derived_folder(path) / USAGE if path else None)
         self._engine = engine
         self._chosen = chosen
         self._finalizer = weakref.finalize(self, engine.close)
@@ -114,6 +114,8 @@ class Corpus:
         fresh = options | chosen | {"embedder_name": name, "dim": dim, "floors": {}, "calibrations": {}}
         self._engine.reindex(lambda config: replace(config, **fresh), loaded, progress)
         self._chosen.loaded = loaded
+        if chosen:
+            self._chosen.store(chosen["embedder"])
 
     def set_floor(self, mode: str, floor: float | None, **facts: Any) -> None:
         """Store the score below which the best hit of a mode is no match, or with None delete it.
@@ -215,6 +217,11 @@ class Corpus:
         """The embedder that the corpus is built with, loaded on first use; None for a lexical-only corpus."""
         return self._chosen.of(self.config)
 
+    @property
+    def is_own(self) -> bool:
+        """Whether only this user writes to the corpus. Paths in any other one are not followed everywhere."""
+        return self._engine.is_own
+
     def info(self) -> dict[str, Any]:
         """Counts and configuration, as plain data."""
         config = self.config
@@ -303,6 +310,7 @@ def create_corpus(
         if loaded is not None:
             config = replace(config, embedder=spec_of(wanted, loaded), embedder_name=loaded.name, dim=loaded.dim)
         opened = location.create(config, chosen)
+        chosen.store(config.embedder)
         embedder, rebuild = loaded or "none", False
     corpus = Corpus(opened, chosen, own, None if rebuild else embedder, folder)
     location.point()

@@ -1,11 +1,9 @@
-"""The folders of stored corpora, how their names are written, and what is counted without opening one."""
+"""The folders of stored corpora, the names of the files in them, and how the names of corpora are written."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
-import sqlite3
 import sys
 from hashlib import blake2b
 from pathlib import Path
@@ -16,6 +14,10 @@ from shortlist._text import clean
 from shortlist.errors import InputError
 
 DATABASE = "corpus.db"
+SEGMENTS = "segments"
+USAGE = "usage.db"
+VECTORS = "vectors.db"
+POINTER = "engine.json"
 COUNT_KINDS = "SELECT kind, count(*) FROM documents GROUP BY kind ORDER BY count(*) DESC, kind"
 
 LONGEST = 200  # bytes of a folder name; most file systems allow 255
@@ -62,16 +64,6 @@ def stored_corpora() -> dict[str, Path]:
         return {}
     named = [(unquote(folder.name), folder) for folder in folders]
     return {name if _folder_name(name) == folder.name else str(folder): folder for name, folder in named}
-
-
-def count_kinds(folder: Path) -> dict[str, int]:
-    """The number of documents of the corpus in a folder, by kind, without opening it, which would be slow."""
-    try:
-        address = f"{(folder / DATABASE).resolve().as_uri()}?mode=ro"
-        with contextlib.closing(sqlite3.connect(address, uri=True)) as database:
-            return dict(database.execute(COUNT_KINDS).fetchall())
-    except (OSError, ValueError, sqlite3.Error):
-        return {}
 
 
 def _corpora_dir() -> Path:

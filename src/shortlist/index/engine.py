@@ -106,6 +106,8 @@ class State(Protocol):
 class Engine(Protocol):
     """The storage of one corpus. The methods of `Corpus` with the same names document these."""
 
+    @property
+    def is_own(self) -> bool: ...  # whether only this user writes to it, so that the paths in it can be followed
     def close(self) -> None: ...
     def config(self) -> Config: ...
     def configure(self, change: Callable[[Config], Config]) -> None: ...  # no concurrent change is lost

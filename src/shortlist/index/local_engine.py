@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from shortlist.errors import CorpusBusy, CorpusDamaged, CorpusError, ShortlistError
+from shortlist.errors import CorpusBusy, CorpusDamaged, CorpusError, EmbedderError, ShortlistError
 from shortlist.index.config import Config
 from shortlist.index.engine import Documents
 from shortlist.index.kernels.mapped_files import count_faults
@@ -53,6 +53,7 @@ class LocalEngine:
     def __init__(self, store: Store, name: str, chosen: EmbedderBinding) -> None:
         self.store = store
         self.close = store.close
+        self.is_own = store.is_own
         self._name = name
         self._chosen = chosen
         self._view: View | None = None  # the latest one
@@ -127,7 +128,7 @@ class LocalEngine:
                 try:
                     while self._damages:
                         raise self._damages.popleft()
-                    view = read_view(connection, self._load, self._last_view())
+                    view = read_view(connection, partial(self._load, connection), self._last_view())
                 except SegmentDamaged as error:
                     damage = error
                 else:
@@ -159,7 +160,9 @@ class LocalEngine:
                     problems.append(f"{damage}, and cannot be rebuilt: {error}")
                     continue
                 if row in self._read_segments():
-                    problems.append(f"{damage}, and could not be replaced: the folder is read-only, full or locked")
+                    problems.append(
+                        f"{damage}, and could not be replaced: the folder is read-only, full, locked or foreign"
+                    )
                 else:
                     repaired.append(str(damage))
         try:
@@ -231,26 +234,42 @@ class LocalEngine:
             return None
         return view
 
-    def _load(self, row: SegmentRow) -> Segment:
-        return self._rebuilt.get(row) or self.store.load(row)
+    def _load(self, connection: sqlite3.Connection, row: SegmentRow) -> Segment:
+        return self._rebuilt.get(row) or self.store.load(row, connection)
 
     def _repair(self, damage: SegmentDamaged, wait: float = 0) -> None:
         """Rebuild a damaged segment, unless it was merged meanwhile: on disk or, if that is not possible, in memory."""
-        row = damage.row
-        try:
-            with self.store.writing(wait) as connection:
-                if row not in read_segments(connection):
-                    return
-                segment = rebuild_segment(connection, row, self._chosen.of, self.store.folder)
-                self.store.replace(connection, row[:2], self.store.save(segment) if segment.size else None)
-        except (CorpusError, OSError):
+        if not self._rewrite(damage.row, wait):
             with self.store.reading() as connection:
                 live = read_segments(connection)
-                if row not in live:
+                if damage.row not in live:
                     return
-                segment = rebuild_segment(connection, row, self._chosen.of, self.store.folder)
-                self._rebuilt = {one: self._rebuilt[one] for one in live if one in self._rebuilt} | {row: segment}
+                segment = rebuild_segment(connection, damage.row, self._find_embedder, self.store.derived)
+                rebuilt = {one: self._rebuilt[one] for one in live if one in self._rebuilt}
+                self._rebuilt = rebuilt | {damage.row: segment}
         log.warning("The index of corpus %r was damaged (%s) and was rebuilt from its documents.", self._name, damage)
+
+    def _rewrite(self, row: SegmentRow, wait: float) -> bool:
+        """Rebuild a segment on disk; return whether that was possible. A reader does not write to a foreign folder."""
+        if not self.store.is_own:
+            return False
+        try:
+            with self.store.writing(wait) as connection:
+                if row in read_segments(connection):
+                    segment = rebuild_segment(connection, row, self._chosen.of, self.store.derived)
+                    self.store.replace(connection, row[:2], self.store.save(segment) if segment.size else None)
+        except (CorpusError, OSError):
+            return False
+        return True
+
+    def _find_embedder(self, config: Config) -> Embedder | None:
+        """The embedder; none if a foreign corpus may not use the one that it names: its words can be searched."""
+        try:
+            return self._chosen.of(config)
+        except EmbedderError:
+            if self.store.is_own:
+                raise
+            return None
 
     @contextlib.contextmanager
     def _rows(self) -> Iterator[Rows]:

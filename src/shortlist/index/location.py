@@ -7,15 +7,17 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from shortlist.errors import CorpusMismatch, CorpusNotFound
+from shortlist.errors import CorpusError, CorpusMismatch, CorpusNotFound
 from shortlist.index.config import Config
 from shortlist.index.corpus_paths import DATABASE, corpus_folder
-from shortlist.index.embedders.embedder_binding import EmbedderBinding
+from shortlist.index.embedders.embedder_binding import EmbedderBinding, may_load
 from shortlist.index.engine import EMBEDDED, Engine
 from shortlist.index.engines import pointers
 from shortlist.index.engines.address import PROCESS, Address
+from shortlist.index.foreign import how_to_confirm
 from shortlist.index.local_engine import LocalEngine
 from shortlist.index.storage.database import Store
+from shortlist.safety.confirmations import Confirmation
 
 if TYPE_CHECKING:
     from shortlist.index.engines.cluster_engine import ClusterEngine
@@ -40,6 +42,19 @@ def delete_corpus(name: str | Path) -> None:
         Store.delete(folder)
     elif folder.exists():
         Store.delete_rest(folder)
+
+
+def requests_of(folder: Path) -> list[Confirmation]:
+    """What a foreign folder names and the user has not confirmed: its cluster or, once that is known, its embedder."""
+    location = find_location(folder, folder.name)
+    if location.address is not None and not location.address.trusted:
+        return [Confirmation("cluster", folder, str(location.address))]
+    engine = location.open(EmbedderBinding(folder.name, folder))
+    if engine is None:
+        return []
+    with closing(engine):
+        spec = engine.config().embedder
+    return [] if may_load(folder, spec) else [Confirmation("embedder", folder, spec)]
 
 
 def find_location(folder: Path, name: str, engine: str | None = None) -> Location:
@@ -101,6 +116,11 @@ class Location(NamedTuple):
 
         assert self.address is not None
         assert self.folder is not None
+        if not self.address.trusted:
+            raise CorpusError(
+                f"{self.folder / pointers.FILE} names the cluster {self.address}, which you have not confirmed, so no "
+                f"request was sent. If you trust it, {how_to_confirm(self.folder)}, or name it with engine=."
+            )
         engine = ClusterEngine(self.address.with_credentials(PROCESS.credentials), self.folder, self.name)
         engine.chosen = chosen or engine.chosen
         return engine

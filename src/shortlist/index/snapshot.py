@@ -16,13 +16,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from shortlist.documents import Document, Passage, Stamp
+from shortlist.errors import EmbedderError
 from shortlist.index.config import Config
 from shortlist.index.dense.dense_ranker import Dense, VectorPart
 from shortlist.index.engine import BUILT_IN, MISSING, Located, require_embedder
 from shortlist.index.lexical.lexical_ranker import Lexical
 from shortlist.index.lexical.live_postings import Part
 from shortlist.index.query_scores import AllScores, BestScores, Request, Scores, only_found
-from shortlist.index.storage.records import DOCUMENT_COLUMNS, Rows, batched, checksum_passage, to_document
+from shortlist.index.storage.records import (
+    DOCUMENT_COLUMNS,
+    Rows,
+    batched,
+    checksum_passage,
+    parse_metadata,
+    to_document,
+)
 from shortlist.index.storage.segment import Segment, SegmentDamaged
 from shortlist.index.storage.sql_tables import SegmentRow, read_config, read_dead, read_generation, read_segments
 from shortlist.index.storage.stored_text import TextConnection
@@ -115,7 +123,9 @@ class View:
 
     def position(self, number: int) -> int:
         """The position of the passage with this number."""
-        item = next(item for item in self.loaded if item.row.first <= number <= item.row.last)
+        item = next((item for item in self.loaded if item.row.first <= number <= item.row.last), None)
+        if item is None:
+            raise sqlite3.DatabaseError("a passage is in no segment")
         return item.part.offset + int(np.searchsorted(item.segment.passages, number))
 
 
@@ -188,6 +198,8 @@ class Snapshot:
             for item in self.view.loaded
             if item.segment.vectors is not None
         ]
+        if len(parts) < len(self.view.loaded):
+            raise EmbedderError("A part of this index has no vectors. Search it with mode='lexical', or open it again.")
         return Dense(parts, embedder)
 
     def score(self, request: Request) -> dict[str, Scores]:
@@ -372,16 +384,12 @@ def _to_passage(row: tuple[Any, ...], text: str) -> Passage:
     _, checksum, id, title, _, kind, source, locator, metadata, context = row
     if checksum_passage((id, title, text, kind, source, locator, metadata, context)) != checksum:
         raise sqlite3.DatabaseError("a passage does not match its checksum")
-    parsed = {} if metadata == "{}" else json.loads(metadata)
-    return Passage(id, title or id, text, kind, source, locator, parsed, context)
+    return Passage(id, title or id, text, kind, source, locator, parse_metadata(metadata), context)
 
 
 def _look_up(text: str, key: str, otherwise: Any) -> Any:
     """A value of metadata by its key, or by a dotted path into nested mappings."""
-    try:
-        value: Any = json.loads(text)
-    except ValueError as error:
-        raise sqlite3.DatabaseError(f"metadata cannot be read: {error}") from None
+    value: Any = parse_metadata(text)
     if key in value:
         return value[key]
     for step in key.split("."):

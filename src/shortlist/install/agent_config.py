@@ -18,7 +18,7 @@ from pathlib import Path, PureWindowsPath
 from typing import Any
 
 from shortlist._files import replace_text
-from shortlist._paths import data_dir
+from shortlist._paths import data_dir, make_folder
 from shortlist._plain import MAX_DEPTH, is_deeper
 from shortlist._redact import Secret, redact, secrets_in_url, secrets_in_words
 from shortlist.errors import InputError, SourceError
@@ -183,7 +183,7 @@ def _back_up(path: Path) -> Path:
     is_elsewhere = not place.is_relative_to(home)
     inside = Path("root", place.drive.rstrip(":"), *place.parts[1:]) if is_elsewhere else place.relative_to(home)
     folder = data_dir() / "backups" / inside
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_folder(folder)
     now = datetime.now().strftime("%Y%m%d-%H%M%S")
     copy, number = folder / f"{path.name}.{now}.bak", 1
     while True:

@@ -17,6 +17,7 @@ import numpy as np
 from pydantic import BaseModel, Field, ValidationError
 
 from shortlist._files import replace_text
+from shortlist._paths import make_folder
 from shortlist.errors import SourceError
 from shortlist.index.lexical.bm25 import Scoring
 from shortlist.index.lexical.indexing import build
@@ -206,7 +207,7 @@ class ToolIndex:
         """Write the tools to a JSON file atomically; `load` indexes them again."""
         tools = [tool.model_dump(mode="json", exclude={"embedding"}) for tool in self.get_all_tools()]
         file = Path(path).expanduser()
-        file.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(file.parent)
         data = {"format": FORMAT, "tools": tools}
         replace_text(file, json.dumps(data, ensure_ascii=False, separators=(",", ":")))
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Protocol
 import shortlist
 from shortlist._text import count_of, did_you_mean
 from shortlist.errors import CorpusError, CorpusNotFound, SourceError
-from shortlist.index.corpus_paths import count_kinds, stored_corpora
+from shortlist.index.corpus_paths import stored_corpora
+from shortlist.index.foreign import count_kinds
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.sources.projects import is_of_another_project
 

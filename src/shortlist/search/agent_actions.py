@@ -57,7 +57,7 @@ def read(corpus: Searchable, id: str, locator: str | None = None, offset: int = 
     """A document (a long one in parts, with the next offset), or one of its passages with its neighbors."""
     with _open(corpus) as states:
         stored = [(one, isinstance(id, str) and one.state.get(clean(id))) for one in states]
-        hits = [(one, as_hit(document, one.corpus.name)) for one, document in stored if document]
+        hits = [(one, as_hit(document, one.corpus)) for one, document in stored if document]
         if not hits:
             raise CorpusNotFound(f"No item {str(id)[:200]!r}. Use an id and corpus from a search result.")
         if len(hits) > 1:

@@ -13,10 +13,11 @@ from shortlist.errors import CorpusError, CorpusNotFound, InputError, RegistryDa
 from shortlist.index.corpus import Corpus
 from shortlist.library import registry
 from shortlist.results import Disclosure, Hit, Level, Selection
-from shortlist.sources.decoding import decode, is_binary, read_bytes
+from shortlist.safety.untrusted_files import read_regular_file
+from shortlist.sources.decoding import MAX_BYTES, decode, is_binary, read_bytes
 from shortlist.sources.projects import project_folders
 from shortlist.sources.skills import FILE as SKILL
-from shortlist.sources.skills import USUAL_PLACES
+from shortlist.sources.skills import USUAL_PLACES, usual_roots
 
 MAX_FILES = 200
 LONGEST_LINE = 160  # characters of a description
@@ -43,9 +44,10 @@ def disclose(
     """Disclose each selected document at a level: "metadata" (no I/O), "body", or "bundled" (body and files beside it).
 
     The body of a file is its current text, or the indexed copy if it is gone. Other documents return their payload, the
-    file named by `skill_path` or `path` in their metadata, or the indexed text. Such a file is only read inside the
-    folders that the corpus is registered with and inside `roots` (default: the current project). `note` explains when
-    the indexed text is returned instead. `loader(metadata)` may return the body itself, or None for the default.
+    file named by `skill_path` or `path` in their metadata, or the indexed text. Such a file, and any file of a corpus
+    that this user did not create, is only read inside the folders that the corpus is registered with and inside `roots`
+    (default: the current project). `note` explains when the indexed text is returned instead. `loader(metadata)` may
+    return the body itself, or None for the default.
     """
     if level not in get_args(Level):
         raise InputError(f"Unknown level {level!r}. Use one of {', '.join(get_args(Level))}.")
@@ -60,13 +62,13 @@ def read_hit(corpus: Corpus, id: str) -> Hit:
     document = corpus.get(id)
     if document is None:
         raise CorpusNotFound(f"The corpus {corpus.name!r} has no document {id!r}.")
-    return as_hit(document, corpus.name)
+    return as_hit(document, corpus)
 
 
-def as_hit(document: Document, corpus: str) -> Hit:
+def as_hit(document: Document, corpus: Corpus) -> Hit:
     shared = {name: getattr(document, name) for name in ("name", "kind", "source", "locator", "metadata")}
     passage = Passage(document.id, text=document.content, **shared)
-    return Hit(passage, 1.0, load=lambda: document, corpus=corpus)
+    return Hit(passage, 1.0, load=lambda: document, corpus=corpus.name, is_own=corpus.is_own)
 
 
 class _Body(NamedTuple):
@@ -125,7 +127,7 @@ def _stored(hit: Hit, roots: Sequence[str | Path] | None) -> _Body:
     if document is not None and document.payload is not None:
         return _Body(document.payload)
     if document and document.source and document.kind in ("file", "skill") and document.locator == "whole":
-        return _own_file(document)
+        return _own_file(document, hit, roots)
     text = document.content if document is not None else hit.text
     pointers = [(name, hit.metadata.get(name)) for name in POINTERS]
     # a pointer to the document's own source is not a body: the document is a part of that file
@@ -143,13 +145,16 @@ def _stored(hit: Hit, roots: Sequence[str | Path] | None) -> _Body:
         return _Body(text, f"{problem} This is the indexed text.")
 
 
-def _own_file(document: Document) -> _Body:
-    file = Path(document.source)
-    skill = file if document.kind == "skill" else None
+def _own_file(document: Document, hit: Hit, roots: Sequence[str | Path] | None) -> _Body:
+    """The file that a document came from. In a foreign corpus its author can write any path there."""
+    file, skill = Path(document.source), None
     try:
-        text = decode(file.read_bytes())
+        if not hit.is_own:
+            file = _follow(document.source, [*_registered_folders(hit.corpus), *_given_folders(roots), *usual_roots()])
+        skill = file if document.kind == "skill" else None
+        text = decode(read_regular_file(file, limit=MAX_BYTES))
     except (OSError, ValueError) as error:
-        note = f"{document.source} can no longer be read ({_reason(error)}); this is the indexed copy."
+        note = f"{document.source} cannot be read ({_reason(error).rstrip('.')}); this is the indexed copy."
         return _Body(document.content, note, skill)
     changed = document.kind == "file" and clean(text) != document.content
     return _Body(text, f"{document.source} has changed since it was indexed." if changed else "", skill)

@@ -304,7 +304,7 @@ def look(
         own_signals = {name: part for name, part in zip(signals, row, strict=True) if part > -math.inf}
         relevance = probability(slope * weights.odds(own_signals) + shift)
         load = partial(corpus.get, passage.document_id)
-        hits.append(Hit(passage, value, own_signals, load, corpus.name, relevance))
+        hits.append(Hit(passage, value, own_signals, load, corpus.name, relevance, corpus.is_own))
     names, perfect = frozenset[str](), 1.0
     if beside_others:
         names = frozenset(state.ids(added))

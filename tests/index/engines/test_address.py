@@ -89,18 +89,13 @@ def test_names_that_differ_have_indices_that_differ() -> None:
 # A pointer in a folder of someone else
 
 
-def test_credentials_are_not_sent_to_a_cluster_that_only_a_foreign_file_names(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_cluster_that_only_a_foreign_file_names_is_not_trusted_until_the_user_names_it(tmp_path: Path) -> None:
     folder = tmp_path / "cloned" / "index"
     folder.mkdir(parents=True)
     (folder / "engine.json").write_text('{"engine": "opensearch+https://evil.example:9200/p", "name": "x"}')
-    ann = Credentials("ann", "secret")
     pointer = pointers.read(folder)
     assert pointer
-    assert pointer.address.with_credentials(ann).credentials == Credentials()
-    assert "evil.example" in caplog.text
-    assert "secret" not in caplog.text
+    assert not pointer.address.trusted
     pointers.write(folder, pointer.address, "x")  # as it is opened, which is not to be trusted
     again = pointers.read(folder)
     assert again
@@ -108,7 +103,16 @@ def test_credentials_are_not_sent_to_a_cluster_that_only_a_foreign_file_names(
     pointers.write(folder, Address.parse(str(pointer.address)), "x")  # as the user names it
     named = pointers.read(folder)
     assert named
-    assert named.address.with_credentials(ann).credentials == ann
+    assert named.address.trusted
+
+
+def test_a_cluster_that_was_named_before_there_were_confirmations_stays_trusted(tmp_path: Path) -> None:
+    (tmp_path / "engine.json").write_text('{"engine": "opensearch+https://mine.example:9200/p", "name": "x"}')
+    data_dir().mkdir(parents=True)
+    (data_dir() / pointers.NAMED).write_text('["https://mine.example:9200"]')
+    found = pointers.read(tmp_path)
+    assert found
+    assert found.address.trusted
 
 
 def test_a_pointer_in_the_data_folder_is_trusted() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 import shortlist
-from shortlist._paths import data_dir
+from shortlist._paths import data_dir, make_folder
 from shortlist._settings import Answers
 from shortlist.answer.llm import OpenAIChat
 from shortlist.cli.corpora import apply_learning, open_corpora
@@ -142,7 +142,7 @@ def _line_editing() -> Iterator[None]:
         yield
     finally:
         with suppress(OSError):
-            file.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(file.parent)
             readline.write_history_file(file)
 
 

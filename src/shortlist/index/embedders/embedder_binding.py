@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from shortlist._paths import data_dir
 from shortlist.errors import CorpusMismatch, EmbedderError
-from shortlist.index.embedders.named import load_embedder, make_absolute, unconfirmed_address
+from shortlist.index.embedders.named import is_built_in, load_embedder, make_absolute
+from shortlist.index.foreign import confirm_named, how_to_confirm, may_use_embedder
 from shortlist.protocols import Embedder
+from shortlist.safety.confirmations import Confirmation
 
 if TYPE_CHECKING:
     from shortlist.index.config import Config
@@ -40,13 +41,18 @@ class EmbedderBinding:
 
     def __init__(self, corpus: str, folder: Path | None = None) -> None:
         self._corpus = corpus
-        self._is_foreign = folder is not None and not folder.resolve().is_relative_to(data_dir().resolve())
+        self._folder = folder
         self._lock = threading.Lock()
         self.loaded: Embedder | None = None
 
     def use(self, embedder: EmbedderSpec, config: Config) -> None:
         """Load this one, which must be the one that the corpus was built with."""
         self.loaded = self._load(embedder, config)
+
+    def store(self, spec: str) -> None:
+        """Store that the user named the embedder of the corpus, so that it can be loaded again."""
+        if self._folder is not None and not may_load(self._folder, spec):
+            confirm_named(Confirmation("embedder", self._folder, spec))
 
     def of(self, config: Config) -> Embedder | None:
         """The embedder of a state: another process may have rebuilt the corpus with another one."""
@@ -56,11 +62,12 @@ class EmbedderBinding:
             if self.loaded is None or self.loaded.name != config.embedder_name:
                 if config.embedder.startswith(ONLY_IN_A_PROGRAM):
                     return Unavailable(config.embedder_name, config.dim, self._corpus)
-                if self._is_foreign and (address := unconfirmed_address(config.embedder)):
+                if self._folder is not None and not may_load(self._folder, config.embedder):
                     raise EmbedderError(
-                        f"The corpus {self._corpus!r} is outside the data folder, and its embedder would send "
-                        f"OPENAI_API_KEY to {address}. If you trust it, set OPENAI_BASE_URL to that address, or pass "
-                        f"embedder={config.embedder!r}."
+                        f"The corpus {self._corpus!r} is outside the data folder and names the embedder "
+                        f"{config.embedder!r}, which you have not confirmed. If you trust it, "
+                        f"{how_to_confirm(self._folder)}, or pass embedder={config.embedder!r}. "
+                        f"mode='lexical' works without it."
                     )
                 self.loaded = self._load(config.embedder, config)
             return self.loaded
@@ -80,6 +87,11 @@ class EmbedderBinding:
                 f"with {name!r}."
             )
         return embedder
+
+
+def may_load(folder: Path, spec: str) -> bool:
+    """Whether the embedder that the corpus in a folder names may be loaded without a question to the user."""
+    return is_built_in(spec) or spec.startswith(ONLY_IN_A_PROGRAM) or may_use_embedder(folder, spec)
 
 
 def spec_of(embedder: EmbedderSpec, loaded: Embedder | None) -> str:

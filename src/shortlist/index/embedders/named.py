@@ -62,6 +62,11 @@ def make_absolute(spec: str) -> str:
     return (f"{prefix}:" if rest else "") + str(folder.resolve()) if folder.is_dir() else spec
 
 
+def is_built_in(spec: str) -> bool:
+    """Whether an embedder is part of this program or of a package that the user installed, and sends nothing."""
+    return spec == "none" or spec in _NAMES
+
+
 def _load_by_name(spec: str) -> Embedder | None:
     if spec == "none":
         return None

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shortlist._paths import make_folder
 from shortlist.errors import EmbedderError
+from shortlist.index.corpus_paths import VECTORS
 from shortlist.protocols import Embedder
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("shortlist")
 
-FILE = "vectors.db"
+FILE = VECTORS
 BATCH = 256
 _SETUP = """PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
 CREATE TABLE IF NOT EXISTS vectors(model TEXT, hash BLOB, vector BLOB, PRIMARY KEY (model, hash)) WITHOUT ROWID"""
@@ -48,6 +50,7 @@ def encode(embedder: Embedder, texts: Sequence[str], folder: Path | None) -> Vec
 
 def _encode_cached(path: Path, embedder: Embedder, texts: Sequence[str]) -> Vectors:
     vectors = np.zeros((len(texts), embedder.dim), dtype=np.float32)
+    make_folder(path.parent)
     with contextlib.closing(sqlite3.connect(path, timeout=60, isolation_level=None)) as cache:
         cache.executescript(_SETUP)
         for start in range(0, len(texts), BATCH):

@@ -1,12 +1,11 @@
 """The address of a cluster, and the credentials for it: opensearch+http://host:9200,other:9200/prefix?shards=3
 
 User and password may precede the hosts; they are never stored or shown. Credentials from `sign_in` are sent only over
-https or to this machine, and only to clusters that the user named.
+https or to this machine. Nothing is sent to a cluster that only a foreign folder names.
 """
 
 from __future__ import annotations
 
-import logging
 import re
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,8 +13,6 @@ from urllib.parse import parse_qsl, unquote, urlencode
 
 from shortlist._http import is_loopback
 from shortlist.errors import InputError
-
-log = logging.getLogger("shortlist")
 
 SCHEMES = tuple(f"{dialect}+{scheme}://" for dialect in ("opensearch", "elasticsearch") for scheme in ("http", "https"))
 TIMEOUT = 30.0  # seconds
@@ -105,13 +102,6 @@ class Address:
         """The address with these credentials, if it names no user and no one else could read them."""
         if self.credentials.user:
             return replace(self, credentials=replace(self.credentials, certificate=given.certificate))
-        if not self.trusted:
-            if given.user:
-                log.warning(
-                    "The user %r and the password are not sent to %s: only a file outside the data folder names this "
-                    "cluster. To trust it, name it once yourself, with --engine or engine=.", given.user, self
-                )  # fmt: skip
-            return replace(self, credentials=Credentials(certificate=given.certificate))
         is_local = all(is_loopback(host.rpartition(":")[0].strip("[]")) for host in self.hosts)
         return replace(self, credentials=given) if is_local or self.scheme == "https" else self
 

@@ -26,6 +26,7 @@ from shortlist.index.engines.cluster_schema import PARTS
 from shortlist.index.engines.cluster_snapshot import ClusterSnapshot, LastSize
 from shortlist.index.engines.cluster_writer import ClusterWriter
 from shortlist.index.engines.facets import Query
+from shortlist.index.foreign import derived_folder
 from shortlist.index.storage.records import BATCH, PAUSE, batched, to_record
 from shortlist.index.sync import sync
 from shortlist.protocols import Progress, track
@@ -48,11 +49,13 @@ SCANNED = 200  # documents in one request, which may be long
 class ClusterEngine(ClusterCorpus):
     """A corpus in a cluster."""
 
+    is_own = False  # others may write to it, from machines with other files
+
     def __init__(self, address: Address, folder: Path, name: str) -> None:
         super().__init__(Cluster(address), base_name(address, name))
         self.chosen = EmbedderBinding(name)
         self._name = name
-        self._folder = folder
+        self._folder = derived_folder(folder)
         self._rows = StoredDocuments(self.cluster, self.base)
         self._known: tuple[float, Config] | None = None
         self._last_size = LastSize()

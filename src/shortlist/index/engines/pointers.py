@@ -1,7 +1,7 @@
 """The small file in a folder that names the cluster of its corpus, without secrets.
 
 Such a file may come with a folder from someone else. So a cluster that it names is trusted only if the folder is in the
-data directory, or if the user has named the same cluster on this machine before, which is stored.
+data directory, or if the user has confirmed the cluster, or named it on this machine before.
 """
 
 from __future__ import annotations
@@ -12,13 +12,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from shortlist._files import locked, replace_text
-from shortlist._paths import data_dir
+from shortlist._files import replace_text
+from shortlist._paths import data_dir, make_folder
 from shortlist.errors import CorpusDamaged, InputError
+from shortlist.index.corpus_paths import POINTER
 from shortlist.index.engines.address import Address
+from shortlist.index.foreign import check_file, confirm_named, may_use_cluster
+from shortlist.safety.confirmations import Confirmation
+from shortlist.safety.untrusted_files import UnsafeFile, read_regular_file
 
-FILE = "engine.json"
-NAMED = "engines.json"  # in the data directory: the clusters that the user named for folders outside of it
+FILE = POINTER
+NAMED = "engines.json"  # in the data directory: clusters that the user named before there were confirmations
 
 
 class Pointer(NamedTuple):
@@ -30,42 +34,36 @@ class Pointer(NamedTuple):
 
 def read(folder: Path) -> Pointer | None:
     """What a folder points to; None if it stores its corpus itself, or does not exist."""
+    check_file(folder / FILE)
     try:
-        text = (folder / FILE).read_text("utf-8")
+        data = read_regular_file(folder / FILE)
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except UnsafeFile as error:
+        raise CorpusDamaged(f"{folder / FILE} is not read: {error.strerror}.") from None
     try:
-        pointer = json.loads(text)
+        pointer = json.loads(data)
         address, name = Address.parse(pointer["engine"]), str(pointer["name"])
-    except (ValueError, KeyError, TypeError, InputError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError, InputError) as error:
         raise CorpusDamaged(
             f"{folder / FILE} is damaged ({error}). Nothing was overwritten. Delete it, and open the corpus once with "
             f"engine=ADDRESS."
         ) from None
-    return Pointer(replace(address, trusted=_is_ours(folder) or _key(address) in _read_named()), name)
+    is_trusted = may_use_cluster(folder, str(address)) or ",".join(address.urls) in _read_named()
+    return Pointer(replace(address, trusted=is_trusted), name)
 
 
 def write(folder: Path, address: Address, name: str) -> None:
-    if address.trusted and not _is_ours(folder) and _key(address) not in _read_named():
-        file = data_dir() / NAMED
-        with locked(file.with_suffix(".lock")):
-            replace_text(file, json.dumps(sorted({*_read_named(), _key(address)})))
+    if address.trusted:
+        confirm_named(Confirmation("cluster", folder, str(address)))
     known = read(folder)
     if known is None or (str(known.address), known.name) != (str(address), name):
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         replace_text(folder / FILE, f"{json.dumps({'engine': str(address), 'name': name})}\n")
 
 
 def forget(folder: Path) -> None:
     (folder / FILE).unlink(missing_ok=True)
-
-
-def _is_ours(folder: Path) -> bool:
-    return folder.resolve().is_relative_to(data_dir().resolve())
-
-
-def _key(address: Address) -> str:
-    return ",".join(address.urls)
 
 
 def _read_named() -> list[str]:

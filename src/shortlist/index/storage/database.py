@@ -20,18 +20,23 @@ from pathlib import Path
 from urllib.parse import quote
 
 from shortlist._files import is_read_only, stamp_of
-from shortlist._paths import describe_os_error
+from shortlist._paths import describe_os_error, make_folder
 from shortlist.errors import CorpusBusy, CorpusDamaged, CorpusError, CorpusMismatch, CorpusNotFound
+from shortlist.index import foreign
 from shortlist.index.config import Config
-from shortlist.index.corpus_paths import DATABASE
-from shortlist.index.embedders.vector_cache import FILE as VECTORS
+from shortlist.index.corpus_paths import DATABASE, SEGMENTS, USAGE, VECTORS
+from shortlist.index.storage import foreign_rows
 from shortlist.index.storage import segment as segments
 from shortlist.index.storage.segment import Segment
-from shortlist.index.storage.sql_tables import SegmentRow, check_format, initialize, raise_format
+from shortlist.index.storage.sql_tables import (
+    SegmentRow,
+    check_format,
+    initialize,
+    raise_format,
+    read_id,
+)
 from shortlist.index.storage.stored_text import TextConnection
-from shortlist.index.storage.usage_log import FILE as USAGE
 
-SEGMENTS = "segments"
 RECENT_SEGMENTS = 16
 SWEEP_SECONDS = 10.0  # between two searches for files that no row names
 CACHE_KILOBYTES = 65_536  # of the database in memory, so that a large change is not written page by page
@@ -44,10 +49,13 @@ LARGEST_LOG = 16 << 20  # bytes of the write-ahead log that stay on disk
 class Store:
     """The connections to one corpus: any number of readers, one writer at a time, across threads and processes."""
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(self, folder: Path | None, *, is_own: bool = True) -> None:
         self.folder = folder
+        self.is_own = is_own  # else it may be from someone else: see `foreign`
+        self.derived = foreign.derived_folder(folder) if folder and not is_own else folder
         self._path = str(folder / DATABASE) if folder else "the in-memory corpus"
         self._idle: list[TextConnection] = []
+        self._checked: tuple[int, ...] = ()  # the stamp of a foreign database whose rows were checked
         self._process = os.getpid()
         self._one_writer = threading.Lock()
         self._fresh: list[str] = []  # files of the current transaction
@@ -67,21 +75,31 @@ class Store:
             initialize(connection, config)
             store._idle.append(connection)
             return store
+        foreign.check_files(folder)
+        others = foreign.list_databases(folder)
+        if others and not (folder / DATABASE).exists() and others[0].startswith(DATABASE):
+            raise CorpusError(f"{folder / others[0]} belongs to no database, and a new one would use it. Delete it.")
         # Created as a draft where orphans are swept, then linked: complete or absent, and never over an existing one.
+        is_ours = not others
         draft = folder / SEGMENTS / f"{uuid.uuid4().hex}.draft"
         try:
-            draft.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(draft.parent)
             connection = store._connect(str(draft))
             with contextlib.closing(connection):
                 connection.execute("PRAGMA journal_mode = WAL")
                 initialize(connection, config)
+                id = read_id(connection)
             os.link(draft, folder / DATABASE)
         except (OSError, sqlite3.Error) as error:  # no links here, or another process was faster and swept the draft
-            if not (folder / DATABASE).exists():
-                if isinstance(error, sqlite3.Error) or not draft.exists():
-                    reason = describe_os_error(error) if isinstance(error, OSError) else f"{error}."
-                    raise CorpusError(f"{folder / DATABASE} cannot be created: {reason}") from error
+            if (folder / DATABASE).exists():
+                is_ours = False
+            elif isinstance(error, sqlite3.Error) or not draft.exists():
+                reason = describe_os_error(error) if isinstance(error, OSError) else f"{error}."
+                raise CorpusError(f"{folder / DATABASE} cannot be created: {reason}") from error
+            else:
                 os.replace(draft, folder / DATABASE)
+        if is_ours:
+            foreign.record_created(folder, id)
         draft.unlink(missing_ok=True)
         return cls.open(folder)
 
@@ -90,7 +108,7 @@ class Store:
         path = folder / DATABASE
         if not path.exists():
             raise CorpusNotFound(f"{folder} contains no corpus. Build one with shortlist.build(source, path=...).")
-        store = cls(folder)
+        store = cls(folder, is_own=foreign.is_own(folder))
         try:
             with store._connection() as connection:
                 check_format(connection, path)
@@ -103,7 +121,10 @@ class Store:
     def delete(cls, folder: Path) -> None:
         """Delete a store: moved away at once, so that no one finds half of it, then removed."""
         known = {SEGMENTS, *_files(DATABASE), *_files(VECTORS), *_files(USAGE)}
-        if others := {path.name for path in folder.iterdir()} - known:
+        foreign.check_segments(folder)
+        others = {path.name for path in folder.iterdir()} - known
+        others |= {name for name in _list_segments(folder) if not foreign.is_segment_file(name)}
+        if others:
             raise CorpusError(f"{folder} contains more than a corpus ({min(others)}). Delete it by hand.")
         cls._check_no_writer(folder)
         away = folder.with_name(f"{folder.name}.deleted-{uuid.uuid4().hex[:8]}")
@@ -118,7 +139,10 @@ class Store:
         with _deleting(folder):
             for name in _files(DATABASE):
                 (folder / name).unlink(missing_ok=True)
-        shutil.rmtree(folder / SEGMENTS, ignore_errors=True)
+            for name in filter(foreign.is_segment_file, _list_segments(folder)):
+                (folder / SEGMENTS / name).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # it contains other files
+            (folder / SEGMENTS).rmdir()
 
     @classmethod
     def delete_rest(cls, folder: Path) -> None:
@@ -160,7 +184,7 @@ class Store:
         if not self._one_writer.acquire(timeout=wait):
             raise CorpusBusy(f"{self._path} is locked by another writer. Try again later.")
         try:
-            with self._connection() as connection:
+            with self._connection(writes=True) as connection:
                 if connection.in_transaction:
                     raise CorpusBusy("This thread is still reading from the in-memory corpus. Finish that first.")
                 connection.execute(f"PRAGMA busy_timeout = {int(wait * 1000)}")
@@ -210,6 +234,7 @@ class Store:
             return SegmentRow(first, last, segment.size, file, 0, 0, 0)
         path = f"{self.folder}/{SEGMENTS}/{file}"
         try:
+            foreign.check_segments(self.folder)
             os.makedirs(os.path.dirname(path), exist_ok=True)
             checksum = segments.write(segment, path)
             status = os.stat(path)
@@ -232,15 +257,29 @@ class Store:
             connection.execute("INSERT INTO segments VALUES (?, ?, ?, ?, ?, ?, ?)", row)
             raise_format(connection)
 
-    def load(self, row: SegmentRow) -> Segment:
+    def load(self, row: SegmentRow, connection: sqlite3.Connection) -> Segment:
         if self.folder is None:
             return self._in_memory[row.file]
-        return self._recent.get(row.file) or segments.read(self.folder / SEGMENTS / row.file, row)
+        if known := self._recent.get(row.file):
+            return known
+        segment = segments.read(self._find_file(self.folder, row), row, is_trusted=self.is_own)
+        if not self.is_own:
+            foreign_rows.check_segment(connection, row, segment)
+        return segment
+
+    @staticmethod
+    def _find_file(folder: Path, row: SegmentRow) -> Path:
+        """The file of a segment, which must be a regular one in a real folder."""
+        foreign.check_segments(folder)
+        path = folder / SEGMENTS / row.file
+        if not foreign.is_regular(path):
+            raise segments.SegmentDamaged(row, "is not a regular file")
+        return path
 
     def check(self, row: SegmentRow) -> None:
         """Raise SegmentDamaged if a file is not what was written, or contains what no segment can contain."""
         if self.folder is not None and row.file not in self._fresh:  # which this transaction wrote
-            segments.read(self.folder / SEGMENTS / row.file, row, is_trusted=False)
+            segments.read(self._find_file(self.folder, row), row, is_trusted=False)
 
     def check_databases(self) -> dict[str, str]:
         """What SQLite finds in each database of the folder; "ok" if there is nothing."""
@@ -263,7 +302,7 @@ class Store:
     def compare(self, row: SegmentRow, pause: Callable[[float], object] | None = None) -> None:
         """Raise SegmentDamaged if a mapped file is not what was written."""
         if self.is_mapped(row) and self.folder is not None:
-            segments.compare(self.folder / SEGMENTS / row.file, row, pause)
+            segments.compare(self._find_file(self.folder, row), row, pause)
 
     @property
     def is_changing_memory(self) -> bool:
@@ -284,21 +323,21 @@ class Store:
                     self._discard(file)
 
     def _find_orphans(self, connection: sqlite3.Connection) -> set[str]:
-        files = set(self._in_memory)
-        if self.folder is not None:
-            with contextlib.suppress(FileNotFoundError):
-                files = set(os.listdir(self.folder / SEGMENTS))
-        return files - {file for (file,) in connection.execute("SELECT file FROM segments")}
+        files = set(_list_segments(self.folder) if self.folder else self._in_memory)
+        return set(filter(foreign.is_segment_file, files)) - {
+            file for (file,) in connection.execute("SELECT file FROM segments")
+        }
 
     def _discard(self, file: str) -> None:
         self._in_memory.pop(file, None)
         self._recent.pop(file, None)
-        if self.folder is not None:
+        if self.folder is not None and foreign.is_segment_file(file):
+            foreign.check_segments(self.folder)
             with contextlib.suppress(OSError):  # a system that cannot delete a mapped file leaves it to a later sweep
                 os.unlink(f"{self.folder}/{SEGMENTS}/{file}")
 
     @contextlib.contextmanager
-    def _connection(self) -> Iterator[TextConnection]:
+    def _connection(self, *, writes: bool = False) -> Iterator[TextConnection]:
         """A connection that no other thread uses. SQLite's errors are raised as ours, which name the file."""
         try:
             if self.folder is None:
@@ -309,11 +348,13 @@ class Store:
                 return
             if self._process != os.getpid():  # connections do not survive a fork
                 self._idle, self._process = [], os.getpid()
-            connection = self._take_idle() or self._open_file(self.folder / DATABASE)
+            can_write = writes or self.is_own
+            idle = self._take_idle() if self.is_own or not writes else None
+            connection = idle or self._open_file(self.folder / DATABASE, can_write=can_write)
             try:
                 yield connection
             finally:
-                if connection.in_transaction:  # it could not be rolled back
+                if connection.in_transaction or not connection.is_kept:  # it could not be rolled back
                     connection.close()
                 else:
                     self._idle.append(connection)
@@ -325,22 +366,47 @@ class Store:
     def _take_idle(self) -> TextConnection | None:
         with contextlib.suppress(IndexError):
             connection = self._idle.pop()
-            if connection.stamp is None or connection.stamp == stamp_of(Path(self._path)):
+            if connection.stamp is None or connection.stamp == self._stamp():
                 return connection
             connection.close()
         return None
 
-    def _open_file(self, path: Path) -> TextConnection:
+    def _stamp(self) -> tuple[int, ...]:
+        return stamp_of(Path(self._path), Path(f"{self._path}-wal"))
+
+    def _open_file(self, path: Path, *, can_write: bool) -> TextConnection:
         """A new connection. On a read-only file system without a log, SQLite could not create the one that it needs."""
         if not path.exists():
             raise CorpusNotFound(f"{path} was deleted. Build the corpus again from its source.")
+        foreign.check_files(path.parent)
         is_frozen = is_read_only(path.parent) and not os.path.exists(f"{path}-wal")
-        stamp = stamp_of(path) if is_frozen else None  # it may be mounted elsewhere, and written there
-        # mode=rw: unlike plain connecting, it never creates a file
-        options = "mode=ro&immutable=1" if is_frozen else "mode=rw"
-        connection = self._connect(f"file:{quote(os.fsencode(path.absolute()))}?{options}", uri=True)
-        connection.stamp = stamp
+        stamp = self._stamp()
+        if is_frozen or not can_write:
+            uri = foreign.make_read_only_uri(path)
+        else:  # mode=rw: unlike plain connecting, it never creates a file
+            uri = f"file:{quote(os.fsencode(path.absolute()))}?mode=rw"
+        connection = self._connect(uri, uri=True)
+        if is_frozen or not can_write:  # it may be written elsewhere, for example if it is mounted there
+            connection.stamp = stamp
+        # a connection to the log of a foreign database would block its writer, or leave the log behind
+        connection.is_kept = self.is_own or "immutable" in uri
+        if not self.is_own:
+            try:
+                self._check(connection, stamp)
+            except BaseException:
+                connection.close()
+                raise
         return connection
+
+    def _check(self, connection: TextConnection, stamp: tuple[int, ...]) -> None:
+        """Check a foreign database: its tables always, its rows once in each of its states."""
+        if os.path.exists(f"{self._path}-journal"):  # SQLite would apply it, and delete the file that it names
+            raise sqlite3.DatabaseError(f"{DATABASE}-journal is not a file of a corpus")
+        foreign.harden(connection)
+        foreign_rows.check_tables(connection)
+        if stamp != self._checked:
+            foreign_rows.check_types(connection)
+            self._checked = stamp
 
     def _connect(self, path: str, *, uri: bool = False) -> TextConnection:
         connection = TextConnection(path, WAIT_SECONDS, uri=uri)
@@ -361,12 +427,22 @@ class Store:
         if isinstance(error, sqlite3.OperationalError):
             if "locked" in reason or "busy" in reason:
                 return CorpusBusy(f"{self._path} is locked by another writer. Try again later.")
+            if "readonly" in reason and not self.is_own:
+                return CorpusBusy(f"{self._path} is being read in this process. Try again later.")
             if "no such table" not in reason and "decode" not in reason:
                 return CorpusError(f"{self._path} cannot be used: {reason}.")
         return CorpusDamaged(
             f"{self._path} is damaged, or its disk fails ({reason}). Nothing was overwritten. Check the disk. Then "
             f"restore the file from a backup, or move its folder away and build the corpus again from its source."
         )
+
+
+def _list_segments(folder: Path) -> list[str]:
+    """The names in the folder of segments, which must be a real one."""
+    foreign.check_segments(folder)
+    with contextlib.suppress(FileNotFoundError):
+        return os.listdir(folder / SEGMENTS)
+    return []
 
 
 @contextlib.contextmanager

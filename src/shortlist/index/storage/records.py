@@ -138,9 +138,35 @@ def to_document(row: Sequence[Any], plain: Callable[[Any], Any]) -> Document:
         raise sqlite3.DatabaseError("a document does not match its hash")
     id, title, content, keywords, metadata, kind, source, locator, payload = columns
     return Document(
-        id, title, content, json.loads(keywords), json.loads(metadata),
+        id, title, content, parse_keywords(keywords), parse_metadata(metadata),
         kind=kind, source=source, locator=locator, payload=payload,
     )  # fmt: skip
+
+
+def parse_metadata(text: str) -> dict[str, Any]:
+    """Stored metadata; anything that `to_record` would not have stored is damage."""
+    if text == "{}":
+        return {}
+    value = _parse(text)
+    is_deep = text.count("{") + text.count("[") > DEEPEST and _measure_depth(value) > DEEPEST
+    if not isinstance(value, dict) or is_deep:
+        raise sqlite3.DatabaseError("metadata is not a mapping, or too deep")
+    return value
+
+
+def parse_keywords(text: str) -> list[str]:
+    """Stored keywords."""
+    value = _parse(text)
+    if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
+        raise sqlite3.DatabaseError("keywords are not a list of strings")
+    return value
+
+
+def _parse(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise sqlite3.DatabaseError(f"a value is not JSON: {error}") from None
 
 
 def checksum_passage(columns: Sequence[str]) -> int:

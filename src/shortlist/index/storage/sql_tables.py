@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import sqlite3
 import threading
+import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,6 +15,7 @@ import numpy as np
 
 from shortlist.errors import CorpusDamaged, CorpusMismatch
 from shortlist.index.config import Config
+from shortlist.index.foreign import SEGMENT_NAME
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 APPLICATION_ID = 0x53484C54
 FORMAT = 3  # as format 2, in which every text was plain, and segments had counts of four bytes
 
-_SCHEMA = Path(__file__).with_name("schema.sql")
+SCHEMA = Path(__file__).with_name("schema.sql")
 
 
 class Connection(sqlite3.Connection):
@@ -52,14 +55,12 @@ class SegmentRow(NamedTuple):
     checksum: int
 
 
-_ROW_TYPES = [int, int, int, str, int, int, int]
-
-
 def initialize(connection: sqlite3.Connection, config: Config) -> None:
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {FORMAT}")
-    connection.executescript(_SCHEMA.read_text("utf-8"))
-    connection.executemany("INSERT INTO meta VALUES (?, ?)", [("config", config.to_json()), ("generation", "0")])
+    connection.executescript(SCHEMA.read_text("utf-8"))
+    meta = [("config", config.to_json()), ("generation", "0"), ("id", uuid.uuid4().hex)]
+    connection.executemany("INSERT INTO meta VALUES (?, ?)", meta)
 
 
 def check_format(connection: sqlite3.Connection, path: Path) -> None:
@@ -92,7 +93,7 @@ def _upgrade(connection: sqlite3.Connection) -> None:
         connection.execute("BEGIN IMMEDIATE")
         if connection.execute("PRAGMA user_version").fetchone()[0] == 1:  # else another process was faster
             connection.execute("ALTER TABLE passages ADD COLUMN context TEXT NOT NULL DEFAULT ''")
-            schema = _SCHEMA.read_text("utf-8")
+            schema = SCHEMA.read_text("utf-8")
             connection.execute(schema[schema.index("CREATE TABLE stamps") :])
             connection.execute("PRAGMA user_version = 2")
 
@@ -107,7 +108,7 @@ def _read_meta(connection: sqlite3.Connection, key: str) -> str:
 def read_config(connection: sqlite3.Connection) -> Config:
     try:
         return Config.from_json(_read_meta(connection, "config"))
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise sqlite3.DatabaseError(f"its configuration cannot be read: {error}") from error
 
 
@@ -122,11 +123,24 @@ def read_generation(connection: sqlite3.Connection) -> int:
         raise sqlite3.DatabaseError("its generation is not a number") from error
 
 
+def read_id(connection: sqlite3.Connection) -> str:
+    """The random id of a corpus: no other one has it, except a copy."""
+    return _read_meta(connection, "id")
+
+
 def read_segments(connection: sqlite3.Connection) -> list[SegmentRow]:
+    """The live segments. Their names are used as paths, so no other names than those that we write are accepted."""
     query = "SELECT first, last, size, file, bytes, written, checksum FROM segments ORDER BY first"
     rows = [SegmentRow(*row) for row in connection.execute(query)]
-    if any([*map(type, row)] != _ROW_TYPES for row in rows):  # SQLite stores any value in any column
-        raise sqlite3.DatabaseError("its list of segments is damaged")
+    for row in rows:
+        if not isinstance(row.file, str) or not SEGMENT_NAME.fullmatch(row.file):
+            raise sqlite3.DatabaseError(f"{row.file!r:.80} is not the name of a segment")
+        if not all(isinstance(value, int) for value in (*row[:3], *row[4:])):
+            raise sqlite3.DatabaseError(f"the segment {row.file} has a value that is not a number")
+        if not 0 < row.size <= row.last - row.first + 1:
+            raise sqlite3.DatabaseError(f"the segment {row.file} has an impossible range")
+    if any(row.last >= following.first for row, following in itertools.pairwise(rows)):
+        raise sqlite3.DatabaseError("its segments overlap")
     return rows
 
 

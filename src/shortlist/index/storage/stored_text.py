@@ -26,6 +26,7 @@ class TextConnection(Connection):
     """A connection to the database of a corpus, with its table of strings once it is needed."""
 
     stamp: tuple[int, ...] | None = None  # of a file on a read-only file system, which must not change meanwhile
+    is_kept = True  # for another use, after one
     _table: bytes | None = None
 
     def plain(self, stored: Any) -> Any:
@@ -72,7 +73,7 @@ class TextConnection(Connection):
     def _load(self) -> bytes | None:
         for (stored,) in self.rows("SELECT value FROM meta WHERE key = 'dictionary'"):
             try:
-                table = zlib.decompress(stored)
+                table = zlib.decompressobj().decompress(stored, string_loops.TABLE + 1)
             except (TypeError, zlib.error) as error:
                 raise sqlite3.DatabaseError(f"its dictionary cannot be read: {error}") from error
             if len(table) != string_loops.TABLE or max(table[: string_loops.SYMBOLS]) > string_loops.LONGEST:

@@ -18,15 +18,17 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from shortlist._paths import make_folder
 from shortlist._redact import redact, secrets_in_words
 from shortlist._text import clean
 from shortlist.errors import CorpusDamaged, CorpusError
+from shortlist.index.corpus_paths import USAGE
 from shortlist.index.storage.sql_tables import Connection
 
 if TYPE_CHECKING:
     from shortlist.results import Vectors
 
-FILE = "usage.db"
+FILE = USAGE
 FORMAT = 1
 MOST_SEARCHES = 20_000  # the oldest are deleted
 LONGEST_QUERY = 500  # characters
@@ -245,7 +247,7 @@ class UsageLog:
             if not create:
                 return None
             if self.path is not None:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
+                make_folder(self.path.parent)
                 os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
         database = Connection(self.path or ":memory:", WAIT_SECONDS)
         try:

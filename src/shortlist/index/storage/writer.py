@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -18,7 +17,7 @@ from shortlist.index.kernels.mapped_files import count_faults
 from shortlist.index.lexical.indexing import build
 from shortlist.index.lexical.postings import Fields
 from shortlist.index.storage.database import Store
-from shortlist.index.storage.records import PAUSE, Record, Rows, batched, checksum_passage, scan
+from shortlist.index.storage.records import PAUSE, Record, Rows, batched, checksum_passage, parse_keywords, scan
 from shortlist.index.storage.segment import Segment, SegmentDamaged, add_tables, merge
 from shortlist.index.storage.sql_tables import (
     SegmentRow,
@@ -128,7 +127,7 @@ def rebuild_segment(
         row[:2],
     )
     passages = [
-        Unindexed(number, document, ordinal, id, title, json.loads(keywords), connection.plain(text), context)
+        Unindexed(number, document, ordinal, id, title, parse_keywords(keywords), connection.plain(text), context)
         for number, document, ordinal, id, title, keywords, text, context in rows
     ]
     config = read_config(connection)
@@ -278,7 +277,7 @@ class Change:
     def _encode_pending(self) -> None:
         if self._embedder is not None and (rest := self._pending[self._encoded :]):
             for batch in batched(rest, ENCODED_PER_REPORT if self._progress else len(rest)):
-                self._vectors.append(_encode(batch, self._embedder, self._store.folder))
+                self._vectors.append(_encode(batch, self._embedder, self._store.derived))
                 total = self._written + len(self._pending)
                 report_phase(self._progress, "embedding", self._written + self._encoded, total)
 
@@ -420,7 +419,7 @@ class Change:
 
     def _load(self, row: SegmentRow) -> tuple[Segment, Mask | None]:
         """A segment, and which of its passages are deleted."""
-        segment, dead = self._store.load(row), read_dead(self._connection, row)
+        segment, dead = self._store.load(row, self._connection), read_dead(self._connection, row)
         if self._store.is_mapped(row):
             self._store.check(row)  # else a merge would give damage a valid checksum
         if segment.dim != self._config.dim:

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from shortlist._files import replace_text, stamp_of
+from shortlist._paths import make_folder
 from shortlist.errors import InputError
 from shortlist.mcp.gateway.gateway_config import Permissions
 from shortlist.mcp.gateway.tool_catalog import path_of
@@ -67,7 +68,7 @@ class Offers:
                 return False
         if not path.exists() and not any(lists.values()):
             return False
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         replace_text(path, written)
         return True
 

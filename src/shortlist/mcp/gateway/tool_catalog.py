@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from shortlist._files import JsonFile, replace_text, stamp_of
-from shortlist._paths import data_dir
+from shortlist._paths import data_dir, make_folder
 from shortlist._text import closest, printable
 from shortlist.errors import InputError, SourceError
 from shortlist.mcp.gateway.gateway_config import Access, Permissions
@@ -147,7 +147,7 @@ class Catalog:
         listed = _listing_of(server, variant)
         data = {"format": FORMAT, "server": server.name, "at": time.time(), "tools": tools, "refused": refused}
         try:
-            listed.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(listed.parent)
             # If the approvals cannot be read, all tools are pending with that reason.
             with contextlib.suppress(SourceError), _approvals_of(server).changing() as approved:
                 approved |= {name: tools[name] for name, reason, _ in _review(tools, approved) if not reason}
@@ -163,7 +163,7 @@ class Catalog:
         """Store why the last attempt to start a server failed, until it lists its tools."""
         path = path_of(server, "failed")
         with contextlib.suppress(OSError):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
             replace_text(path, json.dumps(reason))
 
     def list_failures(self) -> Iterator[str]:
