@@ -32,13 +32,14 @@ import shortlist
 from bench import report
 from shortlist import Corpus, Document, ShortlistError
 from shortlist.index.dense.dense_ranker import VectorPart
+from shortlist.index.foreign import record_created
 from shortlist.index.lexical.bm25 import Scoring
 from shortlist.index.lexical.lexical_ranker import Lexical
 from shortlist.index.lexical.live_postings import Impacts, Part
 from shortlist.index.snapshot import Snapshot
 from shortlist.index.storage import database, segment, segment_checks, writer
 from shortlist.index.storage.segment import Segment, SegmentDamaged
-from shortlist.index.storage.sql_tables import SegmentRow
+from shortlist.index.storage.sql_tables import SegmentRow, read_id
 from shortlist.index.text.analyzers import get_analyzer
 from shortlist.results import Ranking
 
@@ -101,6 +102,7 @@ class Template:
         with contextlib.closing(sqlite3.connect(self.folder / "corpus.db")) as connection:
             columns = "first, last, size, file, bytes, written, checksum"
             rows = [SegmentRow(*row) for row in connection.execute(f"SELECT {columns} FROM segments ORDER BY first")]
+            self._id = read_id(connection)
         self.row, other = rows[0], rows[1]
         self.other = segment.read(self.folder / "segments" / other.file, other)
         file = self.folder / "segments" / self.row.file
@@ -118,6 +120,7 @@ class Template:
     def restore(self) -> None:
         shutil.rmtree(self.folder)
         shutil.copytree(self._whole, self.folder)
+        record_created(self.folder, self._id)  # a plain copy is foreign
 
     def install(self, data: bytes, checksum: int, size: int) -> None:
         """Put a segment in place of the first one, with a row that agrees with it."""

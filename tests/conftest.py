@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,12 +27,24 @@ settings.register_profile("fuzz", max_examples=1000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def shared_places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """For what fixtures of a module or session build."""
+    with pytest.MonkeyPatch.context() as patch:
+        _use_places(tmp_path_factory, patch)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def own_places(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    places = tmp_path_factory.mktemp("places")
-    for kind in ("data", "config", "cache"):
-        monkeypatch.setenv(f"SHORTLIST_{kind.upper()}_DIR", str(places / kind))
+    _use_places(tmp_path_factory, monkeypatch)
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
+
+
+def _use_places(folders: pytest.TempPathFactory, patch: pytest.MonkeyPatch) -> None:
+    places = folders.mktemp("places")
+    for kind in ("data", "config", "cache"):
+        patch.setenv(f"SHORTLIST_{kind.upper()}_DIR", str(places / kind))
 
 
 @pytest.fixture(autouse=True)

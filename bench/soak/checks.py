@@ -23,6 +23,8 @@ import numpy as np
 import shortlist
 from bench.soak.ledger import GROUPS, WORDS, Ledger, Violation, find_manifest, find_versions, make_anchor, read_state
 from shortlist import Corpus, ShortlistError
+from shortlist.index.foreign import record_created
+from shortlist.index.storage.sql_tables import read_id
 
 DATABASE_DAMAGES = 150
 LEFTOVERS = ("*.draft", "*.tmp", "*-journal", "*.deleted-*", "filler")
@@ -124,6 +126,8 @@ def _damage_database(place: Path) -> dict[str, int]:
         shutil.copytree(place, copy)
         for name in ("corpus.db-wal", "corpus.db-shm"):
             (copy / name).unlink(missing_ok=True)
+        with contextlib.closing(sqlite3.connect(copy / "corpus.db")) as database:
+            record_created(copy, read_id(database))  # a plain copy is foreign
         for _ in range(DATABASE_DAMAGES):
             kind = draw.choice([*DAMAGES])
             (copy / "corpus.db").write_bytes(DAMAGES[kind](bytearray(whole), draw))

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 import shortlist
 from shortlist import Changes, Corpus, CorpusDamaged, Document
+from shortlist._paths import data_dir
 from shortlist.index.kernels import library, string_loops
 from shortlist.index.storage import database, writer
 from tests.index.soak import rebuilt
@@ -94,8 +95,8 @@ def read_all(corpus: Corpus) -> dict[str, Any]:
 
 
 @pytest.fixture
-def old(tmp_path: Path) -> Path:
-    return Path(shutil.copytree(OLD, tmp_path / "old"))
+def old() -> Path:
+    return Path(shutil.copytree(OLD, data_dir() / "corpora" / "old"))
 
 
 def test_a_corpus_of_format_2_is_read_as_it_is(old: Path) -> None:

@@ -65,7 +65,7 @@ def is_own(folder: Path) -> bool:
         check_files(folder)
         with contextlib.closing(connect_to_foreign(folder / DATABASE)) as database:
             return bool(database.execute("SELECT value FROM meta WHERE key = 'id'").fetchone() == (entry["id"],))
-    except (OSError, KeyError, SourceError, CorpusDamaged, sqlite3.Error):
+    except (OSError, KeyError, ValueError, SourceError, CorpusDamaged, sqlite3.Error):
         return False
 
 

@@ -235,32 +235,42 @@ class LocalEngine:
         return view
 
     def _load(self, connection: sqlite3.Connection, row: SegmentRow) -> Segment:
-        return self._rebuilt.get(row) or self.store.load(row, connection)
+        if rebuilt := self._rebuilt.get(row):
+            return rebuilt
+        segment, dim = self.store.load(row, connection), read_config(connection).dim
+        if segment.dim != dim:
+            raise SegmentDamaged(row, f"has vectors of {segment.dim} dimensions, not {dim}")
+        return segment
 
     def _repair(self, damage: SegmentDamaged, wait: float = 0) -> None:
         """Rebuild a damaged segment, unless it was merged meanwhile: on disk or, if that is not possible, in memory."""
-        if not self._rewrite(damage.row, wait):
-            with self.store.reading() as connection:
-                live = read_segments(connection)
-                if damage.row not in live:
-                    return
-                segment = rebuild_segment(connection, damage.row, self._find_embedder, self.store.derived)
-                rebuilt = {one: self._rebuilt[one] for one in live if one in self._rebuilt}
-                self._rebuilt = rebuilt | {damage.row: segment}
-        log.warning("The index of corpus %r was damaged (%s) and was rebuilt from its documents.", self._name, damage)
+        try:
+            # a reader does not write to a foreign folder
+            is_live = self._rewrite(damage.row, wait) if self.store.is_own else self._rebuild(damage.row)
+        except (CorpusError, OSError):
+            is_live = self._rebuild(damage.row)
+        if is_live:
+            log.warning(
+                "The index of corpus %r was damaged (%s) and was rebuilt from its documents.", self._name, damage
+            )
 
     def _rewrite(self, row: SegmentRow, wait: float) -> bool:
-        """Rebuild a segment on disk; return whether that was possible. A reader does not write to a foreign folder."""
-        if not self.store.is_own:
-            return False
-        try:
-            with self.store.writing(wait) as connection:
-                if row in read_segments(connection):
-                    segment = rebuild_segment(connection, row, self._chosen.of, self.store.derived)
-                    self.store.replace(connection, row[:2], self.store.save(segment) if segment.size else None)
-        except (CorpusError, OSError):
-            return False
-        return True
+        """Rebuild a segment on disk; return whether it is still live."""
+        with self.store.writing(wait) as connection:
+            is_live = row in read_segments(connection)
+            if is_live:
+                segment = rebuild_segment(connection, row, self._chosen.of, self.store.derived)
+                self.store.replace(connection, row[:2], self.store.save(segment) if segment.size else None)
+        return is_live
+
+    def _rebuild(self, row: SegmentRow) -> bool:
+        """Rebuild a segment in memory; return whether it is still live."""
+        with self.store.reading() as connection:
+            live = read_segments(connection)
+            if row in live:
+                segment = rebuild_segment(connection, row, self._find_embedder, self.store.derived)
+                self._rebuilt = {one: self._rebuilt[one] for one in live if one in self._rebuilt} | {row: segment}
+        return row in live
 
     def _find_embedder(self, config: Config) -> Embedder | None:
         """The embedder; none if a foreign corpus may not use the one that it names: its words can be searched."""

@@ -31,7 +31,7 @@ from shortlist.index.storage.records import (
     parse_metadata,
     to_document,
 )
-from shortlist.index.storage.segment import Segment, SegmentDamaged
+from shortlist.index.storage.segment import Segment
 from shortlist.index.storage.sql_tables import SegmentRow, read_config, read_dead, read_generation, read_segments
 from shortlist.index.storage.stored_text import TextConnection
 from shortlist.index.text.analyzers import get_analyzer
@@ -144,13 +144,11 @@ def read_view(connection: sqlite3.Connection, load: Callable[[SegmentRow], Segme
     query = "SELECT num, passage FROM tombstones WHERE num > ? ORDER BY num"
     recent = np.array(connection.execute(query, (last_tombstone,)).fetchall(), dtype=np.int64).reshape(-1, 2)
     loaded: list[Loaded] = []
-    config, offset = read_config(connection), 0
+    offset = 0
     for row in read_segments(connection):
         item = known.get(row)
         if item is None:
             segment = load(row)
-            if segment.dim != config.dim:
-                raise SegmentDamaged(row, f"has vectors of {segment.dim} dimensions, not {config.dim}")
             item = Loaded(row, segment, Part(segment.postings, offset, segment.impacts))
             dead = read_dead(connection, row)
         else:
@@ -162,7 +160,7 @@ def read_view(connection: sqlite3.Connection, load: Callable[[SegmentRow], Segme
         offset += item.segment.size
     if len(recent):
         last_tombstone = int(recent[-1, 0])
-    return View(generation, last_tombstone, config, tuple(loaded))
+    return View(generation, last_tombstone, read_config(connection), tuple(loaded))
 
 
 class Snapshot:

@@ -284,12 +284,12 @@ class Store:
     def check_databases(self) -> dict[str, str]:
         """What SQLite finds in each database of the folder; "ok" if there is nothing."""
         found: dict[str, str] = {}
-        for name in (DATABASE, VECTORS, USAGE) if self.folder is not None else ():
+        for name in (DATABASE, *((VECTORS, USAGE) if self.is_own else ())) if self.folder is not None else ():
             path = Path(self._path).with_name(name)
             if not path.exists():
                 continue
             try:
-                with contextlib.closing(self._open_file(path)) as connection:
+                with contextlib.closing(self._open_file(path, can_write=self.is_own)) as connection:
                     rows = connection.execute("PRAGMA integrity_check").fetchall()
                 found[name] = "; ".join(str(row[0]) for row in rows)
             except sqlite3.DatabaseError as error:
