@@ -10,7 +10,7 @@ from typing import Any
 
 from bench import report
 
-WRITTEN = Path(__file__).parent.parent / "tests" / "sources" / "hostile_descriptions.jsonl"
+WRITTEN = Path(__file__).parent.parent / "tests" / "safety" / "hostile_descriptions.jsonl"
 
 
 def written() -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from shortlist._plain import is_deeper
-from shortlist.sources.tools.prompt_injection import find_invisible, find_mixed_scripts, find_orders, reveal_text
+from shortlist.safety.prompt_injection import find_invisible, find_mixed_scripts, find_orders, reveal_text
 
 LONGEST_NAME = 128
 LARGEST = 100_000  # characters of a definition
