@@ -21,7 +21,7 @@ _ORDERS = (
     (("before",), "asks to be called before or instead of others", False),
     (("other_tool", "replaced", "always"), "asks to be called before or instead of others", False),
     (("other_tool", "avoid", "this_tool"), "asks to be called before or instead of others", False),
-    (("private_file", "contents"), "points to files with secrets", False),
+    (("private_file", "contents", "not_forbidden"), "points to files with secrets", False),
     (("secret_file", "take", "give"), "asks to hand over secrets", False),
     (("secret_file", "contents", "give"), "asks to hand over secrets", False),
     (("whole", "chat", "give", "place"), "asks to send the conversation somewhere", False),
@@ -111,6 +111,8 @@ def has_concept(text: str, concept: str) -> bool:
 
 def _has(language: _Language, concept: str, sentence: str) -> bool:
     """Whether a sentence has a concept; a verb that a negation forbids does not count."""
+    if concept == "not_forbidden":
+        return "not" not in language.concepts or language.concepts["not"].search(sentence) is None
     pattern = language.concepts.get(concept)
     if pattern is None or concept not in _VERBS:
         return pattern is not None and pattern.search(sentence) is not None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import codecs
 import functools
 import itertools
 import re
@@ -192,7 +193,9 @@ def _without_disguise(text: str) -> str:
 
 
 def _decoded(text: str) -> Iterator[str]:
-    """The decoded texts in base64 and hexadecimal."""
+    """The decoded texts in base64, hexadecimal and ROT13."""
+    if len(set(_pattern("rot13").findall(text))) > 1:
+        yield codecs.decode(text, "rot13")
     for blob in re.findall(r"\b[A-Za-z0-9+/_-]{24,}={0,2}", text):
         for decode in (binascii.unhexlify, lambda one: base64.b64decode(one + "=" * (-len(one) % 4), altchars="-_")):
             try:
