@@ -10,7 +10,27 @@ from typing import Any
 
 from bench import report
 
-WRITTEN = Path(__file__).parent.parent / "tests" / "sources" / "hostile_descriptions.jsonl"
+SETS = Path(__file__).parent.parent / "tests" / "safety"
+WRITTEN = SETS / "hostile_descriptions.jsonl"
+
+
+def definitions(name: str) -> list[dict[str, Any]]:
+    """The rows of a set in tests/safety."""
+    return [json.loads(line) for line in (SETS / f"{name}.jsonl").read_text("utf-8").splitlines()]
+
+
+def multilingual() -> dict[str, dict[str, Any]]:
+    """What is detected of the hostile definitions in eight languages, by part, and false alarms by benign set."""
+    figures: dict[str, dict[str, Any]] = {}
+    for part in ("dev", "held_out"):
+        rows = definitions(f"hostile_tools_{part}")
+        missed = [row["id"] for row in rows if not is_held(row["tool"], row.get("beside", ()))]
+        figures[f"hostile_{part}"] = {"tools": len(rows), "held": len(rows) - len(missed), "missed": missed}
+    for part in ("written", "dev", "held_out"):
+        tools = definitions(f"benign_tools_{part}")
+        held = [tool["name"] for tool in tools if is_held(tool)]
+        figures[f"benign_{part}"] = {"tools": len(tools), "held": len(held), "names": held}
+    return figures
 
 
 def written() -> list[dict[str, Any]]:
@@ -18,11 +38,13 @@ def written() -> list[dict[str, Any]]:
     return [json.loads(line) for line in WRITTEN.read_text("utf-8").splitlines()]
 
 
-def is_held(tool: dict[str, Any]) -> str:
-    """Why the gateway would hold a tool for approval; empty if it would not."""
+def is_held(tool: dict[str, Any], beside: Iterable[str] = ()) -> str:
+    """Why the gateway would hold a tool for approval beside tools of these names; empty if it would not."""
     from shortlist.mcp.gateway.tool_review import find_risk
+    from shortlist.safety.prompt_injection import visual_key
 
-    return find_risk(tool, tool["name"])
+    key = visual_key(tool["name"])
+    return find_risk(tool, next((name for name in beside if visual_key(name) == key), tool["name"]))
 
 
 def rates(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
@@ -58,8 +80,9 @@ def run(folders: list[Path]) -> None:
     figures: dict[str, Any] = {
         part: rates(row for row in rows if row["part"] == part) for part in ("development", "held_out")
     }
-    for part, values in figures.items():
-        print(f"{part:12} {values}")
+    figures["multilingual"] = multilingual()
+    for part, values in {**figures, **figures["multilingual"]}.items():
+        print(f"{part:16} {values}")
     servers: dict[str, Any] = {}
     began, tools = time.process_time(), 0
     for server, offered in catalogs(folders):

@@ -60,6 +60,7 @@ DATA = (
     "bert-vocab.txt",
     "english.toml",
     "injection_rules.toml",
+    "order_concepts.toml",
     "claim_words.toml",
     "LICENSE",
 )  # words of users and attackers

@@ -10,7 +10,7 @@ import pytest
 
 from shortlist import REFUSAL, Chat, ScriptedLLM, agent_ask, ask
 from shortlist.answer.prompts import SYSTEM
-from shortlist.sources.tools.prompt_injection import find_warning
+from shortlist.safety.prompt_injection import find_warning
 
 ROWS = [json.loads(line) for line in Path(__file__).with_name("hostile_passages.jsonl").read_text("utf-8").splitlines()]
 ROOT = Path(__file__).parents[2]

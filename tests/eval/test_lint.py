@@ -6,7 +6,7 @@ import shortlist
 from shortlist import Document, InputError
 from shortlist.eval import lint_corpus
 from shortlist.eval.lint import RULES, Finding
-from shortlist.sources.tools.prompt_injection import find_invisible, find_mixed_scripts, find_orders
+from shortlist.safety.prompt_injection import find_invisible, find_mixed_scripts, find_orders
 from tests.eval.conftest import SHOP
 
 GOOD = "Tell the weather of a town for the next seven days, hour by hour."

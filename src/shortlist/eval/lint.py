@@ -16,7 +16,7 @@ from shortlist.index.text.analyzers import get_analyzer, name_words
 from shortlist.library.opening import Searchable
 from shortlist.protocols import Progress, track
 from shortlist.results import Hit, Hits
-from shortlist.sources.tools.prompt_injection import find_invisible, find_mixed_scripts, find_orders, reveal_text
+from shortlist.safety.prompt_injection import find_invisible, find_mixed_scripts, find_orders, reveal_text
 
 FEW_WORDS = 4  # fewer do not distinguish a document from its neighbors
 MOST_CHARACTERS = 1024  # OpenAI's limit of a description, and that of skills

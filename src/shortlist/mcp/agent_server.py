@@ -33,8 +33,8 @@ from shortlist.mcp.long_results import PREFIX, LongResults
 from shortlist.mcp.protocol_handlers import SERVERS, as_error, complete, cut_page
 from shortlist.mcp.skill_resources import PAGE, SkillResources, parse_cursor
 from shortlist.mcp.skill_resources import SCHEME as SKILL_SCHEME
+from shortlist.safety.prompt_injection import find_warning
 from shortlist.search.learning.usage_session import UsageSession
-from shortlist.sources.tools.prompt_injection import find_warning
 
 if TYPE_CHECKING:
     from shortlist.index.corpus import Corpus

@@ -24,7 +24,8 @@ from shortlist._paths import data_dir, make_folder
 from shortlist._text import closest, printable
 from shortlist.errors import InputError, SourceError
 from shortlist.mcp.gateway.gateway_config import Access, Permissions
-from shortlist.mcp.gateway.tool_review import Change, find_changes, find_defect, find_risk, visual_key
+from shortlist.mcp.gateway.tool_review import Change, find_changes, find_defect, find_risk
+from shortlist.safety.prompt_injection import plain_key, visual_key
 from shortlist.sources.mcp_servers.mcp_config import Server
 
 FORMAT = 2
@@ -150,7 +151,8 @@ class Catalog:
             make_folder(listed.parent)
             # If the approvals cannot be read, all tools are pending with that reason.
             with contextlib.suppress(SourceError), _approvals_of(server).changing() as approved:
-                approved |= {name: tools[name] for name, reason, _ in _review(tools, approved) if not reason}
+                review = _review(tools, approved, self._list_other_names(server.name))
+                approved |= {name: tools[name] for name, reason, _ in review if not reason}
             replace_text(listed, json.dumps(data))
             path_of(server, "failed").unlink(missing_ok=True)
         except OSError as error:  # the disk is full or read-only; what is stored may still be right
@@ -210,6 +212,10 @@ class Catalog:
         tools = {tool: entry for listing in found for tool, entry in listing.tools.items()}
         return Listing(found[-1].at if self._variant is None else 0.0, tools, found[-1].refused)
 
+    def _list_other_names(self, server: str) -> list[str]:
+        """The names of the tools of the other servers."""
+        return [tool.name for other, tools in self._by_server.items() if other != server for tool in tools]
+
     def _reload_server(self, name: str, paths: list[Path]) -> None:
         approvals = self._approvals[name]
         listing = self._read_listings(name, paths) or self.listings.get(name)
@@ -222,7 +228,7 @@ class Catalog:
         except SourceError as error:
             problem = str(error)
         tools = []
-        for tool, reason, changes in _review(offered, approved):
+        for tool, reason, changes in _review(offered, approved, self._list_other_names(name)):
             if tool not in approved:
                 reason = problem or reason or "It was not approved."
             access = self._permissions.access(name, tool, offered[tool].get("annotations"))
@@ -264,10 +270,18 @@ def _suggest(name: str, ids: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(keys[key] for key in closest(visual_key(name[:200]), keys, MOST_SUGGESTIONS)))
 
 
-def _review(tools: Mapping[str, Entry], approved: Mapping[str, Entry]) -> Iterator[tuple[str, str, tuple[Change, ...]]]:
-    """The name of each tool, why it is pending approval, if it is, and what changed since: all of a new one."""
+def _review(
+    tools: Mapping[str, Entry], approved: Mapping[str, Entry], others: Iterable[str]
+) -> Iterator[tuple[str, str, tuple[Change, ...]]]:
+    """The name of each tool, why it is pending approval, if it is, and what changed since: all of a new one.
+
+    `others` are the names of tools of other servers. Servers share names, so a name that differs from one of these in
+    case or separators only is harmless.
+    """
     firsts: dict[str, str] = {}  # the first tool of each look: an approved one before a new one
+    looks: dict[str, str] = {}
     if any(approved.get(name) != entry for name, entry in tools.items()):
+        looks = {visual_key(name): name for name in others}
         for name in (*approved, *tools):
             firsts.setdefault(visual_key(name), name)
     for name, entry in tools.items():
@@ -276,6 +290,9 @@ def _review(tools: Mapping[str, Entry], approved: Mapping[str, Entry]) -> Iterat
             yield name, "", ()
             continue
         first = firsts[visual_key(name)]
+        other = looks.get(visual_key(name), name)
+        if first == name and plain_key(other) != plain_key(name):
+            first = other
         reason, changes = find_risk(entry, first), tuple(find_changes(before or {"name": name}, entry))
         if before and (not reason or reason == find_risk(before, first)):  # which the user has seen
             parts = dict.fromkeys(change.top for change in changes if change.waits)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from shortlist._plain import is_deeper
-from shortlist.sources.tools.prompt_injection import find_invisible, find_mixed_scripts, find_orders, reveal_text
+from shortlist.safety.prompt_injection import find_invisible, find_mixed_scripts, find_orders, is_secret_file
 
 LONGEST_NAME = 128
 LARGEST = 100_000  # characters of a definition
@@ -45,8 +45,8 @@ def find_defect(entry: Entry) -> str:
 
 
 def find_risk(entry: Entry, first: str) -> str:
-    """Why a tool needs approval when it is first seen; empty if it does not. `first` is the first tool of the server
-    whose name looks like this one: the tool itself, or another."""
+    """Why a tool needs approval when it is first seen; empty if it does not. `first` is the first tool whose name looks
+    like this one: the tool itself, or another."""
     name = entry["name"]
     if hidden := find_invisible(name):
         return f"Its name contains invisible characters: {', '.join(hidden)}."
@@ -57,14 +57,11 @@ def find_risk(entry: Entry, first: str) -> str:
     text = "\n\n".join(_collect_texts(entry))
     if found := next(find_orders(text), None):
         return f"Its description {found[0]}."
+    if any(is_secret_file(value, text) for value in _collect_values(entry.get("inputSchema"))):
+        return "One of its values points to a file with secrets."
     if hidden := find_invisible(text, strays=False):
         return f"Its description contains invisible characters: {', '.join(hidden[:3])}."
     return ""
-
-
-def visual_key(name: str) -> str:
-    """A key that is the same for names that look alike at a glance."""
-    return reveal_text(name).casefold().strip().replace("-", "_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +171,14 @@ def _split_lines(value: Any) -> list[str]:
 
 def _list_parts(value: Any) -> Iterable[Any]:
     return value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+
+
+def _collect_values(schema: Any) -> Iterator[str]:
+    """The strings that a schema proposes as values of parameters."""
+    if isinstance(schema, Mapping):
+        yield from _collect_texts([schema.get(key) for key in ("default", "const", "enum", "examples")])
+    for inner in _list_parts(schema):
+        yield from _collect_values(inner)
 
 
 def _collect_texts(value: Any) -> Iterator[str]:

@@ -15,10 +15,10 @@ from shortlist.errors import SourceError
 from shortlist.mcp.gateway.relay import Caller, ClientLink, current_caller, is_as_severe, refuse, send_log
 from shortlist.mcp.gateway.server_offers import LISTS, Offers
 from shortlist.mcp.gateway.tool_catalog import Catalog
+from shortlist.safety.prompt_injection import find_orders
 from shortlist.sources.mcp_servers import mcp_client
 from shortlist.sources.mcp_servers.mcp_config import Server
 from shortlist.sources.mcp_servers.mcp_transport import Complaints
-from shortlist.sources.tools.prompt_injection import find_orders
 
 if TYPE_CHECKING:
     from mcp import Client, MCPError

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import codecs
 import functools
 import itertools
 import re
@@ -18,12 +19,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from shortlist.safety.order_concepts import find_concepts, has_concept
+
 NEARBY = 100  # characters around a match in which an `unless` counts
 
-_LOOKALIKES = str.maketrans("аеорсухіјѕοαειІЕОАС", "aeopcyxijsoaeiIEOAC")
+_LOOKALIKES = str.maketrans("аеорсухіјѕοαειІЕОАСԁӏһԛԝ", "aeopcyxijsoaeiIEOACdlhqw")
 # Latin letters and their lookalikes; all other ASCII characters are dropped.
 _LETTERS = dict.fromkeys(range(128)) | _LOOKALIKES | {ord(char): char for char in string.ascii_lowercase}
 _LETTERS |= str.maketrans(string.ascii_uppercase + "013457@$", string.ascii_lowercase + "oieastas")
+_SIMILAR = str.maketrans("01i|", "olll")
 _JOINERS = "\u200c\u200d"
 _UNUSUAL = re.compile(r"[^\x20-\x7e\t\n\r]")
 _BLANKS = "\u115f\u1160\u2800\u3164\uffa0"
@@ -141,11 +145,6 @@ def _scan_text(text: str, kind: str) -> Iterator[tuple[str, str]]:
     for mark in _data()["marks"]:
         if mark["needs"] in lowered and (found := re.search(mark["find"], text, re.IGNORECASE)):
             yield "imitates the marks of a system message", " ".join(found.group().split())
-    foreign = _data()["foreign"]
-    if any(word in lowered for word in foreign["words"].split()):
-        for effect, pattern in ((effect, one) for effect, patterns in foreign["rules"].items() for one in patterns):
-            if found := re.search(pattern, text, re.IGNORECASE):
-                yield effect, " ".join(found.group().split())
     for sentence in dict.fromkeys(_split_sentences(text)):
         yield from _check_sentence(sentence, kind)
         talk = _pattern("talk")
@@ -161,15 +160,15 @@ def _split_sentences(text: str) -> Iterator[str]:
     for part in _pattern("sentence_end").split(_pattern("reminder").sub("", text)):
         words = part.split()
         if len(words) == 1 and words[0].isidentifier():
-            words = words[0].split("_")
-        if len(words) > 1:
+            words = _pattern("name_break").split(words[0])
+        if len(words) > 1 or not part.isascii():
             yield " ".join(words)
 
 
 @functools.lru_cache(maxsize=50_000)
 def _check_sentence(sentence: str, kind: str) -> tuple[tuple[str, str], ...]:
     """The effects of the orders in a sentence, and their words. Catalogs repeat many sentences."""
-    orders = []
+    orders = list(find_concepts(sentence, kind))
     starts = {word[:n] for word in re.findall(r"\w+", sentence.lower()) for n in (3, 4, 5)}
     for rule in _rules():
         if rule.only not in ("", kind) or any(map(starts.isdisjoint, rule.hints)):
@@ -194,7 +193,9 @@ def _without_disguise(text: str) -> str:
 
 
 def _decoded(text: str) -> Iterator[str]:
-    """The decoded texts in base64 and hexadecimal."""
+    """The decoded texts in base64, hexadecimal and ROT13."""
+    if len(set(_pattern("rot13").findall(text))) > 1:
+        yield codecs.decode(text, "rot13")
     for blob in re.findall(r"\b[A-Za-z0-9+/_-]{24,}={0,2}", text):
         for decode in (binascii.unhexlify, lambda one: base64.b64decode(one + "=" * (-len(one) % 4), altchars="-_")):
             try:
@@ -234,10 +235,29 @@ def reveal_text(text: str) -> str:
     return unicodedata.normalize("NFKC", f"{shown}\n{hidden}" if hidden else shown)
 
 
+def is_secret_file(value: str, context: str) -> bool:
+    """Whether a value is the path of a file with secrets, in a text that is not about such files."""
+    if not has_concept(value, "secret_file"):
+        return False
+    return not _pattern("about_secrets").search(context.replace(value, ""))
+
+
 def find_mixed_scripts(name: str) -> list[str]:
-    """The scripts of the first word that mixes Latin with Cyrillic or Greek letters, which look alike."""
-    for word in re.findall(r"\w+", name):
-        scripts = {unicodedata.name(char, "").split(" ")[0] for char in word if char.isalpha()}
-        if len(alike := scripts & {"LATIN", "CYRILLIC", "GREEK"}) > 1:
-            return sorted(script.capitalize() for script in alike)
+    """The scripts of the first word that mixes Latin with Cyrillic or Greek letters, which look alike, or that has only
+    letters of another script that look Latin."""
+    for word in re.findall(r"[^\W\d_]+", name):
+        scripts = {unicodedata.name(char, "").split(" ")[0] for char in word}
+        alike = scripts & {"LATIN", "CYRILLIC", "GREEK"}
+        if len(alike) > 1 or ("LATIN" not in alike and len(word) > 1 and word.translate(_LOOKALIKES).isascii()):
+            return sorted(script.capitalize() for script in alike | {"LATIN"})
     return []
+
+
+def visual_key(name: str) -> str:
+    """A key that is the same for names that look alike at a glance."""
+    return re.sub("_+", "_", plain_key(name).translate(_LOOKALIKES | _SIMILAR)).replace("rn", "m").replace("vv", "w")
+
+
+def plain_key(name: str) -> str:
+    """A key that is the same for names that differ in case, in the kind of separator and in invisible characters."""
+    return reveal_text(name).casefold().strip().replace("-", "_")

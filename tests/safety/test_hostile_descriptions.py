@@ -11,7 +11,7 @@ import pytest
 
 from bench import hostile as measured
 from shortlist.mcp.gateway.tool_review import LARGEST, find_risk
-from shortlist.sources.tools.prompt_injection import find_invisible, find_orders
+from shortlist.safety.prompt_injection import find_invisible, find_orders
 
 ROWS = measured.written()
 HELD_OUT = measured.rates(row for row in ROWS if row["part"] == "held_out")
