@@ -22,6 +22,7 @@ from shortlist._redact import redact, redact_words, secrets_in_url, secrets_in_w
 from shortlist._text import count_of, printable
 from shortlist.documents import Problem
 from shortlist.errors import SourceError
+from shortlist.safety.untrusted_files import LARGEST_DATA, LARGEST_TEXT, read_regular_file
 from shortlist.sources.mcp_servers.mcp_entries import (
     ALLOW,
     DENY,
@@ -139,9 +140,10 @@ class ConfigurationFile:
         self.project = project_of(self.path)
         self._needs_trust = needs_trust or self.project is not None
         try:
-            self.content = path.expanduser().read_bytes()
+            largest = LARGEST_TEXT if self._needs_trust else LARGEST_DATA  # some agents store their history, too
+            self.content = read_regular_file(path.expanduser(), limit=largest)
         except OSError as error:
-            raise SourceError(f"The configuration {path} cannot be read: {error}.") from None
+            raise SourceError(f"The configuration {path} cannot be read: {error.strerror}.") from None
 
     @cached_property
     def data(self) -> Mapping[str, Any]:
