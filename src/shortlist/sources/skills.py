@@ -17,12 +17,13 @@ from shortlist.safety.confirmations import is_confirmed
 from shortlist.safety.untrusted_files import UnsafeFile, check_inside, read_regular_file, read_text
 from shortlist.sources.folder import read_folder, skip
 from shortlist.sources.projects import project_folders, project_root
-from shortlist.sources.tools.prompt_injection import find_warning
+from shortlist.sources.tools.prompt_injection import find_orders, find_warning
 
 FILE = "SKILL.md"
 USUAL_PLACES = (".claude/skills", ".agents/skills")
 IGNORED_FOLDERS = (".git", "node_modules", ".venv", "__pycache__")
-FROM_PROJECT = "from_project"  # in the metadata of a skill of a project: its root, and the warning of the checks
+# In the metadata of a skill of a project: its root, the folder in it that has the skill, and the warning of the checks
+FROM_PROJECT = "from_project"
 NOT_APPROVED = "this repository, not approved"
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)?---[ \t]*(?:\n|\Z)", re.DOTALL)
@@ -30,11 +31,15 @@ _DATE = re.compile(r"(?<!\d)(\d{4})[-_]?(0[1-9]|1[0-2])[-_]?(0[1-9]|[12]\d|3[01]
 
 
 class _Root(NamedTuple):
-    """A folder with skills. Links may not leave `limit`, if there is one; `project` is None for the user's own."""
+    """A folder with skills. Links may not leave `limit`, if there is one.
+
+    `project` is the root of the project that has it, None for the user's own, and `base` the folder in that project.
+    """
 
     folder: Path
     limit: Path | None = None
     project: Path | None = None
+    base: Path | None = None
 
 
 def usual_roots() -> list[Path]:
@@ -48,18 +53,23 @@ def _find_usual_roots() -> Iterator[_Root]:
         if base.resolve() != home.resolve():  # whose skills are the user's own
             limit = base if holds_home(project) else project
             places = [base / place for place in USUAL_PLACES]
-            yield from (_Root(place, place if holds_home(limit) else limit, project) for place in places)
+            yield from (_Root(place, place if holds_home(limit) else limit, project, base) for place in places)
     yield from (_Root(home / place) for place in USUAL_PLACES)
 
 
 def _find_given_root(folder: Path) -> _Root:
     """A folder that the user named: one of the user's own, one of this project, or any other."""
     real, project = folder.resolve(), project_root().resolve()
-    if any(real.is_relative_to((Path.home() / place).resolve()) for place in USUAL_PLACES):
+    if _is_own(real):
         return _Root(folder)
     if real.is_relative_to(project) and not holds_home(project):
         return _Root(folder, project, project)
     return _Root(folder, real)
+
+
+def _is_own(path: Path) -> bool:
+    """Whether a path is in one of the user's own skill folders."""
+    return any(path.is_relative_to((Path.home() / place).resolve()) for place in USUAL_PLACES)
 
 
 def holds_home(folder: Path) -> bool:
@@ -132,15 +142,18 @@ def _read_skill(path: Path, root: _Root) -> Document | Problem:
     description = str(header.pop("description", None) or "").strip()
     content = f"{description}\n\n{body.strip()}".strip()
     header.pop(FROM_PROJECT, None)
-    about = {FROM_PROJECT: {"root": str(root.project), "warning": find_warning(text)}} if root.project else {}
-    metadata = {**header, "description": description, "skill_path": source, **about}
+    metadata = {**header, "description": description, "skill_path": source}
+    if root.project:
+        folder = str(root.base or root.project)
+        metadata[FROM_PROJECT] = {"root": str(root.project), "folder": folder, "warning": _find_orders(text)}
     return Document(title, title, content, metadata=metadata, kind="skill", source=source)
 
 
 def read_skill_file(path: Path, metadata: Metadata) -> bytes:
-    """The content of the file of an indexed skill as it is now, with the limit for links that it was indexed with."""
+    """The content of the file of an indexed skill as it is now. It may have become a link since it was indexed."""
     project = _find_project(metadata)
-    return read_regular_file(path, root=path.parent if project and holds_home(project) else project)
+    limit = path.parent if project is None or holds_home(project) else project
+    return read_regular_file(path, root=None if project is None and _is_own(path) else limit)
 
 
 def describe_origin(metadata: Metadata, text: str = "") -> tuple[str, str]:
@@ -148,10 +161,18 @@ def describe_origin(metadata: Metadata, text: str = "") -> tuple[str, str]:
 
     Both are empty for skills of the user, and once the user has approved the project.
     """
-    project = _find_project(metadata)
-    if project is None or is_confirmed("project", project):
+    if _find_project(metadata) is None:
         return "", ""
-    return NOT_APPROVED, str(metadata[FROM_PROJECT].get("warning") or "") or find_warning(text)
+    about = metadata[FROM_PROJECT]
+    if any(is_confirmed("project", Path(place)) for place in {about["root"], about.get("folder") or about["root"]}):
+        return "", ""
+    return NOT_APPROVED, about.get("warning") or _find_orders(text)
+
+
+def _find_orders(text: str) -> str:
+    """How a text tries to instruct a model against its user, by the checks of documents and those of tools."""
+    effect = next((effect for effect, _ in find_orders(text)), "")
+    return find_warning(text) or (f"The text {effect}." if effect else "")
 
 
 def find_pending(skills: Iterable[Document | Problem]) -> Iterator[Problem]:
