@@ -67,9 +67,7 @@ def test_values_of_json_are_exact_and_escaped(hostile: Shell) -> None:
 
 def test_the_text_of_a_document_is_written_to_a_pipe_as_it_is(hostile: Shell) -> None:
     assert hostile("read", "docs:cloned", NAME, "--quiet").out == "alpha beta\tgamma \x1b[2J\n"
-    assert "alpha beta\tgamma ·[2J" in in_a_terminal(hostile, "read", "docs:cloned", NAME, "--quiet").expandtabs(
-        1
-    ).replace("beta gamma", "beta\tgamma")
+    assert "gamma ·[2J" in in_a_terminal(hostile, "read", "docs:cloned", NAME, "--quiet")
 
 
 @pytest.mark.parametrize(

@@ -205,6 +205,8 @@ def test_configurations_of_mcp_servers(root: Path, kind: str, name: str, capsys:
     assert pending_files() == []
     (problem,) = GatewayConfig().read().problems
     assert REASONS[kind] in problem.reason
+    (reason,) = reasons(CorpusSource.from_mcp()).values()
+    assert REASONS[kind] in reason
     with pytest.raises(OSError, match=REASONS[kind]):
         AgentConfig(root / name, "mcpServers")
     run(["doctor", "--json"])

@@ -12,6 +12,7 @@ import pytest
 
 from shortlist import Changes, CorpusSource, Document, InputError, Problem, SourceError, build, ingest, search
 from shortlist.documents import Skipped
+from shortlist.safety.untrusted_files import read_regular_file
 from shortlist.sources import decoding
 from shortlist.sources import folder as files_module
 from tests.sources.samples import docx, parsers_at, pdf, write, xlsx
@@ -249,12 +250,11 @@ def test_a_file_that_cannot_be_opened_is_a_problem_and_stays_as_it_was(
     write(tmp_path, {"a.txt": "apple", "b.txt": "pear"})
     source = CorpusSource.from_files(tmp_path)
     corpus = build(source, in_memory=True, embedder="none")
-    whole = decoding.read_regular_file
 
     def refuse(path: Path, **options: Any) -> bytes:
         if path.name == "a.txt":
             raise PermissionError(13, "Permission denied")
-        return whole(path, **options)
+        return read_regular_file(path, **options)
 
     monkeypatch.setattr(decoding, "read_regular_file", refuse)
     changes = corpus.sync(source)

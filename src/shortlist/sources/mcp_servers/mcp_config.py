@@ -236,9 +236,17 @@ def pending_files() -> list[Pending]:
 
 
 def servers_in_files(paths: Iterable[Path], *, settings_too: bool = False) -> Iterator[Server | Problem]:
-    """The servers in these files, the first of each name. With `settings_too` a file may name none."""
+    """The servers in these files, the first of each name. With `settings_too` a file may name none, and one that cannot
+    be opened is a Problem."""
     names: set[str] = set()
-    for file in map(ConfigurationFile, paths):
+    for path in paths:
+        try:
+            file = ConfigurationFile(path)
+        except SourceError as error:
+            if not settings_too:
+                raise
+            yield Problem(str(path), str(error), str(path))
+            continue
         for server in file.servers() if file.names_servers or not settings_too else ():
             name = server.name if isinstance(server, Server) else server.id
             if name not in names:
