@@ -19,6 +19,7 @@ from pydantic.fields import FieldInfo
 from shortlist._plain import load_yaml
 from shortlist._text import did_you_mean
 from shortlist.errors import InputError
+from shortlist.safety.untrusted_files import read_text
 
 FILE = "settings.yaml"
 SOURCE = "source_files/tools_list.yaml"
@@ -349,7 +350,7 @@ def collect_values(
     """
     environment = os.environ if environment is None else environment
     path = Path(FILE) if file is None else Path(file).expanduser()
-    has_file = file is not None or path.is_file()
+    has_file = file is not None or (path.exists() and not path.is_dir())
     in_file = read_file(path, names) if has_file else {}
     values, origins = dict(in_file), dict.fromkeys(in_file, str(path))
     for variable, key in VARIABLES.items():
@@ -363,7 +364,7 @@ def collect_values(
 def read_file(path: Path, names: Collection[str] | None = None) -> dict[str, Any]:
     """The values of a settings file by dotted key. Relative paths are relative to the folder of the file."""
     try:
-        data = load_yaml(path.read_bytes().decode("utf-8-sig"))
+        data = load_yaml(read_text(path))
     except OSError as error:
         raise InputError(f"The settings file {path} cannot be read: {error.strerror}.") from None
     except ValueError as error:

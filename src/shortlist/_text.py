@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-# Line breaks, spaces of any width, and joiners between letters of other scripts than ASCII, which need them.
-_SEEN = re.compile("(\n|[\u00a0\u2000-\u200a\u202f\u205f\u3000]|(?<=[^\0-\x7f])[\u200c\u200d](?=[^\0-\x7f]))")
+# Line breaks, tabs, spaces of any width, and joiners between letters of other scripts than ASCII, which need them.
+_SEEN = re.compile("([\n\t]|[\u00a0\u2000-\u200a\u202f\u205f\u3000]|(?<=[^\0-\x7f])[\u200c\u200d](?=[^\0-\x7f]))")
 
 
 def closest(word: str, known: Iterable[str], most: int) -> list[str]:
@@ -37,7 +38,18 @@ def printable(text: str, instead: str = "·") -> str:
 
 def terminal_safe(text: str) -> str:
     """Untrusted text of several lines for a terminal: without control characters and what changes its direction."""
-    return "".join(part if at % 2 else printable(part) for at, part in enumerate(_SEEN.split(text)))
+    return _replace_unseen(text, printable)
+
+
+def escape_json(text: str) -> str:
+    """A JSON document with the same characters escaped, so that every value stays as it is."""
+    return _replace_unseen(
+        text, lambda part: "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in part)
+    )
+
+
+def _replace_unseen(text: str, replace: Callable[[str], str]) -> str:
+    return "".join(part if at % 2 else replace(part) for at, part in enumerate(_SEEN.split(text)))
 
 
 def clean(text: str) -> str:

@@ -70,6 +70,11 @@ class Problem(Plain):
     source: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Skipped(Problem):
+    """A file that must not be read, such as a link that leaves its folder. What is stored of it is removed."""
+
+
 Source = Iterable[Document | Problem]
 
 

@@ -125,7 +125,8 @@ class Disclosure(Plain):
     """A selected document at one level.
 
     `description` is one line about it, `needs` the required arguments of a tool (only set by `discover`). `note`
-    explains a body that is stale.
+    explains a body that is stale. A skill of a project that the user has not approved has an `origin`, and a `warning`
+    if it tries to instruct a model against its user.
     """
 
     id: str
@@ -144,6 +145,8 @@ class Disclosure(Plain):
     relevance: float | None = None
     description: str = ""
     needs: tuple[str, ...] = ()
+    origin: str = ""
+    warning: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -370,7 +370,7 @@ def test_folders_in_variables_are_passed_on_except_in_project_files(tmp_path: Pa
 
 def test_the_command_is_the_one_of_this_environment(tmp_path: Path) -> None:
     python = str(write(tmp_path / "bin" / "python", ""))
-    assert find_own_command(at(tmp_path), python) == [python, "-m", "shortlist"]
+    assert find_own_command(at(tmp_path), python) == [python, "-P", "-m", "shortlist"]
     beside = write(tmp_path / "bin" / "shortlist", "")
     assert find_own_command(at(tmp_path), python) == [str(beside)]
     script = write(tmp_path / "bin" / "Scripts" / "shortlist.exe", "")

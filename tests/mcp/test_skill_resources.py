@@ -193,8 +193,8 @@ def test_a_link_within_the_folder_is_a_file_like_others(deploy: Path) -> None:
     ask(talk)
 
 
-def test_a_skill_file_that_is_a_link_does_not_serve_the_folder_of_its_target(place: Path, tmp_path: Path) -> None:
-    other = write_skill(tmp_path / "other", "deploy")
+def test_a_skill_file_that_is_a_link_does_not_serve_the_folder_of_its_target(place: Path) -> None:
+    other = write_skill(place / "node_modules" / "other", "deploy")  # where no skill is looked for
     (other / "secret.txt").write_text("secret")
     (place / "deploy").mkdir(parents=True)
     (place / "deploy" / "SKILL.md").symlink_to(other / "SKILL.md")

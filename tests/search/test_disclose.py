@@ -73,6 +73,8 @@ def test_metadata_are_shown_without_reading_anything(shop: Corpus) -> None:
         "relevance": hit.relevance,
         "description": "Give the money back.",
         "needs": [],
+        "origin": "",
+        "warning": "",
     }
 
 

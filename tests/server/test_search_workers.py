@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from shortlist.server.search_workers import PROGRAM, SearchWorkers
+from shortlist.safety.processes import make_command
+from shortlist.server.search_workers import SearchWorkers
 from shortlist.server.service_settings import load_settings
 from tests.server.conftest import TOOLS, Make, write_catalog
 
@@ -99,7 +100,7 @@ def test_a_process_ends_quietly_when_no_one_reads_its_answers() -> None:
     given: list[Any] = [load_settings(environment={}), ("", {}, "retrieve", "", {})]
     messages = [pickle.dumps(message) for message in given]
     pipe = subprocess.PIPE
-    process = subprocess.Popen([sys.executable, "-c", PROGRAM], stdin=pipe, stdout=pipe, stderr=pipe)
+    process = subprocess.Popen(make_command(SearchWorkers.__module__), stdin=pipe, stdout=pipe, stderr=pipe)
     assert process.stdout
     process.stdout.close()
     framed = b"".join(len(data).to_bytes(4, "little") + data for data in messages)

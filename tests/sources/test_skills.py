@@ -153,7 +153,9 @@ def test_a_folder_named_like_a_skill_file_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "odd" / "SKILL.md").mkdir(parents=True)
     skill(tmp_path, "a", front("a"))
     first, second = CorpusSource.from_skills(tmp_path)
-    assert (type(first), type(second)) == (Document, Problem)
+    assert isinstance(first, Document)
+    assert isinstance(second, Problem)
+    assert second.id == "odd"
 
 
 def test_a_root_that_is_not_there_is_a_source_error_and_nothing_is_pruned(tmp_path: Path) -> None:
@@ -216,10 +218,13 @@ def test_the_skills_of_folders_above_are_found_up_to_the_root_of_the_repository(
     assert third.id == f"root@{(repository / '.agents/skills/root').resolve()}"
 
 
-def test_skills_that_are_linked_into_place_are_found_once_and_loops_end(tmp_path: Path) -> None:
+def test_skills_that_are_linked_into_place_are_found_once_and_loops_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
     skill(tmp_path, "elsewhere/bake", front("bake"))
-    root = tmp_path / "skills"
-    root.mkdir()
+    root = tmp_path / ".claude" / "skills"
+    root.mkdir(parents=True)
     (root / "bake").symlink_to(tmp_path / "elsewhere" / "bake", target_is_directory=True)
     (root / "again").symlink_to(tmp_path / "elsewhere" / "bake", target_is_directory=True)
     (root / "loop").symlink_to(root, target_is_directory=True)
@@ -228,9 +233,9 @@ def test_skills_that_are_linked_into_place_are_found_once_and_loops_end(tmp_path
 
 
 def test_a_skill_file_that_is_a_link_belongs_to_the_folder_it_is_in(tmp_path: Path) -> None:
-    skill(tmp_path, "elsewhere", front("bake"))
+    skill(tmp_path, "skills/real", front("bake")).rename(tmp_path / "skills" / "bake.md")
     (tmp_path / "skills" / "bake").mkdir(parents=True)
-    (tmp_path / "skills" / "bake" / "SKILL.md").symlink_to(tmp_path / "elsewhere" / "SKILL.md")
+    (tmp_path / "skills" / "bake" / "SKILL.md").symlink_to(tmp_path / "skills" / "bake.md")
     (found,) = CorpusSource.from_skills(tmp_path / "skills")
     assert isinstance(found, Document)
     assert found.metadata["skill_path"] == str(tmp_path.resolve() / "skills" / "bake" / "SKILL.md")

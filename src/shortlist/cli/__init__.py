@@ -19,6 +19,7 @@ from shortlist._paths import describe_os_error
 from shortlist.cli.app import COMPLETION_VARIABLE, app
 from shortlist.cli.output import ABSTAINED, ERROR, INTERRUPTED, OK, USAGE, discard_output, fail, write
 from shortlist.errors import ShortlistError
+from shortlist.safety.processes import find_import_path
 
 __all__ = ["ABSTAINED", "ERROR", "INTERRUPTED", "OK", "USAGE", "main", "run"]
 
@@ -30,7 +31,12 @@ _KEYWORD = re.compile(
 
 
 def main() -> None:
-    """Run the command of this process and exit at once. Python's own shutdown takes 50 ms more to free memory."""
+    """Run the command of this process and exit at once. Python's own shutdown takes 50 ms more to free memory.
+
+    From here on, nothing is imported from the working directory, which `python -m` and an empty entry of PYTHONPATH put
+    on the import path: it may be a repository of someone else.
+    """
+    sys.path[:] = find_import_path()
     code = run(sys.argv[1:])
     try:
         sys.stdout.flush()

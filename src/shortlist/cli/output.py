@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from shortlist._text import terminal_safe
+from shortlist._text import escape_json, terminal_safe
 
 if TYPE_CHECKING:
     from shortlist.cli.terminal import Bar, Screen
@@ -27,15 +27,27 @@ class Output:
     as_json: bool
     quiet: bool
 
-    def show(self, data: Mapping[str, Any], draw: str | Callable[[Screen], None], brief: Sequence[str] = ()) -> None:
-        """Write the answer: `data` as JSON, the lines of `brief` if quiet, or what `draw` is or draws."""
-        safe = terminal_safe if sys.stdout.isatty() else str
+    def show(
+        self,
+        data: Mapping[str, Any],
+        draw: str | Callable[[Screen], None],
+        brief: Sequence[str] = (),
+        *,
+        is_text: bool = False,
+    ) -> None:
+        """Write the answer: `data` as JSON, the lines of `brief` if quiet, or what `draw` is or draws.
+
+        Control characters, such as those in names of files, are escaped in JSON and replaced elsewhere, in a pipe, too.
+        Only the texts of documents and answers (`is_text`) are written to a pipe as they are.
+        """
         if self.as_json:
-            write(safe(_to_json(data)))
+            write(_to_json(data))
+        elif self.quiet and is_text:
+            write("".join(f"{terminal_safe(text) if sys.stdout.isatty() else text}\n" for text in brief))
         elif self.quiet:
-            write(safe("".join(f"{line}\n" for line in brief)))
+            write("".join(f"{_make_line(text)}\n" for text in brief))
         elif isinstance(draw, str):
-            write(f"{draw}\n")
+            write(f"{terminal_safe(draw)}\n")
         else:
             from shortlist.cli.terminal import render  # noqa: PLC0415  # imports rich
 
@@ -56,17 +68,19 @@ class Output:
     def note(self, text: str) -> None:
         """Write a line to stderr unless quiet."""
         if not self.quiet:
-            print(text, file=sys.stderr, flush=True)
+            print(terminal_safe(text), file=sys.stderr, flush=True)
 
     def report_problems(self, problems: Iterable[Problem]) -> None:
         """Write a line for each file that was skipped or only partly read."""
         for problem in problems:
-            self.note(f"shortlist: {problem.id}{' was skipped.' if problem.source else ':'} {problem.reason}")
+            self.note(
+                f"shortlist: {_make_line(problem.id)}{' was skipped.' if problem.source else ':'} {problem.reason}"
+            )
 
     @staticmethod
     def warn(sentence: str) -> None:
         """Write a line to stderr even if quiet: why the command fails although it has an answer."""
-        print(f"shortlist: {sentence}", file=sys.stderr, flush=True)
+        print(f"shortlist: {terminal_safe(sentence)}", file=sys.stderr, flush=True)
 
     def can_ask(self) -> bool:
         """Whether a person can answer a question."""
@@ -121,6 +135,11 @@ def write(text: str) -> None:
     sys.stdout.flush()
 
 
+def _make_line(text: str) -> str:
+    """A name that is printed on a line of its own, also if it has line breaks."""
+    return terminal_safe(text).replace("\n", "·")
+
+
 def discard_output() -> None:
     """Drop what is still to be written to stdout."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -128,4 +147,4 @@ def discard_output() -> None:
 
 def _to_json(data: Mapping[str, Any]) -> str:
     in_ascii = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
-    return json.dumps(data, ensure_ascii=in_ascii, indent=2, allow_nan=False, default=str) + "\n"
+    return escape_json(json.dumps(data, ensure_ascii=in_ascii, indent=2, allow_nan=False, default=str)) + "\n"

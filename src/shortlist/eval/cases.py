@@ -16,6 +16,7 @@ from shortlist._text import did_you_mean
 from shortlist.documents import Document
 from shortlist.errors import InputError
 from shortlist.library.opening import Searchable, open_corpora
+from shortlist.safety.untrusted_files import LARGEST_DATA, UnsafeFile, read_text
 
 META = "__meta__"
 GOLD = ("gold", "gold_id", "gold_ids", "artifact_id", "artifact_ids")
@@ -122,7 +123,7 @@ def load_beir(folder: str | Path, *, split: str = "test") -> tuple[list[Document
 
     def read(name: str, *required: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         path = Path(folder).expanduser() / name
-        for _, row in _parse_rows(_read_text(path), str(path), *required):
+        for _, row in _parse_rows(_read_text(path, path.parent), str(path), *required):
             meta = row.get("metadata")
             yield row, meta if isinstance(meta, dict) else {}
 
@@ -130,7 +131,7 @@ def load_beir(folder: str | Path, *, split: str = "test") -> tuple[list[Document
         Document(str(row["_id"]), str(row.get("title") or ""), str(row.get("text") or ""), metadata=meta)
         for row, meta in read("corpus.jsonl", "_id")
     ]
-    judgments = load_qrels(Path(folder) / "qrels" / f"{split}.tsv")
+    judgments = load_qrels(Path(folder) / "qrels" / f"{split}.tsv", Path(folder).expanduser())
     cases = []
     for row, meta in read("queries.jsonl", "_id", "text"):
         id = str(row["_id"])
@@ -148,11 +149,14 @@ def load_trec(topics: str | Path, qrels: str | Path) -> list[Case]:
     return [Case(query, grades=judgments[id], id=id) for id, query in queries.items() if id in judgments]
 
 
-def load_qrels(path: str | Path) -> dict[str, dict[str, float]]:
-    """Grades above zero by query and document: TREC's four columns, or BEIR's three with a header."""
+def load_qrels(path: str | Path, root: Path | None = None) -> dict[str, dict[str, float]]:
+    """Grades above zero by query and document: TREC's four columns, or BEIR's three with a header.
+
+    With `root`, a link that leaves this folder is not followed.
+    """
     judgments: dict[str, dict[str, float]] = {}
     place = Path(path).expanduser()
-    for number, line in enumerate(_read_text(place).splitlines(), 1):
+    for number, line in enumerate(_read_text(place, root).splitlines(), 1):
         columns = line.split("\t") if "\t" in line else line.split()
         if not line.strip() or (number == 1 and columns[0] in ("query-id", "query_id", "qid")):
             continue
@@ -230,13 +234,15 @@ def _line(name: str, number: int) -> str:
     return f"{name}, line {number}" if name else f"Line {number}"
 
 
-def _read_text(path: Path) -> str:
+def _read_text(path: Path, root: Path | None = None) -> str:
+    if path.is_dir():
+        raise InputError(f"{path} is a folder, not a file.")
     try:
-        return path.read_text("utf-8-sig")
+        return read_text(path, limit=LARGEST_DATA, root=root)
     except FileNotFoundError:
         raise InputError(f"{path} does not exist.") from None
-    except IsADirectoryError:
-        raise InputError(f"{path} is a folder, not a file.") from None
+    except UnsafeFile as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 text (byte {error.start}).") from None
 

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any, Protocol
 
 from shortlist._text import clean
-from shortlist.documents import Changes, Document, Problem, Stamp, Stamps
+from shortlist.documents import Changes, Document, Problem, Skipped, Stamp, Stamps
 from shortlist.errors import CorpusBusy, InputError
 from shortlist.index.engine import Documents
 from shortlist.index.storage.records import BATCH, PAUSE, Record, batched, to_record
@@ -178,8 +178,9 @@ class _Sync:
         record = to_record(item)
         if isinstance(record, Problem):
             self._failed.append(record)
-            self.seen.add(record.id)
-            self._unreadable.add(record.source)
+            if not isinstance(item, Skipped):
+                self.seen.add(record.id)
+                self._unreadable.add(record.source)
             return None
         document = record.document
         if document.id in self.seen:

@@ -266,4 +266,4 @@ def find_own_command(places: Places, python: str = sys.executable) -> list[str]:
     name = "shortlist.exe" if places.platform == "win32" else "shortlist"
     folder = Path(python).parent  # not resolved: the Python of an environment may be a link out of it
     beside = [place for place in (folder / name, folder / "Scripts" / name) if place.is_file()]
-    return [str(beside[0])] if beside else [python, "-m", "shortlist"]
+    return [str(beside[0])] if beside else [python, "-P", "-m", "shortlist"]

@@ -94,11 +94,21 @@ def _find_entries(agent: Agent, scope: Scope, places: Places) -> Iterator[Findin
         elif scope == "project" and not _is_as_written(entry, places):
             says = f"{file.path} starts shortlist in its own way; it is not run here, as a project can name any command"
             yield Finding(title, "note", says)
+        elif _imports_from_projects(item):
+            says = f"{file.path} runs python -m {NAME} without -P, so a file {NAME}.py of any project would run instead"
+            yield Finding(title, "broken", says, fix)
         elif shutil.which(item.command, path=item.env.get("PATH", os.environ.get("PATH"))) is None:
             yield Finding(title, "broken", f"{file.path} runs {item.command}, which is not found", fix)
         else:
-            server = replace(item, url="", headers={}, is_sse=False)  # only its command is ours
+            # Only its command is ours; the current folder may be a project of someone else.
+            server = replace(item, url="", headers={}, is_sse=False, cwd=item.cwd or places.home)
             yield _Started(title, file.path, server, fix, _warn(agent, server, places))
+
+
+def _imports_from_projects(server: Server) -> bool:
+    """Whether the command runs our module from the working directory if that has one of its name."""
+    before, flag, _ = " ".join(server.args).partition(f"-m {NAME}")
+    return bool(flag) and not {"-P", "-I"} & set(before.split()) and not server.env.get("PYTHONSAFEPATH")
 
 
 def _is_as_written(entry: Any, places: Places) -> bool:

@@ -23,6 +23,7 @@ from shortlist._plain import MAX_DEPTH, is_deeper
 from shortlist._redact import Secret, redact, secrets_in_url, secrets_in_words
 from shortlist.errors import InputError, SourceError
 from shortlist.install import json_text, toml_text, yaml_text
+from shortlist.safety.untrusted_files import LARGEST_DATA, read_regular_file
 from shortlist.sources.mcp_servers.mcp_entries import command_line
 
 NAME = "shortlist"
@@ -170,7 +171,7 @@ def _find_secrets(data: Mapping[str, Any], *, within: bool = False) -> Iterator[
 def _read_text(path: Path) -> str | None:
     """The text of a file, with its line ends; None if the file does not exist."""
     try:
-        return path.read_bytes().decode("utf-8")
+        return read_regular_file(path, limit=LARGEST_DATA).decode("utf-8")
     except FileNotFoundError:
         return None
     except UnicodeError as error:

@@ -18,6 +18,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from shortlist._files import replace_text
 from shortlist._paths import make_folder
+from shortlist.documents import Problem
 from shortlist.errors import SourceError
 from shortlist.index.lexical.bm25 import Scoring
 from shortlist.index.lexical.indexing import build
@@ -25,6 +26,7 @@ from shortlist.index.lexical.lexical_ranker import Lexical
 from shortlist.index.lexical.live_postings import Part
 from shortlist.index.lexical.postings import Fields
 from shortlist.index.text.analyzers import get_analyzer
+from shortlist.safety.untrusted_files import LARGEST_DATA, read_regular_file
 from shortlist.sources.folder import walk
 
 if TYPE_CHECKING:
@@ -217,7 +219,7 @@ class ToolIndex:
         file = Path(path).expanduser()
         index = cls()
         try:
-            data = json.loads(file.read_bytes())
+            data = json.loads(read_regular_file(file, limit=LARGEST_DATA))
             if data["format"] != FORMAT:
                 raise ValueError(f"its format is {data['format']!r}, but this version of shortlist reads {FORMAT}")
             for tool in map(ToolRecord.model_validate, data["tools"]):
@@ -244,10 +246,11 @@ def read_tools(*folders: str | Path) -> tuple[list[ToolRecord], list[str]]:
         if not place.is_dir():
             raise SourceError(f"{place} is not a folder.")
     tools: dict[str, ToolRecord] = {}
-    problems = []
-    for file in (file for place in places for file in walk(place) if file.suffix.lower() == ".json"):
+    found = [item for place in places for item in walk(place)]
+    problems = [f"{item.source} was skipped. {item.reason}" for item in found if isinstance(item, Problem)]
+    for file in (item for item in found if isinstance(item, Path) and item.suffix.lower() == ".json"):
         try:
-            tool = ToolRecord.model_validate_json(file.read_bytes().removeprefix(codecs.BOM_UTF8))
+            tool = ToolRecord.model_validate_json(read_regular_file(file).removeprefix(codecs.BOM_UTF8))
         except OSError as error:
             problems.append(f"{file} cannot be read: {error.strerror}.")
         except ValidationError as error:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from shortlist._text import clean
-from shortlist.documents import Document, Problem, Stamp, Stamps
+from shortlist.documents import Document, Problem, Skipped, Stamp, Stamps
 from shortlist.errors import SourceError
 from shortlist.index.corpus import Corpus, create_corpus
 from shortlist.index.embedders.embedder_binding import EmbedderSpec
@@ -106,7 +106,8 @@ def _read(corpus: Corpus, place: Path, known: Stamps, done: Ingested, progress: 
     for file in _files(place, known):
         if own and file.id.startswith(own):
             continue  # the index itself is stored among the files
-        seen.add(clean(file.id))
+        if not isinstance(file.items[0], Skipped):
+            seen.add(clean(file.id))
         batch.take(file, known)
         if progress:
             progress(done)

@@ -31,10 +31,11 @@ from shortlist.mcp.gateway.relay import SESSION_HEADER, Exchanges
 from shortlist.mcp.gateway.tool_catalog import UnknownTool, find_tool
 from shortlist.mcp.long_results import PREFIX, LongResults
 from shortlist.mcp.protocol_handlers import SERVERS, as_error, complete, cut_page
-from shortlist.mcp.skill_resources import PAGE, SkillResources, parse_cursor
+from shortlist.mcp.skill_resources import ORIGIN, PAGE, SkillResources, parse_cursor
 from shortlist.mcp.skill_resources import SCHEME as SKILL_SCHEME
 from shortlist.safety.prompt_injection import find_warning
 from shortlist.search.learning.usage_session import UsageSession
+from shortlist.sources.skills import explain_pending
 
 if TYPE_CHECKING:
     from shortlist.index.corpus import Corpus
@@ -58,6 +59,7 @@ FIND_SECONDS = 60.0
 LEAVE_SECONDS = 5.0
 STOP_SECONDS = 0.4  # for the first search to end
 MOST_SESSIONS = 100
+MOST_SKIPPED = 20  # skills that status shows
 
 SCHEME = "shortlist://"
 TEMPLATE = f"{SCHEME}{{corpus}}/{{+id}}"
@@ -122,6 +124,7 @@ class AgentActions:
             filter = None if kind is None else {"kind": KINDS[kind]}
             corpora = self._collection.corpora()
             found = agent_actions.find(corpora, query[:LONGEST_QUERY], number, filter)
+            found["results"] = [item for item in found["results"] if not _is_pending(item)]
             items = [item for item in found["results"] + found["near"] if _is_usable(item)]
             shown = [(item["corpus"], item["id"], item.get("relevance")) for item in items]
             usage.searched(corpora, found["query"], shown)
@@ -129,8 +132,9 @@ class AgentActions:
             return found | {"results": self._add_schemas(found["results"]), "near": near}
 
         found = await _run_in_thread(find)
+        skill_notes = self._collection.pending_notes() if kind in (None, "skill") else []
         if kind not in (None, "tool"):
-            return found
+            return _add_notes(found, skill_notes)
         starting = [name for name, state in unlisted.items() if state in ("idle", "starting")]
         failed = [name for name, state in unlisted.items() if state in ("waiting", "failed")]
         notes = [f"Not ready yet: {', '.join(starting[:5])}. Search again in a moment."] if starting else []
@@ -140,7 +144,7 @@ class AgentActions:
             notes += (
                 [] if any(sum(one.values()) if kind is None else one.get(kind) for one in counts.values()) else empty
             )
-        return _add_notes(found, [*notes, *self.gateway.pending_notes()])
+        return _add_notes(found, [*notes, *self.gateway.pending_notes(), *skill_notes])
 
     def _add_schemas(self, items: list[Data]) -> list[Data]:
         """Found items; a tool that can be called is shown with access and schema.
@@ -183,7 +187,9 @@ class AgentActions:
                 file = self.skills.read(id, usage)
                 if isinstance(file, types.BlobResourceContents):
                     raise InputError(f"{id} is not a text file ({file.mime_type}). Read it as a resource.")
-                return {"id": id, "corpus": SKILLS, "kind": "skill", **agent_actions.part_of(file.text, offset)}
+                origin = {"origin": file.meta[ORIGIN]} if file.meta else {}
+                part = agent_actions.part_of(file.text, offset)
+                return {"id": id, "corpus": SKILLS, "kind": "skill", **part, **origin}
             wanted, within = id, corpus
             if corpus in (None, TOOLS):
                 try:
@@ -194,11 +200,16 @@ class AgentActions:
             try:
                 shown = agent_actions.read(self._collection.corpora(within), wanted, locator, offset)
             except CorpusNotFound:
+                for pending in self._collection.pending_skills if within in (None, SKILLS) else ():
+                    if pending.id == id:
+                        raise InputError(pending.reason) from None
                 if within is None:
                     self.gateway.find(id)  # raises an error with suggestions, or why the tool is not offered
                 raise
             if shown["kind"] == "tool":
                 return self._mark_uncallable(shown)
+            if _is_pending(shown):
+                raise InputError(explain_pending(shown["name"], shown["source"], shown["warning"]))
             usage.used(shown["corpus"], shown["id"], "read")
             if shown["corpus"] == SKILLS and (uri := self.skills.uris().get(shown["id"])):
                 shown["uri"] = uri
@@ -297,14 +308,18 @@ class AgentActions:
         def show() -> Data:
             learned = {corpus.name: _describe_use(corpus) for corpus in self._collection.corpora()}
             problems = self._collection.problems
+            unread = [f"{printable(one.id)}: {one.reason}" for one in self._collection.skipped_skills]
+            skipped = {"skipped": unread[:MOST_SKIPPED]} if unread else {}
             corpora = [
                 {"name": name, "documents": sum(kinds.values()), "kinds": kinds}
                 | learned.get(name, {})
                 | ({"problem": problems[name]} if name in problems else {})
+                | (skipped if name == SKILLS else {})
                 for name, kinds in self._collection.counts()
             ]
             tools = self.gateway.catalog.list_pending()
             pending = [{"tool": printable(tool.id), "reason": tool.pending} for tool in tools]
+            pending += [{"skill": printable(one.id), "reason": one.reason} for one in self._collection.pending_skills]
             return {"servers": self.gateway.status(), **self.gateway.profile, "pending": pending, "corpora": corpora}
 
         await self.gateway.reload()
@@ -337,6 +352,11 @@ def _add_warning(item: Data) -> Data:
     """A document whose text tries to instruct its reader, with a warning; a skill is meant to instruct."""
     warning = "" if item["kind"] in ("tool", "skill") else find_warning(item.get("text", ""))
     return item | ({"warning": warning} if warning else {})
+
+
+def _is_pending(item: Data) -> bool:
+    """Whether it is a skill that tries to instruct the agent, of a project that the user has not approved."""
+    return "origin" in item and "warning" in item
 
 
 def _is_usable(item: Data) -> bool:

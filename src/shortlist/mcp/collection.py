@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Protocol
 
 import shortlist
 from shortlist._text import count_of, did_you_mean
+from shortlist.documents import Problem
 from shortlist.errors import CorpusError, CorpusNotFound, SourceError
 from shortlist.index.corpus_paths import stored_corpora
 from shortlist.index.foreign import count_kinds
 from shortlist.mcp.gateway.dispatch import Gateway
+from shortlist.sources import CorpusSource
 from shortlist.sources.projects import is_of_another_project
+from shortlist.sources.skills import find_pending
 
 if TYPE_CHECKING:
     from shortlist.index.corpus import Corpus
@@ -75,6 +78,8 @@ class Collection:
         self._is_stopped = False
         self._skills: Corpus | None = None
         self._synced_at = 0.0
+        self.skipped_skills: tuple[Problem, ...] = ()
+        self.pending_skills: list[Problem] = []
         self.problems: dict[str, str] = {}  # corpora that cannot be searched, and why
 
     def names(self) -> list[str]:
@@ -123,12 +128,24 @@ class Collection:
             if self._skills is None or time.monotonic() - self._synced_at > LOOK_AGAIN:
                 entry = registry.find(SKILLS)
                 assert entry  # it is built in
+                found = list(entry.source())
+                self.pending_skills = list(find_pending(found))
+                pending = {item.source for item in self.pending_skills}
+                items = [item for item in found if item.source not in pending]
+                served = CorpusSource(SKILLS, entry.kind, lambda: items)
                 if self._skills is None:
-                    self._skills = shortlist.build(entry.source(), SKILLS, path=self.gateway.home / SKILLS)
+                    self._skills = shortlist.build(served, SKILLS, path=self.gateway.home / SKILLS)
+                    self.skipped_skills = self._skills.changes.failed
                 else:
-                    self._skills.sync(entry.source())
+                    self.skipped_skills = self._skills.sync(served).failed
                 self._synced_at = time.monotonic()
             return self._skills
+
+    def pending_notes(self) -> list[str]:
+        """What the user can approve, in a sentence that an agent can pass on."""
+        pending = count_of(len(self.pending_skills), "skill of this project", "is pending approval")
+        advice = f"{pending}: they may try to instruct you against the user, who can review them: shortlist doctor"
+        return [advice] if self.pending_skills else []
 
     def stop(self) -> None:
         """Let the work in the background end soon."""

@@ -23,10 +23,11 @@ from shortlist.documents import Document
 from shortlist.errors import InputError
 from shortlist.mcp.collection import LOOK_AGAIN, SKILLS, Collection
 from shortlist.search.learning.usage_session import UsageSession
-from shortlist.sources.skills import FILE, IGNORED_FOLDERS, split_front_matter
+from shortlist.sources.skills import FILE, IGNORED_FOLDERS, describe_origin, explain_pending, split_front_matter
 
 EXTENSION = "io.modelcontextprotocol/skills"
 SCHEME = "skill://"
+ORIGIN = "shortlist/origin"  # in `_meta` of a file of a project that is not approved
 PAGE = 50  # skills in a list
 
 # The limits of the extension: every host accepts a skill within them.
@@ -110,7 +111,9 @@ class SkillResources:
         except ValueError:
             blob = base64.b64encode(data).decode()
             return types.BlobResourceContents(uri=uri, mime_type=kind or "application/octet-stream", blob=blob)
-        return types.TextResourceContents(uri=uri, mime_type=kind or "text/plain", text=text)
+        origin = _check(entry, text)
+        meta = {ORIGIN: origin} if origin else None
+        return types.TextResourceContents(uri=uri, mime_type=kind or "text/plain", text=text, _meta=meta)
 
     def get(self, uri: str) -> dict[str, Any]:
         """The entry of the extension for the skill with this URI."""
@@ -238,6 +241,7 @@ def _describe(entry: Entry) -> dict[str, Any]:
     files = {name: path.read_bytes() for name, path in _list_contents(entry.folder).files.items()}
     if FILE not in files:
         raise InputError(f"{entry.uri()} is not served as a skill: its {FILE} is gone or outside of its folder.")
+    _check(entry, files[FILE].decode(errors="replace"))
     try:
         header, _ = split_front_matter(files[FILE].decode("utf-8-sig").replace("\r\n", "\n"))
         header = json.loads(json.dumps(header, default=str, allow_nan=False))  # dates as they are written
@@ -251,6 +255,15 @@ def _describe(entry: Entry) -> dict[str, Any]:
         for name, data in files.items()
     ]
     return {"uri": entry.uri(), "frontmatter": header, "resources": resources}
+
+
+def _check(entry: Entry, text: str) -> str:
+    """The origin of a skill that is not approved, else an empty string. An InputError if this text is not served."""
+    document = entry.document
+    origin, warning = describe_origin(document.metadata, text)
+    if warning:
+        raise InputError(explain_pending(document.name, document.source, warning))
+    return origin
 
 
 def _find_fault(header: dict[str, Any], name: str) -> str:

@@ -12,7 +12,7 @@ from shortlist.documents import Passage
 from shortlist.errors import CorpusNotFound, InputError
 from shortlist.index.text.analyzers import fold
 from shortlist.library.opening import CorpusState, Searchable, open_corpora, open_states
-from shortlist.results import Hit
+from shortlist.results import Disclosure, Hit
 from shortlist.search.disclose import as_hit, disclose
 from shortlist.search.discover import NEAR_MISSES, discover
 from shortlist.search.filters import Filter, allowed
@@ -46,11 +46,17 @@ def find(corpus: Searchable, query: str, limit: int | None = None, filter: Filte
     for hit in found.candidates:
         if item := chosen.get((hit.corpus, hit.id)):
             needs = {"needs": [name[:LONGEST_NEED] for name in item.needs[:MOST_NEEDS]]} if item.needs else {}
-            results.append(_glance(hit) | needs | {"locator": hit.locator, "text": hit.text[:GLANCE]})
+            shown = _glance(hit) | needs | {"locator": hit.locator, "text": hit.text[:GLANCE]}
+            results.append(shown | origin_of(item))
         else:
             near.append(_glance(hit))
-    shown = {"query": query, "abstained": found.abstained, "reason": found.reason}
-    return shown | {"results": results, "near": near[:NEAR_MISSES]}
+    about = {"query": query, "abstained": found.abstained, "reason": found.reason}
+    return about | {"results": results, "near": near[:NEAR_MISSES]}
+
+
+def origin_of(item: Disclosure) -> dict[str, str]:
+    """Origin and warning of a skill that is not approved; nothing for everything else."""
+    return {key: value for key in ("origin", "warning") if (value := getattr(item, key))}
 
 
 def read(corpus: Searchable, id: str, locator: str | None = None, offset: int = 0) -> dict[str, Any]:
@@ -67,10 +73,12 @@ def read(corpus: Searchable, id: str, locator: str | None = None, offset: int = 
         shown: dict[str, Any] = {"id": id, **{key: getattr(hit, key) for key in ("corpus", "kind", "name", "source")}}
         if locator:
             near = get_neighbors([holder], name_of(hit), locator)["passages"]
-            return shown | {"locator": locator, "text": "\n\n".join(passage["text"] for passage in near)}
+            (about,) = disclose(hit)
+            text = "\n\n".join(passage["text"] for passage in near)
+            return shown | {"locator": locator, "text": text} | origin_of(about)
     (item,) = disclose(hit, "bundled", roots=())
     notes = {key: value for key, value in (("files", list(item.files)), ("note", item.note)) if value}
-    return shown | {"locator": item.locator} | part_of(item.body or "", offset) | notes
+    return shown | {"locator": item.locator} | part_of(item.body or "", offset) | notes | origin_of(item)
 
 
 def part_of(text: str, offset: int = 0) -> dict[str, Any]:

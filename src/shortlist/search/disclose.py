@@ -17,7 +17,7 @@ from shortlist.safety.untrusted_files import read_regular_file
 from shortlist.sources.decoding import MAX_BYTES, decode, is_binary, read_bytes
 from shortlist.sources.projects import project_folders
 from shortlist.sources.skills import FILE as SKILL
-from shortlist.sources.skills import USUAL_PLACES, usual_roots
+from shortlist.sources.skills import USUAL_PLACES, describe_origin, holds_home, read_skill_file, usual_roots
 
 MAX_FILES = 200
 LONGEST_LINE = 160  # characters of a description
@@ -81,6 +81,7 @@ class _Body(NamedTuple):
 
 def _disclose(hit: Hit, level: Level, loader: Loader | None, roots: Sequence[str | Path] | None) -> Disclosure:
     body = _Body(None) if level == "metadata" else _body(hit, loader, roots)
+    origin, warning = describe_origin(hit.metadata, body.text or "") if hit.kind == "skill" else ("", "")
     return Disclosure(
         **{name: getattr(hit, name) for name in _OF_THE_HIT},
         level=level,
@@ -89,6 +90,8 @@ def _disclose(hit: Hit, level: Level, loader: Loader | None, roots: Sequence[str
         stale=bool(body.note),
         note=body.note,
         description=describe_in_one_line(hit),
+        origin=origin,
+        warning=warning,
     )
 
 
@@ -152,7 +155,8 @@ def _own_file(document: Document, hit: Hit, roots: Sequence[str | Path] | None) 
         if not hit.is_own:
             file = _follow(document.source, [*_registered_folders(hit.corpus), *_given_folders(roots), *usual_roots()])
         skill = file if document.kind == "skill" else None
-        text = decode(read_regular_file(file, limit=MAX_BYTES))
+        data = read_skill_file(file, document.metadata) if skill else read_regular_file(file, limit=MAX_BYTES)
+        text = decode(data)
     except (OSError, ValueError) as error:
         note = f"{document.source} cannot be read ({_reason(error).rstrip('.')}); this is the indexed copy."
         return _Body(document.content, note, skill)
@@ -200,19 +204,14 @@ def _registered_folders(corpus: str) -> Iterator[Path]:
     for root in map(Path, entry.roots if entry else ()):
         if root.is_dir():
             yield root.resolve()
-        elif root.is_file() and not _holds_home(root.resolve().parent):
+        elif root.is_file() and not holds_home(root.resolve().parent):
             yield root.resolve().parent
 
 
 def _given_folders(roots: Sequence[str | Path] | None) -> list[Path]:
     if roots is not None:
         return [Path(root).expanduser().resolve() for root in roots]
-    return [folder for folder in map(Path.resolve, project_folders()) if not _holds_home(folder)]
-
-
-def _holds_home(folder: Path) -> bool:
-    """Whether the folder is the home directory or a parent of it."""
-    return Path.home().resolve().is_relative_to(folder)
+    return [folder for folder in map(Path.resolve, project_folders()) if not holds_home(folder)]
 
 
 def _reason(error: Exception) -> str:
@@ -223,6 +222,7 @@ def _files_beside(own: Path) -> tuple[str, ...]:
     """The other files in the folder of a skill, as relative paths."""
     try:
         found = sorted(path for path in own.parent.rglob("*") if path.is_file() and path != own)
+        found = [path for path in found if path.resolve().is_relative_to(own.parent.resolve())]
     except (OSError, ValueError):
         return ()
     return tuple(path.relative_to(own.parent).as_posix() for path in found[:MAX_FILES])

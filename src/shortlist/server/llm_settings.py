@@ -9,6 +9,7 @@ repository. A key is sent only to an address whose origin is at least as trusted
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +19,7 @@ from dotenv import dotenv_values
 from shortlist._settings import FILE, USUAL, VARIABLES, Llm, Values, read_file
 from shortlist.answer.llm import OpenAIChat
 from shortlist.errors import InputError
+from shortlist.safety.untrusted_files import read_text
 from shortlist.server.service_settings import OPENAI, Candidate, choose_key
 
 OWN = {variable: key for variable, key in VARIABLES.items() if key.startswith("llm.")}
@@ -25,7 +27,7 @@ OWN = {variable: key for variable, key in VARIABLES.items() if key.startswith("l
 
 def load_llm_settings(*, files: bool = True) -> Llm:
     """The values in force, each from its most trusted origin; without `files`, from the environment alone."""
-    in_file = read_file(Path(FILE), ("llm",)) if files and Path(FILE).is_file() else {}
+    in_file = read_file(Path(FILE), ("llm",)) if files and Path(FILE).exists() and not Path(FILE).is_dir() else {}
     environments = [("the environment", 2, os.environ), *([(".env", 1, _read_dotenv())] if files else [])]
 
     def candidates_from(variables: Mapping[str, str]) -> list[tuple[str, Candidate]]:
@@ -68,4 +70,10 @@ def connect(llm: Llm) -> OpenAIChat | None:
 
 
 def _read_dotenv() -> Mapping[str, str | None]:
-    return dotenv_values(".env", interpolate=False) if Path(".env").is_file() else {}
+    path = Path(".env")
+    if not path.exists() or path.is_dir():
+        return {}
+    try:
+        return dotenv_values(stream=io.StringIO(read_text(path)), interpolate=False)
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path.absolute()} cannot be read: {getattr(error, 'strerror', None) or error}.") from None

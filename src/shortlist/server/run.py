@@ -24,6 +24,7 @@ from shortlist._files import stamp_of
 from shortlist._settings import Limits, Settings
 from shortlist._telemetry import export
 from shortlist.errors import InputError
+from shortlist.safety.processes import make_restart_command
 from shortlist.server.application import create_app
 from shortlist.server.catalog_store import log
 from shortlist.server.service_log import log_to_stderr, write_lines
@@ -58,7 +59,7 @@ def serve(settings: Settings) -> None:
     write_lines()
     end_telemetry()
     if server.must_restart:
-        command = [sys.executable, *sys.orig_argv[1:]]
+        command = make_restart_command()
         if sys.platform == "win32":  # where execv ends this process, for which the terminal waits
             raise SystemExit(subprocess.run(command, check=False).returncode)
         os.execv(sys.executable, command)

@@ -21,12 +21,12 @@ from shortlist.errors import ShortlistError
 from shortlist.index.corpus import Corpus, create_corpus
 from shortlist.index.engines.address import sign_in
 from shortlist.kits.retriever import BM25SRetriever
+from shortlist.safety import processes
 from shortlist.server.catalog_store import NAME, CatalogStore, log
 from shortlist.server.jobs import to_json
 from shortlist.server.routes.corpora_routes import ServedCorpora
 from shortlist.server.service_log import log_to_stderr
 
-PROGRAM = "from shortlist.server.search_workers import main; main()"
 IN_FLIGHT = 2  # requests that a process has: one that it answers, and the next, so that it never waits
 RESTART_SECONDS = 1.0
 CLOSE_SECONDS = 5.0
@@ -74,7 +74,8 @@ class SearchWorkers:
         return await worker.ask((*state, to_headers(), kind, name, options))
 
     async def _open(self) -> _Worker:
-        process = await asyncio.create_subprocess_exec(sys.executable, "-c", PROGRAM, stdin=PIPE, stdout=PIPE)
+        command, environment = processes.make_command(__name__), processes.make_environment()
+        process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, env=environment)
         worker = _Worker(process, self._slots)
         worker.send(self._settings)
         return worker

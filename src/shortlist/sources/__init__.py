@@ -133,11 +133,12 @@ class CorpusSource:
 
     @classmethod
     def from_records(cls, address: str, name: str | None = None) -> CorpusSource:
-        """The texts, Documents or mappings in "module:attribute" or, if that is a function, in its result."""
-        module, _, attribute = str(address).partition(":")
+        """The texts, Documents or mappings in "module:attribute" or, if that is a function, in its result. The module
+        is imported from "folder/module:attribute", or else from the module search path or the current folder."""
+        module, _, attribute = str(address).rpartition(":")
         if not module or not attribute:
             raise InputError(f"{address!r} is not an address of records. Write it as 'module:attribute'.")
-        return cls(name or address.replace(":", "."), "records", lambda: _read_records(address))
+        return cls(name or os.path.basename(address).replace(":", "."), "records", lambda: _read_records(str(address)))
 
     @classmethod
     def of_kind(cls, kind: str, *arguments: Any, **options: Any) -> CorpusSource:
@@ -186,10 +187,12 @@ def _document_of(id: str, title: str, item: Any) -> Document | Problem:
 
 
 def _read_records(address: str) -> Iterator[Document | Problem]:
-    if os.getcwd() not in sys.path and "" not in sys.path:
-        sys.path.append(os.getcwd())
+    folder, name = os.path.split(address)
+    place = folder or os.getcwd()
+    before = list(sys.path)
+    sys.path += [place] if place not in before and "" not in before else []
     try:
-        records = pkgutil.resolve_name(address)
+        records = pkgutil.resolve_name(name)
         if isinstance(records, Iterator):
             raise TypeError("it can be read only once; use the address of a function that returns it")
         records = records() if callable(records) else records
@@ -198,3 +201,5 @@ def _read_records(address: str) -> Iterator[Document | Problem]:
         yield from documents_of(records)
     except Exception as error:  # the user's program may raise anything
         raise SourceError(f"The records in {address} cannot be read: {type(error).__name__}: {error}") from error
+    finally:  # other modules are not imported from there
+        sys.path[:] = before

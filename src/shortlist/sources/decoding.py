@@ -10,6 +10,7 @@ from typing import IO, Any, NamedTuple
 
 from shortlist.documents import Document
 from shortlist.errors import MissingExtra, ShortlistError, SourceError, import_extra
+from shortlist.safety.untrusted_files import read_regular_file
 
 MAX_BYTES = 10 << 20  # of a file that is read as one text
 MAX_UNPACKED = 1 << 30  # of an office file, which is a zip archive
@@ -57,7 +58,7 @@ def check_size(path: Path, limit: int = MAX_BYTES) -> None:
 
 def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:
     check_size(path, limit)
-    return path.read_bytes()
+    return read_regular_file(path, limit=limit)
 
 
 def read_text(path: Path, limit: int = MAX_BYTES) -> str:

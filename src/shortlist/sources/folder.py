@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import logging
 import os
@@ -12,9 +11,11 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from shortlist.documents import Document, Problem, Stamp, Stamps
+from shortlist.documents import Document, Problem, Skipped, Stamp, Stamps
 from shortlist.errors import InputError, SourceError
+from shortlist.safety.untrusted_files import NOT_REGULAR, UnsafeFile, check_inside, read_regular_file
 from shortlist.sources.decoding import File, explain_error, read_text
 from shortlist.sources.parser_process import READERS, FileReader
 from shortlist.sources.tables import read_csv, read_json, read_json_lines
@@ -59,22 +60,38 @@ def read_folder(
     return read
 
 
-def _list_files(root: Path) -> Iterator[File]:
-    """The files under a folder, or the one file."""
+def _list_files(root: Path) -> Iterator[File | Skipped]:
+    """The files under a folder, or the one file, and what is skipped."""
     real = root.resolve()
     if not real.exists():
         raise SourceError(f"{root} is not a readable file or folder. Check the path.")
-    for path in walk(real) if real.is_dir() else [real]:
-        id = path.relative_to(real).as_posix() if path != real else root.name
-        yield File(path, id, str(path.resolve() if path.is_symlink() else path))
+    if real.is_file():
+        yield File(real, root.name, str(real))
+    elif not real.is_dir():
+        yield skip(UnsafeFile(real, NOT_REGULAR), real.parent)
+    for path in walk(real) if real.is_dir() else ():
+        if isinstance(path, Skipped):
+            yield path
+        else:
+            yield File(path, path.relative_to(real).as_posix(), str(path.resolve() if path.is_symlink() else path))
 
 
 def count_files(root: Path) -> int:
-    return sum(1 for _ in _list_files(root))
+    return sum(isinstance(item, File) for item in _list_files(root))
 
 
-def walk(root: Path) -> Iterator[Path]:
-    """The files under a folder in a stable order, without those that .gitignore files exclude."""
+def skip(error: UnsafeFile, root: Path) -> Skipped:
+    """The report of a file under a folder that is not read."""
+    path = Path(str(error.filename))
+    reason = str(error.strerror)
+    return Skipped(path.relative_to(root).as_posix(), f"{reason[0].upper()}{reason[1:]}.", str(path))
+
+
+def walk(root: Path) -> Iterator[Path | Skipped]:
+    """The files under a folder in a stable order, without those that .gitignore files exclude.
+
+    Links to files inside the folder are followed. Links that leave it, pipes, sockets and devices are skipped.
+    """
     from pathspec import GitIgnoreSpec  # noqa: PLC0415  # only where folders are read
 
     def is_rule(line: str) -> bool:
@@ -97,10 +114,27 @@ def walk(root: Path) -> Iterator[Path]:
         )
         return next((verdict for verdict in verdicts if verdict is not None), False)
 
-    def descend(folder: Path, rules: list[tuple[Path, GitIgnoreSpec]]) -> Iterator[Path]:
-        with contextlib.suppress(OSError, UnicodeDecodeError):
-            lines = (folder / ".gitignore").read_text("utf-8").splitlines()
+    def check(path: Path, entry: os.DirEntry[str]) -> bool:
+        """Whether an entry that is not a folder is a file to read. `UnsafeFile` if it must not be."""
+        if entry.is_file(follow_symlinks=False):
+            return True
+        if not path.exists():  # a broken link
+            return False
+        check_inside(path, root)
+        if not path.is_file() and not path.is_dir():  # a folder inside this one is read where it is
+            raise UnsafeFile(path, NOT_REGULAR)
+        return path.is_file()
+
+    def descend(folder: Path, rules: list[tuple[Path, GitIgnoreSpec]]) -> Iterator[Path | Skipped]:
+        unsafe = ""
+        try:
+            lines = read_regular_file(folder / ".gitignore").decode().splitlines()
             rules = [*rules, (folder, GitIgnoreSpec.from_lines(filter(is_rule, lines)))]
+        except UnsafeFile as error:
+            unsafe = ".gitignore"
+            yield skip(UnsafeFile(folder / unsafe, f"{error.strerror}, so its rules are not applied"), root)
+        except (OSError, UnicodeDecodeError):
+            pass
         if len(folder.parts) - len(root.parts) > MAX_DEPTH:
             raise SourceError(f"The folder {folder} is nested more than {MAX_DEPTH} deep. Index a folder inside of it.")
         try:
@@ -109,19 +143,26 @@ def walk(root: Path) -> Iterator[Path]:
             raise SourceError(f"The folder {folder} cannot be read: {error.strerror}.") from None
         for entry in entries:
             path = Path(entry.path)
-            is_folder = entry.is_dir(follow_symlinks=False)
-            if is_ignored(path, is_folder, rules):
+            is_junction = getattr(entry, "is_junction", bool)()  # a link of Windows, from Python 3.12
+            is_folder = entry.is_dir(follow_symlinks=False) and not is_junction
+            if is_ignored(path, is_folder, rules) or entry.name == unsafe:
                 continue
             if is_folder:
                 yield from descend(path, rules)
-            elif entry.is_file(follow_symlinks=False) or os.path.isfile(path):  # not a broken link
-                yield path
+                continue
+            try:
+                if check(path, entry):
+                    yield path
+            except UnsafeFile as error:
+                yield skip(error, root)
 
     yield from descend(root, [(root, GitIgnoreSpec.from_lines(ALWAYS_IGNORED))])
 
 
-def _check(file: File, known: Stamps, reader: str) -> tuple[File, Stamp | Problem, bool]:
+def _check(file: File | Skipped, known: Stamps, reader: str) -> tuple[Any, Stamp | Problem, bool]:
     """The file, its stamp or why it cannot be read, and whether it has to be read."""
+    if isinstance(file, Skipped):
+        return file, file, False
     now = time.time_ns()
     try:
         status = file.path.stat()

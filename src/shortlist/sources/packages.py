@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from shortlist.documents import Document, Problem
+from shortlist.documents import Document, Problem, Skipped
+from shortlist.safety.untrusted_files import UnsafeFile, check_inside, read_regular_file
+from shortlist.sources.folder import skip
 
 if TYPE_CHECKING:
     from email.message import Message
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 
 # A top-level package or module in the list of installed files.
 _MODULE = re.compile(r"^([A-Za-z_]\w*)(?:/__init__\.py|\.py|(?:\.[\w-]+)*\.(?:so|pyd)),", re.MULTILINE)
+_FILES = ("METADATA", "PKG-INFO", "top_level.txt", "RECORD")
+LARGEST_FILE = 32 << 20  # bytes; the list of files of a large package is about 2 MB
 _HOME_PAGE_LABELS = ("homepage", "home", "home page", "source", "repository", "source code", "documentation")
 
 
@@ -23,15 +27,36 @@ def read_packages(folders: Sequence[Path] = ()) -> Iterator[Document | Problem]:
     from importlib.metadata import distributions  # noqa: PLC0415  # only where packages are read
 
     ids: set[str] = set()
-    for distribution in distributions(path=[str(folder) for folder in folders]) if folders else distributions():
-        document = _read(distribution)
+    roots = {str(folder): folder for folder in folders}
+    for distribution in distributions(path=list(roots)) if folders else distributions():
+        document = _find_unsafe(distribution, roots) or _read(distribution)
         if document.id not in ids:
             ids.add(document.id)
             yield document
 
 
+def _find_unsafe(distribution: Distribution, roots: Mapping[str, Path]) -> Skipped | None:
+    """The report of a distribution in a given folder of whose files one must not be read."""
+    place = Path(_place_of(distribution))
+    root = roots.get(str(place.parent))
+    for path in (place, *(place / name for name in _FILES)) if root else ():
+        try:
+            if not path.is_dir():
+                read_regular_file(path, limit=LARGEST_FILE, root=root)
+            check_inside(path, place.parent)
+        except UnsafeFile as error:
+            return skip(error, place.parent)
+        except OSError:  # it has no such file
+            continue
+    return None
+
+
+def _place_of(distribution: Distribution) -> str:
+    return str(getattr(distribution, "_path", ""))  # there is no public attribute for it
+
+
 def _read(distribution: Distribution) -> Document | Problem:
-    place = str(getattr(distribution, "_path", ""))  # there is no public attribute for it
+    place = _place_of(distribution)
     try:
         about = cast("Message", distribution.metadata)
         known = {key: value.strip() for key, value in about.items() if value.strip() != "UNKNOWN"}

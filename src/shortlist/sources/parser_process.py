@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from shortlist.documents import Document, Problem
 from shortlist.errors import SourceError
+from shortlist.safety import processes
 from shortlist.sources.decoding import File, explain_error
 from shortlist.sources.document_formats import read_docx, read_html, read_pdf
 from shortlist.sources.tables import read_workbook
@@ -110,9 +111,9 @@ class _Process:
     """A process that reads files, and a thread that ends it if it passes a limit or has nothing to do."""
 
     def __init__(self) -> None:
-        program = f"import sys; sys.path[:] = {[*map(str, sys.path)]!r}; from {__name__} import main; main()"
         self._child = subprocess.Popen(
-            [sys.executable, "-P", "-c", program],
+            processes.make_command(__name__),
+            env=processes.make_environment(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -11,6 +11,7 @@ from typing import Any
 
 from shortlist._plain import load_yaml
 from shortlist.errors import SourceError
+from shortlist.safety.untrusted_files import LARGEST_DATA, read_regular_file
 
 SUFFIXES = (".json", ".yaml", ".yml")
 
@@ -21,9 +22,9 @@ _BETWEEN_VALUES = re.compile(r"[\s,:]*")
 def load(path: Path, encoding: str = "utf-8") -> tuple[Any, str | None]:
     """The data of a file and, if it is JSON, its text, so that entries can be shown as they were written."""
     try:
-        text = path.read_bytes().decode(encoding).removeprefix("\ufeff")
+        text = read_regular_file(path, limit=LARGEST_DATA).decode(encoding).removeprefix("\ufeff")
     except (OSError, UnicodeError, LookupError) as error:
-        raise SourceError(f"{path} cannot be read: {error}.") from None
+        raise SourceError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
     must_be_json = path.suffix.lower() == ".json"
     if must_be_json or text.lstrip()[:1] in ("{", "["):
         try:

@@ -112,6 +112,7 @@ def _show(out: Output, answer: Answer) -> None:
         answer.to_dict(),
         lambda screen: screen.show_sources(answer) if is_shown else screen.show_answer(answer),
         [] if is_shown else [answer.text],
+        is_text=True,
     )
 
 

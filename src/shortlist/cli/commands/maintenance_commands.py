@@ -21,6 +21,7 @@ from shortlist._paths import cache_dir, config_dir, data_dir
 from shortlist._settings import FIELDS, SECRETS, VARIABLES
 from shortlist._text import count_of, printable
 from shortlist.cli.output import ERROR, OK, Output
+from shortlist.documents import Document, Problem
 from shortlist.errors import CorpusNotFound, EmbedderError, ShortlistError, install_line
 from shortlist.index.corpus_paths import stored_corpora
 from shortlist.index.kernels import library
@@ -31,6 +32,7 @@ from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import INSIDE, GatewayConfig
 from shortlist.server.service_settings import State, load_settings, unknown_variables
 from shortlist.sources.mcp_servers.mcp_config import OWN_FILE, review_command
+from shortlist.sources.skills import find_pending, read_skills
 
 # The meaning of the environment variables that are not settings.
 ENVIRONMENT = json.loads(Path(__file__).with_name("environment.json").read_text("utf-8"))
@@ -128,6 +130,16 @@ def _check_servers() -> Iterator[Check]:
     yield Check("MCP servers", "ok", f"{servers} configured, {count_of(len(gateway.catalog.list_offered()), 'tool')}")
 
 
+def _check_skills() -> Iterator[Check]:
+    """The skills of project and user that are skipped, or not served to agents."""
+    found = list(read_skills(()))
+    for item in (item for item in found if isinstance(item, Problem)):
+        yield Check("skills", "note", f"{printable(item.source)} was skipped. {printable(item.reason)}")
+    for item in find_pending(found):
+        yield Check("skills", "note", item.reason)
+    yield Check("skills", "ok", count_of(sum(isinstance(item, Document) for item in found), "skill"))
+
+
 def _check_agents() -> Iterator[Check]:
     """The entries of agents that start our MCP server; it starts no other server meanwhile."""
     yield from (Check(*finding) for finding in check_agents(Places(), {INSIDE: "1"}))
@@ -155,6 +167,7 @@ PARTS: tuple[tuple[str, Callable[[], Iterator[Check]], str], ...] = (
     ("default embedder", _check_embedder, "Install it, or build with --embedder light."),
     ("registry", _check_registry, "Fix the file by hand, or move it away and register again."),
     ("MCP servers", _check_servers, "Fix the configuration."),
+    ("skills", _check_skills, ""),
     ("agents", _check_agents, ""),
     ("corpora", _check_corpora, ""),
 )

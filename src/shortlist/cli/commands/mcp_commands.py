@@ -23,6 +23,7 @@ from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.mcp.gateway.profiles import Choice
 from shortlist.mcp.gateway.tool_catalog import Tool
 from shortlist.protocols import LLM
+from shortlist.safety.untrusted_files import read_regular_file
 from shortlist.sources.mcp_servers import mcp_trust
 from shortlist.sources.mcp_servers.mcp_config import OWN_FILE, PROJECT_FILES, ConfigurationFile, outline, project_files
 from shortlist.sources.mcp_servers.mcp_tokens import read_sign_ins
@@ -196,7 +197,7 @@ def _find_files(path: str | None) -> list[ConfigurationFile]:
         if not place.is_dir():
             return [ConfigurationFile(place, needs_trust=True)]
         places = [place / name for name in PROJECT_FILES]
-    files = [ConfigurationFile(place) for place in places if place.is_file()]
+    files = [ConfigurationFile(place) for place in places if place.exists()]
     return [file for file in files if file.project and file.names_servers and file.entries()]
 
 
@@ -204,7 +205,7 @@ def _list_trusted(out: Output) -> None:
     rows = []
     for file in mcp_trust.approvals():
         try:
-            state = "trusted" if mcp_trust.is_trusted(Path(file), Path(file).read_bytes()) else "changed"
+            state = "trusted" if mcp_trust.is_trusted(Path(file), read_regular_file(Path(file))) else "changed"
         except OSError:
             state = "missing"
         rows.append({"file": file, "state": state})

@@ -37,7 +37,8 @@ def read(out: Output, corpus: str, ids: Sequence[str], level: Any) -> None:
     (opened,) = open_corpora(out, [corpus])
     shown = shortlist.disclose([read_hit(opened, id) for id in ids], level)
     data = [{key: value for key, value in item.to_dict().items() if key != "score"} for item in shown]
-    out.show({"documents": data}, lambda screen: screen.show_documents(shown), [item.body or "" for item in shown])
+    texts = [item.body or "" for item in shown]
+    out.show({"documents": data}, lambda screen: screen.show_documents(shown), texts, is_text=True)
 
 
 def _split_query(words: Sequence[str], names: list[str]) -> tuple[list[str], str]:

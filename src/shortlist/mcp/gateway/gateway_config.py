@@ -154,7 +154,7 @@ class GatewayConfig:
             return Active(self._choice.profile, sets=((),), problem=f"{error} No server is used until this is fixed.")
 
     def _read_file(self, path: Path, strict: bool) -> list[Server | Problem]:
-        if not self._given and not path.is_file():
+        if not self._given and not path.exists():
             return []
         try:
             file = ConfigurationFile(path, needs_trust=self.needs_trust)

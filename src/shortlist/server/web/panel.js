@@ -91,7 +91,7 @@ export class Panel {
 }
 
 /** The content of the panel for a disclosed document. */
-function parts({ id, kind, source, locator, body, metadata, files, note, corpus, why }) {
+function parts({ id, kind, source, locator, body, metadata, files, note, origin, warning, corpus, why }) {
   const place = [source, locator && locator !== "whole" ? locator : ""].filter(Boolean).join(" · ");
   return [
     h(
@@ -103,6 +103,7 @@ function parts({ id, kind, source, locator, body, metadata, files, note, corpus,
       fact("From", place),
     ),
     note && h("p", { class: "notice" }, icon("warn"), note),
+    origin && h("p", { class: "notice" }, icon("warn"), `From ${origin}. ${warning}`),
     why && [h("h3", {}, "Why this rank"), h("dl", { class: "facts why" }, explained(why))],
     h("h3", {}, "Body"),
     h("pre", { class: "text", dir: "auto", tabindex: "0", role: "region", "aria-label": "Body" }, body || "(empty)"),

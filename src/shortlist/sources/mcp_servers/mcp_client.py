@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from shortlist.documents import Document, Problem
 from shortlist.errors import InputError, SourceError, import_extra
-from shortlist.sources.mcp_servers.mcp_config import Server, possible_files, servers_in_files, servers_of
+from shortlist.sources.mcp_servers.mcp_config import Server, possible_files, servers_in_files, servers_of, user_files
 from shortlist.sources.mcp_servers.mcp_tokens import NEEDS_SIGN_IN
 from shortlist.sources.mcp_servers.mcp_transport import LONGEST_LINE, Complaints, run_server
 from shortlist.sources.structured import to_json
@@ -53,7 +53,7 @@ def servers_at(*place: Any, name: str | None = None) -> tuple[str, Callable[[], 
     """A name for, and a reader of, the servers of a configuration (a file, a mapping or, without an argument, the usual
     files of project and user), the one at a URL, or the one that a command runs."""
     if not place:
-        return name or "mcp", lambda: servers_in_files(filter(Path.is_file, possible_files()), settings_too=True)
+        return name or "mcp", lambda: servers_in_files(filter(Path.exists, possible_files()), settings_too=True)
     first = place[0]
     if len(place) == 1 and isinstance(first, Mapping):
         return name or "mcp", lambda: servers_of(first, Path.cwd(), "The configuration")
@@ -169,10 +169,20 @@ async def connect(
             transport = streamable_http_client(server.url, http_client=http)
         else:
             parameters = StdioServerParameters(
-                command=server.command, args=list(server.args), env=dict(server.env), cwd=server.cwd
+                command=server.command,
+                args=list(server.args),
+                env={**_protect_imports(server), **server.env},
+                cwd=server.cwd,
             )
             transport = run_server(parameters, complaints, on_end)
         yield await stack.enter_async_context((make or Client)(transport, cache=None, **options))
+
+
+def _protect_imports(server: Server) -> dict[str, str]:
+    """A variable that keeps `python -m` in a configuration for all projects from running modules of this one."""
+    runs_module = "-m" in server.args and Path(server.command).name.startswith("python")
+    is_for_all_projects = server.cwd is None and server.file is not None and server.file.resolve() in user_files()
+    return {"PYTHONSAFEPATH": "1"} if runs_module and is_for_all_projects else {}
 
 
 async def _limit_size(response: Any) -> None:

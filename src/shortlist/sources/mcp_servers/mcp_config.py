@@ -22,6 +22,7 @@ from shortlist._redact import redact, redact_words, secrets_in_url, secrets_in_w
 from shortlist._text import count_of, printable
 from shortlist.documents import Problem
 from shortlist.errors import SourceError
+from shortlist.safety.untrusted_files import LARGEST_DATA, LARGEST_TEXT, read_regular_file
 from shortlist.sources.mcp_servers.mcp_entries import (
     ALLOW,
     DENY,
@@ -139,9 +140,10 @@ class ConfigurationFile:
         self.project = project_of(self.path)
         self._needs_trust = needs_trust or self.project is not None
         try:
-            self.content = path.expanduser().read_bytes()
+            largest = LARGEST_TEXT if self._needs_trust else LARGEST_DATA  # some agents store their history, too
+            self.content = read_regular_file(path.expanduser(), limit=largest)
         except OSError as error:
-            raise SourceError(f"The configuration {path} cannot be read: {error}.") from None
+            raise SourceError(f"The configuration {path} cannot be read: {error.strerror}.") from None
 
     @cached_property
     def data(self) -> Mapping[str, Any]:
@@ -234,9 +236,17 @@ def pending_files() -> list[Pending]:
 
 
 def servers_in_files(paths: Iterable[Path], *, settings_too: bool = False) -> Iterator[Server | Problem]:
-    """The servers in these files, the first of each name. With `settings_too` a file may name none."""
+    """The servers in these files, the first of each name. With `settings_too` a file may name none, and one that cannot
+    be opened is a Problem."""
     names: set[str] = set()
-    for file in map(ConfigurationFile, paths):
+    for path in paths:
+        try:
+            file = ConfigurationFile(path)
+        except SourceError as error:
+            if not settings_too:
+                raise
+            yield Problem(str(path), str(error), str(path))
+            continue
         for server in file.servers() if file.names_servers or not settings_too else ():
             name = server.name if isinstance(server, Server) else server.id
             if name not in names:

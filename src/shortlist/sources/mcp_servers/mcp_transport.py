@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from shortlist.errors import SourceError
+from shortlist.safety.processes import find_on_path
 
 if TYPE_CHECKING:
     from anyio.abc import Process
@@ -122,7 +123,7 @@ async def _start(parameters: StdioServerParameters, errors: TextIO) -> Process:
     if sys.platform == "win32":
         from mcp.os.win32 import utilities as windows  # noqa: PLC0415
 
-        command = windows.get_windows_executable_command(parameters.command)  # such as npx.cmd
+        command = windows.get_windows_executable_command(find_on_path(parameters.command))  # such as npx.cmd
         started = await windows.create_windows_process(command, parameters.args, environment, errors, parameters.cwd)
         return cast("Process", started)  # or the SDK's own, with the same methods
     return await anyio.open_process(

@@ -37,7 +37,9 @@ def read_tools(place: Path) -> Iterable[Document | Problem]:
 
 def _read_tool_folder(place: Path) -> Iterator[Document | Problem]:
     for path in walk(place):
-        if path.suffix.lower() in SUFFIXES:
+        if isinstance(path, Problem):
+            yield path
+        elif path.suffix.lower() in SUFFIXES:
             try:
                 yield from _read_tool_file(path)
             except SourceError as error:

@@ -1,0 +1,49 @@
+"""Commands that start Python again without importing anything from the working directory."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import sys
+from pathlib import Path
+
+OWN_FOLDER = Path(__file__).resolve().parents[2]  # that this package is imported from
+
+
+def make_command(module: str) -> list[str]:
+    """The command that runs `main` of one of our modules, which imports from where this process does."""
+    program = f"import sys; sys.path[:] = {find_import_path()!r}; from {module} import main; main()"
+    return [sys.executable, "-P", "-c", program]
+
+
+def make_environment() -> dict[str, str]:
+    """The environment of such a process: an empty entry of PYTHONPATH would be the working directory."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+
+def find_import_path() -> list[str]:
+    """The folders that this process imports from, without the working directory, unless this package is in it."""
+    here = None
+    with contextlib.suppress(OSError):  # it was deleted
+        here = Path.cwd().resolve()
+    places = [(entry, Path(entry).resolve()) for entry in map(str, sys.path) if os.path.isabs(entry)]
+    return [entry for entry, place in places if place != here or place == OWN_FOLDER]
+
+
+def find_on_path(command: str) -> str:
+    """The full path of a command without a folder. Windows would look into the working directory first."""
+    if os.path.dirname(command):
+        return command
+    for folder in filter(os.path.isabs, os.environ.get("PATH", "").split(os.pathsep)):
+        if found := shutil.which(os.path.join(folder, command)):
+            return found
+    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command)
+
+
+def make_restart_command() -> list[str]:
+    """The command that started this process. `python -m shortlist` gets -P, which it lacked if a user typed it."""
+    main = getattr(sys.modules["__main__"], "__spec__", None)
+    is_our_module = main is not None and main.name == "shortlist.__main__" and Path.cwd().resolve() != OWN_FOLDER
+    return [sys.executable, *(["-P"] if is_our_module else []), *sys.orig_argv[1:]]
