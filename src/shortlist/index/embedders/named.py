@@ -62,6 +62,11 @@ def make_absolute(spec: str) -> str:
     return (f"{prefix}:" if rest else "") + str(folder.resolve()) if folder.is_dir() else spec
 
 
+def is_built_in(spec: str) -> bool:
+    """Whether an embedder is part of the installation: it reads no other file and sends nothing."""
+    return spec in ("auto", "none", *_NAMES)
+
+
 def _load_by_name(spec: str) -> Embedder | None:
     if spec == "none":
         return None
