@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shortlist._redact import is_secret_name, redact, redact_words, secrets_in_url, secrets_in_words
+from shortlist._redact import is_secret_name, redact, redact_query, redact_words, secrets_in_url, secrets_in_words
 
 GITHUB = "ghp_" + "a1B2" * 9
 
@@ -101,3 +101,69 @@ def test_a_command_line_is_shown_without_secrets_but_with_the_variables_that_it_
         *["npx", "server", "--token", "***", "--key=***", "--auth", "${TOKEN}"],
         *["pg://u:${PASSWORD}@host", "--port", "80"],
     ]
+
+
+@pytest.mark.parametrize(
+    ("query", "stored"),
+    [
+        ("my password is hunter2hunter2", "my password is ***"),
+        ("log in, my password is swordfish please", "log in, my password is *** please"),
+        ("The password was: Tr0ub4dor&3.", "The password was: ***"),
+        ("password: hunter2", "password: ***"),
+        ("password hunter2x works where", "password *** works where"),
+        ("mein Passwort ist Sommer2024!", "mein Passwort ist ***"),
+        ("Passwort lautet geheim", "Passwort lautet ***"),
+        ("password for gmail is swordfish", "password for gmail is ***"),
+        ("my pin is 4711", "my pin is ***"),
+        ("pin 4711 does not work", "pin *** does not work"),
+        ("PIN: 4711", "PIN: ***"),
+        ("secret: abc", "secret: ***"),
+        ("the api key is Zx81Zx81", "the api key is ***"),
+        ("token = abc", "token = ***"),
+        ('the passphrase is "correct horse battery"', "the passphrase is ***"),
+        ("pay with 4111 1111 1111 1111 now", "pay with *** now"),
+        ("pay with 4111-1111-1111-1111", "pay with ***"),
+        ("charge 378282246310005", "charge ***"),
+        ("write to ada.lovelace+x@mail.example.org", "write to ***"),
+        ("transfer to DE89 3704 0044 0532 0130 00 today", "transfer to *** today"),
+        ("transfer to gb29nwbk60161331926819", "transfer to ***"),
+        ("AWS_SECRET=abc-def-123-456 deploy", "AWS_SECRET=*** deploy"),
+        (f"use {GITHUB}", "use ***"),
+    ],
+)
+def test_secrets_and_personal_numbers_in_a_query_are_hidden(query: str, stored: str) -> None:
+    assert redact_query(query) == stored
+    assert redact_query(stored) == stored  # a stored query is compared with new ones
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "reset my password",
+        "change the password for my account",
+        "what to do if the password is wrong",
+        "my password is expired",
+        "password is not accepted",
+        "password is required for login",
+        "Passwort ist falsch",
+        "mein Passwort ist abgelaufen",
+        "das Kennwort ist gesperrt",
+        "what is my pin",
+        "pin a message to the channel",
+        "pin is blocked",
+        "pin 3 messages",
+        "rotate a secret in the vault",
+        "the token is invalid",
+        "count the tokens of a text",
+        "list api keys",
+        "password policy",
+        "track order 4111111111111112",  # no card
+        "call +49 30 1234567",
+        "invoice 2024-000123 of customer 12345678",
+        "DE89 3704 0044 0532 0130 02",  # no IBAN
+        "send an email @channel",
+        "compare numpy@2.4 and numpy@2.3",
+    ],
+)
+def test_an_ordinary_query_stays_as_it_is(query: str) -> None:
+    assert redact_query(query) == query

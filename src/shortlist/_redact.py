@@ -1,4 +1,4 @@
-"""Secrets in command lines and URLs, and how they are hidden in text that is printed, logged or returned."""
+"""Secrets in command lines, URLs and queries, and how they are hidden in text that is printed, logged or returned."""
 
 from __future__ import annotations
 
@@ -29,6 +29,28 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _always: set[str] = set()
+
+# What people write in queries. The value after one of these words is hidden: after a colon or = whatever it is, after
+# "is" unless it is an ordinary word ("my password is expired"), and else only if it has the shape of a secret.
+_NAMED = (
+    r"(?:pass ?words?|passwort|kennwort|pass ?phrase|passcode|pwd|secret(?: key)?|(?:api|access|private)[ -]key|token|"
+    r"pin(?:[ -](?:code|number|nummer))?|cv[vc]|(?:security|verification)[ -]code|contraseña|mot de passe)"
+)
+_VALUE_AFTER = re.compile(
+    rf"(\b{_NAMED}(?: for \S+| für \S+)?)(\s*[:=]\s*|\s+(?:is|was|ist|war|lautet|est|es)[:=]?\s+|\s+)"
+    r"(\"[^\"]+\"|'[^']+'|[^\s,;]+)",
+    re.IGNORECASE,
+)
+_ORDINARY = re.compile(
+    r"[a-zäöüßéèñ]+(?:ed|ing|en)|ge[a-zäöüß]+t|(?:a|an|the|my|your|in|on|at|to|for|of|and|or|not|no|never|always|only|too|so|"
+    r"very|also|now|still|wrong|incorrect|invalid|valid|correct|right|weak|strong|long|short|empty|safe|secure|insecure|"
+    r"lost|sent|kept|set|reset|old|new|ok|case|what|where|how|why|used|required|missing|unknown|public|private|secret|"
+    r"nicht|kein|keine|falsch|richtig|ungültig|gültig|leer|alt|neu|zu|noch|schon|immer|nie|weg|unbekannt|sicher|unsicher)"
+)
+_SHAPED = re.compile(r"(?=[^\s]*\d)(?=[^\s]*[^\W\d])[^\s]{6,}|\d{4,8}")
+_EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,24}\b")
+_CARD = re.compile(r"(?<![\w-])\d(?:[ -]?\d){12,18}(?![\w-])")
+_IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b", re.IGNORECASE)
 
 
 def is_secret_name(name: str) -> bool:
@@ -98,3 +120,36 @@ def redact(text: str, secrets: Iterable[Secret] = ()) -> str:
         if name and len(value) < SHORTEST and name in text:
             text = re.sub(rf"({re.escape(name)}[\s\"'=:,+-]{{1,40}}){re.escape(value)}(?!\w)", rf"\g<1>{HIDDEN}", text)
     return _TOKEN.sub(HIDDEN, _USERINFO.sub(rf"\g<1>{HIDDEN}@", text))
+
+
+def redact_query(query: str) -> str:
+    """A query without secrets and without what identifies a person: the value that follows a word such as "password",
+    card numbers, IBANs and e-mail addresses, besides what `redact` hides."""
+    text = redact(query, secrets_in_words(query.split()))
+    text = _VALUE_AFTER.sub(_hide_value, text)
+    text = _IBAN.sub(lambda match: HIDDEN if _is_iban(match[0]) else match[0], text)
+    text = _CARD.sub(lambda match: HIDDEN if _is_card(match[0]) else match[0], text)
+    return _EMAIL.sub(HIDDEN, text)
+
+
+def _hide_value(match: re.Match[str]) -> str:
+    name, link, value = match.groups()
+    bare = value.strip("\"'.!?")
+    if not link.strip():  # no "is", no colon
+        is_value = bool(_SHAPED.fullmatch(bare))
+    else:
+        is_value = link.strip()[-1] in ":=" or not _ORDINARY.fullmatch(bare)
+    return f"{name}{link}{HIDDEN}" if is_value else match[0]
+
+
+def _is_card(text: str) -> bool:
+    """Whether the digits have the check digit of a payment card (Luhn)."""
+    digits = [int(digit) for digit in text if digit.isdigit()][::-1]
+    total = sum(digits[::2]) + sum(sum(divmod(2 * digit, 10)) for digit in digits[1::2])
+    return total % 10 == 0
+
+
+def _is_iban(text: str) -> bool:
+    """Whether the check digits of an account number are right (ISO 13616)."""
+    plain = text.replace(" ", "").upper()
+    return int("".join(str(int(letter, 36)) for letter in plain[4:] + plain[:4])) % 97 == 1

@@ -20,6 +20,7 @@ from shortlist.cli.app import app
 from website.reference_pages import walk_commands
 
 ROOT = Path(__file__).parents[2]
+INDEX = ("--index-dir", "index")
 COMMAND = (sys.executable, "-m", "shortlist")
 
 
@@ -86,4 +87,16 @@ def shell(tmp_path: Path) -> Shell:
 def shop(shell: Shell) -> Shell:
     shortlist.register("shop", "catalog", root=shell.folder / "tools.yaml")
     shortlist.build("shop").close()
+    return shell
+
+
+@pytest.fixture
+def lamp(shell: Shell) -> Shell:
+    """An index of two small files; no model is set up."""
+    for name in [name for name in shell.environment if name.startswith(("OPENAI_", "SHORTLIST_LLM_"))]:
+        del shell.environment[name]
+    (shell.folder / "lamps").mkdir()
+    (shell.folder / "lamps" / "hall.txt").write_text("The lamp in the hall is green. It was made in 1950.")
+    (shell.folder / "lamps" / "rooms.csv").write_text("room,lamp\nkitchen,white\nattic,none\n")
+    assert shell("ingest", "lamps", *INDEX).code == 0
     return shell

@@ -18,21 +18,7 @@ from shortlist import REFUSAL
 from shortlist.cli.terminal import render
 from shortlist.results import Answer, Citation, Claim, Dropped, Evidence
 from tests.answer.server import Scripted, completion, event, failure, serving, streamed
-from tests.cli.conftest import COMMAND, Shell
-
-INDEX = ("--index-dir", "index")
-
-
-@pytest.fixture
-def lamp(shell: Shell) -> Shell:
-    """An index of two small files; no model is set up."""
-    for name in [name for name in shell.environment if name.startswith(("OPENAI_", "SHORTLIST_LLM_"))]:
-        del shell.environment[name]
-    (shell.folder / "lamps").mkdir()
-    (shell.folder / "lamps" / "hall.txt").write_text("The lamp in the hall is green. It was made in 1950.")
-    (shell.folder / "lamps" / "rooms.csv").write_text("room,lamp\nkitchen,white\nattic,none\n")
-    assert shell("ingest", "lamps", *INDEX).code == 0
-    return shell
+from tests.cli.conftest import COMMAND, INDEX, Shell
 
 
 def test_ingest_reports_what_it_did_and_what_it_could_not_read(lamp: Shell) -> None:
@@ -182,6 +168,7 @@ def test_the_model_of_a_dotenv_file_answers_as_an_agent(lamp: Shell) -> None:
     script = [completion(None, [call]), completion("There are two files [list_sources:whole].")]
     with serving(*script) as server:
         (lamp.folder / ".env").write_text(f'OPENAI_BASE_URL="{server.url}"\nOPENAI_MODEL=small\nOPENAI_API_KEY=sk-2\n')
+        assert lamp("trust", "--yes").code == 0
         done = lamp("query", "--agent", "List the documents you have indexed.", *INDEX, "--json").json
     assert done["text"] == "There are two files [list_sources:whole]."
     assert server.keys == ["Bearer sk-2"] * 2

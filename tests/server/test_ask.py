@@ -15,6 +15,7 @@ from fastapi.testclient import TestClient
 
 import shortlist
 from shortlist.answer.prompts import REFUSAL
+from shortlist.safety.confirmations import confirm
 from tests.answer.server import Scripted, event, failure, serving, streamed
 from tests.server.conftest import Make, Start, until
 
@@ -256,3 +257,23 @@ def test_a_disconnect_before_a_json_answer_stops_the_model(start: Start) -> None
         talking.may_go_on.set()
         assert talking.ended.wait(60)
         assert talking.pieces < MOST
+
+
+def test_the_model_of_an_unconfirmed_settings_file_is_never_asked(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with serving(streamed(TRUE)) as model:
+        (tmp_path / "settings.yaml").write_text(f"llm: {{url: '{model.url}', model: small}}")
+        client = make()
+        assert client.get("/status").json()["llm"] == ""
+        assert client.post(ASK, json=MOONS).json()["by"] != "llm"
+        refused = client.post(ASK, json=MOONS | {"agent": True})
+        assert refused.status_code == 422
+        assert "shortlist trust" in refused.text
+        assert model.asked == []
+        confirm("llm", tmp_path / "settings.yaml", model.url)
+        client = make()
+        assert client.get("/status").json()["llm"] == "small"
+        client.post(ASK, json=MOONS)
+        assert len(model.asked) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,15 @@ import pytest
 
 from shortlist import InputError
 from shortlist._http import is_loopback
-from shortlist._settings import FIELDS, VARIABLES, Answers
+from shortlist._settings import FIELDS, VARIABLES, Answers, Settings
 from shortlist.answer.agent import MAX_STEPS
 from shortlist.answer.evidence import K
 from shortlist.answer.memory import WINDOW_TURNS
 from shortlist.cli import run
+from shortlist.cli.commands.trust_command import FINDERS
 from shortlist.index.text.chunking import CHUNK_OVERLAP, CHUNK_SIZE
-from shortlist.server.service_settings import load_answer_settings, load_settings, unknown_variables
+from shortlist.safety.confirmations import confirm
+from shortlist.server.service_settings import find_requests_in, load_answer_settings, load_settings, unknown_variables
 
 BOMB = "a: &a [1]\n" + "".join(f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" for a, b in pairwise("abcdefgh"))
 
@@ -221,3 +224,125 @@ def test_a_settings_file_cannot_send_the_key_of_the_environment_to_an_embedder_o
     monkeypatch.delenv("OPENAI_BASE_URL")
     monkeypatch.delenv("OPENAI_API_KEY")
     assert load_settings(file).documents.embedder.endswith("evil.example/v1")
+
+
+# What a settings file of the current folder asks for takes effect once it is confirmed
+
+
+def write_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> Path:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "settings.yaml"
+    file.write_text(text)
+    return file
+
+
+GUARDED = {
+    "server.allowed_hosts": "[evil.example]",
+    "server.allowed_origins": "['https://evil.example']",
+    "engine.user": "theirs",
+    "engine.password": "hidden-word",
+    "engine.certificate": "ca.pem",
+    "telemetry.enabled": "true",
+}
+
+
+@pytest.mark.parametrize("key", GUARDED)
+def test_a_guarded_setting_of_the_folder_has_no_effect_until_it_is_confirmed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    section, _, name = key.partition(".")
+    file = write_here(tmp_path, monkeypatch, f"{section}: {{{name}: {GUARDED[key]}}}")
+    settings = load_settings(environment={})
+    assert settings.value(key) == Settings().value(key)
+    (warning,) = settings.warnings
+    assert all(part in warning for part in (key, "settings.yaml", "shortlist trust"))
+    assert "hidden-word" not in warning
+    assert "shortlist trust" in next(row["origin"] for row in settings.rows() if row["key"] == key)
+    assert load_settings(file, environment={}).value(key) != Settings().value(key)  # a file that the user names
+    (request,) = find_requests_in(tmp_path)
+    confirm(*request)
+    settings = load_settings(environment={})
+    assert settings.value(key) == load_settings(Path("settings.yaml"), environment={}).value(key)
+    assert settings.warnings == ()
+    if key != "telemetry.enabled":
+        file.write_text(re.sub("evil|theirs|hidden|ca.pem", "other", file.read_text()))
+        assert load_settings(environment={}).value(key) == Settings().value(key)  # another value, another confirmation
+
+
+@pytest.mark.parametrize("guard", ["token: theirs", "allow_anonymous: true", "token: theirs, allow_anonymous: true"])
+def test_a_settings_file_alone_does_not_open_the_service_to_other_machines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guard: str
+) -> None:
+    write_here(tmp_path, monkeypatch, f"server: {{host: 0.0.0.0, {guard}}}")
+    settings = load_settings(environment={})
+    assert settings.server.host == "127.0.0.1"
+    assert all(part in settings.warnings[0] for part in ("0.0.0.0", "settings.yaml", "shortlist trust"))
+    with pytest.raises(InputError, match=r"only settings\.yaml sets who may use it.*--token"):
+        load_settings(given={"server.host": "0.0.0.0"}, environment={})
+    assert load_settings(environment={"BM25S_HOST": "0.0.0.0"}).server.host == "127.0.0.1"
+    assert load_settings(environment={"SHORTLIST_TOKEN": "mine"}).server.host == "0.0.0.0"
+    assert load_settings(given={"server.token": "mine"}, environment={}).server.host == "0.0.0.0"
+    (request,) = find_requests_in(tmp_path)
+    confirm(*request)
+    assert load_settings(environment={}).server.host == "0.0.0.0"
+    write_here(tmp_path, monkeypatch, f"server: {{host: '::', {guard}}}")
+    assert load_settings(environment={}).server.host == "127.0.0.1"
+
+
+def test_the_token_of_a_settings_file_is_in_force_on_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_here(tmp_path, monkeypatch, "server: {host: 0.0.0.0, token: theirs}")
+    assert load_settings(environment={}).server.token is not None
+    write_here(tmp_path, monkeypatch, "server: {token: theirs}")
+    assert load_settings(environment={}).warnings == ()
+    assert find_requests_in(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "embedder", ["openai:m@http://127.0.0.1:9/v1", "openai:m", "onnx:some/model", "some/model", "."]
+)
+def test_an_embedder_that_is_not_built_in_needs_confirmation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, embedder: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-user")
+    file = write_here(tmp_path, monkeypatch, f"documents: {{embedder: '{embedder}'}}")
+    with pytest.raises(InputError) as caught:
+        load_settings(environment={})
+    assert all(part in str(caught.value) for part in ("settings.yaml", embedder, "shortlist trust"))
+    confirm("embedder", file, embedder)
+    assert load_settings(environment={}).documents.embedder == embedder
+
+
+@pytest.mark.parametrize("embedder", ["auto", "none", "default", "light", "tools", "minilm"])
+def test_a_built_in_embedder_needs_no_confirmation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, embedder: str
+) -> None:
+    write_here(tmp_path, monkeypatch, f"documents: {{embedder: {embedder}}}")
+    assert load_settings(environment={}).documents.embedder == embedder
+
+
+PROBES = {  # for each key that needs confirmation, a file in which it does
+    "llm.url": "llm: {url: 'http://a/v1', model: m}",
+    "llm.key": "llm: {key: k, model: m}",
+    "llm.model": "llm: {model: m}",  # with OPENAI_API_KEY in the environment
+    "documents.embedder": "documents: {embedder: some/model}",
+    "server.host": "server: {host: 0.0.0.0, token: t}",
+    "server.token": "server: {host: 0.0.0.0, token: t}",
+    "server.allow_anonymous": "server: {host: 0.0.0.0, allow_anonymous: true}",
+} | {key: f"{key.partition('.')[0]}: {{{key.partition('.')[2]}: {value}}}" for key, value in GUARDED.items()}
+
+
+def test_the_table_of_what_a_file_of_the_folder_may_do_decides_on_every_setting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "explanation" / "confirmations.md").read_text("utf-8")
+    rows = re.findall(r"^\| (`[a-z0-9_.*`, ]+`) \| (yes|no)\b", text, re.MULTILINE)
+    decided = {key: answer == "yes" for cell, answer in rows for key in re.findall(r"`([^`]+)`", cell)}
+    assert {key for key in FIELDS if key not in decided and f"{key.partition('.')[0]}.*" not in decided} == set()
+    assert {key for key in decided if key not in FIELDS and not key.endswith(".*")} == set()
+    assert {key for key, needs_confirmation in decided.items() if needs_confirmation} == set(PROBES)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-user")
+    for key, probe in PROBES.items():
+        write_here(tmp_path, monkeypatch, probe)
+        assert [request for find in FINDERS for request in find(tmp_path)], key

@@ -6,7 +6,6 @@ rules decide alone.
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import math
 import re
@@ -35,7 +34,7 @@ class Judge:
     """Probabilities that a text supports a claim or answers a question."""
 
     def __init__(self, model: Path) -> None:
-        tokenizers = importlib.import_module("tokenizers")
+        tokenizers = models.import_library("tokenizers")
         self._tokenizer = tokenizers.BertWordPieceTokenizer(str(models.VOCABULARY), lowercase=True)
         self._special = [self._tokenizer.token_to_id(token) for token in ("[CLS]", "[SEP]")]
         self._session = ParallelSession(model, "tools")

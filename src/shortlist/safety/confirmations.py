@@ -1,7 +1,8 @@
 """What the user has confirmed of files that may come from someone else.
 
-A settings file or an index folder can name an address that queries and passages are sent to, and a project can have
-skills with instructions. Each takes effect once the user has confirmed this value at this place (`shortlist trust`).
+A settings file or an index folder can name an address that queries and passages are sent to, or open the service to
+other machines, and a project can have skills with instructions. Each takes effect once the user has confirmed this
+value at this place (`shortlist trust`). Nothing that an agent can call confirms anything.
 """
 
 from __future__ import annotations
@@ -12,13 +13,23 @@ from typing import Literal, NamedTuple
 
 from shortlist._files import JsonFile
 from shortlist._paths import config_dir
+from shortlist._redact import redact
+from shortlist._text import printable
 from shortlist.errors import SourceError
 
-Kind = Literal["llm", "embedder", "cluster", "project"]
+Kind = Literal["llm", "embedder", "cluster", "project", "setting"]
+
+EFFECTS: dict[str, str] = {
+    "llm": "questions and the passages found for them are sent to this address",
+    "embedder": "this model is loaded, or downloaded; one at an address is sent documents, queries and OPENAI_API_KEY",
+    "cluster": "documents and queries are sent to this address",
+    "project": "the skills of this project are shown to agents",
+    "setting": "the service sends data to other machines or accepts requests from them",
+}
 
 
 class Confirmation(NamedTuple):
-    """A value that a file or folder may use: an address, an embedder, or nothing for a project as a whole."""
+    """A value that a file or folder may use: an address, an embedder, a setting, or "" for a whole project."""
 
     kind: Kind
     place: Path
@@ -27,6 +38,20 @@ class Confirmation(NamedTuple):
     @property
     def key(self) -> str:
         return f"{self.kind} {self.place.expanduser().resolve()} {self.value}".rstrip()
+
+    @property
+    def is_confirmed(self) -> bool:
+        return is_confirmed(*self)
+
+    def __str__(self) -> str:
+        """The request as a sentence, with the command that allows it."""
+        shown = self.to_dict()
+        value = f" {printable(shown['value'])}" if self.value else ""
+        return f"{printable(shown['place'])} asks for the {self.kind}{value}. Allow it with: shortlist trust"
+
+    def to_dict(self) -> dict[str, str]:
+        """The request without the secrets of an address, and what happens if it is confirmed."""
+        return {"kind": self.kind, "place": str(self.place), "value": redact(self.value), "effect": EFFECTS[self.kind]}
 
 
 def is_confirmed(kind: Kind, place: Path, value: str = "") -> bool:

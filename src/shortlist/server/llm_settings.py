@@ -4,7 +4,8 @@ SHORTLIST_LLM_URL, _MODEL, _KEY and _FALLBACK, or the usual OPENAI_BASE_URL, OPE
 ones count only if a model is configured: an address or a key may be there for another program.
 
 The environment is trusted more than `.env`, and `.env` more than settings.yaml: both files may come with a cloned
-repository. A key is sent only to an address whose origin is at least as trusted as its own.
+repository. A key is sent only to an address whose origin is at least as trusted as its own, and nothing is sent to an
+address that only a file names before the user has confirmed it.
 """
 
 from __future__ import annotations
@@ -13,22 +14,40 @@ import io
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from dotenv import dotenv_values
 
 from shortlist._settings import FILE, USUAL, VARIABLES, Llm, Values, read_file
 from shortlist.answer.llm import OpenAIChat
 from shortlist.errors import InputError
+from shortlist.safety.confirmations import Confirmation
 from shortlist.safety.untrusted_files import read_text
 from shortlist.server.service_settings import OPENAI, Candidate, choose_key
 
+DOTENV = ".env"
 OWN = {variable: key for variable, key in VARIABLES.items() if key.startswith("llm.")}
 
 
-def load_llm_settings(*, files: bool = True) -> Llm:
+class ChosenLlm(NamedTuple):
+    """The language model of a folder: its settings, where its address is set, and what the user must confirm first."""
+
+    llm: Llm
+    origin: str = ""
+    request: Confirmation | None = None
+
+
+def load_llm_settings(*, files: bool = True) -> ChosenLlm:
+    """The model to use in this folder: none while its address needs confirmation."""
+    chosen = choose_llm(files=files)
+    return chosen._replace(llm=Llm()) if chosen.request and not chosen.request.is_confirmed else chosen
+
+
+def choose_llm(folder: Path = Path(), *, files: bool = True) -> ChosenLlm:
     """The values in force, each from its most trusted origin; without `files`, from the environment alone."""
-    in_file = read_file(Path(FILE), ("llm",)) if files and Path(FILE).exists() and not Path(FILE).is_dir() else {}
-    environments = [("the environment", 2, os.environ), *([(".env", 1, _read_dotenv())] if files else [])]
+    file, dotenv = folder / FILE, folder / DOTENV
+    in_file = read_file(file, ("llm",)) if files and file.exists() and not file.is_dir() else {}
+    environments = [("the environment", 2, os.environ), *([(DOTENV, 1, _read_dotenv(folder))] if files else [])]
 
     def candidates_from(variables: Mapping[str, str]) -> list[tuple[str, Candidate]]:
         return [
@@ -46,13 +65,26 @@ def load_llm_settings(*, files: bool = True) -> Llm:
     for key, candidate in own + usual + stored:
         candidates.setdefault(key, []).append(candidate)
     values = in_file | {key: choices[0].value for key, choices in candidates.items()}
-    values["llm.key"] = choose_key(next(iter(candidates.get("llm.url", ())), None), candidates.get("llm.key", ()))
-    return Values(values, dict.fromkeys(values, FILE)).validate().llm
+    settings = Values(values, dict.fromkeys(values, FILE)).validate()
+
+    url = next(iter(candidates.get("llm.url", ())), None)
+    chosen_by = url or next(iter(candidates.get("llm.key", ())), None)
+    if chosen_by is None:
+        return ChosenLlm(settings.llm)
+    model = next(iter(candidates.get("llm.model", ())), chosen_by)
+    if chosen_by in [candidate for _, candidate in usual] and model.trust < chosen_by.trust:
+        chosen_by = model  # the usual variables are for other programs, too; this file makes them count
+    place = {0: file, 1: dotenv}.get(chosen_by.trust)
+    request = Confirmation("llm", place, settings.llm.url or OPENAI) if place else None
+    if request is None or request.is_confirmed:
+        values["llm.key"] = choose_key(url, candidates.get("llm.key", ()))
+        settings = Values(values, dict.fromkeys(values, FILE)).validate()
+    return ChosenLlm(settings.llm, chosen_by.origin, request)
 
 
 def find_ignored_variable(llm: Llm) -> str:
     """The usual variable that is ignored because no model is configured; empty if there is none."""
-    places = () if llm.model else (os.environ, _read_dotenv())
+    places = () if llm.model else (os.environ, _read_dotenv(Path()))
     return next((name for name in USUAL if any((place.get(name) or "").strip() for place in places)), "")
 
 
@@ -69,8 +101,8 @@ def connect(llm: Llm) -> OpenAIChat | None:
     return OpenAIChat(llm.url or OPENAI, llm.model, key, llm.fallback)
 
 
-def _read_dotenv() -> Mapping[str, str | None]:
-    path = Path(".env")
+def _read_dotenv(folder: Path) -> Mapping[str, str | None]:
+    path = folder / DOTENV
     if not path.exists() or path.is_dir():
         return {}
     try:

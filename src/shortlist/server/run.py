@@ -21,14 +21,15 @@ from uvicorn.server import HANDLED_SIGNALS
 
 import shortlist
 from shortlist._files import stamp_of
-from shortlist._settings import Limits, Settings
+from shortlist._redact import redact
+from shortlist._settings import PROGRAM, Limits, Settings
 from shortlist._telemetry import export
 from shortlist.errors import InputError
 from shortlist.safety.processes import make_restart_command
 from shortlist.server.application import create_app
 from shortlist.server.catalog_store import log
 from shortlist.server.service_log import log_to_stderr, write_lines
-from shortlist.server.service_settings import load_settings
+from shortlist.server.service_settings import OPENAI, load_settings
 
 POLL_TICKS = 5  # of 0.1 seconds
 
@@ -54,6 +55,9 @@ def serve(settings: Settings) -> None:
         host, port = listener.getsockname()[:2]
         url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         log.info("Serving on %s.", url)
+        if address := settings.llm.url or (settings.llm.key and OPENAI):
+            origin = settings.origins.get("llm.url") or settings.origins.get("llm.key", PROGRAM)
+            log.info("Questions and passages are sent to %s (%s).", redact(address), origin)
         server = _Server(config, settings, url)
         server.run(sockets=[listener])
     write_lines()

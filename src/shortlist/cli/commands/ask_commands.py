@@ -13,8 +13,10 @@ import click
 
 import shortlist
 from shortlist._paths import data_dir, make_folder
+from shortlist._redact import redact
 from shortlist._settings import Answers
 from shortlist.answer.llm import OpenAIChat
+from shortlist.cli.confirming import ask_to_confirm
 from shortlist.cli.corpora import apply_learning, open_corpora
 from shortlist.cli.output import ABSTAINED, ERROR, OK, Output, write
 from shortlist.errors import CorpusNotFound, InputError, ShortlistError
@@ -22,7 +24,7 @@ from shortlist.index.corpus import Corpus
 from shortlist.index.location import find_corpus_file
 from shortlist.library.ingest import Ingested
 from shortlist.results import Answer
-from shortlist.server.llm_settings import connect, find_ignored_variable, load_llm_settings
+from shortlist.server.llm_settings import choose_llm, connect, find_ignored_variable, load_llm_settings
 from shortlist.server.service_settings import load_answer_settings
 from shortlist.sources.folder import count_files
 from shortlist.sources.projects import GLOBAL_INDEX, project_index, project_root
@@ -55,10 +57,11 @@ def ingest(
 
 
 def query(out: Output, question: Sequence[str], agent: bool, **given: Any) -> int:
-    answer = _start_chat(out, agent, **given).ask(" ".join(question))
+    talk = _start_chat(out, agent, **given)
+    answer = talk.ask(" ".join(question))
     if not (out.as_json or sys.stdout.isatty()):
         write(f"{answer.text}\n")
-    _show(out, answer)
+    _show(out, answer, talk.llm)
     return ABSTAINED if answer.refused else OK
 
 
@@ -70,7 +73,7 @@ def chat(out: Output, agent: bool, **given: Any) -> None:
     if not sys.stdin.isatty():
         _converse(out, talk, sys.stdin)
         return
-    by = f"{llm.model} at {llm.url}" if llm else "sentences of the documents, since no language model is set"
+    by = f"{llm.model} at {llm.url}" if llm else "sentences of the documents, since no language model is used"
     out.note(f"Answers by {by}. Enter /reset to start a new conversation, /exit to end it.")
     with _line_editing():
         _converse(out, talk, _read_lines())
@@ -102,14 +105,14 @@ def _answer(out: Output, talk: shortlist.Chat, question: str) -> None:
         write("\n")
     if answer.broke_off:
         out.warn(f"The answer is incomplete: {answer.broke_off}")
-    _show(out, answer)
+    _show(out, answer, talk.llm)
 
 
-def _show(out: Output, answer: Answer) -> None:
+def _show(out: Output, answer: Answer, llm: Any) -> None:
     """Show an answer; its text is already written if stdout is not a terminal."""
     is_shown = not (out.as_json or sys.stdout.isatty())
     out.show(
-        answer.to_dict(),
+        answer.to_dict() | {"llm": {"model": llm.model, "url": redact(llm.url)} if llm else None},
         lambda screen: screen.show_sources(answer) if is_shown else screen.show_answer(answer),
         [] if is_shown else [answer.text],
         is_text=True,
@@ -167,14 +170,19 @@ def _start_chat(
 
 
 def _connect(out: Output, agent: bool) -> OpenAIChat | None:
-    settings = load_llm_settings()
-    llm = connect(settings)
+    ask_to_confirm(out, [choose_llm().request])
+    chosen = load_llm_settings()
+    llm = connect(chosen.llm)
     if llm:
+        out.note(f"shortlist: Questions and passages are sent to {redact(llm.url)} ({chosen.origin}).")
         llm.on_wait = lambda message: out.note(f"shortlist: {message}")
     elif agent:
         variables = "SHORTLIST_LLM_URL, SHORTLIST_LLM_MODEL and, if needed, SHORTLIST_LLM_KEY"
-        raise click.UsageError(f"--agent needs a language model. Set {variables} in the environment or in .env.")
-    elif variable := find_ignored_variable(settings):
+        advice = str(chosen.request or f"Set {variables} in the environment or in .env.")
+        raise click.UsageError(f"--agent needs a language model. {advice}")
+    elif chosen.request:
+        out.warn(f"No language model is used: {chosen.request}")
+    elif variable := find_ignored_variable(chosen.llm):
         out.note(f"No language model is used: {variable} is set, but neither SHORTLIST_LLM_MODEL nor OPENAI_MODEL is.")
     return llm
 

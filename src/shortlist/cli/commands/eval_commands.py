@@ -10,8 +10,10 @@ from typing import Any, get_args
 import click
 
 import shortlist
+from shortlist._redact import redact
 from shortlist._text import count_of
 from shortlist.cli import eval_output
+from shortlist.cli.confirming import ask_to_confirm
 from shortlist.cli.corpora import find_path_source, open_corpora
 from shortlist.cli.output import ABSTAINED, ERROR, OK, Output
 from shortlist.cli.usage_logs import open_logged
@@ -26,7 +28,7 @@ from shortlist.eval.usage_cases import evaluate_with_lessons, evaluate_without_l
 from shortlist.index.corpus import Corpus
 from shortlist.library.opening import is_known
 from shortlist.results import Mode
-from shortlist.server.llm_settings import connect, load_llm_settings
+from shortlist.server.llm_settings import choose_llm, connect, load_llm_settings
 
 SHOWN_FLAWS, SHOWN_PROMPTS = 3, 2
 Cases = Sequence[Case]
@@ -208,10 +210,14 @@ def eval_gen(out: Output, corpus: str, file: str, dry_run: bool, **how: Any) -> 
         text = "\n\n".join([f"{count_of(len(prompts), 'prompt')} to send, such as:", *shown])
         out.show({"prompts": prompts}, text, [str(len(prompts))])
         return OK
-    model = connect(load_llm_settings())
+    ask_to_confirm(out, [choose_llm().request])
+    chosen = load_llm_settings()
+    model = connect(chosen.llm)
     if model is None:
-        needs = "eval-gen needs a language model. Set SHORTLIST_LLM_URL and SHORTLIST_LLM_MODEL"
-        raise InputError(f"{needs} to any OpenAI-compatible endpoint, or add --dry-run to see the prompts.")
+        advice = "Set SHORTLIST_LLM_URL and SHORTLIST_LLM_MODEL to any OpenAI-compatible endpoint"
+        advice = f"{chosen.request}; or" if chosen.request else f"{advice}, or"
+        raise InputError(f"eval-gen needs a language model. {advice} add --dry-run to see the prompts.")
+    out.note(f"shortlist: Passages are sent to {redact(model.url)} ({chosen.origin}).")
     with out.progress("generating cases") as progress:
         made = generate.generate_cases(opened, model, **how, progress=progress)
     if made.cases:

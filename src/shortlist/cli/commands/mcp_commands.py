@@ -52,7 +52,7 @@ def _connect_to_model() -> LLM | None:
     from shortlist.server.llm_settings import connect, load_llm_settings  # noqa: PLC0415  # slow to load
 
     # The files of the current folder may come with a repository, so they do not choose the model.
-    return connect(load_llm_settings(files=False))
+    return connect(load_llm_settings(files=False).llm)
 
 
 def _choose(config: Sequence[str], profile: str | None, only: Sequence[str]) -> GatewayConfig:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+from shortlist.cli.confirming import ask_to_confirm
 from shortlist.cli.corpora import open_corpora
 from shortlist.cli.output import Output
 from shortlist.errors import needs_extra
-from shortlist.server.service_settings import load_settings, unknown_variables
+from shortlist.server.service_settings import find_requests_in, load_settings, unknown_variables
 
 with needs_extra("server", "shortlist serve"):
     from shortlist.server import run
@@ -24,6 +26,8 @@ def serve(
         "server.allow_anonymous": allow_anonymous or None,
         "usage.learn": learn,
     }
+    if settings is None:
+        ask_to_confirm(out, find_requests_in(Path()))
     loaded = load_settings(settings, {key: value for key, value in values.items() if value is not None})
     for sentence in unknown_variables():
         out.note(f"shortlist: {sentence}")

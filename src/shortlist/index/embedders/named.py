@@ -63,8 +63,8 @@ def make_absolute(spec: str) -> str:
 
 
 def is_built_in(spec: str) -> bool:
-    """Whether an embedder is part of this program or of a package that the user installed, and sends nothing."""
-    return spec == "none" or spec in _NAMES
+    """Whether an embedder is part of the installation: it reads no other file and sends nothing."""
+    return spec in ("auto", "none", *_NAMES)
 
 
 def _load_by_name(spec: str) -> Embedder | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import re
 from collections.abc import Iterable
@@ -74,7 +73,7 @@ class ToolsEmbedder(models.OnnxEmbedder):
     noise = (0.24, 0.07)
 
     def __init__(self) -> None:
-        tokenizers = importlib.import_module("tokenizers")
+        tokenizers = models.import_library("tokenizers")
         made = tokenizers.BertWordPieceTokenizer(str(models.VOCABULARY), lowercase=True)
         tokenizer = tokenizers.Tokenizer.from_str(made.to_str())  # can encode without offsets, twice as fast
         self._cache: dict[str, Vectors] = {}

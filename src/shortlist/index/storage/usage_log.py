@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from shortlist._paths import make_folder
-from shortlist._redact import redact, secrets_in_words
+from shortlist._redact import redact_query
 from shortlist._text import clean
 from shortlist.errors import CorpusDamaged, CorpusError
 from shortlist.index.corpus_paths import USAGE
@@ -284,5 +284,7 @@ def was_forgotten(before: int, now: int) -> bool:
 
 def normalize(query: str) -> str:
     """A query as it is stored and compared: in one line, without secrets, and not too long."""
-    words = clean(query).split()
-    return redact(" ".join(words), secrets_in_words(words))[:LONGEST_QUERY]
+    text, most = " ".join(clean(query[: 8 * LONGEST_QUERY]).split()), 4 * LONGEST_QUERY
+    if len(text) > most:  # cut between words, so that no half of a secret is left
+        text = text[:most].rpartition(" ")[0] or text[:most]
+    return redact_query(text)[:LONGEST_QUERY]

@@ -73,7 +73,10 @@ def answer_question(corpus: Corpus, body: AskBody, llm: StreamingLLM | None, job
     if not body.agent:
         return ask(corpus, body.question, model, **options)
     if model is None:
-        raise InputError("An agent needs a language model, and this service has none. Set llm.url and llm.model.")
+        raise InputError(
+            "An agent needs a language model, and this service has none. Set llm.url and llm.model; if settings.yaml "
+            "of its folder sets them, allow the address with: shortlist trust"
+        )
     options |= {"on_step": lambda step: job.send("step", dict(step)), "max_steps": answers.agent_max_steps}
     return agent_ask(corpus, body.question, model, **options)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
+import socket
 import threading
 import uuid
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -13,15 +15,16 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 from mcp.client.auth import AuthorizationCodeResult, OAuthFlowError, OAuthRegistrationError
+from mcp.client.auth.utils import extract_resource_metadata_from_www_auth
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 
 from shortlist._files import locked
-from shortlist._http import is_loopback
 from shortlist._redact import redact
 from shortlist._text import printable
 from shortlist.errors import SourceError
 from shortlist.sources.mcp_servers import mcp_client
 from shortlist.sources.mcp_servers.mcp_config import Server
+from shortlist.sources.mcp_servers.mcp_endpoints import check_endpoint, check_metadata_url
 from shortlist.sources.mcp_servers.mcp_sign_in import TOKEN_SECONDS, Provider, wait_for_lock
 from shortlist.sources.mcp_servers.mcp_tokens import delete_sign_in, key_of_sign_in, lock_file, read_sign_in
 from shortlist.sources.mcp_servers.mcp_transport import Complaints
@@ -34,10 +37,11 @@ LONGEST_REASON = 300  # characters of what an authorization server says
 async def sign_in(server: Server, show: Callable[[str], None], scopes: str = "") -> None:
     """Sign in to a server, and store the sign-in; `show` is called with the URL that the user must open."""
     name = server.name
-    _check_encrypted(name, server.url)
+    await check_endpoint(name, server.url, server.url)
     port = server.oauth.get("callback_port")
     with _listen(int(port or 0)) as listener, contextlib.closing(Complaints()) as complaints:
-        # A registered client has a fixed port, and most are registered for the name of this machine.
+        # A registered client has a fixed port, and most are registered for the name of this machine. Browsers may use
+        # either of its addresses, so we listen at both.
         host = "localhost" if port else "127.0.0.1"
         redirect_uri = f"http://{host}:{listener.server_port}{CALLBACK}"
         provider = _Login(server, listener, show, redirect_uri, scopes or server.oauth.get("scopes", ""))
@@ -67,9 +71,10 @@ async def sign_out(key: str) -> bool:
     data = {"token": getattr(tokens, kind), "token_type_hint": kind, "client_id": client.client_id}
     data, headers = context.prepare_token_auth(data)
     try:
+        await check_endpoint(found["name"], found["url"], str(metadata.revocation_endpoint))
         async with httpx2.AsyncClient(timeout=TOKEN_SECONDS) as http:
             response = await http.post(str(metadata.revocation_endpoint), data=data, headers=headers)
-    except httpx2.HTTPError:
+    except (httpx2.HTTPError, SourceError):
         return False
     return bool(response.is_success)
 
@@ -81,6 +86,7 @@ class _Listener(ThreadingHTTPServer):
 
     def __init__(self, port: int) -> None:
         super().__init__(("127.0.0.1", port), _Handler)
+        self.owner = self  # the one that has the state and gets the answer
         self.state = ""  # that the answer must repeat; without one, every answer is rejected
         self._loop = asyncio.get_running_loop()
         self.answer: asyncio.Future[dict[str, str]] = self._loop.create_future()
@@ -94,8 +100,19 @@ class _Listener(ThreadingHTTPServer):
             self._loop.call_soon_threadsafe(set_answer)
 
 
+class _SecondListener(ThreadingHTTPServer):
+    """Listens at the IPv6 address of this machine for another listener, so that no one else can answer there."""
+
+    daemon_threads = True
+    address_family = socket.AF_INET6
+
+    def __init__(self, owner: _Listener) -> None:
+        super().__init__(("::1", owner.server_port), _Handler)
+        self.owner = owner
+
+
 class _Handler(BaseHTTPRequestHandler):
-    server: _Listener
+    server: _Listener | _SecondListener
     timeout = 10  # seconds for a request to arrive: browsers open connections that they never use
 
     def do_GET(self) -> None:
@@ -103,11 +120,11 @@ class _Handler(BaseHTTPRequestHandler):
         answer = {key: values[0] for key, values in parse_qs(url.query).items()}
         if url.path != CALLBACK:
             self._reply(404, "Not found.")
-        elif not self.server.state or answer.get("state") != self.server.state:
+        elif not self.server.owner.state or answer.get("state") != self.server.owner.state:
             self._reply(400, "This answer does not belong to the sign-in that is running. Start again in the terminal.")
         else:
             self._reply(200, "Done. Close this page and return to the terminal.")
-            self.server.receive(answer)
+            self.server.owner.receive(answer)
 
     def _reply(self, status: int, text: str) -> None:
         self.send_response(status)
@@ -124,18 +141,29 @@ class _Handler(BaseHTTPRequestHandler):
 @contextlib.contextmanager
 def _listen(port: int) -> Iterator[_Listener]:
     """A listener on a port of this machine, by default any free one, that is closed at the end."""
-    try:
-        listener = _Listener(port)
-    except OSError as error:
-        raise SourceError(f"The callback port {port} cannot be used: {error.strerror}.") from None
-    with listener:
-        thread = threading.Thread(target=listener.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-        thread.start()
+    with contextlib.ExitStack() as stack:
         try:
-            yield listener
-        finally:
-            listener.shutdown()
-            thread.join()
+            listener = stack.enter_context(_Listener(port))
+            listeners: list[ThreadingHTTPServer] = [listener]
+            if port and _has_ipv6():
+                listeners.append(stack.enter_context(_SecondListener(listener)))
+        except OSError as error:
+            raise SourceError(f"The callback port {port} cannot be used: {error.strerror}.") from None
+        for each in listeners:
+            thread = threading.Thread(target=each.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+            thread.start()
+            stack.callback(thread.join)
+            stack.callback(each.shutdown)  # before the thread is joined
+        yield listener
+
+
+def _has_ipv6() -> bool:
+    """Whether this machine has the address ::1."""
+    try:
+        with socket.create_server(("::1", 0), family=socket.AF_INET6):
+            return True
+    except OSError:
+        return False
 
 
 class _FixedScopes(OAuthClientMetadata):
@@ -176,10 +204,14 @@ class _Login(Provider):
             return
         self._has_asked = True
         flow = super()._auth_flow(request)
+        name, url = self.server.name, self.server.url
         try:
             response = yield await anext(flow)
+            if metadata_url := extract_resource_metadata_from_www_auth(response):
+                check_metadata_url(name, url, metadata_url)
             outgoing = await flow.asend(response if response.status_code == 401 else httpx2.Response(401))
             while True:
+                await check_endpoint(name, url, str(outgoing.url))
                 response = yield outgoing
                 outgoing = await flow.asend(response)
         except StopAsyncIteration:
@@ -191,7 +223,7 @@ class _Login(Provider):
         metadata, client = self.context.oauth_metadata, self.context.client_info
         if metadata:
             for url in (metadata.authorization_endpoint, metadata.token_endpoint, metadata.revocation_endpoint):
-                _check_encrypted(self.server.name, str(url or self.server.url))
+                await check_endpoint(self.server.name, self.server.url, str(url or self.server.url))
             if "S256" not in (metadata.code_challenge_methods_supported or ["S256"]):
                 raise OAuthFlowError("its authorization server does not support PKCE with S256.")
         if client and client.client_secret and not client.token_endpoint_auth_method:
@@ -213,14 +245,6 @@ class _Login(Provider):
         return AuthorizationCodeResult(code=answer.get("code", ""), state=answer["state"], iss=answer.get("iss"))
 
 
-def _check_encrypted(name: str, url: str) -> None:
-    """Tokens are not sent over the network in the clear."""
-    parts = urlsplit(url)
-    if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
-        place = f"{parts.scheme}://{parts.hostname}"
-        raise SourceError(f"The sign-in to {name} is not encrypted: {place} must use https.")
-
-
 def _explain(server: Server, provider: Provider, error: BaseException) -> SourceError:
     """Why a sign-in failed, and how to fix that."""
     name = server.name
@@ -232,12 +256,22 @@ def _explain(server: Server, provider: Provider, error: BaseException) -> Source
         if provider.context.oauth_metadata is None:
             return SourceError(f"{name} has no authorization server to sign in to.")
         return SourceError(
-            f"The authorization server of {name} did not register shortlist ({_shorten(str(error))}). Register an "
+            f"The authorization server of {name} did not register shortlist ({_summarize(error)}). Register an "
             f"application there with the redirect URI http://localhost:PORT{CALLBACK}, and add its 'client_id' and "
             f"'callback_port' under 'oauth' to {name} in {server.file or 'its configuration'}."
         )
-    kind = "" if isinstance(error, OAuthFlowError) else f"{type(error).__name__}: "
-    return SourceError(f"The sign-in to {name} failed: {_shorten(f'{kind}{error}')}")
+    is_about_response = isinstance(error, OAuthFlowError | ValueError)
+    reason = _summarize(error) if is_about_response else f"{type(error).__name__}: {error}"
+    return SourceError(f"The sign-in to {name} failed: {_shorten(reason)}")
+
+
+def _summarize(error: BaseException) -> str:
+    """What went wrong, with the status but without the body of a response, which may be that of any other service."""
+    if not isinstance(error, OAuthFlowError):
+        return type(error).__name__
+    text, _, rest = str(error).partition(": ")
+    status = re.match(r"(?:HTTP )?([1-5]\d\d)\b", rest)
+    return f"{text}: HTTP {status[1]}" if status else text
 
 
 def _shorten(text: str) -> str:

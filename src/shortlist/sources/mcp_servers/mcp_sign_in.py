@@ -27,6 +27,7 @@ from mcp_types import INTERNAL_ERROR
 from shortlist._files import WAIT_SECONDS, locked, stamp_of
 from shortlist.errors import CorpusBusy, SourceError
 from shortlist.sources.mcp_servers.mcp_config import Server, sign_in_command
+from shortlist.sources.mcp_servers.mcp_endpoints import check_endpoint
 from shortlist.sources.mcp_servers.mcp_tokens import (
     NEEDS_SIGN_IN,
     SignIn,
@@ -160,8 +161,10 @@ class StoredSignIn(Provider):
             await self._load()
             if self._is_usable(refused) or not self.context.can_refresh_token():
                 return
+            request = await self._refresh_token()
+            await check_endpoint(self.server.name, self.server.url, str(request.url))
             async with httpx2.AsyncClient(timeout=TOKEN_SECONDS) as http:
-                response = await http.send(await self._refresh_token())
+                response = await http.send(request)
             if response.status_code == 429 or response.is_server_error:
                 status = f"HTTP {response.status_code}"
                 raise SourceError(f"its authorization server did not refresh the sign-in ({status}); try again later")
