@@ -84,6 +84,7 @@ class AgentActions:
         self._warming: asyncio.Task[None] | None = None
         self._sessions: dict[str, UsageSession] = {}  # by the address of the client, the latest last
         self.results = LongResults()
+        self._announced: dict[str, set[str]] = {}  # the new tools that a client was told of, by its address
 
     def instructions(self) -> str:
         return INSTRUCTIONS.format(summary=self._collection.summary())
@@ -140,7 +141,10 @@ class AgentActions:
             notes += (
                 [] if any(sum(one.values()) if kind is None else one.get(kind) for one in counts.values()) else empty
             )
-        return _add_notes(found, [*notes, *self.gateway.pending_notes()])
+        new = self.gateway.new_notes(self._announced.setdefault(client_address.get(), set()))
+        while len(self._announced) > MOST_SESSIONS:
+            del self._announced[next(iter(self._announced))]
+        return _add_notes(found, [*notes, *self.gateway.pending_notes(), *new])
 
     def _add_schemas(self, items: list[Data]) -> list[Data]:
         """Found items; a tool that can be called is shown with access and schema.
@@ -309,7 +313,7 @@ class AgentActions:
 
         await self.gateway.reload()
         self.gateway.wake()
-        return _add_notes(await _run_in_thread(show), self.gateway.pending_notes())
+        return _add_notes(await _run_in_thread(show), [*self.gateway.pending_notes(), *self.gateway.new_notes()])
 
     async def list_skills(self, start: int) -> tuple[list[types.Resource], int | None]:
         """A page of the skills as resources, and where the next page starts."""
