@@ -162,3 +162,23 @@ def test_the_commands_change_only_the_rules(own: Path, capsys: pytest.CaptureFix
     assert [server.name for server in GatewayConfig().read().servers] == ["hub"]
     assert "names no server" in shell("deny", "*", code=1)
     assert Gateway(GatewayConfig()).catalog.servers.keys() == {"hub"}
+
+
+def test_a_rule_reports_the_tools_that_it_matches_today(
+    servers: Servers, own: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own.parent.mkdir(parents=True, exist_ok=True)
+    servers.config = own
+    servers.add("hub", GET, DROP, tool("Drop_table"))
+    assert run(["mcp", "status", "--refresh", "--quiet"]) == 0
+    capsys.readouterr()
+    assert run(["mcp", "deny", "hub/drop_*", "hub/delete_*"]) == 0
+    output = capsys.readouterr()
+    assert output.out == "never hub/drop_*\nnever hub/delete_*\n"
+    assert output.err.splitlines() == [
+        "hub/drop_* matches 2 known tools: hub/drop_database, hub/Drop_table.",
+        "hub/delete_* matches 0 known tools.",
+    ]
+    assert [one.name for one in Gateway(GatewayConfig()).catalog.list_offered()] == ["get_issue"]
+    assert run(["mcp", "allow", "hub/drop_*", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["matches"] == {"hub/drop_*": ["hub/drop_database"]}

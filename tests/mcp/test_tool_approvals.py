@@ -349,7 +349,7 @@ def test_results_have_no_known_secrets_if_the_user_wants_that(
     servers: Servers, monkeypatch: pytest.MonkeyPatch, is_redacted: bool
 ) -> None:
     monkeypatch.setenv("SHOP_KEY", "s3cr3t-of-the-shop")
-    setting = {"redact_results": True} if is_redacted else {}
+    setting: dict[str, Any] = {"redact_results": True} if is_redacted else {}
     servers.add("shop", tool("environment"), env={"API_KEY": "${SHOP_KEY}"}, **setting)
     servers.entries["bank"] = {
         "url": "http://127.0.0.1:9/mcp",

@@ -62,6 +62,7 @@ class Tool:
     changes: tuple[Change, ...] = ()
     is_usable: bool = False  # although it is pending
     is_new: bool = False  # added to a known server, and not yet approved by the user
+    is_approved: bool = False  # in some form
     listed: Entry = field(default_factory=dict)
 
     @property
@@ -258,8 +259,9 @@ class Catalog:
             # Until a change is approved, a tool is not more than it was.
             before = review.approved if review.reason and review.approved else entry
             access = self._permissions.access(name, tool, before.get("annotations"))
-            state = (review.reason, review.changes, review.is_usable, known.is_new(tool))
-            tools.append(Tool(name, before if review.is_usable else entry, access, *state, listed=entry))
+            shown = before if review.is_usable else entry
+            state = (review.reason, review.changes, review.is_usable, known.is_new(tool), tool in known.approved)
+            tools.append(Tool(name, shown, access, *state, listed=entry))
         self.listings[name], self._by_server[name] = listing, tools
 
 
