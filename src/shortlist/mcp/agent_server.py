@@ -29,6 +29,7 @@ from shortlist.mcp import protocol_handlers
 from shortlist.mcp.collection import SKILLS, TOOLS, Collection
 from shortlist.mcp.gateway.relay import SESSION_HEADER, Exchanges
 from shortlist.mcp.gateway.tool_catalog import UnknownTool, find_tool
+from shortlist.mcp.gateway.tool_review import describe_name
 from shortlist.mcp.long_results import PREFIX, LongResults
 from shortlist.mcp.protocol_handlers import SERVERS, as_error, complete, cut_page
 from shortlist.mcp.skill_resources import PAGE, SkillResources, parse_cursor
@@ -127,14 +128,19 @@ class AgentActions:
             shown = [(item["corpus"], item["id"], item.get("relevance")) for item in items]
             usage.searched(corpora, found["query"], shown)
             near = [self._mark_uncallable(item) for item in found["near"]]
+            if kind in (None, "tool"):
+                best = max((item.get("relevance", 0.0) for item in found["results"]), default=0.0)
+                pending = self._collection.find_pending(found["query"], best)
+                notes.extend([f"The best match, {describe_name(pending)}, is pending approval."] if pending else [])
             return found | {"results": self._add_schemas(found["results"]), "near": near}
 
+        notes: list[str] = []
         found = await _run_in_thread(find)
         if kind not in (None, "tool"):
             return found
         starting = [name for name, state in unlisted.items() if state in ("idle", "starting")]
         failed = [name for name, state in unlisted.items() if state in ("waiting", "failed")]
-        notes = [f"Not ready yet: {', '.join(starting[:5])}. Search again in a moment."] if starting else []
+        notes += [f"Not ready yet: {', '.join(starting[:5])}. Search again in a moment."] if starting else []
         notes += [f"Unavailable: {', '.join(failed[:5])}. See status."] if failed else []
         if empty := self.gateway.empty_notes():
             counts = await _run_in_thread(lambda: dict(self._collection.counts()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections import Counter
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import shortlist
 from shortlist._text import count_of, did_you_mean
-from shortlist.errors import CorpusError, CorpusNotFound, SourceError
+from shortlist.errors import CorpusError, CorpusNotFound, ShortlistError, SourceError
 from shortlist.index.corpus_paths import count_kinds, stored_corpora
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.sources.projects import is_of_another_project
@@ -113,6 +114,13 @@ class Collection:
             if self._is_stopped:
                 self._tools.stop()
             return self._tools
+
+    def find_pending(self, query: str, relevance: float) -> str | None:
+        """The id of the pending tool that matches a query best, if it matches better than this."""
+        with contextlib.suppress(ShortlistError, OSError):  # it is only a note; the search reports what is wrong
+            found = self._open_tools().find_pending(query) if self.gateway.catalog.list_held() else None
+            return found[0] if found and found[1] > relevance else None
+        return None
 
     def skills(self) -> Corpus:
         """The skills of project and user, as they are now."""

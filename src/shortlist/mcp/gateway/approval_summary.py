@@ -30,7 +30,7 @@ def describe_changes(tool: Tool) -> str:
     """The kinds of the changes of a tool that need approval."""
     if not tool.pending:
         return "new tool, in use"
-    if not tool.is_approved:
+    if tool.approved is None:
         return "new tool" if tool.pending == NEW else "new tool, held by a check"
     kinds = list(dict.fromkeys(change.kind for change in tool.changes if change.waits))
     more = [f"{len(kinds) - MOST_KINDS} more"] if len(kinds) > MOST_KINDS else []
@@ -41,7 +41,7 @@ def describe_changes(tool: Tool) -> str:
 def _fold_changes(tools: Iterable[Tool]) -> Iterable[Row]:
     folded: dict[tuple[Any, ...], list[str]] = {}
     for tool in tools:
-        if tool.is_approved:
+        if tool.approved is not None:
             changes = [(change.part, tuple(change.diff())) for change in tool.changes if change.waits]
         else:  # all of it is new
             lines = [line for change in tool.changes for line in (f" {change.part}:", *change.diff())]

@@ -62,7 +62,7 @@ class Tool:
     changes: tuple[Change, ...] = ()
     is_usable: bool = False  # although it is pending
     is_new: bool = False  # added to a known server, and not yet approved by the user
-    is_approved: bool = False  # in some form
+    approved: Entry | None = None  # the form that was last approved, if any was
     listed: Entry = field(default_factory=dict)
 
     @property
@@ -142,6 +142,10 @@ class Catalog:
     def list_pending(self) -> list[Tool]:
         """The tools that are pending approval."""
         return [tool for tool in self.tools.values() if tool.pending and tool.access != "never"]
+
+    def list_held(self) -> list[Tool]:
+        """The tools that are pending approval and cannot be used until then."""
+        return [tool for tool in self.list_pending() if not tool.is_offered]
 
     def list_new(self) -> list[Tool]:
         """The tools that were added to known servers and are to be announced."""
@@ -260,8 +264,8 @@ class Catalog:
             before = review.approved if review.reason and review.approved else entry
             access = self._permissions.access(name, tool, before.get("annotations"))
             shown = before if review.is_usable else entry
-            state = (review.reason, review.changes, review.is_usable, known.is_new(tool), tool in known.approved)
-            tools.append(Tool(name, shown, access, *state, listed=entry))
+            state = (review.reason, review.changes, review.is_usable, known.is_new(tool))
+            tools.append(Tool(name, shown, access, *state, known.approved.get(tool), entry))
         self.listings[name], self._by_server[name] = listing, tools
 
 
