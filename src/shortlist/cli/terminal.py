@@ -31,7 +31,7 @@ SNIPPET = 160
 CLOSEST = 3
 FIRST_REMOVED = 3
 MOST_NAMED = 10  # tools in a list
-MOST_LINES = 8  # of one change of a tool
+MOST_LINES = 12  # of one change of a tool
 PIPED_WIDTH = 120
 COLORS = {"ok": "green", "fresh": "green", "note": "yellow", "stale": "yellow", "broken": "red"}
 DIFF_COLORS = {"+": "green", "-": "red"}
@@ -304,7 +304,9 @@ class Screen:
             self.say(f"{more}Review them with: shortlist mcp approve", "dim")
 
     def show_review(self, review: Row, *, in_full: bool) -> None:
-        """How many tools changed how, then each change once. Long ones are shortened unless `in_full`."""
+        """How many tools changed how, then each change once. Long ones are shortened unless `in_full`, except those of
+        tools that a check found."""
+        found = {row["tool"] for row in review["found"]}
         table = [[printable(row["server"]), f"{row['tools']:,}", row["change"]] for row in review["counts"]]
         self.draw_table(("server", "tools", "change"), table, ("bold", ">"))
         for row in review["found"]:
@@ -317,7 +319,9 @@ class Screen:
             part = f": {printable(change['part'])}" if change["part"] else ", all of it"
             heading = Text.assemble((server, "bold"), f" ({count}{', '.join(names[:MOST_NAMED])}{more}){part}")
             self.draw(heading)
-            lines = change["diff"] if in_full else change["diff"][:MOST_LINES]
+            lines = change["diff"]
+            if not in_full and found.isdisjoint(change["tools"]):
+                lines = lines[:MOST_LINES]
             self._draw_diff(lines, 4)
             if left := len(change["diff"]) - len(lines):
                 self.say(f"{count_of(left, 'more line')}; --diff shows all", "dim", indent=4)
