@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -162,11 +163,12 @@ def test_a_search_names_the_best_match_if_it_is_pending_and_shows_nothing_of_it(
         for query, pending in {
             "list the records of an airtable table": "The best match, airtable/list_records, is pending approval.",
             "forecast the weather": "The best match, airtable/forecast_weather, is pending approval.",
-            "list all bases": "",
+            "list what is in a base or table": r"(A close|The best) match, airtable/list_records, is pending approval\.",
+            "list all bases that can be accessed": "",
             "zanzibar wind": "",
         }.items():
             answer = await agent("discover", query=query, kind="tool")
-            assert answer["note"].startswith(pending or "2 tools are pending approval.")
+            assert re.match(pending or r"2 tools are pending approval\.", answer["note"])
             assert "airtable/list_records" not in json.dumps([answer["results"], answer["near"]])
             assert "anzibar w" not in json.dumps(answer | {"query": ""})
             assert "gnore all" not in json.dumps(answer)

@@ -59,6 +59,7 @@ FIND_SECONDS = 60.0
 LEAVE_SECONDS = 5.0
 STOP_SECONDS = 0.4  # for the first search to end
 MOST_SESSIONS = 100
+CLOSE = 0.9  # of the relevance of the best result, from which a pending tool is reported
 
 SCHEME = "shortlist://"
 TEMPLATE = f"{SCHEME}{{corpus}}/{{+id}}"
@@ -130,8 +131,10 @@ class AgentActions:
             near = [self._mark_uncallable(item) for item in found["near"]]
             if kind in (None, "tool"):
                 best = max((item.get("relevance", 0.0) for item in found["results"]), default=0.0)
-                pending = self._collection.find_pending(found["query"], best)
-                notes.extend([f"The best match, {describe_name(pending)}, is pending approval."] if pending else [])
+                pending, relevance = self._collection.find_pending(found["query"]) or ("", 0.0)
+                if pending and relevance >= CLOSE * best:
+                    match = "The best match" if relevance > best else "A close match"
+                    notes.append(f"{match}, {describe_name(pending)}, is pending approval.")
             return found | {"results": self._add_schemas(found["results"]), "near": near}
 
         notes: list[str] = []

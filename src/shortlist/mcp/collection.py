@@ -115,11 +115,10 @@ class Collection:
                 self._tools.stop()
             return self._tools
 
-    def find_pending(self, query: str, relevance: float) -> str | None:
-        """The id of the pending tool that matches a query best, if it matches better than this."""
+    def find_pending(self, query: str) -> tuple[str, float] | None:
+        """The id and relevance of the pending tool that matches a query best, if one matches."""
         with contextlib.suppress(ShortlistError, OSError):  # it is only a note; the search reports what is wrong
-            found = self._open_tools().find_pending(query) if self.gateway.catalog.list_held() else None
-            return found[0] if found and found[1] > relevance else None
+            return self._open_tools().find_pending(query) if self.gateway.catalog.list_held() else None
         return None
 
     def skills(self) -> Corpus:

@@ -17,6 +17,8 @@ Row = dict[str, Any]
 def summarize(tools: Sequence[Tool]) -> Row:
     """`counts`: the number of tools for each server and kind of change; `changes`: what needs approval, equal changes
     of a server once, with all its tools; `found`: what the checks found."""
+    servers = list(dict.fromkeys(tool.server for tool in tools))
+    tools = sorted(tools, key=lambda tool: servers.index(tool.server))
     counts = Counter((tool.server, describe_changes(tool)) for tool in tools)
     found = [tool for tool in tools if tool.pending and tool.pending != NEW and not tool.pending.startswith(CHANGED)]
     return {

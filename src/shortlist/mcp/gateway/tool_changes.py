@@ -58,7 +58,7 @@ class Change:
     def kind(self) -> str:
         """The kind of change, in words that are ours."""
         last = self.part.rpartition(".")[2]
-        if self.top == "annotations":
+        if self.top == "annotations" and last != "title":
             hints = {"readOnlyHint": "marked read-only", "destructiveHint": "marked destructive"}
             marked = hints.get(last, "annotations changed")
             return marked if last not in hints or self.after else f"no longer {marked}"
