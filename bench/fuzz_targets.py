@@ -166,7 +166,8 @@ def _check_tool_list(folder: Path) -> Iterator[Check]:
     from pydantic import ValidationError
 
     from shortlist.mcp.gateway.arguments import explain_problems, parse_arguments
-    from shortlist.mcp.gateway.tool_review import find_changes, find_defect, find_risk
+    from shortlist.mcp.gateway.tool_changes import find_changes
+    from shortlist.mcp.gateway.tool_review import find_defect, find_risk
     from shortlist.sources.mcp_servers.mcp_client import document_of
     from shortlist.sources.tools.tool_catalogs import tools_of
 

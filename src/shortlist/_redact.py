@@ -113,13 +113,18 @@ def hide(*values: str | None) -> None:
 def redact(text: str, secrets: Iterable[Secret] = ()) -> str:
     """The text without these secrets, without those of `hide`, without the userinfo of URLs, and without what has the
     shape of a known token."""
+    return _TOKEN.sub(HIDDEN, _USERINFO.sub(rf"\g<1>{HIDDEN}@", replace_values(text, secrets)))
+
+
+def replace_values(text: str, secrets: Iterable[Secret]) -> str:
+    """The text without these secrets and without those of `hide`; all else stays as it is."""
     known = {(name, value) for name, value in secrets if value} | {("", value) for value in _always}
     for value in sorted({value for _, value in known if len(value) >= SHORTEST}, key=len, reverse=True):
         text = text.replace(value, HIDDEN)
     for name, value in sorted(known):
         if name and len(value) < SHORTEST and name in text:
             text = re.sub(rf"({re.escape(name)}[\s\"'=:,+-]{{1,40}}){re.escape(value)}(?!\w)", rf"\g<1>{HIDDEN}", text)
-    return _TOKEN.sub(HIDDEN, _USERINFO.sub(rf"\g<1>{HIDDEN}@", text))
+    return text
 
 
 def redact_query(query: str) -> str:

@@ -18,7 +18,7 @@ from shortlist._paths import config_dir
 from shortlist.cli import run
 from shortlist.mcp import agent_server, long_results, skill_resources
 from shortlist.mcp.agent_server import DEFINITIONS
-from shortlist.mcp.gateway import dispatch, relay, server_offers, tool_review, upstream
+from shortlist.mcp.gateway import dispatch, relay, server_offers, tool_approvals, tool_changes, tool_review, upstream
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.sources.mcp_servers import mcp_client as source
 from shortlist.sources.mcp_servers import mcp_login, mcp_transport
@@ -36,7 +36,7 @@ def test_every_block_runs_and_prints_what_is_shown(
     servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = (json.loads(block) for language, block in BLOCKS if language == "json")
-    ours, theirs, chosen, remote, client, example = given
+    ours, theirs, chosen, remote, client, example, redacting, holding = given
     (tmp_path / "agent.json").write_text(json.dumps(ours))
     assert GatewayConfig([tmp_path / "agent.json"]).read().servers == ()  # our own entry does not count
     assert theirs["mcpServers"]["team"]["url"].startswith("https://")
@@ -46,6 +46,15 @@ def test_every_block_runs_and_prints_what_is_shown(
     linear, team = GatewayConfig([tmp_path / "0.json", tmp_path / "1.json"]).read().servers
     assert (dict(linear.oauth), team.oauth["callback_port"]) == ({}, "8765")
     assert mcp_login.LOGIN_SECONDS == 5 * 60
+    for number, config in enumerate((redacting, holding)):
+        server = {"command": "other-server"}
+        (tmp_path / f"{number}.json").write_text(
+            json.dumps(config | {"mcpServers": config["mcpServers"] | {"b": server}})
+        )
+    notes, other = GatewayConfig([tmp_path / "0.json"]).read().servers
+    assert (notes.redacts_results, other.redacts_results) == (False, True)
+    notes, other = GatewayConfig([tmp_path / "1.json"]).read().servers
+    assert (notes.new_tools, other.new_tools) == ("allow", "hold")
     servers.add("weather", WEATHER, behavior={"strict": True})
     servers.entries["weather"] = theirs["mcpServers"]["weather"] | servers.entries["weather"]
     servers.write()
@@ -115,4 +124,9 @@ def test_the_numbers_in_the_text_are_those_of_the_code(tmp_path: Path) -> None:
     assert f"{dispatch.UNUSED / 60:g} minutes after its last request" in PROSE
     assert f"A client has {relay.ANSWER_SECONDS / 60:g} minutes to answer" in PROSE
     assert f"a schema deeper than {tool_review.DEEPEST} levels" in PROSE
+    assert f"The last {tool_approvals.MOST_FORMS} forms" in PROSE
+    assert f"in any case after {tool_approvals.NEW_DAYS} days" in PROSE
+    assert f"has more than {tool_changes.LONGEST_VALUE} characters" in PROSE
+    assert f"with more than {tool_changes.MOST_TITLE_WORDS} words" in PROSE
+    assert f"with a description of up to {tool_changes.LONGEST_DESCRIPTION} characters" in PROSE
     assert [f"`{definition['name']}`" for definition in DEFINITIONS] == re.findall(r"^\| (`\w+`) \|", DOCUMENT, re.M)

@@ -43,6 +43,14 @@ def test_the_most_specific_rule_wins_and_without_one_the_hint_of_the_server_coun
         Permissions.of({"hub": "all"})
 
 
+def test_what_is_denied_is_denied_in_any_case_and_nothing_else_is_permitted_by_it() -> None:
+    permissions = Permissions.of({"hub/delete_*": "never", "hub/drop": "never", "Old": "never", "hub/get_*": "read"})
+    for server, name in (("hub", "Delete_Repo"), ("HUB", "delete_repo"), ("hub", "DROP"), ("old", "x")):
+        assert permissions.access(server, name, READ["annotations"]) == "never"
+    assert permissions.access("hub", "Get_issue", None) == "write"
+    assert permissions.access("hub", "remove_repo", None) == "write"  # a new name escapes a rule
+
+
 def test_call_read_runs_what_is_marked_read_only_and_call_runs_both(servers: Servers) -> None:
     servers.add("hub", GET, DROP)
 
@@ -53,7 +61,7 @@ def test_call_read_runs_what_is_marked_read_only_and_call_runs_both(servers: Ser
         assert found["access"] == "write"
         assert text_of(await agent.client.call_tool("call_read", {"tool": "hub/get_issue"})) == "get_issue {}"
         sentence = await agent.error("call_read", tool="hub/drop_database")
-        assert "hub/drop_database is not marked read-only" in sentence
+        assert "hub/drop_database is not approved as read-only" in sentence
         assert await agent.call("hub/get_issue") == "get_issue {}"
         assert await agent.call("hub/drop_database") == "drop_database {}"
         (row,) = (await agent("status"))["servers"]
@@ -86,7 +94,7 @@ def test_rules_of_the_user_override_the_hints_of_the_server(servers: Servers, ow
             sentence = await agent.error(act, **arguments)
             assert "hub/drop_database is denied by the user" in sentence
             assert "shortlist mcp allow hub/drop_database" in sentence
-        assert "not marked read-only" in await agent.error("call_read", tool="hub/list_issues")
+        assert "not approved as read-only" in await agent.error("call_read", tool="hub/list_issues")
         (row,) = (await agent("status"))["servers"]
         assert (row["tools"], row["read_only"], row["denied"]) == (2, 1, 1)
         # A running gateway follows what the user decides.
@@ -154,3 +162,23 @@ def test_the_commands_change_only_the_rules(own: Path, capsys: pytest.CaptureFix
     assert [server.name for server in GatewayConfig().read().servers] == ["hub"]
     assert "names no server" in shell("deny", "*", code=1)
     assert Gateway(GatewayConfig()).catalog.servers.keys() == {"hub"}
+
+
+def test_a_rule_reports_the_tools_that_it_matches_today(
+    servers: Servers, own: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own.parent.mkdir(parents=True, exist_ok=True)
+    servers.config = own
+    servers.add("hub", GET, DROP, tool("Drop_table"))
+    assert run(["mcp", "status", "--refresh", "--quiet"]) == 0
+    capsys.readouterr()
+    assert run(["mcp", "deny", "hub/drop_*", "hub/delete_*"]) == 0
+    output = capsys.readouterr()
+    assert output.out == "never hub/drop_*\nnever hub/delete_*\n"
+    assert output.err.splitlines() == [
+        "hub/drop_* matches 2 known tools: hub/drop_database, hub/Drop_table.",
+        "hub/delete_* matches 0 known tools.",
+    ]
+    assert [one.name for one in Gateway(GatewayConfig()).catalog.list_offered()] == ["get_issue"]
+    assert run(["mcp", "allow", "hub/drop_*", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["matches"] == {"hub/drop_*": ["hub/drop_database"]}

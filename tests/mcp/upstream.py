@@ -149,6 +149,13 @@ def call(id: Any, name: str, arguments: dict[str, Any], meta: dict[str, Any]) ->
             data = {"message": f"the key is {os.environ.get('API_KEY')}"}
             say(method="notifications/message", params={"level": level, "logger": "shelf", "data": data})
         say(id=id, result=text(f"the level is {LEVEL[-1]}"))
+    elif name == "environment":
+        key = os.environ.get("API_KEY")
+        resource = {"type": "resource", "resource": {"uri": "env://key", "text": f"key: {key}"}}
+        image = {"type": "image", "data": str(key), "mimeType": "image/png"}
+        content = [{"type": "text", "text": f"the key is {key}, and theirs {arguments.get('other')}"}, resource, image]
+        structured = {"keys": [{"key": key, "length": 1}]}
+        say(id=id, result={"content": content, "structuredContent": structured, "isError": "fail" in arguments})
     elif name == "client":
         say(id=id, result=text(json.dumps(CLIENT)))
     elif name == "touch":

@@ -30,6 +30,8 @@ BAR = 10
 SNIPPET = 160
 CLOSEST = 3
 FIRST_REMOVED = 3
+MOST_NAMED = 10  # tools in a list
+MOST_LINES = 12  # of one change of a tool
 PIPED_WIDTH = 120
 COLORS = {"ok": "green", "fresh": "green", "note": "yellow", "stale": "yellow", "broken": "red"}
 DIFF_COLORS = {"+": "green", "-": "red"}
@@ -293,25 +295,53 @@ class Screen:
             self.say(f"{pending} in {printable(_shorten(row['file']))}.", "yellow")
         if data["pending_files"]:
             self.say("Review with: shortlist mcp trust", "dim")
-        self.show_pending_tools(data["pending"])
+        for note in data["notes"]:
+            self.say(printable(note), "yellow")
+        self._show_pending_tools(data["pending"])
 
-    def show_approved(self, data: Row) -> None:
-        for name in data["approved"]:
+    def show_approved(self, data: Row, *, in_full: bool) -> None:
+        if len(approved := data["approved"]) > MOST_NAMED:
+            self.say(f"{count_of(len(approved), 'tool', 'is approved')}.")
+        for name in approved if len(approved) <= MOST_NAMED else ():
             self.say(f"{printable(name)} is approved.")
-        self.show_pending_tools(data["pending"])
-        if not data["approved"] and not data["pending"]:
+        if approved:
+            self._show_pending_tools(data["pending"])
+        elif data["review"]["counts"]:
+            self.show_review(data["review"], in_full=in_full)
+            self.say("To approve as they are now: shortlist mcp approve SERVER, SERVER/TOOL or --all", "dim")
+        else:
             self.say("No tool is pending approval.")
 
-    def show_pending_tools(self, rows: Sequence[Row]) -> None:
-        for row in rows:
+    def _show_pending_tools(self, rows: Sequence[Row]) -> None:
+        for row in rows[:MOST_NAMED]:
             name, reason = printable(row["tool"]), printable(row["reason"])
             self.draw(Text.assemble("Pending approval: ", (name, "bold"), f". {reason}"))
-            for change in row["changes"]:
-                note = "" if change["waits"] else " (needs no approval)"
-                self.say(f"{printable(change['part'])}{note}", "dim", indent=4)
-                self._draw_diff(change["diff"], 6)
         if rows:
-            self.say("To approve one as it is now: shortlist mcp approve SERVER/TOOL", "dim")
+            more = f"{len(rows) - MOST_NAMED:,} more are pending approval. " if len(rows) > MOST_NAMED else ""
+            self.say(f"{more}Review them with: shortlist mcp approve", "dim")
+
+    def show_review(self, review: Row, *, in_full: bool) -> None:
+        """How many tools changed how, then each change once. Long ones are shortened unless `in_full`, except those of
+        tools that a check found."""
+        found = {row["tool"] for row in review["found"]}
+        table = [[printable(row["server"]), f"{row['tools']:,}", row["change"]] for row in review["counts"]]
+        self.draw_table(("server", "tools", "change"), table, ("bold", ">"))
+        for row in review["found"]:
+            self.draw(Text.assemble((printable(row["tool"]), "bold"), f": {printable(row['reason'])}"))
+        for change in review["changes"]:
+            server, _, first = printable(change["tools"][0]).partition("/")
+            names = [first, *(printable(id).partition("/")[2] for id in change["tools"][1:])]
+            more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+            count = f"{len(names)} tools: " if len(names) > 1 else ""
+            part = f": {printable(change['part'])}" if change["part"] else ", all of it"
+            heading = Text.assemble((server, "bold"), f" ({count}{', '.join(names[:MOST_NAMED])}{more}){part}")
+            self.draw(heading)
+            lines = change["diff"]
+            if not in_full and found.isdisjoint(change["tools"]):
+                lines = lines[:MOST_LINES]
+            self._draw_diff(lines, 4)
+            if left := len(change["diff"]) - len(lines):
+                self.say(f"{count_of(left, 'more line')}; --diff shows all", "dim", indent=4)
 
     def show_project_files(self, rows: Sequence[Row]) -> None:
         for row in rows:

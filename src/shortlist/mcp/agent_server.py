@@ -29,6 +29,7 @@ from shortlist.mcp import protocol_handlers
 from shortlist.mcp.collection import SKILLS, TOOLS, Collection
 from shortlist.mcp.gateway.relay import SESSION_HEADER, Exchanges
 from shortlist.mcp.gateway.tool_catalog import UnknownTool, find_tool
+from shortlist.mcp.gateway.tool_review import describe_name
 from shortlist.mcp.long_results import PREFIX, LongResults
 from shortlist.mcp.protocol_handlers import SERVERS, as_error, complete, cut_page
 from shortlist.mcp.skill_resources import ORIGIN, PAGE, SkillResources, parse_cursor
@@ -60,6 +61,7 @@ LEAVE_SECONDS = 5.0
 STOP_SECONDS = 0.4  # for the first search to end
 MOST_SESSIONS = 100
 MOST_SKIPPED = 20  # skills that status shows
+CLOSE = 0.9  # of the relevance of the best result, from which a pending tool is reported
 
 SCHEME = "shortlist://"
 TEMPLATE = f"{SCHEME}{{corpus}}/{{+id}}"
@@ -86,6 +88,7 @@ class AgentActions:
         self._warming: asyncio.Task[None] | None = None
         self._sessions: dict[str, UsageSession] = {}  # by the address of the client, the latest last
         self.results = LongResults()
+        self._announced: dict[str, set[str]] = {}  # the new tools that a client was told of, by its address
 
     def instructions(self) -> str:
         return INSTRUCTIONS.format(summary=self._collection.summary())
@@ -129,22 +132,32 @@ class AgentActions:
             shown = [(item["corpus"], item["id"], item.get("relevance")) for item in items]
             usage.searched(corpora, found["query"], shown)
             near = [self._mark_uncallable(item) for item in found["near"]]
+            if kind in (None, "tool"):
+                best = max((item.get("relevance", 0.0) for item in found["results"]), default=0.0)
+                pending, relevance = self._collection.find_pending(found["query"]) or ("", 0.0)
+                if pending and relevance >= CLOSE * best:
+                    match = "The best match" if relevance > best else "A close match"
+                    notes.append(f"{match}, {describe_name(pending)}, is pending approval.")
             return found | {"results": self._add_schemas(found["results"]), "near": near}
 
+        notes: list[str] = []
         found = await _run_in_thread(find)
         skill_notes = self._collection.pending_notes() if kind in (None, "skill") else []
         if kind not in (None, "tool"):
             return _add_notes(found, skill_notes)
         starting = [name for name, state in unlisted.items() if state in ("idle", "starting")]
         failed = [name for name, state in unlisted.items() if state in ("waiting", "failed")]
-        notes = [f"Not ready yet: {', '.join(starting[:5])}. Search again in a moment."] if starting else []
+        notes += [f"Not ready yet: {', '.join(starting[:5])}. Search again in a moment."] if starting else []
         notes += [f"Unavailable: {', '.join(failed[:5])}. See status."] if failed else []
         if empty := self.gateway.empty_notes():
             counts = await _run_in_thread(lambda: dict(self._collection.counts()))
             notes += (
                 [] if any(sum(one.values()) if kind is None else one.get(kind) for one in counts.values()) else empty
             )
-        return _add_notes(found, [*notes, *self.gateway.pending_notes(), *skill_notes])
+        new = self.gateway.new_notes(self._announced.setdefault(client_address.get(), set()))
+        while len(self._announced) > MOST_SESSIONS:
+            del self._announced[next(iter(self._announced))]
+        return _add_notes(found, [*notes, *self.gateway.pending_notes(), *new, *skill_notes])
 
     def _add_schemas(self, items: list[Data]) -> list[Data]:
         """Found items; a tool that can be called is shown with access and schema.
@@ -324,7 +337,7 @@ class AgentActions:
 
         await self.gateway.reload()
         self.gateway.wake()
-        return _add_notes(await _run_in_thread(show), self.gateway.pending_notes())
+        return _add_notes(await _run_in_thread(show), [*self.gateway.pending_notes(), *self.gateway.new_notes()])
 
     async def list_skills(self, start: int) -> tuple[list[types.Resource], int | None]:
         """A page of the skills as resources, and where the next page starts."""

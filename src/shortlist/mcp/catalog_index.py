@@ -52,6 +52,11 @@ class ToolIndex:
         self._retry_at = 0.0  # after the trained model failed
         self._work: threading.Thread | None = None
         self._closed = threading.Event()
+        self._pending = _PendingCorpus(catalog)
+
+    def find_pending(self, query: str) -> tuple[str, float] | None:
+        """The id and relevance of the tool that matches best among those that are held, if one matches."""
+        return self._pending.find(query, self.corpus().config.embedder)
 
     def corpus(self) -> Corpus:
         """The best corpus that is in sync with the catalog."""
@@ -120,6 +125,37 @@ class ToolIndex:
             if self._work is None or not self._work.is_alive():
                 self._trained.close()
             self._lock.release()
+
+
+class _PendingCorpus:
+    """A search over the tools that are held, in memory. Only ids leave it.
+
+    A tool is found by what was approved of it, or by its name if nothing was: no text that waits has any effect.
+    """
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._lock = threading.Lock()
+        self._corpus: Corpus | None = None
+        self._documents: list[Document] = []
+
+    def find(self, query: str, embedder: str) -> tuple[str, float] | None:
+        from shortlist.search import agent_actions  # noqa: PLC0415  # slow to load
+
+        found = [
+            document_of(tool.server, "tool", tool.approved or {"name": tool.name, "inputSchema": {}})
+            for tool in self._catalog.list_held()
+        ]
+        documents = [one for one in found if isinstance(one, Document)]
+        if not documents:
+            return None
+        with self._lock:
+            if self._corpus is None or documents != self._documents or self._corpus.config.embedder != embedder:
+                self._corpus = shortlist.create_corpus(in_memory=True, embedder=embedder)
+                self._corpus.add(documents)
+                self._documents = documents
+            best = agent_actions.find(self._corpus, query, 1)["results"]
+        return (best[0]["id"], best[0].get("relevance", 0.0)) if best else None
 
 
 class _CatalogCorpus:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections import Counter
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import shortlist
 from shortlist._text import count_of, did_you_mean
 from shortlist.documents import Problem
-from shortlist.errors import CorpusError, CorpusNotFound, SourceError
+from shortlist.errors import CorpusError, CorpusNotFound, ShortlistError, SourceError
 from shortlist.index.corpus_paths import stored_corpora
 from shortlist.index.foreign import count_kinds
 from shortlist.mcp.gateway.dispatch import Gateway
@@ -119,6 +120,12 @@ class Collection:
             if self._is_stopped:
                 self._tools.stop()
             return self._tools
+
+    def find_pending(self, query: str) -> tuple[str, float] | None:
+        """The id and relevance of the pending tool that matches a query best, if one matches."""
+        with contextlib.suppress(ShortlistError, OSError):  # it is only a note; the search reports what is wrong
+            return self._open_tools().find_pending(query) if self.gateway.catalog.list_held() else None
+        return None
 
     def skills(self) -> Corpus:
         """The skills of project and user, as they are now."""

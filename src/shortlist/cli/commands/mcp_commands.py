@@ -18,8 +18,9 @@ from shortlist._text import count_of, did_you_mean, printable
 from shortlist.cli.output import ERROR, OK, Output
 from shortlist.errors import InputError, import_extra, needs_extra
 from shortlist.mcp.collection import Collection, StoredCorpora
+from shortlist.mcp.gateway.approval_summary import summarize
 from shortlist.mcp.gateway.dispatch import Gateway
-from shortlist.mcp.gateway.gateway_config import GatewayConfig
+from shortlist.mcp.gateway.gateway_config import GatewayConfig, matches_rule
 from shortlist.mcp.gateway.profiles import Choice
 from shortlist.mcp.gateway.tool_catalog import Tool
 from shortlist.protocols import LLM
@@ -27,6 +28,8 @@ from shortlist.safety.untrusted_files import read_regular_file
 from shortlist.sources.mcp_servers import mcp_trust
 from shortlist.sources.mcp_servers.mcp_config import OWN_FILE, PROJECT_FILES, ConfigurationFile, outline, project_files
 from shortlist.sources.mcp_servers.mcp_tokens import read_sign_ins
+
+MOST_MATCHES = 10  # tools that are named
 
 
 def run(
@@ -68,6 +71,8 @@ def status(out: Output, config: Sequence[str], refresh: bool, profile: str | Non
         "servers": gateway.status(),
         **gateway.profile,
         "pending": [tool.review() for tool in gateway.catalog.list_pending()],
+        "new": [tool.id for tool in gateway.catalog.list_new()],
+        "notes": gateway.new_notes(),
         "pending_files": [{"file": one.id, "servers": one.servers} for one in gateway.pending_files],
     }
     brief = [*(row["file"] for row in data["pending_files"]), *(row["tool"] for row in data["pending"])]
@@ -81,25 +86,33 @@ async def _refresh(gateway: Gateway, names: Sequence[str] | None = None) -> None
         await gateway.close()
 
 
-def approve(out: Output, names: Sequence[str], everything: bool, yes: bool, config: Sequence[str]) -> int:
+def approve(out: Output, names: Sequence[str], everything: bool, diff: bool, yes: bool, config: Sequence[str]) -> int:
     gateway = Gateway(GatewayConfig(config))
-    pending = gateway.catalog.list_pending()
-    wanted = pending if everything else _select(names, pending, gateway)
-    if wanted and not yes and out.can_ask():
-        rows = [tool.review() for tool in wanted]
-        out.show({}, lambda screen: screen.show_pending_tools(rows))
-        tools = wanted[0].id if len(wanted) == 1 else f"these {len(wanted)} tools"
-        if not out.confirm(f"Approve {tools} as shown?"):
+    catalog = gateway.catalog
+    waiting = [*catalog.list_pending(), *(tool for tool in catalog.list_new() if not tool.pending)]
+    wanted = _select(names, waiting, gateway) if names else waiting
+    is_named, can_ask = everything or bool(names), out.can_ask()
+    is_agreed = yes and is_named
+    review = summarize(wanted)
+    if wanted and not is_agreed and can_ask:
+        out.show({}, lambda screen: screen.show_review(review, in_full=diff))
+        tools = printable(wanted[0].id) if len(wanted) == 1 else f"these {len(wanted)} tools"
+        is_agreed = out.confirm(f"Approve {tools} as shown?")
+        if not is_agreed:
             return ERROR
-    gateway.catalog.approve(wanted)
-    left = [tool.review() for tool in gateway.catalog.list_pending()]
-    data: dict[str, Any] = {"approved": [tool.id for tool in wanted], "pending": left}
-    out.show(data, lambda screen: screen.show_approved(data), data["approved"])
+    approved = wanted if is_agreed else []
+    catalog.approve(approved)
+    data: dict[str, Any] = {"approved": [tool.id for tool in approved], "review": {} if approved else review}
+    data["pending"] = [tool.review() for tool in catalog.list_pending()]
+    out.show(data, lambda screen: screen.show_approved(data, in_full=diff), data["approved"])
+    if wanted and is_named and not is_agreed:
+        out.warn("Nothing was approved. Review the changes, then run this in a terminal, or add --yes.")
+        return ERROR
     return OK
 
 
 def _select(names: Sequence[str], pending: Sequence[Tool], gateway: Gateway) -> list[Tool]:
-    """The pending tools that are named, or whose servers are."""
+    """The tools that wait for approval and are named, or whose servers are."""
     selected: dict[str, Tool] = {}
     for name in names:
         matches = [tool for tool in pending if name in (tool.id, tool.server)]
@@ -244,12 +257,28 @@ def _permit(out: Output, names: Sequence[str], access: str | None) -> None:
     change = file.change()
     if change.is_needed:
         change.apply()
-    servers = [row["name"] for row in Gateway(GatewayConfig()).status()] if access else []
-    for name in names if access else ():
-        is_pattern = any(mark in name.partition("/")[0] for mark in "*?[")
-        if not is_pattern and not any(f"{name}/".startswith(f"{server}/") for server in servers):
-            out.warn(f"No configured server matches {name!r}. The rule is stored anyway.")
     rules = dict(file.servers)
     lines = [f"{rule:5} {printable(name)}" for name, rule in rules.items()]
     lines = lines or ["No rules. Tools are read or write as their servers mark them."]
-    out.show({"permissions": rules}, "\n".join(lines), [f"{name} {rule}" for name, rule in rules.items()])
+    data: dict[str, Any] = {"permissions": rules}
+    if names and access:
+        data["matches"] = _find_matches(out, names, access)
+    out.show(data, "\n".join(lines), [f"{name} {rule}" for name, rule in rules.items()])
+
+
+def _find_matches(out: Output, names: Sequence[str], access: str) -> dict[str, list[str]]:
+    """The known tools that each rule is about, which are also reported."""
+    gateway = Gateway(GatewayConfig())
+    servers = [row["name"] for row in gateway.status()]
+    matches: dict[str, list[str]] = {}
+    for name in names:
+        tools = gateway.catalog.tools.values()
+        ids = matches[name] = [one.id for one in tools if matches_rule(name, access, one.server, one.name)]
+        is_pattern = any(mark in name.partition("/")[0] for mark in "*?[")
+        if not ids and not is_pattern and not any(f"{name}/".startswith(f"{server}/") for server in servers):
+            out.warn(f"No configured server matches {name!r}. The rule is stored anyway.")
+        else:
+            more = f" and {len(ids) - MOST_MATCHES} more" if len(ids) > MOST_MATCHES else ""
+            shown = f": {', '.join(map(printable, ids[:MOST_MATCHES]))}{more}" if ids else ""
+            out.note(f"{printable(name)} matches {count_of(len(ids), 'known tool')}{shown}.")
+    return matches

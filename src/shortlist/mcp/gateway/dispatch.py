@@ -324,6 +324,13 @@ class Gateway:
             notes.append(f"{pending}. The user can review them: shortlist mcp approve")
         return notes
 
+    def new_notes(self, announced: set[str] | None = None) -> list[str]:
+        """What to report about new tools. With `announced`, only those that are not in it, which are added to it."""
+        new = [tool for tool in self.catalog.list_new() if announced is None or tool.id not in announced]
+        if announced is not None:
+            announced.update(tool.id for tool in new)
+        return [self.catalog.announce(new)] if new else []
+
     async def close(self) -> None:
         for task in filter(None, (self._watching, self._starting)):
             task.cancel()
@@ -374,4 +381,6 @@ def _is_of(server: str, tool: str) -> bool:
 
 def _check_access(tool: Tool, only_reads: bool) -> None:
     if only_reads and tool.access != "read":
-        raise InputError(f"{tool.id} is not marked read-only, so call_read does not run it. Use call.")
+        is_claimed = any(change.part == "annotations.readOnlyHint" and change.after for change in tool.changes)
+        claim = " Its server marks it read-only now, which is pending the user's approval." if is_claimed else ""
+        raise InputError(f"{tool.id} is not approved as read-only, so call_read does not run it.{claim} Use call.")

@@ -18,7 +18,15 @@ from shortlist.documents import Problem
 from shortlist.errors import InputError, SourceError
 from shortlist.mcp.gateway.profiles import Active, Choice, Profiles, find_unknown, resolve
 from shortlist.sources.mcp_servers import mcp_config
-from shortlist.sources.mcp_servers.mcp_config import OWN_FILE, ConfigurationFile, Pending, Server
+from shortlist.sources.mcp_servers.mcp_config import (
+    NEW_TOOLS,
+    OWN_FILE,
+    ConfigurationFile,
+    Pending,
+    Server,
+    read_new_tools,
+    read_redacts_results,
+)
 from shortlist.sources.mcp_servers.mcp_tokens import SignIn, key_of_sign_in, read_sign_ins, token_file
 from shortlist.sources.mcp_servers.mcp_trust import key_of, trust_file
 from shortlist.sources.projects import project_folders
@@ -44,10 +52,17 @@ class Permissions(NamedTuple):
 
     def access(self, server: str, tool: str, annotations: Any) -> Access:
         """The user's rule or, without one, whether the server marks the tool as read-only."""
-        id = f"{server}/{tool}"
         is_read_only = isinstance(annotations, Mapping) and annotations.get("readOnlyHint") is True
-        matching = (access for name, access in self.rules if name in (server, id) or fnmatchcase(id, name))
+        matching = (access for name, access in self.rules if matches_rule(name, access, server, tool))
         return next(matching, "read" if is_read_only else "write")
+
+
+def matches_rule(name: str, access: str | None, server: str, tool: str) -> bool:
+    """Whether a rule is about a tool. What is denied is denied in any case of its letters."""
+    id = f"{server}/{tool}"
+    if access == "never":
+        name, server, id = name.casefold(), server.casefold(), id.casefold()
+    return name in (server, id) or fnmatchcase(id, name)
 
 
 class Configured(NamedTuple):
@@ -118,7 +133,9 @@ class GatewayConfig:
             permissions = Permissions((("*", "never"),))  # the unreadable rules may deny anything
             problems.append(Problem("permissions", f"{error} No tool can be called until this is fixed."))
         pending = tuple(item for item in problems if isinstance(item, Pending))
-        servers = [item for item in found.values() if isinstance(item, Server)]
+        defaults, problem = self._read_defaults()
+        problems += [problem] if problem else []
+        servers = [self._apply(defaults, item) for item in found.values() if isinstance(item, Server)]
         active = self._read_choice(strict)
         unknown = find_unknown(self._choice.only, found)
         if unknown and strict and not pending:  # else it may be one of those
@@ -180,6 +197,29 @@ class GatewayConfig:
                 raise SourceError(f"'permissions' in {path} must map servers or tools to read, write or never.")
             rules = {**found, **rules}
         return Permissions.of(rules)
+
+    def _read_defaults(self) -> tuple[tuple[str, bool | None], Problem | None]:
+        """What happens to new tools and to secrets in results, for servers that do not say it."""
+        new_tools, redacts = "", None
+        try:
+            for path, data in self._read_own_files():
+                try:
+                    given = read_new_tools(data), read_redacts_results(data)
+                except ValueError as error:
+                    raise SourceError(f"{path} {error}.") from None
+                new_tools, redacts = new_tools or given[0], given[1] if redacts is None else redacts
+        except SourceError as error:
+            reason = f"{error} Until this is fixed, new tools are pending approval and results are redacted."
+            return (NEW_TOOLS[-1], True), Problem("settings", reason)
+        return (new_tools or "notify", redacts), None
+
+    def _apply(self, defaults: tuple[str, bool | None], server: Server) -> Server:
+        """A server with the defaults of the user. What a project configures can only be stricter."""
+        new_tools, redacts = server.new_tools or defaults[0], server.redacts_results
+        if server.project is not None or self.needs_trust:
+            new_tools, redacts = max(new_tools, defaults[0], key=NEW_TOOLS.index), redacts or defaults[1]
+        redacts = bool(defaults[1] if redacts is None else redacts)
+        return replace(server, new_tools=new_tools, redacts_results=redacts)
 
     def _read_own_files(self) -> Iterator[tuple[Path, Mapping[str, Any]]]:
         """The files that the user named, and our own. A project cannot grant itself anything."""

@@ -17,7 +17,7 @@ from shortlist._files import replace_text, stamp_of
 from shortlist._paths import make_folder
 from shortlist.errors import InputError
 from shortlist.mcp.gateway.gateway_config import Permissions
-from shortlist.mcp.gateway.tool_catalog import path_of
+from shortlist.mcp.gateway.tool_approvals import path_of
 from shortlist.mcp.gateway.tool_review import find_defect, find_risk
 from shortlist.sources.mcp_servers.mcp_config import Server
 

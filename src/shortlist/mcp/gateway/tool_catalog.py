@@ -1,8 +1,9 @@
 """The tools behind the gateway: the last list of every server, on disk, so that no one waits for a server.
 
 A tool is approved when it is first seen unless a check finds a risk: adding a server means trusting what it offers
-then. Later changes need the user's approval unless they are harmless (see `tool_review.py`). Processes share lists and
-approvals: a change by one of them, or by the user, is seen by the others when they next reload.
+then. Later changes need the user's approval unless they are harmless (see `tool_changes.py`), and `new_tools` decides
+about tools that are added on a later day. Every form of a tool that was approved stays approved. Processes share lists
+and approvals: a change by one of them, or by the user, is seen by the others when they next reload.
 """
 
 from __future__ import annotations
@@ -10,33 +11,37 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import logging
 import shlex
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from hashlib import blake2b
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from shortlist._files import JsonFile, replace_text, stamp_of
+from shortlist._files import replace_text, stamp_of
 from shortlist._paths import data_dir, make_folder
-from shortlist._text import closest, printable
+from shortlist._text import closest, count_of, printable
 from shortlist.errors import InputError, SourceError
 from shortlist.mcp.gateway.gateway_config import Access, Permissions
-from shortlist.mcp.gateway.tool_review import Change, find_changes, find_defect, find_risk
-from shortlist.safety.prompt_injection import plain_key, visual_key
+from shortlist.mcp.gateway.tool_approvals import Approvals, Entry, hash_of, key_of_server, path_of
+from shortlist.mcp.gateway.tool_changes import Change
+from shortlist.mcp.gateway.tool_review import describe_name, find_defect
+from shortlist.safety.prompt_injection import visual_key
 from shortlist.sources.mcp_servers.mcp_config import Server
 
-FORMAT = 2
+log = logging.getLogger("shortlist.mcp")
+
+FORMAT = 2  # of a stored list
 SHOWN = 300  # characters of a description in a review
+MOST_NAMED = 5
+
 MOST_SUGGESTIONS = 3
 SEPARATORS = ("/", ".", "__", ":")  # between a server and its tool; before both, "mcp__" is permitted
 
 # What is stored of a tool, and all that an agent sees of it. The rest (icons, execution, _meta) is not checked.
 STORED = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
-
-Entry = dict[str, Any]
 
 
 class UnknownTool(InputError):
@@ -45,13 +50,21 @@ class UnknownTool(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool of a server: its permission, why it is pending approval (empty if it is not), and what changed in it."""
+    """A tool of a server as an agent sees it: its permission, why it is pending approval (empty if it is not), and what
+    changed in it.
+
+    If only additions are pending, it is used as it was approved, and `listed` is what its server offers now.
+    """
 
     server: str
     entry: Entry
     access: Access = "write"
     pending: str = ""
     changes: tuple[Change, ...] = ()
+    is_usable: bool = False  # although it is pending
+    is_new: bool = False  # added to a known server, and not yet approved by the user
+    approved: Entry | None = None  # the form that was last approved, if any was
+    listed: Entry = field(default_factory=dict)
 
     @property
     def id(self) -> str:
@@ -64,7 +77,7 @@ class Tool:
     @property
     def is_offered(self) -> bool:
         """Whether an agent may find and call it."""
-        return not self.pending and self.access != "never"
+        return (not self.pending or self.is_usable) and self.access != "never"
 
     @property
     def description(self) -> str:
@@ -77,7 +90,8 @@ class Tool:
     def review(self) -> dict[str, Any]:
         """What the user sees before approving it."""
         changes = [change.to_dict() for change in self.changes]
-        return {"tool": self.id, "reason": self.pending, "description": self.description[:SHOWN], "changes": changes}
+        text = str(self.listed.get("description") or self.listed.get("title") or "")
+        return {"tool": self.id, "reason": self.pending, "description": text[:SHOWN], "changes": changes}
 
 
 class Listing(NamedTuple):
@@ -108,7 +122,7 @@ class Catalog:
             self._variant = variant
             stored = _list_stored()
             for name, server in self.servers.items():
-                if self._stamps and stored.get(_key_of(server)) != [_listing_of(server, variant)]:
+                if self._stamps and stored.get(key_of_server(server)) != [_listing_of(server, variant)]:
                     self._stamps.pop(name, None)  # so that it is read again
         self.reload()
 
@@ -117,7 +131,7 @@ class Catalog:
         with self._lock:
             self.servers = {server.name: server for server in servers}
             self._permissions = permissions
-            self._approvals = {server.name: _approvals_of(server) for server in servers}
+            self._approvals = {server.name: Approvals(server) for server in servers}
             self._stamps: dict[str, tuple[int, ...]] | None = None  # none were read yet
             self.listings: dict[str, Listing] = {}
             self._by_server: dict[str, list[Tool]] = {}
@@ -129,6 +143,30 @@ class Catalog:
     def list_pending(self) -> list[Tool]:
         """The tools that are pending approval."""
         return [tool for tool in self.tools.values() if tool.pending and tool.access != "never"]
+
+    def list_held(self) -> list[Tool]:
+        """The tools that are pending approval and cannot be used until then."""
+        return [tool for tool in self.list_pending() if not tool.is_offered]
+
+    def list_new(self) -> list[Tool]:
+        """The tools that were added to known servers and are to be announced."""
+        return [tool for tool in self.list_offered() if tool.is_new]
+
+    def find_copied(self, tool: Tool) -> Tool | None:
+        """The tool of another server whose name a tool has."""
+        key = visual_key(tool.name)
+        others = (one for one in self.tools.values() if one.server != tool.server and not one.is_new)
+        return next((one for one in others if visual_key(one.name) == key), None)
+
+    def announce(self, new: Sequence[Tool]) -> str:
+        """What to report about new tools."""
+        named = []
+        for tool in new[:MOST_NAMED]:
+            copied = self.find_copied(tool)
+            named.append(describe_name(tool.id) + (f" (the same name as {describe_name(copied.id)})" if copied else ""))
+        more = f" and {len(new) - MOST_NAMED} more" if len(new) > MOST_NAMED else ""
+        counted = count_of(len(new), "new tool")
+        return f"{counted} of known servers: {', '.join(named)}{more}. The user can review this: shortlist mcp approve"
 
     def update(self, server: Server, entries: Iterable[Mapping[str, Any]], variant: str = "") -> None:
         """Store what a server offers now, and approve what is new or changed in a harmless way."""
@@ -145,14 +183,14 @@ class Catalog:
                 refused[name] = "Another tool of the server has the same name; the first one is used."
             else:
                 tools[name] = entry
-        listed = _listing_of(server, variant)
+        listed, has_news = _listing_of(server, variant), False
         data = {"format": FORMAT, "server": server.name, "at": time.time(), "tools": tools, "refused": refused}
         try:
             make_folder(listed.parent)
             # If the approvals cannot be read, all tools are pending with that reason.
-            with contextlib.suppress(SourceError), _approvals_of(server).changing() as approved:
-                review = _review(tools, approved, self._list_other_names(server.name))
-                approved |= {name: tools[name] for name, reason, _ in review if not reason}
+            with contextlib.suppress(SourceError):
+                others = self._list_other_names(server.name)
+                has_news = Approvals(server).update(tools, server.new_tools, others, was_listed=listed.exists())
             replace_text(listed, json.dumps(data))
             path_of(server, "failed").unlink(missing_ok=True)
         except OSError as error:  # the disk is full or read-only; what is stored may still be right
@@ -160,6 +198,8 @@ class Catalog:
             if known is None or known.tools != tools:
                 raise SourceError(f"Its tools cannot be stored in {listed}: {error.strerror}.") from error
         self.reload()
+        if has_news:
+            log.warning("%s", self.announce([tool for tool in self.list_new() if tool.server == server.name]))
 
     def record_failure(self, server: Server, reason: str) -> None:
         """Store why the last attempt to start a server failed, until it lists its tools."""
@@ -175,18 +215,17 @@ class Catalog:
                 yield str(json.loads(path_of(server, "failed").read_bytes()))
 
     def approve(self, tools: Iterable[Tool]) -> None:
-        """Approve tools as they are now."""
+        """Approve tools as they are now, and announce them no longer."""
         for server, some in itertools.groupby(tools, lambda tool: tool.server):
-            with self._approvals[server].changing() as approved:
-                approved |= {tool.name: tool.entry for tool in some}
+            self._approvals[server].approve(tool.listed for tool in some)
         self.reload()
 
     def reload(self) -> None:
         """Read what has changed on disk since the last time."""
         with self._lock:
             stored = _list_stored()
-            listings = {name: stored.get(_key_of(server), []) for name, server in self.servers.items()}
-            stamps = {name: stamp_of(*listings[name], self._approvals[name].path) for name in self.servers}
+            listings = {name: stored.get(key_of_server(server), []) for name, server in self.servers.items()}
+            stamps = {name: stamp_of(*listings[name], *self._approvals[name].paths) for name in self.servers}
             if stamps == self._stamps:
                 return
             for name in [name for name, stamp in stamps.items() if stamp != (self._stamps or {}).get(name)]:
@@ -194,7 +233,9 @@ class Catalog:
             self._stamps = stamps
             # By id, including those that are not offered.
             self.tools: dict[str, Tool] = {tool.id: tool for tools in self._by_server.values() for tool in tools}
-            self.digest = _hash([[tool.id, tool.entry] for tool in self.list_offered()])  # changes with what is offered
+            self.digest = hash_of(
+                [[tool.id, tool.entry] for tool in self.list_offered()]
+            )  # changes with what is offered
 
     def has_list(self, name: str, variant: str) -> bool:
         """Whether a server has listed its tools for clients of a variant."""
@@ -217,22 +258,20 @@ class Catalog:
         return [tool.name for other, tools in self._by_server.items() if other != server for tool in tools]
 
     def _reload_server(self, name: str, paths: list[Path]) -> None:
-        approvals = self._approvals[name]
         listing = self._read_listings(name, paths) or self.listings.get(name)
         if listing is None:
             return
         offered = {tool: entry for tool, entry in listing.tools.items() if self.servers[name].offers(tool)}
-        approved, problem = {}, ""
-        try:
-            approved = approvals.read()
-        except SourceError as error:
-            problem = str(error)
+        known = self._approvals[name].read()
         tools = []
-        for tool, reason, changes in _review(offered, approved, self._list_other_names(name)):
-            if tool not in approved:
-                reason = problem or reason or "It was not approved."
-            access = self._permissions.access(name, tool, offered[tool].get("annotations"))
-            tools.append(Tool(name, offered[tool], access, reason, changes))
+        for tool, review in known.review(offered, self._list_other_names(name)):
+            entry = offered[tool]
+            # Until a change is approved, a tool is not more than it was.
+            before = review.approved if review.reason and review.approved else entry
+            access = self._permissions.access(name, tool, before.get("annotations"))
+            shown = before if review.is_usable else entry
+            state = (review.reason, review.changes, review.is_usable, known.is_new(tool))
+            tools.append(Tool(name, shown, access, *state, known.approved.get(tool), entry))
         self.listings[name], self._by_server[name] = listing, tools
 
 
@@ -258,7 +297,7 @@ def find_tool(name: str, tools: Mapping[str, Tool]) -> Tool:
     quoted = shlex.quote(printable(tool.id, ""))  # its server chose the id, so it may contain anything
     if tool.access == "never":
         raise InputError(f"{tool.id} is denied by the user. Only the user can permit it: shortlist mcp allow {quoted}")
-    if tool.pending:
+    if not tool.is_offered:
         command = f"shortlist mcp approve {quoted}"
         raise InputError(f"{tool.id} is pending approval. {tool.pending} Only the user can approve it: {command}")
     return tool
@@ -268,50 +307,6 @@ def _suggest(name: str, ids: Sequence[str]) -> list[str]:
     """The ids that look most like a name, with or without their server."""
     keys = {visual_key(part): id for id in reversed(ids) for part in (id.partition("/")[2], id)}
     return list(dict.fromkeys(keys[key] for key in closest(visual_key(name[:200]), keys, MOST_SUGGESTIONS)))
-
-
-def _review(
-    tools: Mapping[str, Entry], approved: Mapping[str, Entry], others: Iterable[str]
-) -> Iterator[tuple[str, str, tuple[Change, ...]]]:
-    """The name of each tool, why it is pending approval, if it is, and what changed since: all of a new one.
-
-    `others` are the names of tools of other servers. Servers share names, so a name that differs from one of these in
-    case or separators only is harmless.
-    """
-    firsts: dict[str, str] = {}  # the first tool of each look: an approved one before a new one
-    looks: dict[str, str] = {}
-    if any(approved.get(name) != entry for name, entry in tools.items()):
-        looks = {visual_key(name): name for name in others}
-        for name in (*approved, *tools):
-            firsts.setdefault(visual_key(name), name)
-    for name, entry in tools.items():
-        before = approved.get(name)
-        if before == entry:
-            yield name, "", ()
-            continue
-        first = firsts[visual_key(name)]
-        other = looks.get(visual_key(name), name)
-        if first == name and plain_key(other) != plain_key(name):
-            first = other
-        reason, changes = find_risk(entry, first), tuple(find_changes(before or {"name": name}, entry))
-        if before and (not reason or reason == find_risk(before, first)):  # which the user has seen
-            parts = dict.fromkeys(change.top for change in changes if change.waits)
-            reason = f"Changed since it was approved: {', '.join(parts)}." if parts else ""
-        yield name, reason, changes
-
-
-def _hash(value: Any) -> str:
-    return blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=12).hexdigest()
-
-
-def _key_of(server: Server) -> str:
-    """The start of the names of files about a server: another program under the same name is another server."""
-    return _hash([server.name, server.identity])
-
-
-def path_of(server: Server, what: str) -> Path:
-    """A file about a server."""
-    return data_dir() / "mcp" / "servers" / f"{_key_of(server)}.{what}.json"
 
 
 def _listing_of(server: Server, variant: str) -> Path:
@@ -324,12 +319,6 @@ def _list_stored() -> dict[str, list[Path]]:
     for path in sorted((data_dir() / "mcp" / "servers").glob("*.listed*.json")):
         found.setdefault(path.name.partition(".")[0], []).append(path)
     return found
-
-
-def _approvals_of(server: Server) -> JsonFile:
-    """The approved definitions of a server's tools, by name."""
-    repair = ", so no tool of this server is approved. Repair it, or move it away and approve the tools again."
-    return JsonFile(path_of(server, "approved"), FORMAT, "tools", repair, server=server.name)
 
 
 def _read_listing(path: Path) -> Listing | None:

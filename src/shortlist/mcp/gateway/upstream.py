@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 from shortlist import __version__
+from shortlist._redact import replace_values
 from shortlist._telemetry import Span
 from shortlist.errors import SourceError
 from shortlist.mcp.gateway.relay import Caller, ClientLink, current_caller, is_as_severe, refuse, send_log
@@ -144,7 +145,8 @@ class Upstream:
         try:
             async with flight.limit:
                 await self._follow_level(client, flight.caller)
-                return await self._exchange(client, request, flight)
+                result = await self._exchange(client, request, flight)
+                return self._without_secrets(result) if self.server.redacts_results else result
         except TimeoutError:
             raise SourceError(
                 f"{name} did not answer within {seconds:g} seconds; the call may still complete. To allow more time, "
@@ -167,6 +169,11 @@ class Upstream:
             ) from None
         finally:
             self._flights.remove(flight)
+
+    def _without_secrets(self, result: dict[str, Any]) -> dict[str, Any]:
+        """A result without the secrets of any server: one tool may read what another was configured with."""
+        secrets = [secret for server in self._catalog.servers.values() for secret in server.list_secrets()]
+        return dict(_map_texts(result, lambda text: replace_values(text, secrets)))
 
     async def _exchange(self, client: Client, request: Any, flight: Flight) -> dict[str, Any]:
         """The result of a request, after all questions of the server were answered."""
@@ -504,9 +511,10 @@ def _change_params(request: Any, **changes: Any) -> Any:
 
 
 def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """A JSON value with all its strings changed."""
+    """A JSON value with all its strings changed, except images and other encoded data."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
-        return {key: _map_texts(inner, change) for key, inner in value.items()}
+        encoded = "data" if value.get("type") in ("image", "audio") else "blob" if "uri" in value else None
+        return {key: inner if key == encoded else _map_texts(inner, change) for key, inner in value.items()}
     return [_map_texts(inner, change) for inner in value] if isinstance(value, list) else value

@@ -18,7 +18,7 @@ from typing import Any
 
 from shortlist._paths import config_dir
 from shortlist._plain import MAX_DEPTH, is_deeper
-from shortlist._redact import redact, redact_words, secrets_in_url, secrets_in_words
+from shortlist._redact import Secret, redact, redact_words, secrets_in_url, secrets_in_words
 from shortlist._text import count_of, printable
 from shortlist.documents import Problem
 from shortlist.errors import SourceError
@@ -54,6 +54,8 @@ SECONDS = {
     "seconds": ("timeout_seconds", "tool_timeout_sec"),
     "start_seconds": ("startup_timeout_sec", "startup_timeout_seconds"),
 }
+FILE_WIDE = ("new_tools", "redact_results")  # that a file may have for all of its servers
+NEW_TOOLS = ("allow", "notify", "hold")  # the strictest last
 NOUNS: dict[type, str] = {str: "string", Mapping: "mapping", list: "list"}
 
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
@@ -81,6 +83,8 @@ class Server:
     deny: tuple[str, ...] = ()
     seconds: float | None = None  # the configured time limit of a call
     start_seconds: float | None = None  # the configured time limit of the start
+    new_tools: str = ""  # what happens to tools that are added later, see NEW_TOOLS; empty if it is not configured
+    redacts_results: bool | None = None  # whether secrets are removed from results; None if it is not configured
     file: Path | None = None  # that configures it
     project: Path | None = None  # whose file configures it; None if the user does
 
@@ -93,15 +97,19 @@ class Server:
 
     def offers(self, tool: str) -> bool:
         """Whether a tool is allowed (all are, unless some are listed) and not denied."""
-        is_denied = any(fnmatchcase(tool, pattern) for pattern in self.deny)
+        is_denied = any(fnmatchcase(tool.casefold(), pattern.casefold()) for pattern in self.deny)
         return not is_denied and any(fnmatchcase(tool, pattern) for pattern in self.allow or ("*",))
 
     def without_secrets(self, text: str) -> str:
         """A text without the values of its environment, headers and variables, and secrets in its command and URL."""
+        return redact(text, self.list_secrets())
+
+    def list_secrets(self) -> list[Secret]:
+        """The values of its environment, headers and variables, and secrets in its command and URL."""
         unnamed = (*self.secrets, self.oauth.get("client_secret", ""))
         named = [*self.env.items(), *self.headers.items(), *(("", value) for value in unnamed)]
         words = [(name, word) for name, value in named for word in (value, *value.split())]
-        return redact(text, [*words, *secrets_in_words([self.command, *self.args]), *secrets_in_url(self.url)])
+        return [*words, *secrets_in_words([self.command, *self.args]), *secrets_in_url(self.url)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,9 +264,10 @@ def servers_in_files(paths: Iterable[Path], *, settings_too: bool = False) -> It
 
 def servers_of(config: Mapping[str, Any], folder: Path, where: str) -> Iterator[Server | Problem]:
     """The enabled servers of a configuration; a broken one is a Problem under its name."""
+    defaults = {key: config[key] for key in FILE_WIDE if key in config}
     for name, entry in _find_entries(config, where).items():
         try:
-            yield _parse_server(str(name), entry, folder)
+            yield _parse_server(str(name), {**defaults, **entry} if isinstance(entry, Mapping) else entry, folder)
         except ValueError as error:
             yield Problem(str(name), f"The server {name} in {where} {error}.", str(name))
 
@@ -341,6 +350,7 @@ def _parse_server(name: str, entry: Any, folder: Path) -> Server:
     values["oauth"] = {key: expand(value) for key, value in _read_oauth(entry).items()}
     values |= {"allow": tool_patterns(entry, ALLOW), "deny": tool_patterns(entry, DENY)}
     values |= {field: _limit(entry, keys) for field, keys in SECONDS.items()}
+    values |= {"new_tools": read_new_tools(entry), "redacts_results": read_redacts_results(entry)}
     return Server(name, is_sse=entry.get("type") == "sse", secrets=tuple(secrets), **values)
 
 
@@ -354,6 +364,22 @@ def _read_oauth(entry: Mapping[str, Any]) -> dict[str, str]:
     if not isinstance(port, int) or not 0 < port < 1 << 16:
         raise ValueError(f"has a 'callback_port' under 'oauth' that is not a port number: {port!r}")
     return {key: str(found[key]) for key in OAUTH if key in found}
+
+
+def read_new_tools(entry: Mapping[str, Any]) -> str:
+    """What happens to new tools, as an entry or a file has it; empty if it does not."""
+    found = entry.get("new_tools") or ""
+    if found and found not in NEW_TOOLS:
+        raise ValueError(f"has a 'new_tools' that is not {', '.join(NEW_TOOLS[:-1])} or {NEW_TOOLS[-1]}: {found!r}")
+    return str(found)
+
+
+def read_redacts_results(entry: Mapping[str, Any]) -> bool | None:
+    """Whether results are redacted, as an entry or a file has it; None if it does not."""
+    found = entry.get("redact_results")
+    if not isinstance(found, bool | None):
+        raise ValueError(f"has a 'redact_results' that is not true or false: {found!r}")
+    return found
 
 
 def _limit(entry: Mapping[str, Any], keys: Sequence[str]) -> float | None:
