@@ -17,6 +17,7 @@ import numpy as np
 from pydantic import BaseModel, Field, ValidationError
 
 from shortlist._files import replace_text
+from shortlist._limits import check_length
 from shortlist.errors import SourceError
 from shortlist.index.lexical.bm25 import Scoring
 from shortlist.index.lexical.indexing import build
@@ -178,6 +179,7 @@ class ToolIndex:
 
     def search(self, query: SearchQuery) -> list[SearchResult]:
         """The tools that share a word with the query, by cosine, ties in the order in which they were added."""
+        check_length(query.query_text)
         built = self._built
         if built is None:
             return []

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import mimetypes
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from shortlist.index.corpus import Corpus
 from shortlist.index.engines.address import sign_in
 from shortlist.library.opening import size_of
 from shortlist.server.catalog_store import CatalogStore, log
-from shortlist.server.http_errors import describe_responses, handle_errors
+from shortlist.server.http_errors import StrictRequest, describe_responses, handle_errors
 from shortlist.server.jobs import JSON, Endpoints
 from shortlist.server.llm_settings import connect
 from shortlist.server.middleware import Guard, Watch
@@ -55,8 +55,16 @@ DOCS_POLICY = (
 HEADERS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-cache"}
 
 
-class HeadRoute(APIRoute):
-    """A route that answers HEAD if it answers GET; the server leaves out the body."""
+class ServiceRoute(APIRoute):
+    """A route that answers HEAD if it answers GET (the server leaves out the body), and takes only strict JSON."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def handle_strictly(request: Request) -> Response:
+            return await handle(StrictRequest(request.scope, request.receive))
+
+        return handle_strictly
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         match, child_scope = super().matches(scope)
@@ -118,7 +126,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         middleware=[Middleware(Watch, metrics=metrics, timed=TIMED), Middleware(Guard, settings=settings)],
     )
     app.openapi_version = "3.2.0"  # the first that can describe event streams
-    app.router.route_class = HeadRoute
+    app.router.route_class = ServiceRoute
     handle_errors(app)
     endpoints = Endpoints(app)
     corpora = ServedCorpora(served, settings.server.corpora)

@@ -35,7 +35,7 @@ USAGE = "/v1/corpora/{name:path}/usage"
 
 Offset = Annotated[int, Query(ge=0, le=2**31)]
 Limit = Annotated[int, Query(ge=0, le=schemas.MOST_LISTED)]
-SearchText = Annotated[str, Query(description="Only documents that contain this text.")]
+SearchText = Annotated[schemas.QueryText, Query(description="Only documents that contain this text.")]
 UsedId = Annotated[str | None, Query(description="Only searches after which this document was used.")]
 Answer = dict[str, Any]
 Search = Callable[[str, str, dict[str, Any]], Awaitable[Response]]
