@@ -56,7 +56,7 @@ INSTRUCTIONS = (
 LONGEST_SCHEMAS = 4_000  # characters of schemas that discover shows, the best tool first; read shows any
 ASK_SECONDS = 300.0
 FIND_SECONDS = 60.0
-LEAVE_SECONDS = 5.0
+LEAVE_SECONDS = 2.0  # for servers and searches to end; what remains ends with the process
 STOP_SECONDS = 0.4  # for the first search to end
 MOST_SESSIONS = 100
 
@@ -100,8 +100,11 @@ class AgentActions:
             await _run_in_thread(lambda: shortlist.search(self._collection.corpora(), "one text", k=1))
 
     async def close(self) -> None:
+        """Stop servers and searches. One that does not stop in time is left to the end of the process."""
         self._collection.stop()
-        await asyncio.gather(self.gateway.close(), self._close_collection())
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LEAVE_SECONDS):
+                await asyncio.gather(self.gateway.close(), self._close_collection())
 
     async def _close_collection(self) -> None:
         if self._warming:
@@ -131,11 +134,14 @@ class AgentActions:
             return found | {"results": self._add_schemas(found["results"]), "near": near}
 
         found = await _run_in_thread(find)
+        problems = dict(self._collection.problems) if kind != "tool" else {}
+        reasons = list(problems.values())[:1]
+        notes = [f"Not searched: {', '.join(list(problems)[:5])}. {reasons[0]}"] if reasons else []
         if kind not in (None, "tool"):
-            return found
+            return _add_notes(found, notes)
         starting = [name for name, state in unlisted.items() if state in ("idle", "starting")]
         failed = [name for name, state in unlisted.items() if state in ("waiting", "failed")]
-        notes = [f"Not ready yet: {', '.join(starting[:5])}. Search again in a moment."] if starting else []
+        notes += [f"Not ready yet: {', '.join(starting[:5])}. Search again in a moment."] if starting else []
         notes += [f"Unavailable: {', '.join(failed[:5])}. See status."] if failed else []
         if empty := self.gateway.empty_notes():
             counts = await _run_in_thread(lambda: dict(self._collection.counts()))
@@ -508,8 +514,7 @@ async def serve_stdio(agent: AgentActions, at_exit: Callable[[], None] | None = 
 
     async def leave(code: int) -> None:
         # The thread that reads the input cannot be interrupted, so only the servers are waited for.
-        with suppress(TimeoutError):
-            await asyncio.wait_for(agent.close(), LEAVE_SECONDS)
+        await agent.close()
         exit(code)
 
     leaving: set[asyncio.Task[None]] = set()
