@@ -108,7 +108,8 @@ def test_settings_are_changed_one_by_one(client: TestClient) -> None:
 
 
 INVALID_QUESTIONS: list[dict[str, Any]] = [
-    {"question": "x" * 4_001},
+    {"question": "x" * 8_001},
+    {"history": [{"question": "x" * 8_001, "answer": ""}]},
     {"k": 0},
     {"k": 21},
     {"threshold": 2},

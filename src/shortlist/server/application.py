@@ -27,7 +27,7 @@ from shortlist.index.engines.address import sign_in
 from shortlist.library.opening import size_of
 from shortlist.server.catalog_store import CatalogStore, log
 from shortlist.server.http_errors import StrictRequest, describe_responses, handle_errors
-from shortlist.server.jobs import JSON, Endpoints
+from shortlist.server.jobs import JSON, Endpoints, respond_while_connected
 from shortlist.server.llm_settings import connect
 from shortlist.server.middleware import Guard, Watch
 from shortlist.server.routes.catalog_routes import add_catalog
@@ -122,7 +122,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redoc_url=None,
         lifespan=live,
         telemetry={"tracing": False, "metrics": False, "logs": False},
-        responses=describe_responses(400, 401, 403, 408, 413, 421, 422, 503),
+        responses=describe_responses(400, 401, 403, 408, 413, 421, 422, 431, 503),
         middleware=[Middleware(Watch, metrics=metrics, timed=TIMED), Middleware(Guard, settings=settings)],
     )
     app.openapi_version = "3.2.0"  # the first that can describe event streams
@@ -136,7 +136,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         if workers is None:
             pool = "retrieve" if kind == "retrieve" else "read"
             return await endpoints.run(pool, lambda: corpora.answer(kind, name, options))
-        return Response(await workers.answer(kind, name, options), media_type=JSON)
+        answer = asyncio.ensure_future(workers.answer(kind, name, options))
+        return await respond_while_connected(answer, lambda data: Response(data, media_type=JSON))
 
     add_catalog(endpoints, served, search)
     _add_status(endpoints, served, metrics, llm.model if llm else "")

@@ -41,6 +41,7 @@ HEADERS = {"Content-Type": EVENTS, "Cache-Control": "no-store", "X-Accel-Bufferi
 QUIET_SECONDS = 10.0  # after which a comment is sent, so that no proxy closes the connection
 CLOSE_SECONDS = 1.0  # that jobs get to end with the service; a model may take minutes for its next word
 
+T = TypeVar("T")
 Func = TypeVar("Func", bound=Callable[..., Any])
 Event = tuple[str, bytes]
 Work = Callable[["Job"], dict[str, Any]]
@@ -96,9 +97,7 @@ class Endpoints:
         if pool == WRITE:
             return await response
         try:
-            return await wait_while_connected(response)
-        except Disconnected:
-            return Response(status_code=499)  # for the log
+            return await respond_while_connected(response, lambda response: response)
         finally:
             is_canceled.set()
 
@@ -106,6 +105,14 @@ class Endpoints:
         """Wait for running work to end."""
         for pool in self._pools.values():
             pool.shutdown()
+
+
+async def respond_while_connected(work: asyncio.Future[T], make: Callable[[T], Response]) -> Response:
+    """The response to the current request from the result of its work, which is canceled if the caller disconnects."""
+    try:
+        return make(await wait_while_connected(work))
+    except Disconnected:
+        return Response(status_code=499)  # for the log
 
 
 def to_json(data: Any) -> bytes:
