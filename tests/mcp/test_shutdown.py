@@ -158,9 +158,9 @@ def test_no_npm_server_is_left(gateway: Start) -> None:
         pytest.skip("mcp-server-everything is not installed")
     running = gateway({"everything": {"command": command}})
     running.ask("discover", query="rain")
-    pids: list[int] = []
     children = Path(f"/proc/{running.process.pid}/task/{running.process.pid}/children")
-    assert wait_for(lambda: pids.extend(map(int, children.read_text("utf-8").split())) or pids)
+    assert wait_for(lambda: children.read_text("utf-8").strip())
+    pids = [int(pid) for pid in children.read_text("utf-8").split()]
     running.process.kill()
     assert wait_for(lambda: not any(map(_is_alive, pids)), END_SECONDS)
 
