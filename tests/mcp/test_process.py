@@ -245,6 +245,7 @@ class OpenManager:
         self.messages.append(message)
         if message.get("method") != "notifications/cancelled":
             assert (await receive())["type"] == "http.disconnect"
+            await asyncio.sleep(0.1)  # the SDK hands a message on only after it has answered
         elif self._error:
             raise self._error
 

@@ -391,7 +391,8 @@ def test_logout_deletes_the_sign_in_and_revokes_it(notes: Protected, servers: Se
         notes.authorizations.clear()
         for _ in range(2):
             message = await agent.error("call", tool="notes/add_note", arguments={"text": "two"})
-            assert message.endswith("The server notes needs sign-in: run shortlist mcp login notes")  # and no retry
+            assert "The server notes needs sign-in: run shortlist mcp login notes" in message
+            assert "again" not in message  # an agent would call it in a loop
         assert set(notes.authorizations) == {""}
 
     with_agent(gateway, talk)
