@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
 
-from shortlist.errors import QueryTooLong
+from shortlist.errors import InputError, QueryTooLong
 
 MAX_QUERY_CHARACTERS = 8_000  # the default of limits.max_query_characters
+LARGEST = 1 << 20  # limit that can be set
 VARIABLE = "SHORTLIST_MAX_QUERY_CHARACTERS"
 
 # What the settings of a service say; else the environment variable or the default applies.
@@ -33,9 +34,10 @@ def check_length(text: str, what: str = "query") -> str:
 def _parse_limit(text: str) -> int:
     if not text:
         return MAX_QUERY_CHARACTERS
-    from shortlist._settings import parse_query_limit  # noqa: PLC0415  # imports pydantic
-
-    return parse_query_limit(text)
+    if not text.isdecimal() or not 1 <= int(text) <= LARGEST:
+        rule = f"limits.max_query_characters must be a whole number from 1 to {LARGEST}"
+        raise InputError(f"{VARIABLE}: {rule}, not {text!r}.")
+    return int(text)
 
 
 class Canceled(BaseException):

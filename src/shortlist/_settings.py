@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 
-from shortlist._limits import MAX_QUERY_CHARACTERS
+from shortlist._limits import LARGEST, MAX_QUERY_CHARACTERS
 from shortlist._limits import VARIABLE as QUERY_VARIABLE
 from shortlist._plain import load_yaml
 from shortlist._text import did_you_mean
@@ -130,7 +130,7 @@ class Limits(Section):
         "Maximum length of a query or question; outside of the service, only the variable counts.",
         QUERY_VARIABLE,
         ge=1,
-        le=1 << 20,
+        le=LARGEST,
     )
     max_body_bytes: int = setting(16 << 20, "Maximum size of a request body.", ge=1 << 10, le=1 << 30)
     request_seconds: float = setting(
@@ -419,12 +419,6 @@ def load_file_limits() -> tuple[float, int]:
         logging.getLogger("shortlist").warning("The usual limits of reading a file apply. %s", error)
         limits = Limits()
     return limits.file_seconds, limits.file_memory_mb
-
-
-def parse_query_limit(text: str) -> int:
-    """`limits.max_query_characters` from its environment variable."""
-    key = "limits.max_query_characters"
-    return Values({key: text}, {key: QUERY_VARIABLE}).validate().limits.max_query_characters
 
 
 class ProfileChoice(NamedTuple):
