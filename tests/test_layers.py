@@ -22,6 +22,7 @@ LAYERS: dict[str, int] = {
     "errors": 0,
     "_files": 0,
     "_http": 0,
+    "_limits": 0,
     "_paths": 0,
     "_plain": 0,
     "_redact": 0,

@@ -16,6 +16,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 
+from shortlist._limits import LARGEST, MAX_QUERY_CHARACTERS
+from shortlist._limits import VARIABLE as QUERY_VARIABLE
 from shortlist._plain import load_yaml
 from shortlist._text import did_you_mean
 from shortlist.errors import InputError
@@ -122,8 +124,15 @@ class Server(Section):
 
 
 class Limits(Section):
-    """Limits of requests and connections, and of reading a PDF, DOCX, XLSX or HTML file."""
+    """Limits of queries, requests and connections, and of reading a PDF, DOCX, XLSX or HTML file."""
 
+    max_query_characters: int = setting(
+        MAX_QUERY_CHARACTERS,
+        "Maximum length of a query or question; outside of the service, only the variable counts.",
+        QUERY_VARIABLE,
+        ge=1,
+        le=LARGEST,
+    )
     max_body_bytes: int = setting(16 << 20, "Maximum size of a request body.", ge=1 << 10, le=1 << 30)
     request_seconds: float = setting(
         30.0, "Time limit of a request: for its headers, and for the rest of it with its answer.", ge=0.1, le=3600

@@ -2,6 +2,7 @@
 
 ShortlistError
 ├── InputError (ValueError)        an invalid argument: unknown mode, operator, strategy, level
+│   └── QueryTooLong               a query or question has more characters than the limit
 ├── SourceError                    a source of documents cannot be read
 ├── ServiceError                   a service returned an error or cannot be reached
 ├── RegistryDamaged                the registry file cannot be read; nothing was overwritten
@@ -30,6 +31,10 @@ class ShortlistError(Exception):
 
 class InputError(ShortlistError, ValueError):
     """An argument is invalid."""
+
+
+class QueryTooLong(InputError):
+    """A query or question has more characters than the limit."""
 
 
 class SourceError(ShortlistError):

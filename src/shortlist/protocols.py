@@ -9,6 +9,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
+from shortlist._limits import check_canceled
 from shortlist.errors import InputError
 
 if TYPE_CHECKING:
@@ -141,6 +142,7 @@ def track(items: Iterable[Item], progress: Progress | None, total: int | None = 
     if total is None and isinstance(items, Sized):
         total = len(items)
     for done, item in enumerate(items, 1):
+        check_canceled()
         yield item
         if progress and (not done % every or done == total):
             progress(done, total)

@@ -11,7 +11,9 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import anyio
 import httpx2
 import pytest
 from fastapi.testclient import TestClient
@@ -22,6 +24,7 @@ import shortlist
 from bench.context import SERVERS, TOOLS, fill_catalog, make_servers
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
+from shortlist.server.routes.mcp_routes import Managers
 from shortlist.sources.mcp_servers.mcp_trust import trust
 from tests.mcp.conftest import (
     HEADERS,
@@ -228,6 +231,56 @@ def test_without_the_package_the_error_has_the_command_that_installs_it(
     answer = start().post("/mcp", json=REQUEST, headers=HEADERS)
     assert answer.status_code == 501
     assert 'pip install "shortlist[mcp]"' in answer.json()["detail"]
+
+
+class OpenManager:
+    """A manager of the SDK that answers a message only when its client is gone."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.messages: list[dict[str, Any]] = []
+        self._error = error
+
+    async def handle_request(self, scope: Any, receive: Any, send: Any) -> None:
+        message = json.loads((await receive())["body"])
+        self.messages.append(message)
+        if message.get("method") != "notifications/cancelled":
+            assert (await receive())["type"] == "http.disconnect"
+            await asyncio.sleep(0.1)  # the SDK hands a message on only after it has answered
+        elif self._error:
+            raise self._error
+
+
+def send_and_disconnect(message: dict[str, Any], manager: OpenManager) -> list[str]:
+    """The methods of the messages that reach a session if its client disconnects before its message is answered."""
+    received = iter([{"type": "http.request", "body": json.dumps(message).encode(), "more_body": False}])
+
+    async def receive() -> dict[str, Any]:
+        return next(received, {"type": "http.disconnect"})
+
+    async def send(_: Any) -> None:
+        pass
+
+    scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": [(b"mcp-session-id", b"1")]}
+    managers: Any = Managers(manager, OpenManager(), None)  # type: ignore[arg-type]
+    asyncio.run(managers.answer(scope, receive, send))
+    return [message.get("method", "answer") for message in manager.messages]
+
+
+def test_a_client_that_disconnects_cancels_its_request_but_not_with_an_answer() -> None:
+    call = REQUEST | {"method": "tools/call", "params": {"name": "status"}}
+    manager = OpenManager()
+    assert send_and_disconnect(call, manager) == ["tools/call", "notifications/cancelled"]
+    assert manager.messages[1]["params"]["requestId"] == call["id"]
+    # The number of a question of the server may be that of a request of the client.
+    answer = {"jsonrpc": "2.0", "id": call["id"], "result": {"action": "accept", "content": {}}}
+    assert send_and_disconnect(answer, OpenManager()) == ["answer"]
+    refusal = {"jsonrpc": "2.0", "id": call["id"], "error": {"code": -32600, "message": "no"}}
+    assert send_and_disconnect(refusal, OpenManager()) == ["answer"]
+
+
+@pytest.mark.parametrize("error", [anyio.ClosedResourceError(), anyio.BrokenResourceError()])
+def test_a_session_that_has_ended_has_nothing_to_cancel(error: Exception) -> None:
+    assert send_and_disconnect(REQUEST, OpenManager(error)) == ["tools/list", "notifications/cancelled"]
 
 
 # Shutdown

@@ -403,3 +403,15 @@ def test_all_parts_of_a_long_document_meet_a_filter_together() -> None:
     assert corpus.info()["passages"] > 2
     assert [hit.id for hit in search(corpus, "apples", filter={"shelf": 1})] == ["long"]
     assert [hit.id for hit in search(corpus, "apples", filter={"shelf": {"$exists": False}})] == ["short"]
+
+
+@pytest.mark.parametrize("name", ["gt", "gte", "lt", "lte", "in", "nin", "ne", "eq", "exists", "not"])
+def test_an_operator_without_its_dollar_sign_is_an_error_that_suggests_it(shelf: Corpus, name: str) -> None:
+    with pytest.raises(InputError, match=rf"'{name}' is not a filter operator. Did you mean '\${name}'\?"):
+        met(shelf, {"year": {name: 1}})
+
+
+def test_a_mapping_with_such_keys_is_compared_with_eq() -> None:
+    corpus = corpus_of({"path": {"place": {"in": "path"}}, "query": {"place": {"in": "query"}}})
+    assert met(corpus, {"place": {"$eq": {"in": "path"}}}) == ["path"]
+    assert met(corpus, {"place.in": "query"}) == ["query"]

@@ -178,3 +178,16 @@ def test_e5_a_document_added_over_http_cannot_refer_to_files_of_the_service(
     (found,) = client.post("/v1/corpora/catalog/discover", json=asked).json()["results"]
     for item in (shown, found):
         assert (item["body"], "outside" in item["note"]) == ("a rare word", True)
+
+
+def test_a_request_does_not_build_a_corpus_that_is_stored_but_empty(client: TestClient, tmp_path: Path) -> None:
+    folder = tmp_path / "letters"
+    folder.mkdir()
+    shortlist.register("letters", "files", root=folder, embedder="none")
+    shortlist.build("letters").close()
+    (folder / "tea.md").write_text("Brew green tea.")
+    for kind in ("search", "discover"):
+        assert client.post(f"/v1/corpora/letters/{kind}", json={"query": "tea"}).status_code == 200
+    assert client.get("/v1/corpora/letters/documents").json()["count"] == 0
+    shortlist.build("letters").close()
+    assert client.get("/v1/corpora/letters/documents").json()["count"] == 1

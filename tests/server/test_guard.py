@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import threading
+import time
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from starlette.types import Message
 
+from shortlist._limits import MAX_QUERY_CHARACTERS, Canceled, check_canceled
+from shortlist.server.middleware import MAX_HEADER_BYTES, SMALL_BODY_BYTES
 from tests.server.conftest import Make, until
 
 TOKEN = "s3cret-token"
@@ -115,3 +121,135 @@ def test_no_corpus_is_built_from_a_path_in_a_request(make: Make, tmp_path: Path)
     for name in (f"docs:{tmp_path}", str(tmp_path), f"tools:{tmp_path}/catalogs/tools.json", "../corpus"):
         answer = client.post(f"/v1/corpora/{name.replace('/', '%2F')}/search", json={"query": "secret"})
         assert answer.status_code == 404
+
+
+SEARCHES = [
+    "/retrieve",
+    *(f"/v1/corpora/catalog/{kind}" for kind in ("search", "discover", "explain", "feedback", "ask")),
+]
+
+
+@pytest.mark.parametrize("path", SEARCHES)
+def test_a_query_has_a_maximum_length_on_every_route(make: Make, path: str) -> None:
+    name = "question" if path.endswith("ask") else "query"
+    more = {"id": "refund"} if path.endswith(("explain", "feedback")) else {}
+    for given, most in (({}, MAX_QUERY_CHARACTERS), ({"limits__max_query_characters": 10}, 10)):
+        client = make(**given)
+        assert client.post(path, json={name: "x" * most, **more}).status_code == 200
+        answer = client.post(path, json={name: "x" * (most + 1), **more})
+        assert answer.status_code == 422
+        assert f"The {name} has {most + 1:,} characters, and the limit is {most:,}" in answer.json()["detail"]
+
+
+def test_a_higher_limit_reaches_the_library(make: Make) -> None:
+    client = make(limits__max_query_characters=20_000)
+    assert client.post("/v1/corpora/catalog/search", json={"query": "x" * 15_000}).status_code == 200
+
+
+def test_only_routes_for_documents_take_large_bodies(make: Make) -> None:
+    client, large = make(), " " * (SMALL_BODY_BYTES + 12 * MAX_QUERY_CHARACTERS + 1)
+    for path in ("/retrieve", "/v1/corpora/catalog/search", "/v1/corpora/catalog/feedback", "/settings"):
+        answer = client.post(path, content=large, headers={"Content-Type": "application/json"})
+        assert answer.status_code == 413
+        assert "documents" in answer.json()["detail"]
+    documents = [{"id": "a", "title": "A", "content": large}]
+    assert client.post("/v1/corpora/catalog/documents", json={"documents": documents}).status_code == 200
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999"])
+def test_numbers_that_are_not_finite_are_refused_in_every_body(make: Make, number: str) -> None:
+    client = make()
+    for path, body in (
+        ("/v1/corpora/catalog/search", '{"query": "a", "filter": {"n": %s}}'),
+        ("/v1/corpora/catalog/discover", '{"query": "a", "filter": {"n": {"$gt": %s}}}'),
+        ("/v1/corpora/catalog/eval", '{"cases": [{"query": "a", "gold": [], "n": %s}]}'),
+        ("/documents", '{"id": "x", "title": "", "content": "", "metadata": {"n": %s}}'),
+        ("/mcp", '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"n": %s}}'),
+    ):
+        answer = client.post(path, content=body % number, headers={"Content-Type": "application/json"})
+        assert (path, answer.status_code) == (path, 400)
+        assert "finite" in answer.json()["detail"]
+
+
+def test_two_host_headers_are_refused(shared: TestClient) -> None:
+    for hosts in (("localhost", "localhost"), ("localhost", "evil.example")):
+        answer = shared.get("/settings", headers=[("Host", host) for host in hosts])
+        assert answer.status_code == 400
+        assert "Host" in answer.json()["detail"]
+
+
+def test_headers_have_a_maximum_size(shared: TestClient) -> None:
+    assert shared.get("/settings", headers={"X-Large": "x" * (MAX_HEADER_BYTES // 2)}).status_code == 200
+    assert shared.get("/settings", headers={"X-Large": "x" * MAX_HEADER_BYTES}).status_code == 431
+
+
+class EndlessSearch:
+    """A search that goes on until it is canceled."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.has_started, self.has_ended = threading.Event(), threading.Event()
+        monkeypatch.setattr("shortlist.server.routes.corpora_routes.search", self)
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        self.has_started.set()
+        try:
+            while True:
+                check_canceled()
+                time.sleep(0.01)
+        except Canceled:
+            self.has_ended.set()
+            raise
+
+
+def test_a_request_that_takes_too_long_stops_its_work(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    client, endless = make(limits__request_seconds=0.5), EndlessSearch(monkeypatch)
+    assert client.post("/v1/corpora/catalog/search", json={"query": "a"}).status_code == 503
+    assert endless.has_ended.wait(60)
+
+
+def test_a_caller_that_disconnects_stops_its_work(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    client, endless = make(limits__request_seconds=3600), EndlessSearch(monkeypatch)
+    sent: list[Message] = []
+
+    async def request() -> None:
+        import anyio.to_thread
+
+        body = json.dumps({"query": "a"}).encode()
+        messages = iter([{"type": "http.request", "body": body, "more_body": False}])
+
+        async def receive() -> Message:
+            if message := next(messages, None):
+                return message
+            await anyio.to_thread.run_sync(endless.has_started.wait, 60)
+            return {"type": "http.disconnect"}
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
+        path = "/v1/corpora/catalog/search"
+        scope = {"type": "http", "method": "POST", "path": path, "headers": headers, "query_string": b"", "state": {}}
+        await client.app(scope, receive, send)
+
+    assert client.portal
+    client.portal.call(request)
+    assert endless.has_ended.wait(60)
+    assert sent[0]["status"] == 499
+
+
+def test_requests_that_are_over_keep_no_thread_from_others(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = make(limits__request_seconds=0.5)
+    EndlessSearch(monkeypatch)
+    statuses: list[int] = []
+
+    def ask() -> None:
+        statuses.append(client.post("/v1/corpora/catalog/search", json={"query": "a"}).status_code)
+
+    threads = [threading.Thread(target=ask) for _ in range(12)]  # more than there are threads to search
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert statuses == [503] * 12
+    monkeypatch.undo()
+    until(lambda: client.post("/v1/corpora/catalog/search", json={"query": "a"}).status_code == 200)

@@ -285,3 +285,27 @@ def test_an_invalid_setting_is_an_error(
     monkeypatch.setenv("BM25S_TEMPERATURE", "hot")
     assert run(["serve", "--documents", str(catalog)]) == 1
     assert "BM25S_TEMPERATURE: bm25s.temperature must be a number from 0.1 to 10" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "start_of_request",
+    [
+        b"GET /settings HTTP/1.1\r\nHost: localhost\r\nX-Large: ",
+        b"POST /retrieve HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-Trailer: ",
+        b"POST /retrieve HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1;",
+    ],
+    ids=["header", "trailer", "chunk extension"],
+)
+def test_endless_headers_are_refused_without_being_buffered(
+    start: Start, catalog: Path, start_of_request: bytes
+) -> None:
+    service = start("--documents", str(catalog))
+    address = ("127.0.0.1", int(service.url.rsplit(":", 1)[1]))
+    with socket.create_connection(address, 60) as endless:
+        endless.sendall(start_of_request)
+        sent = 0
+        with contextlib.suppress(ConnectionError):  # it was closed
+            while sent < 50 << 20:
+                sent += endless.send(b"x" * (1 << 16))
+        assert sent < 50 << 20
+        assert service.http.get("/settings").status_code == 200

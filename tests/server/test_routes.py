@@ -93,7 +93,7 @@ def test_index_replaces_all_uses_the_file_or_rebuilds(client: TestClient) -> Non
 def test_an_invalid_document_stops_the_others(client: TestClient) -> None:
     nan = '[{"id": "ok", "title": "", "content": ""}, {"id": "x", "title": "", "content": "", "metadata": {"n": NaN}}]'
     answer = client.post("/documents", content=nan, headers={"Content-Type": "application/json"})
-    assert answer.status_code == 422
+    assert answer.status_code == 400
     assert "x" in answer.json()["detail"]
     assert client.get("/documents").json()["count"] == 3
 
@@ -108,7 +108,8 @@ def test_settings_are_changed_one_by_one(client: TestClient) -> None:
 
 
 INVALID_QUESTIONS: list[dict[str, Any]] = [
-    {"question": "x" * 4_001},
+    {"question": "x" * 8_001},
+    {"history": [{"question": "x" * 8_001, "answer": ""}]},
     {"k": 0},
     {"k": 21},
     {"threshold": 2},

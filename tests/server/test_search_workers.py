@@ -16,7 +16,7 @@ from fastapi.testclient import TestClient
 from shortlist.safety.processes import make_command
 from shortlist.server.search_workers import SearchWorkers
 from shortlist.server.service_settings import load_settings
-from tests.server.conftest import TOOLS, Make, write_catalog
+from tests.server.conftest import TOOLS, Make, until, write_catalog
 
 SEARCHES: list[tuple[str, dict[str, Any]]] = [
     ("/retrieve", {"query": "parcel shipment"}),
@@ -97,7 +97,7 @@ def test_a_process_that_ends_while_the_service_starts_is_replaced(make: Make, mo
 
 
 def test_a_process_ends_quietly_when_no_one_reads_its_answers() -> None:
-    given: list[Any] = [load_settings(environment={}), ("", {}, "retrieve", "", {})]
+    given: list[Any] = [load_settings(environment={}), (1, ("", {}, "retrieve", "", {}))]
     messages = [pickle.dumps(message) for message in given]
     pipe = subprocess.PIPE
     process = subprocess.Popen(make_command(SearchWorkers.__module__), stdin=pipe, stdout=pipe, stderr=pipe)
@@ -112,3 +112,29 @@ def _children() -> set[int]:
     """The processes that the threads of this process started."""
     tasks = Path("/proc/self/task").iterdir()
     return {int(child) for task in tasks for child in (task / "children").read_text().split()}
+
+
+def test_a_process_stops_work_on_a_request_that_is_over(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = """
+import time
+from shortlist._limits import check_canceled
+from shortlist.server import search_workers
+answer = search_workers.ServedCorpora.answer
+def answer_or_search_forever(self, kind, name, options):
+    while options["query"] == "forever":
+        check_canceled()
+        time.sleep(0.01)
+    return answer(self, kind, name, options)
+search_workers.ServedCorpora.answer = answer_or_search_forever
+search_workers.main()
+"""
+    monkeypatch.setattr("shortlist.server.search_workers.PROGRAM", program)
+    client = make(server__workers=1, limits__request_seconds=1)
+    for _ in range(3):
+        assert client.post("/retrieve", json={"query": "forever"}).status_code == 503
+    until(lambda: client.post("/retrieve", json={"query": "parcel"}).status_code == 200)
+
+
+def test_processes_have_the_limits_of_the_service(make: Make) -> None:
+    client = make(server__workers=1, limits__max_query_characters=20_000)
+    assert client.post("/v1/corpora/catalog/search", json={"query": "x" * 15_000}).status_code == 200

@@ -12,6 +12,7 @@ from fastapi.testclient import TestClient
 import shortlist
 from shortlist.index.corpus import Corpus
 from shortlist.index.storage.usage_log import Learning
+from shortlist.search.learning.examples import MOST_IN_SESSION
 from tests.server.conftest import Make, write_catalog
 
 FEEDBACK, USAGE = "/v1/corpora/catalog/feedback", "/v1/corpora/catalog/usage"
@@ -103,7 +104,7 @@ def test_what_was_learned_survives_a_restart_and_a_reload(make: Make, catalog: P
     [
         ({"query": ""}, "body.query", "at least 1 character"),
         ({"query": " \n "}, "body.query", "pattern"),
-        ({"query": "x" * 2001}, "body.query", "at most 2000 characters"),
+        ({"query": "x" * 8_001}, "body.query", "the limit is 8,000"),
         ({"id": " "}, "body.id", "pattern"),
         ({"outcome": "good"}, "body.outcome", "'called', 'read' or 'failed'"),
         ({"shown": ["track"] * 51}, "body.shown", "at most 50 items"),
@@ -169,3 +170,13 @@ def test_the_usage_of_a_corpus_is_not_mistaken_for_a_document(client: TestClient
         path = f"/v1/corpora/catalog/documents/{id}"
         assert client.get(path).json()["title"] == id
         assert client.delete(path).json()["removed"] == 1
+
+
+def test_a_new_session_for_each_report_does_not_avoid_the_limit(client: TestClient) -> None:
+    answers = [
+        client.post(FEEDBACK, json={"query": f"query {number}", "id": "refund", "session": f"s{number}"}).json()
+        for number in range(MOST_IN_SESSION + 3)
+    ]
+    assert [answer["stored"] for answer in answers] == [True] * MOST_IN_SESSION + [False] * 3
+    assert counts(client)[1] == MOST_IN_SESSION
+    assert client.post(FEEDBACK, json={"query": "parcel", "id": "track"}).json()["stored"]  # the limit is per document

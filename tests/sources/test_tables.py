@@ -14,6 +14,7 @@ import openpyxl
 import pytest
 
 from shortlist import CorpusSource, Document, Problem, build, search
+from shortlist.sources import tables
 from tests.sources.samples import read, reason, write, xlsx
 
 
@@ -302,3 +303,25 @@ def test_a_row_is_found_and_cited_by_its_number(tmp_path: Path) -> None:
     (hit,) = search(corpus, "green")
     assert (hit.source, hit.locator, hit.text) == (str(tmp_path / "fruit.csv"), "row=2", "name: pear | colour: green")
     assert search(corpus, "which fruit is green")[0].locator == "row=2"
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.csv", "a\n1\n2\n3\n"),
+        ("a.jsonl", '{"a": 1}\n{"a": 2}\n{"a": 3}\n'),
+        ("a.json", '[{"a": 1}, {"a": 2}, {"a": 3}]'),
+        ("a.xlsx", xlsx({"S": [["a"], [1], [2], [3]]})),
+    ],
+    ids=["csv", "jsonl", "json", "xlsx"],
+)
+@pytest.mark.parametrize(("most", "rows"), [(3, 3), (2, 2)])
+def test_a_file_with_too_many_rows_is_reported_and_the_first_ones_go_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, data: str | bytes, most: int, rows: int
+) -> None:
+    monkeypatch.setattr(tables, "MAX_ROWS", most)
+    monkeypatch.setattr("sys.executable", "")  # spreadsheets are then read in this process
+    found = read(tmp_path, name, data)
+    problems = [item.reason for item in found if isinstance(item, Problem)]
+    assert len(found) - len(problems) == rows
+    assert [f"more than {most} rows" in problem for problem in problems] == [True] * (rows < 3)

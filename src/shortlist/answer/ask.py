@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from shortlist._limits import check_canceled, check_length
 from shortlist._telemetry import traced
 from shortlist.answer.evidence import K, Shown, gather
 from shortlist.answer.extractive.extract import Extract, extract
@@ -75,6 +76,7 @@ def ask(
 def open_for_question(corpus: Searchable, question: str) -> list[Corpus]:
     if not isinstance(question, str):
         raise InputError(f"A question must be a string, not {type(question).__name__}.")
+    check_length(question, "question")
     return open_corpora(corpus, needs_vectors=True)
 
 
@@ -84,6 +86,7 @@ def request_reply(llm: LLM, messages: Messages, tools: Messages, stream: Stream)
 
     If a streamed reply breaks off, its complete and verified sentences are the reply; without any, it is an error.
     """
+    check_canceled()
     if stream.on_text and isinstance(llm, StreamingLLM):
         try:
             return llm.stream(messages, stream.add, tools)
@@ -137,6 +140,7 @@ def _extract_answer(
         return {term: sum(count[term] for count in counts) for term in counts[0]}
 
     def extract_for(text: str) -> Extract:
+        check_canceled()
         live = sum(one.live for one in lexical)
         return extract(
             text, evidence, lexical[0].analyzer, count_passages, live, answer_from=answer_from, judge=judge_answers

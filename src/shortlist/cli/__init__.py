@@ -18,7 +18,7 @@ import shortlist
 from shortlist._paths import describe_os_error
 from shortlist.cli.app import COMPLETION_VARIABLE, app
 from shortlist.cli.output import ABSTAINED, ERROR, INTERRUPTED, OK, USAGE, discard_output, fail, write
-from shortlist.errors import ShortlistError
+from shortlist.errors import QueryTooLong, ShortlistError
 from shortlist.safety.processes import find_import_path
 
 __all__ = ["ABSTAINED", "ERROR", "INTERRUPTED", "OK", "USAGE", "main", "run"]
@@ -69,6 +69,8 @@ def run(arguments: Sequence[str]) -> int:
         return USAGE
     except click.ClickException as error:
         return fail(error.format_message(), "usage", USAGE, as_json=as_json)
+    except QueryTooLong as error:
+        return fail(str(error), "usage", USAGE, as_json=as_json)
     except Exception as error:
         if "--debug" in options or os.environ.get("SHORTLIST_DEBUG", "0") not in ("", "0"):
             raise

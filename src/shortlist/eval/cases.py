@@ -11,6 +11,7 @@ from typing import Any
 from xml.sax.saxutils import unescape
 
 from shortlist._files import replace_text
+from shortlist._limits import check_length
 from shortlist._plain import Plain
 from shortlist._text import did_you_mean
 from shortlist.documents import Document
@@ -88,6 +89,7 @@ def parse_case(row: Mapping[str, Any], where: str, line: int = 0) -> Case:
     key = next((name for name in GOLD if name in row), None)
     if not isinstance(row.get("query"), str) or (key is None and "grades" not in row):
         raise InputError(f'{where} is not a case. Write {{"query": "...", "gold": [ids]}}, with [] if nothing applies.')
+    check_length(row["query"], f"query ({where})")
     gold = (row[key] if key else None) or ()
     grades = gold if isinstance(gold, Mapping) else row.get("grades") or {}
     ids = () if isinstance(gold, Mapping) else [gold] if isinstance(gold, str | int) else gold

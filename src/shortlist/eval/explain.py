@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from shortlist._limits import check_length
 from shortlist._plain import Plain
 from shortlist.eval.cases import Case
 from shortlist.eval.reader import Reader, open_reader
@@ -145,6 +146,7 @@ def explain(
     **selection: Any,
 ) -> Why:
     """Explain the rank of a document among the k candidates of a query; the options are those of `discover`."""
+    check_length(query)
     with open_reader(corpus, mode, filter) as reader:
         retrieved = reader.retrieve(query, k)
         hits, chosen = retrieved.rank(k), retrieved.choose(k, strategy, min_score, **selection)

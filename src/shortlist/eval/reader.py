@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from shortlist._limits import check_length
 from shortlist.documents import Passage
 from shortlist.errors import InputError
 from shortlist.eval.cases import Case
@@ -73,6 +74,8 @@ class Reader:
         """Each case with what is retrieved for it."""
         if not cases:
             raise InputError("There are no cases to evaluate.")
+        for case in cases:
+            check_length(case.query)
         for case in track(cases, progress):
             yield case, self.retrieve(case.query, k)
 

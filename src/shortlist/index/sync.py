@@ -9,6 +9,7 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any, Protocol
 
+from shortlist._limits import check_canceled
 from shortlist._text import clean
 from shortlist.documents import Changes, Document, Problem, Skipped, Stamp, Stamps
 from shortlist.errors import CorpusBusy, InputError
@@ -103,6 +104,7 @@ class _Sync:
             items = self._read(documents)
             total = next((len(one) for one in (documents, items) if isinstance(one, Sized)), None)
             for batch in batched(items, BATCH):
+                check_canceled()
                 for _ in self._take(batch):
                     if progress:
                         progress(self._added + len(self._changed) + self._unchanged + len(self._failed), total)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from shortlist._limits import check_length
 from shortlist.errors import InputError
 from shortlist.index.lexical.bm25 import Scoring
 from shortlist.index.lexical.lexical_ranker import Lexical
@@ -76,6 +77,7 @@ def search(index: Index, query: str, k: int) -> list[dict[str, Any]]:
     """The k best passages for the query as {"text", "meta", "score"}, best first, none without a shared word."""
     if not isinstance(query, str):
         raise InputError(f"A query must be a string, not {type(query).__name__}.")
+    check_length(query)
     k = parse_count(k, "k", most=max(len(index), 1))
     ranking = index.lexical.rank(query, k)
     best = zip(ranking.positions[:k].tolist(), ranking.scores[:k].tolist(), strict=True)

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from shortlist._limits import check_length
 from shortlist._settings import SOURCE, BM25SSettings, retriever_settings
 from shortlist._text import clean, count_of
 from shortlist.documents import Document, Problem
@@ -105,6 +106,7 @@ class BM25SRetriever:
     def _retrieve(self, query: str, settings: BM25SSettings) -> dict[str, Any]:
         if not isinstance(query, str):
             return _response(f"The query is a string, not {type(query).__name__}.", settings)
+        check_length(query)
         with self.corpus.snapshot() as snapshot:
             lexical = snapshot.lexical
             if not lexical.live:

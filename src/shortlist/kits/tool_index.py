@@ -17,6 +17,7 @@ import numpy as np
 from pydantic import BaseModel, Field, ValidationError
 
 from shortlist._files import replace_text
+from shortlist._limits import check_length
 from shortlist._paths import make_folder
 from shortlist.documents import Problem
 from shortlist.errors import SourceError
@@ -181,6 +182,7 @@ class ToolIndex:
 
     def search(self, query: SearchQuery) -> list[SearchResult]:
         """The tools that share a word with the query, by cosine, ties in the order in which they were added."""
+        check_length(query.query_text)
         built = self._built
         if built is None:
             return []

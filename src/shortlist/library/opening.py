@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeGuard
 from shortlist._redact import redact, secrets_in_words
 from shortlist._text import did_you_mean
 from shortlist.documents import Document
-from shortlist.errors import CorpusError, CorpusNotFound, InputError, RegistryDamaged
+from shortlist.errors import CorpusError, CorpusNotFound, InputError, RegistryDamaged, SourceError
 from shortlist.index.corpus import Corpus, create_corpus, open_corpus
 from shortlist.index.corpus_paths import OF_A_PATH, full_name, stored_corpora
 from shortlist.index.embedders.tools_model import default_in_memory
@@ -95,10 +95,10 @@ def is_known(name: str) -> bool:
         return False
 
 
-def open_named(name: str | Path, progress: Progress | None = None) -> Corpus:
+def open_named(name: str | Path, progress: Progress | None = None, *, can_build: bool = True) -> Corpus:
     """Open a corpus by name, and cache it until its file is replaced.
 
-    A known corpus that was not built yet, or not completely, is built now.
+    A known corpus that was not built yet, or not completely, is built now if `can_build`.
     """
     try:
         file = find_corpus_file(name)
@@ -106,16 +106,23 @@ def open_named(name: str | Path, progress: Progress | None = None) -> Corpus:
     except (OSError, ValueError):
         key = None
     if key is None:
+        if not can_build and isinstance(name, str) and registry.find(name):
+            raise describe_unbuilt(name)
         return _build_on_first_use(name, progress)
     corpus = _open.pop(key, None)
     if corpus is None:
         corpus = open_corpus(full_name(name) if isinstance(name, str) else name)
-        if corpus.is_empty and isinstance(name, str) and registry.find(name):
+        if can_build and corpus.is_empty and isinstance(name, str) and registry.find(name):
             corpus = _build_on_first_use(name, progress)
     _open[key] = corpus
     while len(_open) > OPEN_AT_ONCE:
         _open.pop(next(iter(_open)), None)  # another thread may have removed it
     return corpus
+
+
+def describe_unbuilt(name: str) -> SourceError:
+    """The error for a corpus that must be built by a command, since that may take long."""
+    return SourceError(f"The corpus {name!r} was never built, or is empty. Run: shortlist build {name}")
 
 
 def _build_on_first_use(name: str | Path, progress: Progress | None) -> Corpus:

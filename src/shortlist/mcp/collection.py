@@ -55,9 +55,14 @@ class StoredCorpora:
         return self._only or [name for name in stored_corpora() if is_served(name)]
 
     def corpus(self, name: str) -> Corpus:
-        from shortlist.library.opening import open_named  # noqa: PLC0415  # slow to load
+        """An open corpus. A request never builds one: that may take longer than any client waits."""
+        from shortlist.library import registry  # noqa: PLC0415  # slow to load
+        from shortlist.library.opening import describe_unbuilt, open_named  # noqa: PLC0415
 
-        return open_named(name)
+        corpus = open_named(name, can_build=False)
+        if corpus.is_empty and registry.find(name):
+            raise describe_unbuilt(name)
+        return corpus
 
     def kinds(self, name: str) -> dict[str, int]:
         return count_kinds(stored_corpora().get(name) or Path(name))

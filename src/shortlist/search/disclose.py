@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, get_args
 
+from shortlist._limits import check_canceled
 from shortlist._telemetry import traced
 from shortlist._text import clean
 from shortlist.documents import Document, Metadata, Passage
@@ -80,6 +81,7 @@ class _Body(NamedTuple):
 
 
 def _disclose(hit: Hit, level: Level, loader: Loader | None, roots: Sequence[str | Path] | None) -> Disclosure:
+    check_canceled()
     body = _Body(None) if level == "metadata" else _body(hit, loader, roots)
     origin, warning = describe_origin(hit.metadata, body.text or "") if hit.kind == "skill" else ("", "")
     return Disclosure(

@@ -51,6 +51,7 @@ def _allowed(state: State, condition: Filter) -> Allowed:
 
 def _match(state: State, key: str, value: Any) -> Allowed:
     if not (isinstance(value, Mapping) and any(str(name).startswith("$") for name in value)):
+        _check_names(key, value)
         value = {"$eq": value}
     mask = state.everything()
     for name, operand in value.items():
@@ -61,6 +62,16 @@ def _match(state: State, key: str, value: Any) -> Allowed:
         else:
             raise InputError(f"Unknown filter operator {name!r} for {key!r}. Use one of {', '.join(_OPERATORS)}, $not.")
     return mask
+
+
+def _check_names(key: str, value: Any) -> None:
+    """Refuse a mapping that is not meant as a value: all its keys are operators without the dollar sign."""
+    if isinstance(value, Mapping) and value and all(f"${name}" in (*_OPERATORS, "$not") for name in value):
+        name = next(iter(value))
+        raise InputError(
+            f"{name!r} is not a filter operator. Did you mean '${name}'? If {key!r} is a mapping with these keys, "
+            f"compare it with {{'$eq': {dict(value)!r}}}."
+        )
 
 
 def _is_same(stored: Any, wanted: Any) -> bool:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
+from shortlist._limits import check_canceled, check_length
 from shortlist._telemetry import traced
 from shortlist.documents import Passage
 from shortlist.errors import InputError
@@ -148,6 +149,7 @@ def check_query(query: str, mode: str, k: int) -> None:
         raise InputError(f"k must be an integer of 0 or more, not {k!r}.")
     if not isinstance(query, str):
         raise InputError(f"A query must be a string, not {type(query).__name__}.")
+    check_length(query)
 
 
 def check_mode(mode: str) -> None:
@@ -268,6 +270,7 @@ def look(
     whole: bool = True,
 ) -> Found:
     """Retrieve from one state of a corpus. `read` replaces reading passages from the database."""
+    check_canceled()
     lexical = state.lexical
     asked = analyze(lexical.analyzer, query)
     weighed, counted = lexical.find(asked)
@@ -277,12 +280,14 @@ def look(
     learned = find_learned(corpus, state, mode)
     share = trust.lexical_share.of(len(weighed))
     parts, own = score(state, query, terms, mode, k, mask, share, reads_all=learned is not None)
+    check_canceled()
     scores = apply_lessons(learned, state, query, asked.weights, own, k, mask) if learned else own
     named = lexical.named(query, asked.name_words)
     # "auto" adds documents that the query names; the other modes rank as they say.
     added = named[:0] if mode != "auto" else named if mask is None else named[mask[named]]
     best = _best(state, scores, k, added) if whole else _sort(state, scores.ranking(k))[:k]
     positions = np.array([position for position, _ in best], dtype=np.int64)
+    check_canceled()
     passages = (read or state.passages)(positions)
     # Of each hit; plain numbers, since there are few.
     values = [value if value > -math.inf else 0.0 for _, value in best]

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import mimetypes
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,8 @@ from shortlist.index.corpus import Corpus
 from shortlist.index.engines.address import sign_in
 from shortlist.library.opening import size_of
 from shortlist.server.catalog_store import CatalogStore, log
-from shortlist.server.http_errors import describe_responses, handle_errors
-from shortlist.server.jobs import JSON, Endpoints
+from shortlist.server.http_errors import StrictRequest, describe_responses, handle_errors
+from shortlist.server.jobs import JSON, Endpoints, respond_while_connected
 from shortlist.server.llm_settings import connect
 from shortlist.server.middleware import Guard, Watch
 from shortlist.server.routes.catalog_routes import add_catalog
@@ -55,8 +55,16 @@ DOCS_POLICY = (
 HEADERS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-cache"}
 
 
-class HeadRoute(APIRoute):
-    """A route that answers HEAD if it answers GET; the server leaves out the body."""
+class ServiceRoute(APIRoute):
+    """A route that answers HEAD if it answers GET (the server leaves out the body), and takes only strict JSON."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def handle_strictly(request: Request) -> Response:
+            return await handle(StrictRequest(request.scope, request.receive))
+
+        return handle_strictly
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         match, child_scope = super().matches(scope)
@@ -114,11 +122,11 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redoc_url=None,
         lifespan=live,
         telemetry={"tracing": False, "metrics": False, "logs": False},
-        responses=describe_responses(400, 401, 403, 408, 413, 421, 422, 503),
+        responses=describe_responses(400, 401, 403, 408, 413, 421, 422, 431, 503),
         middleware=[Middleware(Watch, metrics=metrics, timed=TIMED), Middleware(Guard, settings=settings)],
     )
     app.openapi_version = "3.2.0"  # the first that can describe event streams
-    app.router.route_class = HeadRoute
+    app.router.route_class = ServiceRoute
     handle_errors(app)
     endpoints = Endpoints(app)
     corpora = ServedCorpora(served, settings.server.corpora)
@@ -128,7 +136,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         if workers is None:
             pool = "retrieve" if kind == "retrieve" else "read"
             return await endpoints.run(pool, lambda: corpora.answer(kind, name, options))
-        return Response(await workers.answer(kind, name, options), media_type=JSON)
+        answer = asyncio.ensure_future(workers.answer(kind, name, options))
+        return await respond_while_connected(answer, lambda data: Response(data, media_type=JSON))
 
     add_catalog(endpoints, served, search)
     _add_status(endpoints, served, metrics, llm.model if llm else "")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
-from typing import Any
+from typing import Any, NoReturn
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -22,6 +24,8 @@ from shortlist.errors import CorpusNotFound, InputError, LLMError, ShortlistErro
 
 log = logging.getLogger("shortlist.serve")
 
+LARGE = 1 << 18  # bytes of JSON from which it is parsed in a thread, so that other requests are answered meanwhile
+
 Headers = Mapping[str, str]
 Errors = Sequence[Mapping[str, str]]
 
@@ -30,6 +34,34 @@ REQUEST_ID = "shortlist.request_id"  # its key in a scope
 
 # The status of each kind of error; any other is 503.
 STATUSES = {InputError: 422, CorpusNotFound: 404, SourceError: 409, LLMError: 502}
+
+
+class NotFinite(ValueError):
+    """JSON with NaN, Infinity or a number that is as large."""
+
+
+def parse_json(text: bytes) -> Any:
+    """The value of a JSON text; unlike Python's parser, it accepts finite numbers only, as JSON has no others."""
+
+    def refuse(constant: str) -> NoReturn:
+        raise NotFinite(f"{constant} is not JSON")
+
+    def parse_finite(number: str) -> float:
+        value = float(number)
+        return value if math.isfinite(value) else refuse(number)
+
+    return json.loads(text, parse_constant=refuse, parse_float=parse_finite)
+
+
+class StrictRequest(Request):
+    """A request whose JSON has finite numbers only."""
+
+    async def json(self) -> Any:
+        if not hasattr(self, "_json"):
+            body = await self.body()
+            is_large = len(body) > LARGE
+            self._json = await asyncio.to_thread(parse_json, body) if is_large else parse_json(body)
+        return self._json
 
 
 class InvalidBody(InputError):
@@ -133,6 +165,8 @@ def _message(item: Mapping[str, Any], request: Request) -> str:
         known = sorted(_known_fields(request, place))
         close = closest(str(name), known, most=1)
         return f"unknown field ({f'did you mean {close[0]!r}?' if close else 'the fields are ' + ', '.join(known)})"
+    if item["type"] == "value_error":
+        return str(item["ctx"]["error"]).removesuffix(".")
     return str(item["msg"])
 
 

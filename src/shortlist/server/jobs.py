@@ -23,15 +23,17 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope
 
+from shortlist._limits import Canceled, cancelable, check_canceled
 from shortlist._paths import describe_os_error
 from shortlist.errors import ShortlistError
 from shortlist.server.http_errors import describe_responses, make_error_problem, make_problem
-from shortlist.server.middleware import EXTEND
+from shortlist.server.middleware import EXTEND, Disconnected, wait_while_connected
 
 log = logging.getLogger("shortlist.serve")
 
 # More threads than this compete for the interpreter more than they work.
-THREADS = {"retrieve": 2, "read": 4, "write": 1}
+WRITE = "write"
+THREADS = {"retrieve": 2, "read": 4, WRITE: 1}
 JSON = "application/json"
 EVENTS = "text/event-stream"
 LAST = "answer"  # the last event
@@ -39,6 +41,7 @@ HEADERS = {"Content-Type": EVENTS, "Cache-Control": "no-store", "X-Accel-Bufferi
 QUIET_SECONDS = 10.0  # after which a comment is sent, so that no proxy closes the connection
 CLOSE_SECONDS = 1.0  # that jobs get to end with the service; a model may take minutes for its next word
 
+T = TypeVar("T")
 Func = TypeVar("Func", bound=Callable[..., Any])
 Event = tuple[str, bytes]
 Work = Callable[["Job"], dict[str, Any]]
@@ -58,7 +61,7 @@ class Endpoints:
         A coroutine function runs in the event loop, and returns a response.
         """
         method, path = operation.split()
-        threads = pool or ("read" if method == "GET" else "write")
+        threads = pool or ("read" if method == "GET" else WRITE)
 
         def decorate(work: Func) -> Func:
             @functools.wraps(work)
@@ -77,15 +80,26 @@ class Endpoints:
         return decorate
 
     async def run(self, pool: str, work: Callable[[], Any]) -> Response:
-        """Run the work in a thread and send its result."""
+        """Run the work in a thread and send its result.
+
+        Work that changes nothing ends if the request is canceled, takes too long, or its caller disconnects.
+        """
+        is_canceled = threading.Event()
 
         def respond() -> Response:
-            result = work()
+            with cancelable(is_canceled) if pool != WRITE else contextlib.nullcontext():
+                check_canceled()
+                result = work()
             return result if isinstance(result, Response) else Response(to_json(result), media_type=JSON)
 
-        return await asyncio.get_running_loop().run_in_executor(
-            self._pools[pool], contextvars.copy_context().run, respond
-        )
+        loop, run = asyncio.get_running_loop(), contextvars.copy_context().run
+        response = loop.run_in_executor(self._pools[pool], run, respond)
+        if pool == WRITE:
+            return await response
+        try:
+            return await respond_while_connected(response, lambda response: response)
+        finally:
+            is_canceled.set()
 
     def close(self) -> None:
         """Wait for running work to end."""
@@ -93,13 +107,17 @@ class Endpoints:
             pool.shutdown()
 
 
+async def respond_while_connected(work: asyncio.Future[T], make: Callable[[T], Response]) -> Response:
+    """The response to the current request from the result of its work, which is canceled if the caller disconnects."""
+    try:
+        return make(await wait_while_connected(work))
+    except Disconnected:
+        return Response(status_code=499)  # for the log
+
+
 def to_json(data: Any) -> bytes:
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.encode("utf-8", "replace")
-
-
-class Disconnected(Exception):
-    """The caller no longer waits for the answer."""
 
 
 class Job:
@@ -107,23 +125,20 @@ class Job:
 
     def __init__(self) -> None:
         self.events: asyncio.Queue[Event | Exception] = asyncio.Queue()
-        self.is_over = threading.Event()  # if set, the work ends at its next event, or does not start
+        self.is_over = threading.Event()  # if set, the work ends at its next check, or does not start
         self._loop = asyncio.get_running_loop()
 
     # In the thread
 
-    def check(self) -> None:
-        if self.is_over.is_set():
-            raise Disconnected
-
     def send(self, name: str, data: dict[str, Any]) -> None:
-        self.check()
+        check_canceled()
         self._call(self.events.put_nowait, (name, to_json(data)))
 
     def run(self, work: Work, ended: asyncio.Event) -> None:
         try:
-            self.send(LAST, work(self))
-        except Disconnected:
+            with cancelable(self.is_over):
+                self.send(LAST, work(self))
+        except Canceled:
             pass
         except Exception as error:
             self._call(self.events.put_nowait, error)

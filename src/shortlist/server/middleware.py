@@ -10,12 +10,15 @@ import logging
 import re
 import time
 from collections.abc import Collection
+from contextvars import ContextVar
 from random import getrandbits
+from typing import Any, TypeVar
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from shortlist._limits import max_query_characters
 from shortlist._settings import Settings
 from shortlist._telemetry import REQUEST_HEADER, Span, current_request, is_used
 from shortlist.server.http_errors import REQUEST_ID, make_problem
@@ -29,8 +32,45 @@ CHANGING = ("POST", "PUT", "PATCH", "DELETE")
 OPEN_PATHS = ("/", "/health", "/ready", "/docs", "/openapi.json")
 OPEN_PREFIXES = ("/page/", "/docs/")
 
+MAX_HEADER_BYTES = 64 << 10  # of a request, with its path
+# Bodies have up to limits.max_body_bytes if they carry documents, cases, conversations or calls. Others are parsed in
+# the event loop, so they have this many, and what a query of the maximum length takes if all of it is escaped.
+SMALL_BODY_BYTES = 1 << 20
+ESCAPED_BYTES = 12
+LARGE_BODIES = ("/mcp", "/index", "/documents", "/eval", "/ask")  # the ends of their paths
+
 EXTEND = "shortlist.extend"  # the key in a scope of a function that gives the request more seconds
 REQUEST_ID_FORMAT = re.compile(r"[A-Za-z0-9._:/+=-]{1,100}")
+
+
+T = TypeVar("T")
+
+_receive: ContextVar[Receive] = ContextVar("_receive")
+
+
+class Disconnected(Exception):
+    """The caller no longer waits for the answer."""
+
+
+async def wait_while_connected(work: asyncio.Future[T]) -> T:
+    """The result of the work for the current request, which is canceled if its caller disconnects."""
+    receive = _receive.get()
+
+    async def watch() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    watcher = asyncio.create_task(watch())
+    try:
+        waited: set[asyncio.Future[Any]] = {work, watcher}
+        await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+        if work.done():
+            return work.result()
+        watcher.result()  # raises an error if a body that no one needs is too large
+        raise Disconnected
+    finally:
+        watcher.cancel()
+        work.cancel()
 
 
 class Guard:
@@ -44,7 +84,9 @@ class Guard:
         self._hosts = {"localhost", server.host.lower(), *(host.lower() for host in server.allowed_hosts)}
         self._origins = {origin.lower().rstrip("/") for origin in server.allowed_origins}
         self._max_bytes, self._max_seconds = limits.max_body_bytes, limits.request_seconds
-        self._too_large = f"The body is larger than {self._max_bytes} bytes (limits.max_body_bytes). Send it in parts."
+        self._max_characters = limits.max_query_characters
+        self._small_bytes = min(self._max_bytes, SMALL_BODY_BYTES + ESCAPED_BYTES * self._max_characters)
+        self._large = "" if is_mounted else LARGE_BODIES  # all paths end with the empty string
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -58,6 +100,11 @@ class Guard:
 
     def _reject(self, scope: Scope) -> tuple[int, str] | None:
         headers, path = Headers(scope=scope), scope["path"]
+        size = sum(len(name) + len(value) for name, value in scope["headers"])
+        if size + len(scope.get("raw_path") or b"") + len(scope.get("query_string", b"")) > MAX_HEADER_BYTES:
+            return 431, f"The path and headers are larger than {MAX_HEADER_BYTES} bytes."
+        if len(hosts := headers.getlist("host")) > 1:  # of which a proxy may have checked the other one
+            return 400, f"The request has {len(hosts)} Host headers. Send one."
         host = headers.get("host", "").lower()
         name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
         # IP addresses and our own names only: any other name may be made to point here (DNS rebinding).
@@ -72,9 +119,19 @@ class Guard:
             if kind.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), self._token):
                 return 401, "The token is missing or wrong. Send it in the header: Authorization: Bearer TOKEN."
         length = headers.get("content-length", "0")
-        return (413, self._too_large) if length.isdecimal() and int(length) > self._max_bytes else None
+        return (413, self._too_large(path)) if length.isdecimal() and int(length) > self._limit(path) else None
+
+    def _limit(self, path: str) -> int:
+        return self._max_bytes if path.endswith(self._large) else self._small_bytes
+
+    def _too_large(self, path: str) -> str:
+        limit = self._limit(path)
+        if limit == self._max_bytes:
+            return f"The body is larger than {limit} bytes (limits.max_body_bytes). Send it in parts."
+        return f"The body is larger than {limit} bytes, the limit of requests that send no documents."
 
     async def _run_within_limits(self, scope: Scope, receive: Receive, send: Send) -> None:
+        limit_bytes = self._limit(scope["path"])
         received, is_complete, is_waiting, has_started = 0, False, False, False
 
         async def receive_limited() -> Message:
@@ -85,8 +142,8 @@ class Guard:
             if message["type"] == "http.request":
                 received += len(message.get("body", b""))
                 is_complete = not message.get("more_body", False)
-                if received > self._max_bytes:
-                    raise HTTPException(413, self._too_large, {"Connection": "close"})
+                if received > limit_bytes:
+                    raise HTTPException(413, self._too_large(scope["path"]), {"Connection": "close"})
             return message
 
         async def send_and_note(message: Message) -> None:
@@ -94,6 +151,8 @@ class Guard:
             has_started = True
             await send(message)
 
+        _receive.set(receive_limited)
+        max_query_characters.set(self._max_characters)
         try:
             async with asyncio.timeout(self._max_seconds) as limit:
                 end = asyncio.get_running_loop().time() + self._max_seconds

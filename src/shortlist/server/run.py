@@ -28,6 +28,7 @@ from shortlist.errors import InputError
 from shortlist.safety.processes import make_restart_command
 from shortlist.server.application import create_app
 from shortlist.server.catalog_store import log
+from shortlist.server.middleware import MAX_HEADER_BYTES
 from shortlist.server.service_log import log_to_stderr, write_lines
 from shortlist.server.service_settings import OPENAI, load_settings
 
@@ -120,8 +121,8 @@ class _Server(uvicorn.Server):
 def _make_protocol(limits: Limits) -> type[asyncio.Protocol]:
     """uvicorn's protocol with limits that it does not have.
 
-    It would wait forever for the headers of a request and for a client that does not read its response, and accept any
-    number of connections that send nothing.
+    It would wait forever for the headers of a request and for a client that does not read its response, buffer headers
+    of any size, and accept any number of connections that send nothing.
     """
     base: Any = AutoHTTPProtocol
     seconds = limits.request_seconds
@@ -131,7 +132,11 @@ def _make_protocol(limits: Limits) -> type[asyncio.Protocol]:
         f"Content-Length: {len(reason)}\r\n\r\n{reason}"
     ).encode()
 
+    too_large = b"HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+    is_unlimited = hasattr(base, "on_body")  # httptools buffers headers of any size; h11 has a limit
+
     class Protocol(base):  # type: ignore[misc]
+        _incomplete = 0  # bytes of headers, trailers or chunk extensions that are not complete
         _unread = (0, 0.0)  # bytes that wait for the client, and since when it has read none of them
 
         def connection_made(self, transport: asyncio.Transport) -> None:
@@ -142,11 +147,31 @@ def _make_protocol(limits: Limits) -> type[asyncio.Protocol]:
                 transport.close()
 
         def data_received(self, data: bytes) -> None:
+            self._incomplete += len(data)
             super().data_received(data)
-            if self.cycle is not None and not self.cycle.response_complete:  # the headers are complete
+            is_answering = self.cycle is not None and not self.cycle.response_complete
+            if is_unlimited and self._incomplete > MAX_HEADER_BYTES:
+                if not is_answering:
+                    self.transport.write(too_large)
+                self.transport.close()
+            if is_answering:  # the headers are complete
                 self._timer.cancel()
             elif self._timer.cancelled():
                 self._timer = self.loop.call_later(seconds, self.transport.close)
+
+        # Called by the parser of httptools
+
+        def on_headers_complete(self) -> None:
+            self._incomplete = 0
+            super().on_headers_complete()
+
+        def on_body(self, body: bytes) -> None:
+            self._incomplete = 0
+            super().on_body(body)
+
+        def on_message_complete(self) -> None:
+            self._incomplete = 0
+            super().on_message_complete()
 
         def drop_if_stalled(self) -> None:
             size, now = self.transport.get_write_buffer_size(), self.loop.time()

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import os
 import pickle
+import queue
 import signal
 import sys
+import threading
 import traceback
 from asyncio.subprocess import PIPE, Process
 from collections import deque
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import IO, Any, cast
 
+from shortlist._limits import Canceled, cancelable, check_canceled, max_query_characters
 from shortlist._settings import BM25SSettings, Settings
 from shortlist._telemetry import export, resume, to_headers
 from shortlist.errors import ShortlistError
@@ -112,6 +117,7 @@ class _Worker:
         self._input, self._output = process.stdin, process.stdout
         self._slots = slots
         self._waiting: deque[asyncio.Future[bytes]] = deque()
+        self._numbers = itertools.count(1)  # of requests
 
     def send(self, message: Any) -> None:
         data = pickle.dumps(message)
@@ -122,8 +128,14 @@ class _Worker:
             raise WorkerEnded
         future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self._waiting.append(future)
-        self.send(request)
-        return await future
+        number = next(self._numbers)
+        self.send((number, request))
+        try:
+            return await future
+        except asyncio.CancelledError:
+            if not self.has_ended:
+                self.send(number)  # so that it stops working on it
+            raise
 
     async def read_answers(self) -> None:
         """Pass on answers until the process ends."""
@@ -176,7 +188,8 @@ def _answer_requests() -> None:
     Corpus.learning = settings.usage.learn
     path, catalog = "", SimpleNamespace()  # with what `ServedCorpora` needs of the catalog to search it
     corpora = ServedCorpora(cast(CatalogStore, catalog), settings.server.corpora)
-    while request := _read(sys.stdin.buffer):
+    max_query_characters.set(settings.limits.max_query_characters)
+    for is_canceled, request in _receive_requests():
         try:
             wanted_path, wanted, headers, *search = request
             resume(headers)
@@ -186,13 +199,41 @@ def _answer_requests() -> None:
                 path = wanted_path
             if vars(catalog.retriever.get_settings()) != wanted:
                 catalog.retriever.update_settings(BM25SSettings(**wanted))
-            data = to_json(corpora.answer(*search))
+            with cancelable(is_canceled):
+                check_canceled()
+                data = to_json(corpora.answer(*search))
+        except Canceled:
+            data = b"{}"  # which no one reads
         except Exception as error:
             error.add_note(traceback.format_exc())
             data = _dump_error(error)
         output.write(len(data).to_bytes(4, "little") + data)
         output.flush()
     end_telemetry()
+
+
+def _receive_requests() -> Iterator[tuple[threading.Event, Any]]:
+    """The requests in order, each with what is set once it is canceled, also while an earlier one is answered."""
+    requests: queue.SimpleQueue[tuple[threading.Event, Any] | None] = queue.SimpleQueue()
+    canceled: dict[int, threading.Event] = {}
+
+    def receive() -> None:
+        try:
+            while message := _read(sys.stdin.buffer):
+                if isinstance(message, int):
+                    if event := canceled.get(message):
+                        event.set()
+                    continue
+                number, request = message
+                canceled.pop(number - IN_FLIGHT, None)  # it was answered before this one was sent
+                canceled[number] = threading.Event()
+                requests.put((canceled[number], request))
+        finally:
+            requests.put(None)
+
+    threading.Thread(target=receive, daemon=True).start()
+    while request := requests.get():
+        yield request
 
 
 def _read(stream: IO[bytes]) -> Any:

@@ -18,6 +18,7 @@ from shortlist.errors import SourceError, import_extra
 from shortlist.sources.decoding import File, check_size, check_zip, open_text, read_text
 
 MAX_JSON_BYTES = 100 << 20
+MAX_ROWS = 1_000_000  # of a file or sheet
 MAX_CELLS = 20_000_000  # of a sheet, including empty ones
 
 _DELIMITERS = ",;\t|"
@@ -44,6 +45,9 @@ def read_csv(file: File) -> Iterator[Document | Problem]:
             names = _name_columns(next(rows, []))
             row_lines.clear()
             for number, cells in enumerate(rows, 1):
+                if number > MAX_ROWS:
+                    yield _report_more_rows(file.id)
+                    break
                 yield from _make_row(file, names, cells, row=number)
                 if len(row_lines) > 1 and not _is_quoted_well(row_lines, delimiter):
                     last = reader.line_num
@@ -56,6 +60,11 @@ def read_csv(file: File) -> Iterator[Document | Problem]:
             raise SourceError(
                 f"{where} it cannot be read as CSV: {error}. Check for a quote that is not closed."
             ) from None
+
+
+def _report_more_rows(id: str) -> Problem:
+    limit = f"It has more than {MAX_ROWS:,} rows, and only these were indexed"
+    return Problem(f"{id}#rows", f"{limit}. Split the file to index the others.")
 
 
 def _record(lines: Iterable[str], row_lines: list[str]) -> Iterator[str]:
@@ -88,6 +97,9 @@ def _rate_delimiter(sample: str, delimiter: str) -> tuple[float, int]:
 def read_json_lines(file: File) -> Iterator[Document | Problem]:
     with open_text(file.path) as lines:
         for number, line in enumerate(lines, 1):
+            if number > MAX_ROWS:
+                yield _report_more_rows(file.id)
+                break
             try:
                 if line.strip():
                     yield from _make_json_row(file, number, json.loads(line.rstrip()))
@@ -107,8 +119,10 @@ def read_json(file: File) -> Iterator[Document | Problem]:
         except (ValueError, RecursionError) as error:
             problem = f"It is not valid JSON ({error}), so it was indexed as plain text."
     if isinstance(values, list) and values and all(isinstance(value, dict) for value in values):
-        for number, value in enumerate(values, 1):
+        for number, value in enumerate(values[:MAX_ROWS], 1):
             yield from _make_json_row(file, number, value)
+        if len(values) > MAX_ROWS:
+            yield _report_more_rows(file.id)
         return
     check_size(file.path)
     yield file.make_document("file", file.path.name, text)
@@ -136,6 +150,9 @@ def read_workbook(file: File) -> Iterator[Document | Problem]:
                 continue
             names = _name_columns(next((row for row in rows if any(cell != "" for cell in row)), []))
             for number, cells in enumerate(rows, 1):
+                if number > MAX_ROWS:
+                    yield _report_more_rows(f"{file.id}#sheet={name}")
+                    break
                 yield from _make_row(file, names, cells, sheet=name, row=number)
 
 

@@ -89,6 +89,7 @@ class Upstream:
         self._failed_starts = 0
         self._retry_at = self._listed_at = 0.0
         self._is_lost = False
+        self._was_ready = False  # before its problem
         self._refusal: Exception | None = None  # why it needs a sign-in
         self._closed = asyncio.Event()
         self._news = asyncio.Event()  # for the task: the server is lost, closed, or has other tools
@@ -107,11 +108,13 @@ class Upstream:
         return self._retry_at - time.monotonic()
 
     def describe(self) -> str:
-        """Why the server is not ready, and what happens next."""
+        """Why the server is not ready, and what happens next; an agent that reads "try again" does so at once."""
         if self.state == "waiting" and self._pause > PATIENCE:
             return f"{self.problem} The next attempt is in {self._pause:.0f} seconds."
         if self.state == "failed":
             return f"{self.problem} It failed {MOST_FAILURES} times in a row. Calling a tool of it starts it again."
+        if self.problem and not self._was_ready:  # only the user can fix it: a sign-in, a variable, a command
+            return self.problem
         if self.problem:
             return f"{self.problem} It is being started again. Try again in a moment."
         limit = f"it may take {self._start_seconds:g} seconds to start"
@@ -340,7 +343,7 @@ class Upstream:
             began = time.monotonic()
             await self._set_state("starting")
             problem = await self._run_once()
-            self.problem = _hide_orders(problem)
+            self.problem, self._was_ready = _hide_orders(problem), self.state == "ready" and not self._refusal
             if self._closed.is_set():
                 self.problem = ""
                 await self._set_state("idle")

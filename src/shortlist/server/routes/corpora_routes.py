@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection
+from datetime import date
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import Query
+from fastapi import Query, Request
 from starlette.responses import Response
 
 from shortlist._text import did_you_mean
 from shortlist.documents import Changes, Document
-from shortlist.errors import CorpusNotFound, SourceError
+from shortlist.errors import CorpusNotFound
 from shortlist.eval.explain import explain
 from shortlist.index.corpus import Corpus
 from shortlist.index.engine import EMBEDDED
-from shortlist.index.location import find_corpus_file
 from shortlist.index.text.analyzers import Analyzer, get_analyzer, subwords
 from shortlist.library import registry
 from shortlist.library.opening import describe_corpora, open_named, size_of
 from shortlist.search.disclose import disclose, read_hit
 from shortlist.search.discover import discover
-from shortlist.search.learning.examples import fit_threshold
+from shortlist.search.learning.examples import MOST_IN_SESSION, fit_threshold
 from shortlist.search.retrieve import search
 from shortlist.server.catalog_store import NAME, CatalogStore
 from shortlist.server.jobs import Endpoints
@@ -35,7 +36,7 @@ USAGE = "/v1/corpora/{name:path}/usage"
 
 Offset = Annotated[int, Query(ge=0, le=2**31)]
 Limit = Annotated[int, Query(ge=0, le=schemas.MOST_LISTED)]
-SearchText = Annotated[str, Query(description="Only documents that contain this text.")]
+SearchText = Annotated[schemas.QueryText, Query(description="Only documents that contain this text.")]
 UsedId = Annotated[str | None, Query(description="Only searches after which this document was used.")]
 Answer = dict[str, Any]
 Search = Callable[[str, str, dict[str, Any]], Awaitable[Response]]
@@ -59,9 +60,7 @@ class ServedCorpora:
         if name not in names:
             suggestion = did_you_mean(name, names)
             raise CorpusNotFound(f"Corpus {name!r} is not served.{suggestion} GET /v1/corpora lists the served ones.")
-        if find_corpus_file(name) is None:
-            raise SourceError(f"The corpus {name!r} was never built. Run: shortlist build {name}.")
-        return open_named(name)
+        return open_named(name, can_build=False)
 
     def document(self, name: str, id: str) -> tuple[str, Document]:
         """A document and its corpus. Both may contain slashes, so any /documents/ in the path may separate them."""
@@ -114,6 +113,22 @@ class ServedCorpora:
             return describe_changes(self._served.delete(document.id), self._served.corpus)
         corpus = self.corpus(name)
         return describe_changes(Changes(removed=corpus.remove(document.id)), corpus)
+
+
+class FeedbackLimit:
+    """Reports about each document by each client today. A client cannot avoid the limit with other sessions."""
+
+    def __init__(self) -> None:
+        self._day = date.min
+        self._counts: Counter[tuple[str, str, str]] = Counter()
+
+    def allows(self, corpus: str, id: str, client: str) -> bool:
+        if self._day != (today := date.today()):
+            self._day, self._counts = today, Counter()
+        return self._counts[corpus, id, client] < MOST_IN_SESSION
+
+    def count(self, corpus: str, id: str, client: str) -> None:
+        self._counts[corpus, id, client] += 1
 
 
 def describe_changes(changes: Changes, corpus: Corpus) -> Answer:
@@ -187,14 +202,21 @@ def add_corpora(endpoints: Endpoints, corpora: ServedCorpora, run_search: Search
         items = disclose([read_hit(corpus, id) for id in body.ids], body.level, roots=())
         return {"documents": [item.to_dict() for item in items]}
 
+    reports = FeedbackLimit()
+
     @endpoints.add("POST /v1/corpora/{name:path}/feedback", "Feedback", 404, 409, tag="corpora")
-    def learn_from_feedback(name: str, body: schemas.FeedbackBody) -> Answer:
+    def learn_from_feedback(name: str, body: schemas.FeedbackBody, request: Request) -> Answer:
         """Report that a query led to a document, so that similar queries find it.
 
-        It is stored in the log of use of the corpus, without secrets, unless learning is off.
+        It is stored in the log of use of the corpus, without secrets, unless learning is off or this address has
+        reported the document often enough today.
         """
         corpus = corpora.corpus(name)
-        return {"stored": corpus.learn(**body.model_dump()), "learning": corpus.learning}
+        client = request.client.host if request.client else ""
+        stored = reports.allows(name, body.id, client) and corpus.learn(**body.model_dump())
+        if stored:
+            reports.count(name, body.id, client)
+        return {"stored": stored, "learning": corpus.learning}
 
     @endpoints.add(f"GET {USAGE}", "Usage", 404, 409, tag="corpora")
     def get_corpus_usage(name: str) -> Answer:

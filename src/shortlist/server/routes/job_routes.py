@@ -12,6 +12,7 @@ from fastapi import FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from shortlist._limits import check_canceled
 from shortlist._settings import Answers, Settings
 from shortlist.answer.agent import agent_ask
 from shortlist.answer.ask import ask
@@ -41,19 +42,18 @@ STUDY = 2  # the parts of the work that a study is: it searches about twice as o
 class InterruptibleLLM:
     """A model that stops in the middle of a reply when the caller disconnects."""
 
-    def __init__(self, llm: StreamingLLM, check: Callable[[], None]) -> None:
+    def __init__(self, llm: StreamingLLM) -> None:
         self._llm = llm
-        self._check = check
 
     def complete(self, messages: Messages, tools: Messages = ()) -> Reply:
         return self.stream(messages, lambda _: None, tools)
 
     def stream(self, messages: Messages, on_text: Callable[[str], None], tools: Messages = ()) -> Reply:
         def forward(piece: str) -> None:
-            self._check()
+            check_canceled()
             on_text(piece)
 
-        self._check()
+        check_canceled()
         return self._llm.stream(messages, forward, tools)
 
 
@@ -69,7 +69,7 @@ def answer_question(corpus: Corpus, body: AskBody, llm: StreamingLLM | None, job
         "on_evidence": lambda item: job.send("evidence", item.to_dict()),
         "on_text": lambda text: job.send("text", {"text": text}),
     }
-    model = InterruptibleLLM(llm, job.check) if llm else None
+    model = InterruptibleLLM(llm) if llm else None
     if not body.agent:
         return ask(corpus, body.question, model, **options)
     if model is None:
@@ -127,7 +127,7 @@ class Reporter:
         return lambda done, total: self.report(name, (at + done / (total or 1)) / parts)
 
     def report(self, name: str, share: float) -> None:
-        self._job.check()
+        check_canceled()
         now = time.monotonic()
         if name != self._last[0] or now - self._last[1] >= REPORT_EVERY:
             self._last = name, now

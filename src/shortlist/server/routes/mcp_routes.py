@@ -28,7 +28,7 @@ from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.mcp.gateway.profiles import Choice
 from shortlist.mcp.gateway.relay import SESSION_HEADER
 from shortlist.server.catalog_store import NAME, log
-from shortlist.server.http_errors import get_status, make_problem
+from shortlist.server.http_errors import NotFinite, get_status, make_problem, parse_json
 from shortlist.server.jobs import Endpoints
 from shortlist.server.middleware import EXTEND
 from shortlist.server.routes.corpora_routes import ServedCorpora
@@ -77,7 +77,11 @@ class Managers(NamedTuple):
         """Answer a POST request. If the client closes the connection, what it asked for is canceled."""
         body = await Request(scope, receive).body()
         headers = Headers(scope=scope)
-        message = _parse(body)
+        try:
+            message = _parse(body)
+        except NotFinite as error:
+            await make_problem(scope, 400, f"{error}. Send finite numbers only.")(scope, receive, send)
+            return
         manager = self.sessions if _needs_stream(headers, message) else self.single
         is_gone = asyncio.Event()
         messages = iter([{"type": "http.request", "body": body, "more_body": False}])
@@ -99,7 +103,8 @@ class Managers(NamedTuple):
             await asyncio.wait({work, watcher}, return_when=asyncio.FIRST_COMPLETED)
             if not work.done() and manager is self.single:
                 return
-            if not work.done() and "id" in message and SESSION_HEADER in headers:
+            # An answer of the client to a question has an id, too: the number of the question, not of its own request.
+            if not work.done() and "method" in message and "id" in message and SESSION_HEADER in headers:
                 await _cancel(manager, scope, message["id"])
             await work
         finally:
@@ -110,10 +115,13 @@ class Managers(NamedTuple):
 
 def _parse(body: bytes) -> dict[str, Any]:
     """The message of a request; empty if it is none, which the SDK reports."""
-    with contextlib.suppress(ValueError, RecursionError):
-        message = json.loads(body)
+    try:
+        message = parse_json(body)
         return message if isinstance(message, dict) else {}
-    return {}
+    except NotFinite:
+        raise
+    except (ValueError, RecursionError):
+        return {}
 
 
 def _needs_stream(headers: Headers, message: dict[str, Any]) -> bool:
@@ -128,6 +136,8 @@ def _needs_stream(headers: Headers, message: dict[str, Any]) -> bool:
 
 async def _cancel(manager: Manager, scope: Scope, id: Any) -> None:
     """Cancel a request of a session, as its client would."""
+    import anyio  # noqa: PLC0415  # slow to load
+
     params = {"requestId": id, "reason": "The client closed the connection."}
     body = json.dumps({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}).encode()
 
@@ -137,7 +147,8 @@ async def _cancel(manager: Manager, scope: Scope, id: Any) -> None:
     async def send(_: Message) -> None:
         pass
 
-    await manager.handle_request(dict(scope), receive, send)
+    with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):  # the session has ended
+        await manager.handle_request(dict(scope), receive, send)
 
 
 class Agents:

@@ -6,15 +6,16 @@ are; openapi.yaml has the others, descriptions, examples, and the keys that `to_
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import partial, reduce
 from operator import or_
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import yaml
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, create_model
+from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, create_model
 
+from shortlist._limits import check_length
 from shortlist._settings import BM25SSettings
 from shortlist.answer.verification import LONGEST_REPLY
 from shortlist.documents import Document
@@ -32,8 +33,6 @@ MOST_HITS = 1_000
 MOST_LISTED = 10_000
 MOST_SHOWN = 20  # passages for one answer
 MOST_TURNS = 50  # of a conversation in one request
-LONGEST_QUESTION = 4_000  # characters
-LONGEST_QUERY = 2_000  # characters, of feedback
 LONGEST_SESSION = 200  # characters
 MOST_CHOICES = 50  # documents among which one was chosen
 DEEPEST = 100  # rank cutoff of an evaluation
@@ -42,7 +41,8 @@ Id = Annotated[str, Field(min_length=1, pattern=r"\S")]
 Temperature = Annotated[float, Field(ge=0.1, le=10)]
 Percentage = Annotated[float, Field(ge=0, le=100)]
 Share = Annotated[float, Field(ge=0, le=1)]
-Question = Annotated[str, Field(max_length=LONGEST_QUESTION)]
+QueryText = Annotated[str, AfterValidator(check_length)]
+Question = Annotated[str, AfterValidator(partial(check_length, what="question"))]
 Depth = Annotated[int, Field(ge=1, le=DEEPEST)]
 Strategy = Literal["adaptive", "conservative", "top_k", "rel_threshold", "abs_threshold", "score_gap", "softmax"]
 Threshold = float | Literal["auto"] | None
@@ -71,7 +71,7 @@ class DocumentBody(Body):
 
 
 class RetrieveBody(Body):
-    query: str
+    query: QueryText
     temperature: Temperature | None = None
     ignore_zero: bool | None = None
     llm_tools_cutoff: Percentage | None = None
@@ -93,7 +93,7 @@ class SwitchBody(Body):
 
 
 class SearchBody(Body):
-    query: str
+    query: QueryText
     mode: Mode = "auto"
     k: int = Field(default=10, ge=0, le=MOST_HITS)
     filter: dict[str, Any] | None = None
@@ -120,7 +120,7 @@ class DiscloseBody(Body):
 
 
 class FeedbackBody(Body):
-    query: str = Field(min_length=1, max_length=LONGEST_QUERY, pattern=r"\S")
+    query: QueryText = Field(min_length=1, pattern=r"\S")
     id: Id
     outcome: usage_log.Outcome = "called"
     shown: list[Id] = Field(default=[], max_length=MOST_CHOICES)

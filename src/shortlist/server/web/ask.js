@@ -33,7 +33,6 @@ export function mount(root, params) {
   );
   const field = h("textarea", {
     rows: 2,
-    maxlength: 4000,
     placeholder: "Ask a question",
     "aria-label": "Question",
     "aria-describedby": "question-hint",

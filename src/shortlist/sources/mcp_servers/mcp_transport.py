@@ -7,15 +7,19 @@ writes an unreadable message, is stopped at once: otherwise a caller would wait 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import shutil
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from shortlist.errors import SourceError
 from shortlist.safety.processes import find_on_path
+from shortlist.sources.mcp_servers.server_watcher import GO, SHELL, WAIT, can_wait, watcher
 
 if TYPE_CHECKING:
     from anyio.abc import Process
@@ -126,13 +130,37 @@ async def _start(parameters: StdioServerParameters, errors: TextIO) -> Process:
         command = windows.get_windows_executable_command(find_on_path(parameters.command))  # such as npx.cmd
         started = await windows.create_windows_process(command, parameters.args, environment, errors, parameters.cwd)
         return cast("Process", started)  # or the SDK's own, with the same methods
-    return await anyio.open_process(
-        [parameters.command, *parameters.args],
-        env=environment,
-        stderr=errors,
-        cwd=parameters.cwd,
-        start_new_session=True,
+    command = [parameters.command, *parameters.args]
+    is_waiting = can_wait(environment)
+    if is_waiting:
+        _check_command(parameters.command, environment, parameters.cwd)
+        command = [SHELL, "-c", WAIT, "sh", *command]
+    process = await anyio.open_process(
+        command, env=environment, stderr=errors, cwd=parameters.cwd, start_new_session=True
     )
+    watcher.add(process.pid)
+    try:
+        if is_waiting:
+            assert process.stdin
+            await process.stdin.send(GO)
+    except BaseException:
+        process.kill()
+        watcher.remove(process.pid)
+        raise
+    return process
+
+
+def _check_command(command: str, environment: Mapping[str, str], cwd: str | Path | None) -> None:
+    """Raise the error of a command that cannot be started, which a shell would only print."""
+    if cwd is not None and not os.path.isdir(cwd):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(cwd))
+    path: str | None = os.path.join(cwd or "", command)
+    if not os.path.dirname(command):
+        path = shutil.which(command, path=environment.get("PATH"))
+    if path is None or not os.path.exists(path):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command)
+    if os.path.isdir(path) or not os.access(path, os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), command)
 
 
 async def _read_messages(process: Process) -> AsyncIterator[Any]:
@@ -192,6 +220,7 @@ async def _stop(process: Process, patience: float) -> None:
         await terminate_windows_process_tree(process)
     else:
         await terminate_posix_process_tree(process, KILL_SECONDS)
+        watcher.remove(process.pid)
     await wait(KILL_SECONDS)
     await close(process.stdout)
     transport = getattr(getattr(process, "_process", None), "_transport", None)

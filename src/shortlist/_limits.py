@@ -1,0 +1,64 @@
+"""Limits of the work for one caller: the length of a query, and an end as soon as the caller no longer waits."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import lru_cache
+
+from shortlist.errors import InputError, QueryTooLong
+
+MAX_QUERY_CHARACTERS = 8_000  # the default of limits.max_query_characters
+LARGEST = 1 << 20  # limit that can be set
+VARIABLE = "SHORTLIST_MAX_QUERY_CHARACTERS"
+
+# What the settings of a service say; else the environment variable or the default applies.
+max_query_characters: ContextVar[int | None] = ContextVar("max_query_characters", default=None)
+
+
+def check_length(text: str, what: str = "query") -> str:
+    """Raise an error if a query is too long; what is done with one takes time for each of its words."""
+    most = max_query_characters.get() or _parse_limit(os.environ.get(VARIABLE, "").strip())
+    if len(text) > most:
+        raise QueryTooLong(
+            f"The {what} has {len(text):,} characters, and the limit is {most:,}. Shorten it, or raise the limit "
+            f"(limits.max_query_characters, {VARIABLE})."
+        )
+    return text
+
+
+@lru_cache(maxsize=8)
+def _parse_limit(text: str) -> int:
+    if not text:
+        return MAX_QUERY_CHARACTERS
+    if not text.isdecimal() or not 1 <= int(text) <= LARGEST:
+        rule = f"limits.max_query_characters must be a whole number from 1 to {LARGEST}"
+        raise InputError(f"{VARIABLE}: {rule}, not {text!r}.")
+    return int(text)
+
+
+class Canceled(BaseException):
+    """The caller no longer waits. Like KeyboardInterrupt, no `except Exception` on the way continues the work."""
+
+
+_canceled: ContextVar[threading.Event | None] = ContextVar("_canceled", default=None)
+
+
+@contextmanager
+def cancelable(event: threading.Event) -> Iterator[None]:
+    """Work that ends at its next check once the event is set."""
+    token = _canceled.set(event)
+    try:
+        yield
+    finally:
+        _canceled.reset(token)
+
+
+def check_canceled() -> None:
+    """Raise Canceled if the caller no longer waits; called between the stages of a query and in long loops."""
+    event = _canceled.get()
+    if event is not None and event.is_set():
+        raise Canceled
