@@ -32,9 +32,11 @@ from shortlist import eval as ev
 from shortlist.cli import run
 from shortlist.search import agent_actions
 from shortlist.search.corpus_tool import as_tool
+from shortlist.search.select import STRATEGIES
 from shortlist.server.application import create_app
 from shortlist.server.service_settings import load_settings
 from tests.answer.server import completion, serving
+from tests.parity import ir_selections
 
 ROOT = Path(__file__).parents[2]
 
@@ -343,6 +345,42 @@ def test_e4_selection_is_relative_so_that_any_scale_gives_the_same_choice(hits: 
     assert chosen.signals["top_score"] == hits[0].score
 
 
+@pytest.mark.parametrize("strategy", [*STRATEGIES, lambda hits: hits])
+def test_e4_max_k_caps_every_strategy_and_function(strategy: Any) -> None:
+    hits = search({str(at): "kettle water " * (at + 1) for at in range(6)}, "kettle", mode="lexical")
+    options = {"strategy": strategy, "gap_ratio": 0.1, "cutoff": 1.0, "min_score": 0.01}
+    options |= {} if strategy == "adaptive" else {"rel": 0.1}
+    assert len(select(hits, max_k=1, **options).selected) == 1
+    assert len(select(hits, max_k=4, **options).selected) == 4
+    assert len(select(hits, **options).selected) == (5 if strategy == "adaptive" else 3)
+
+
+def test_e4_400_random_lists_are_selected_from_as_ir_does() -> None:
+    for (scores, options), size in zip(ir_selections.lists(), ir_selections.SIZES, strict=True):
+        hits = [
+            shortlist.Hit(shortlist.Passage(str(at), str(at), f"text {at}"), score) for at, score in enumerate(scores)
+        ]
+        expected = int(size)
+        if scores and (scores[0] <= 0 or scores[0] < options.get("min_score", -1)):
+            expected = 0  # decided otherwise: a best score that is not above zero or below min_score selects nothing
+        assert [hit.score for hit in select(hits, **options).selected] == scores[:expected], (scores, options)
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize("strategy", ["score_gap", "rel_threshold", "softmax", "adaptive"])
+def test_e4_a_cap_holds_on_the_command_line_and_over_http(strategy: str, capsys: pytest.CaptureFixture[str]) -> None:
+    catalog = ROOT / "examples/data/tools.yaml"
+    query = "refund a payment to the customer"
+    arguments = ["--strategy", strategy, "--max-k", "1", "--min-score", "none", "--quiet"]
+    assert run(["discover", f"tools:{catalog}", query, *arguments]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1
+    build(CorpusSource.from_tools(catalog), "shop")
+    with TestClient(create_app(load_settings()), base_url="http://127.0.0.1") as web:
+        body = {"query": query, "strategy": strategy, "max_k": 1, "min_score": None}
+        assert len(web.post("/v1/corpora/shop/discover", json=body).json()["results"]) == 1
+    assert len(agent_actions.find("shop", query, limit=1)["results"]) == 1
+
+
 def test_e4_abstention_is_opt_in(hits: Hits) -> None:
     assert not select(hits).abstained
     assert select(hits, min_score=hits[0].score * 2).abstained
@@ -355,6 +393,26 @@ def test_e4_the_llm_selector_is_injectable_and_falls_back(hits: Hits) -> None:
     fallen = select(hits, strategy=shortlist.make_llm_selector(lambda prompt: "no idea"))
     assert fallen.selected == select(hits).selected
     assert "fallback" in fallen.reason
+
+
+@pytest.mark.parametrize("reply", ['["{1}", "{0}"]', "- {1}\n- {0}", "[2, 1]"])
+def test_e4_the_model_of_a_selector_may_reply_with_ids(hits: Hits, reply: str) -> None:
+    written = reply.format(hits[0].id, hits[1].id)
+    assert select(hits, strategy=shortlist.make_llm_selector(lambda prompt: written)).selected == [hits[1], hits[0]]
+
+
+def test_e4_an_id_that_is_not_a_candidate_is_named_in_the_reason(hits: Hits) -> None:
+    assert "'zeppelin'" in select(hits, strategy=shortlist.make_llm_selector(lambda prompt: '["zeppelin"]')).reason
+
+
+def test_e4_a_cap_of_the_selector_holds_unless_select_has_one() -> None:
+    hits = search({str(at): "kettle water " * (at + 1) for at in range(6)}, "kettle", mode="lexical")
+
+    def all_of(prompt: str) -> str:
+        return "[1, 2, 3, 4]"
+
+    assert len(select(hits, strategy=shortlist.make_llm_selector(all_of, max_k=4)).selected) == 4
+    assert len(select(hits, strategy=shortlist.make_llm_selector(all_of, max_k=4), max_k=2).selected) == 2
 
 
 # disclose
