@@ -1,7 +1,7 @@
 """What `ir.select` of the package ir 0.1.11 selects from 400 random lists of hits, and the lists.
 
-Every selection is the beginning of its list, so its size describes it. To generate SIZES again, install that package and
-run this file.
+Every selection is the beginning of its list, so its size describes it. To generate SIZES again, install that package
+and run this file.
 """
 
 from __future__ import annotations

@@ -58,7 +58,8 @@ def select(
 
     No strategy and no function selects more than `max_k` hits (default 3; "adaptive": 5). Strategies:
 
-    - "adaptive": hits that are nearly as relevant as the best: one if it is clearly ahead; with `max_k`, the first `max_k`
+    - "adaptive": hits that are nearly as relevant as the best, or only the best if it is clearly ahead; with `max_k`,
+      the first `max_k`
     - "conservative": hits that score at least `rel` of the best, duplicates last
     - "top_k": the first `max_k`
     - "rel_threshold": hits that score at least `rel` of the best
