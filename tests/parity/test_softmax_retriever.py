@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
+import multiprocessing
 import os
+import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,6 +22,7 @@ from shortlist import BM25SClient, BM25SRetriever, BM25SSettings, Document, Inpu
 from shortlist._settings import VARIABLES
 from shortlist.cli import run as run_cli
 from shortlist.kits import retriever as module
+from shortlist.kits.retriever import retriever_corpus
 from shortlist.server.service_settings import load_settings
 from tests.parity.seed_modules import run, seed_modules  # noqa: F401
 from tests.server.conftest import Service
@@ -234,6 +238,26 @@ def test_a7_the_temperature_focuses_and_the_cutoff_cuts(retriever: BM25SRetrieve
     cut = retriever.retrieve_documents("trading tools", temperature=10.0, llm_tools_cutoff=35.0)
     assert all(doc["softmax_score"] >= 0.35 for doc in cut["documents"])
     assert len(cut["documents"]) < cut["total_retrieved"]
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_a_retriever_can_be_copied_after_a_search(folder: Path, duplicate: Any, is_stored: bool) -> None:
+    corpus = retriever_corpus(folder / "stored" if is_stored else None)
+    retriever = BM25SRetriever(BM25SSettings(temperature=0.7), corpus=corpus)
+    retriever.add_documents([Document(id="a", title="Account", content="Balances", metadata={"of": "me"})])
+    found = retriever.retrieve_documents("balances")
+    assert found["total_retrieved"] == 1
+    again = duplicate(retriever)
+    assert again.retrieve_documents("balances") == found
+    again.add_documents([Document(id="b", title="More", content="Balances")])
+    assert retriever.get_document_count() == (2 if is_stored else 1)
+
+
+def test_a_retriever_searches_in_another_process(retriever: BM25SRetriever) -> None:
+    found = retriever.retrieve_documents("account balances")
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.apply(retriever.retrieve_documents, ("account balances",)) == found
 
 
 def test_a8_responses_have_the_documented_shape(retriever: BM25SRetriever) -> None:

@@ -79,6 +79,21 @@ class BM25SRetriever:
         elif document_file is not None and (is_named or Path(document_file).exists()):
             self.reload_documents()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The documents or, if they are stored, the folder of the corpus: copies and pickles open it again."""
+        corpus, config = self.corpus, self.corpus.config
+        state = {name: value for name, value in vars(self).items() if name != "corpus"}
+        if corpus.path:
+            return state | {"path": corpus.path.absolute()}
+        return state | {"documents": list(corpus), "options": {"analyzer": config.analyzer, "scoring": config.scoring}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        documents, path, options = (state.pop(name, None) for name in ("documents", "path", "options"))
+        corpus = create_corpus(path=path, in_memory=path is None, embedder="none", **options or {})
+        vars(self).update(state, corpus=corpus)
+        if documents:
+            corpus.add(documents, strict=True)
+
     def retrieve_documents(
         self,
         query: str,
