@@ -30,6 +30,9 @@ from shortlist import (
 )
 from shortlist import eval as ev
 from shortlist.cli import run
+from shortlist.mcp.collection import Collection, StoredCorpora
+from shortlist.mcp.gateway.dispatch import Gateway
+from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.search import agent_actions
 from shortlist.search.corpus_tool import as_tool
 from shortlist.search.select import STRATEGIES
@@ -227,6 +230,55 @@ def test_e1_files_reports_and_mappings_are_sources(
     (tmp_path / "a.md").write_text("# A\n\nReport.", "utf-8")
     (tmp_path / "b.txt").write_text("Plain.", "utf-8")
     assert ids(make(tmp_path)) == expected
+
+
+def write_skill(folder: Path, name: str, description: str) -> None:
+    file = folder / ".claude/skills" / name / "SKILL.md"
+    file.parent.mkdir(parents=True)
+    file.write_text(f"---\nname: {name}\ndescription: {description}\n---\n{description}\n", "utf-8")
+
+
+def test_e1_skills_belong_to_the_project(
+    tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_skill(Path.home(), "brew-coffee", "Brew coffee with a press.")  # of the user
+    for name, skill, description in (
+        ("A", "deploy-app", "Deploy the app to the server."),
+        ("B", "bake", "Bake bread."),
+    ):
+        (tmp_path / name / ".git").mkdir(parents=True)
+        (tmp_path / name / "sub").mkdir()
+        write_skill(tmp_path / name, skill, description)
+
+    def run_in(folder: str, *arguments: str, code: int = 0) -> str:
+        monkeypatch.chdir(tmp_path / folder)
+        capsys.readouterr()
+        assert run(list(arguments)) == code
+        return capsys.readouterr().out
+
+    run_in("A", "build", "skills")
+    assert run_in("B", "discover", "skills", "bake bread", "--quiet").split() == ["bake"]
+    run_in("B", "read", "skills", "deploy-app", "--quiet", code=1)
+    run_in("B", "build", "skills")
+    assert run_in("A/sub", "discover", "skills", "deploy the app", "--quiet").split() == ["deploy-app"]
+    assert run_in("A", "status", "skills", "--quiet").split() == ["skills", "fresh"]
+    for folder, names in (("A", {"deploy-app", "brew-coffee"}), ("B", {"bake", "brew-coffee"})):
+        monkeypatch.chdir(tmp_path / folder)
+        assert {document.id for document in shortlist.open_corpus("skills")} == names
+        with Collection(Gateway(GatewayConfig()), StoredCorpora()).skills() as served:
+            assert {document.id for document in served} == names
+    (tmp_path / "cases.jsonl").write_text(
+        '{"query": "deploy the app", "gold": "deploy-app"}\n{"query": "moon", "gold": []}'
+    )
+    run_in("A", "calibrate-min-score", "skills", "../cases.jsonl", "--mode", "lexical", "--persist")
+    assert json.loads(run_in("A", "info", "skills", "--json"))["floors"]
+    assert not json.loads(run_in("B", "info", "skills", "--json"))["floors"]
+    rows = {row["name"]: row for row in json.loads(run_in("A", "ls", "--json"))["corpora"]}
+    assert (rows["skills"]["built"], rows["skills"]["kind"], rows["skills"]["documents"]) == (True, "skills", 2)
+    assert sum(name.startswith("skills@B-") for name in rows) == 1
+    run_in("A", "forget", "skills", "--all", "--yes")
+    run_in("A", "rm", "skills", "--data")
+    assert run_in("B", "discover", "skills", "bake bread", "--quiet").split() == ["bake"]
 
 
 def test_e1_packages_are_those_that_are_installed_here() -> None:

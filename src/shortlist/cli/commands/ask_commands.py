@@ -13,6 +13,7 @@ import click
 
 import shortlist
 from shortlist._paths import data_dir
+from shortlist._projects import GLOBAL_INDEX, project_index, project_root
 from shortlist._settings import Answers
 from shortlist.answer.llm import OpenAIChat
 from shortlist.cli.corpora import apply_learning, open_corpora
@@ -25,7 +26,6 @@ from shortlist.results import Answer
 from shortlist.server.llm_settings import connect, find_ignored_variable, load_llm_settings
 from shortlist.server.service_settings import load_answer_settings
 from shortlist.sources.folder import count_files
-from shortlist.sources.projects import GLOBAL_INDEX, project_index, project_root
 
 HISTORY_LINES = 1000
 
