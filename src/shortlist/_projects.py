@@ -25,6 +25,13 @@ def project_root() -> Path:
     return project_folders()[-1]
 
 
+def find_in_project(name: str) -> Path:
+    """The nearest file of that name, from the current folder to the root of the project; without one, the name."""
+    if Path(name).exists():
+        return Path(name)
+    return next((folder / name for folder in project_folders()[1:] if (folder / name).is_file()), Path(name))
+
+
 def project_index() -> str:
     """The name of the project's corpus, which `ingest` fills and `query` searches by default."""
     return _of_project(GLOBAL_INDEX)

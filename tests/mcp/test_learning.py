@@ -112,8 +112,7 @@ def test_documents_and_skills_that_are_read_are_stored_in_their_own_logs(office:
     shown = with_agent(gateway, use)
     with shortlist.open_corpus("notes") as notes:
         assert stored(notes.usage) == [("brew green tea", [("tea-note", "read")])]
-    with shortlist.open_corpus("skills") as skills:
-        assert stored(skills.usage) == [("brew green tea", [(shown["skills"], "read")])]
+    assert stored(UsageLog(gateway.home / "skills" / "usage.db")) == [("brew green tea", [(shown["skills"], "read")])]
     by_name = {row["name"]: row.get("learning") for row in shown["corpora"]}
     assert by_name["notes"] == by_name["skills"] == "on (searches: 1, uses: 1)"
 

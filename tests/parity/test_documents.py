@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from shortlist import Memory, ScriptedLLM, agent_ask, ask, ingest
+from shortlist import Memory, ScriptedLLM, agent_ask, ask, ingest, open_corpus
 from shortlist.answer.agent import MAX_CALLS
 from shortlist.answer.evidence import gather
 from shortlist.library.opening import open_states
@@ -92,6 +92,32 @@ def test_b11_the_key_in_dotenv_is_sent_to_any_compatible_endpoint(ingested: Shel
 # Indexing
 
 
+FILES_OF_A_PROJECT = {
+    ".env": "OPENAI_API_KEY=sk-or-1\nOPENAI_MODEL={}\n",
+    "settings.yaml": "llm:\n  model: {}\nanswers:\n  top_k: 1\n",
+}
+
+
+@pytest.mark.parametrize("name", FILES_OF_A_PROJECT)
+def test_b11_the_files_of_the_project_root_are_read_in_its_subfolders(ingested: Shell, name: str) -> None:
+    root, inside = ingested.folder, ingested.folder / "deep/er"
+    (root / ".git").mkdir()
+    inside.mkdir(parents=True)
+    ingested.folder = inside
+    done = ingested("query", "--json", SAMPLE)
+    assert json.loads(done.out)["model"] in done.err
+    assert "none is configured" in done.err
+    with serving(*[completion("It was 112 [studies.pdf:page=2].")] * 2) as server:
+        for folder, model in ((root, "small"), (root / "deep", "near")):  # the nearest file counts
+            (folder / name).write_text(FILES_OF_A_PROJECT[name].format(model), "utf-8")
+            done = ingested("query", "--json", SAMPLE, SHORTLIST_LLM_URL=server.url)
+            answer = json.loads(done.out)
+            assert (answer["by"], server.asked[-1]["model"]) == ("llm", model)
+            assert answer["model"] == f"Language model: {model} at {server.url}."
+            assert answer["model"] in done.err
+            assert name == ".env" or len(answer["evidence"]) == 1
+
+
 def test_b1_ingest_takes_a_file_or_a_folder_recursively(project: Shell) -> None:
     assert project("ingest", "docs/people.csv", "--json").json["documents"] == 3
     assert project("ingest", "docs", "--json").json["documents"] == 3 + 2 + 1 + 1
@@ -110,6 +136,30 @@ def test_b1_the_default_index_is_that_of_the_project(ingested: Shell, tmp_path: 
 def test_b1_every_command_takes_an_index_folder(project: Shell, command: tuple[str, ...]) -> None:
     assert project("ingest", "docs", "--index-dir", "elsewhere").code == 0
     assert project(*command, "--index-dir", "elsewhere").code == 0
+
+
+@pytest.mark.parametrize("from_file", [True, False])
+def test_b1_the_embedder_and_the_index_folder_are_settings_and_variables(project: Shell, from_file: bool) -> None:
+    variables = {} if from_file else {"SHORTLIST_EMBEDDER": "light", "SHORTLIST_INDEX_DIR": "storage"}
+    if from_file:
+        text = "answers:\n  embedder: light\n  index_dir: storage\n"
+        (project.folder / "settings.yaml").write_text(text, "utf-8")
+    done = json.loads(project("ingest", "docs", "--json", **variables).out)
+    assert (project.folder / done["index"]).resolve() == (project.folder / "storage").resolve()
+    with open_corpus(project.folder / "storage") as corpus:
+        assert corpus.info()["embedder"].startswith("light")
+    assert "112" in project("query", SAMPLE, **variables).out
+    (project.folder / "sub").mkdir()
+    (project.folder / ".git").mkdir()
+    if from_file:  # relative to the file
+        project.folder = project.folder / "sub"
+        assert "112" in project("query", SAMPLE).out
+
+
+def test_b1_a_settings_file_cannot_send_documents_to_an_address(project: Shell) -> None:
+    (project.folder / "settings.yaml").write_text("answers:\n  embedder: small@http://127.0.0.1:9/v1\n", "utf-8")
+    done = project("ingest", "docs")
+    assert (done.code, "must be a local model" in done.err) == (1, True)
 
 
 def test_b2_a_pdf_is_a_record_a_page_a_csv_a_record_a_row_and_a_text_one_record(tmp_path: Path) -> None:

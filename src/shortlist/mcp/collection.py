@@ -10,19 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import shortlist
-from shortlist._projects import SKILLS as PROJECT_SKILLS
-from shortlist._projects import is_of_another_project
 from shortlist._text import count_of, did_you_mean
 from shortlist.errors import CorpusError, CorpusNotFound, SourceError
-from shortlist.index.corpus_paths import corpus_dir, count_kinds, stored_corpora
+from shortlist.index.corpus_paths import count_kinds, stored_corpora
 from shortlist.mcp.gateway.dispatch import Gateway
+from shortlist.sources.projects import is_of_another_project
 
 if TYPE_CHECKING:
     from shortlist.index.corpus import Corpus
     from shortlist.index.storage.usage_log import Learning
     from shortlist.mcp.catalog_index import ToolIndex
 
-TOOLS, SKILLS = "mcp", PROJECT_SKILLS
+TOOLS, SKILLS = "mcp", "skills"
 LEFT_OUT = (TOOLS, SKILLS, "packages")  # unless they are named: upstream tools and skills are served anyway
 LOOK_AGAIN = 60.0  # seconds after which skills are compared with their files again
 MOST_NAMED = 8
@@ -124,7 +123,7 @@ class Collection:
                 entry = registry.find(SKILLS)
                 assert entry  # it is built in
                 if self._skills is None:
-                    self._skills = shortlist.build(SKILLS)
+                    self._skills = shortlist.build(entry.source(), SKILLS, path=self.gateway.home / SKILLS)
                 else:
                     self._skills.sync(entry.source())
                 self._synced_at = time.monotonic()
@@ -148,7 +147,7 @@ class Collection:
         yield TOOLS, {"tool": len(self.gateway.catalog.list_offered())}
         for name in self.names()[1:]:
             is_ours = name == SKILLS and self._with_skills
-            yield name, count_kinds(corpus_dir(SKILLS)) if is_ours else self._store.kinds(name)
+            yield name, count_kinds(self.gateway.home / SKILLS) if is_ours else self._store.kinds(name)
 
     def summary(self) -> str:
         """What is available, in a sentence."""

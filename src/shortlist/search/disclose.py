@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, get_args
 
-from shortlist._projects import project_folders
 from shortlist._telemetry import traced
 from shortlist._text import clean
 from shortlist.documents import Document, Metadata, Passage
@@ -15,6 +14,7 @@ from shortlist.index.corpus import Corpus
 from shortlist.library import registry
 from shortlist.results import Disclosure, Hit, Level, Selection
 from shortlist.sources.decoding import decode, is_binary, read_bytes
+from shortlist.sources.projects import project_folders
 from shortlist.sources.skills import FILE as SKILL
 from shortlist.sources.skills import USUAL_PLACES
 

@@ -1,4 +1,4 @@
-"""The configured language model: from the environment, `.env` in the current folder, or `llm` in its settings.yaml.
+"""The configured language model: from the environment, the nearest `.env` of the project, or `llm` in settings.yaml.
 
 SHORTLIST_LLM_URL, _MODEL, _KEY and _FALLBACK, or the usual OPENAI_BASE_URL, OPENAI_MODEL and OPENAI_API_KEY. The usual
 ones count only if a model is configured: an address or a key may be there for another program.
@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 
 from dotenv import dotenv_values
 
+from shortlist._projects import find_in_project
 from shortlist._settings import FILE, USUAL, VARIABLES, Llm, Values, read_file
 from shortlist.answer.llm import OpenAIChat
 from shortlist.errors import InputError
@@ -25,7 +25,8 @@ OWN = {variable: key for variable, key in VARIABLES.items() if key.startswith("l
 
 def load_llm_settings(*, files: bool = True) -> Llm:
     """The values in force, each from its most trusted origin; without `files`, from the environment alone."""
-    in_file = read_file(Path(FILE), ("llm",)) if files and Path(FILE).is_file() else {}
+    file = find_in_project(FILE)
+    in_file = read_file(file, ("llm",)) if files and file.is_file() else {}
     environments = [("the environment", 2, os.environ), *([(".env", 1, _read_dotenv())] if files else [])]
 
     def candidates_from(variables: Mapping[str, str]) -> list[tuple[str, Candidate]]:
@@ -68,4 +69,5 @@ def connect(llm: Llm) -> OpenAIChat | None:
 
 
 def _read_dotenv() -> Mapping[str, str | None]:
-    return dotenv_values(".env", interpolate=False) if Path(".env").is_file() else {}
+    file = find_in_project(".env")
+    return dotenv_values(file, interpolate=False) if file.is_file() else {}

@@ -10,10 +10,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from shortlist._plain import load_yaml
-from shortlist._projects import project_folders
 from shortlist.documents import Document, Problem, Stamp, Stamps
 from shortlist.errors import SourceError
 from shortlist.sources.folder import read_folder
+from shortlist.sources.projects import project_folders
 
 FILE = "SKILL.md"
 USUAL_PLACES = (".claude/skills", ".agents/skills")

@@ -33,7 +33,9 @@ HISTORY_LINES = 1000
 def ingest(
     out: Output, paths: Sequence[str], index_dir: str | None, shared: bool, embedder: Any, engine: Any, **chunks: Any
 ) -> int:
-    chunks = _load_settings(chunks).model_dump(include={"chunk_size", "chunk_overlap"}, exclude_unset=True)
+    settings = _load_settings(chunks)
+    index_dir = index_dir or (None if shared else settings.index_dir)
+    chunks = settings.model_dump(include={"chunk_size", "chunk_overlap"}, exclude_unset=True)
     began = time.perf_counter()
     with out.progress("ingesting files") as bar:
         total = sum(count_files(Path(path).expanduser()) for path in paths) if bar else 0
@@ -44,6 +46,7 @@ def ingest(
             bar(done.files, total, note) if bar else None
 
         chunks |= {"path": index_dir, "embedder": embedder, "engine": engine, "progress": report}
+        chunks |= {"default_embedder": settings.embedder} if settings.embedder else {}
         corpus, done = shortlist.ingest(paths, GLOBAL_INDEX if shared else None, **chunks)
     seconds = round(time.perf_counter() - began, 3)
     data = {"corpus": corpus.name, "index": str(corpus.path), "seconds": seconds, **done.to_dict()}
@@ -55,23 +58,22 @@ def ingest(
 
 
 def query(out: Output, question: Sequence[str], agent: bool, **given: Any) -> int:
-    answer = _start_chat(out, agent, **given).ask(" ".join(question))
+    talk, model = _start_chat(out, agent, **given)
+    answer = talk.ask(" ".join(question))
     if not (out.as_json or sys.stdout.isatty()):
         write(f"{answer.text}\n")
-    _show(out, answer)
+    _show(out, answer, model)
     return ABSTAINED if answer.refused else OK
 
 
 def chat(out: Output, agent: bool, **given: Any) -> None:
     if out.as_json:
         raise click.UsageError("chat cannot be combined with --json. Use query --json instead.")
-    talk = _start_chat(out, agent, **given)
-    llm: Any = talk.llm
+    talk, _ = _start_chat(out, agent, **given)
     if not sys.stdin.isatty():
         _converse(out, talk, sys.stdin)
         return
-    by = f"{llm.model} at {llm.url}" if llm else "sentences of the documents, since no language model is set"
-    out.note(f"Answers by {by}. Enter /reset to start a new conversation, /exit to end it.")
+    out.note("Enter /reset to start a new conversation, /exit to end it.")
     with _line_editing():
         _converse(out, talk, _read_lines())
 
@@ -105,11 +107,11 @@ def _answer(out: Output, talk: shortlist.Chat, question: str) -> None:
     _show(out, answer)
 
 
-def _show(out: Output, answer: Answer) -> None:
-    """Show an answer; its text is already written if stdout is not a terminal."""
+def _show(out: Output, answer: Answer, model: str = "") -> None:
+    """Show an answer, and in JSON the model; its text is already written if stdout is not a terminal."""
     is_shown = not (out.as_json or sys.stdout.isatty())
     out.show(
-        answer.to_dict(),
+        answer.to_dict() | ({"model": model} if model else {}),
         lambda screen: screen.show_sources(answer) if is_shown else screen.show_answer(answer),
         [] if is_shown else [answer.text],
     )
@@ -156,26 +158,33 @@ def _load_settings(given: dict[str, Any]) -> Answers:
 
 def _start_chat(
     out: Output, agent: bool, extractive: bool, index_dir: str | None, shared: bool, corpus: Sequence[str], **given: Any
-) -> shortlist.Chat:
+) -> tuple[shortlist.Chat, str]:
+    """A conversation, and which language model it uses or why none."""
     settings = _load_settings(given)
     limits: dict[str, Any] = {"k": settings.top_k, "threshold": settings.threshold}
     limits |= {"max_steps": settings.agent_max_steps} if agent else {}
-    llm = None if extractive else _connect(out, agent)
-    turns = settings.memory_window_turns
-    return shortlist.Chat(_find_corpora(out, index_dir, shared, corpus), llm, agent=agent, window_turns=turns, **limits)
+    llm, model = (None, "No language model is used: --extractive.") if extractive else _connect(out, agent)
+    if not extractive:
+        out.note(model)
+    index_dir = index_dir or (None if shared else settings.index_dir)
+    corpora, turns = _find_corpora(out, index_dir, shared, corpus), settings.memory_window_turns
+    return shortlist.Chat(corpora, llm, agent=agent, window_turns=turns, **limits), model
 
 
-def _connect(out: Output, agent: bool) -> OpenAIChat | None:
+def _connect(out: Output, agent: bool) -> tuple[OpenAIChat | None, str]:
+    """The language model, and a sentence that names it or says why there is none."""
     settings = load_llm_settings()
     llm = connect(settings)
     if llm:
         llm.on_wait = lambda message: out.note(f"shortlist: {message}")
-    elif agent:
+        return llm, f"Language model: {llm.model} at {llm.url}."
+    if agent:
         variables = "SHORTLIST_LLM_URL, SHORTLIST_LLM_MODEL and, if needed, SHORTLIST_LLM_KEY"
         raise click.UsageError(f"--agent needs a language model. Set {variables} in the environment or in .env.")
-    elif variable := find_ignored_variable(settings):
-        out.note(f"No language model is used: {variable} is set, but neither SHORTLIST_LLM_MODEL nor OPENAI_MODEL is.")
-    return llm
+    reason = "none is configured in the environment, .env or settings.yaml of this project"
+    if variable := find_ignored_variable(settings):
+        reason = f"{variable} is set, but neither SHORTLIST_LLM_MODEL nor OPENAI_MODEL is"
+    return None, f"No language model is used: {reason}."
 
 
 def _find_corpora(out: Output, index_dir: str | None, shared: bool, names: Sequence[str]) -> list[Corpus]:
