@@ -55,6 +55,11 @@ class Hit(Plain):
         return self.passage.document_id
 
     @property
+    def artifact_id(self) -> str:
+        """The id, by its name in ir."""
+        return self.id
+
+    @property
     def name(self) -> str:
         return self.passage.name
 
@@ -114,6 +119,10 @@ class Selection(Plain):
     signals: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def selected_ids(self) -> list[str]:
+        return [hit.id for hit in self.selected]
+
+    @property
     def abstained(self) -> bool:
         return not self.selected
 
@@ -142,6 +151,11 @@ class Disclosure(Plain):
     relevance: float | None = None
     description: str = ""
     needs: tuple[str, ...] = ()
+
+    @property
+    def artifact_id(self) -> str:
+        """The id, by its name in ir."""
+        return self.id
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import os
 import shlex
 import shutil
 import subprocess
@@ -535,6 +537,60 @@ def test_e6_without_a_threshold_discover_never_abstains_while_there_is_a_match()
         assert discover(corpus, "deploy zxqv").abstained
         assert discover(corpus, "deploy zxqv", min_score=None).results[0].id == "deploy"
         assert discover(corpus, "zxqv", min_score=None).abstained
+
+
+@pytest.mark.parametrize("source", [CorpusSource.from_skills, lambda: CorpusSource.from_packages()])
+@pytest.mark.parametrize("is_installed", [True, False])
+def test_e6_skills_and_packages_use_the_best_installed_embedder(
+    project: Path, monkeypatch: pytest.MonkeyPatch, source: Any, is_installed: bool
+) -> None:
+    if not is_installed:
+        find_spec = importlib.util.find_spec
+        hidden = {"onnxruntime"}
+        monkeypatch.setattr(
+            importlib.util, "find_spec", lambda name, *rest: None if name in hidden else find_spec(name, *rest)
+        )
+    documents = [one for one in source() if isinstance(one, Document)][:3]
+    with build(CorpusSource("some", source().kind, lambda: documents)) as corpus:
+        assert corpus.info()["embedder"].startswith("tools" if is_installed else "wordllama")
+        found = discover(corpus, "xyzzy plugh frobnicate")
+    assert found.abstained
+    assert any("pip install" in advice and "tools" in advice for advice in found.signals["try"]) == (not is_installed)
+
+
+def test_e6_put_the_new_version_live_finds_the_skill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_skill(tmp_path, "deploy-app", "Deploy the application to the production server")
+    write_skill(tmp_path, "bake-bread", "Bake sourdough bread at home")
+    with build(CorpusSource.from_skills(tmp_path / ".claude/skills"), in_memory=True) as corpus:
+        assert [item.artifact_id for item in discover(corpus, "put the new version live").results] == ["deploy-app"]
+
+
+def test_e6_names_of_the_seed_are_accepted(tools: Any) -> None:
+    hits = search(tools, "deploy the app", mode="lexical")
+    assert [hit.artifact_id for hit in hits] == [hit.id for hit in hits]
+    assert select(hits).selected_ids == [hit.id for hit in select(hits).selected]
+    (shown,) = discover(tools, "deploy the app", mode="lexical", max_k=1, disclose_level="body").results
+    assert (shown.level, shown.artifact_id) == ("body", shown.id)
+    with pytest.raises(TypeError, match=r"discover\(\) got an unexpected keyword argument 'surfaces'"):
+        discover(tools, "deploy the app", surfaces=["name"])
+
+
+def test_e6_a_score_that_is_not_above_zero_is_never_selected() -> None:
+    hits = [
+        shortlist.Hit(shortlist.Passage(str(at), str(at), f"text {at}"), score)
+        for at, score in enumerate((0.2, -0.013))
+    ]
+    assert select(hits, strategy="adaptive").selected == hits[:1]
+
+
+@pytest.mark.parametrize(("given", "value"), [(None, "0"), ("1", "1")])
+def test_importing_the_package_keeps_tensorflow_out(given: str | None, value: str) -> None:
+    environment = {name: text for name, text in os.environ.items() if name != "USE_TF"} | (
+        {"USE_TF": given} if given else {}
+    )
+    code = "import os, shortlist; print(os.environ['USE_TF'])"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == value
 
 
 @pytest.mark.parametrize("query", ["", "   ", "zxqv wvut"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import json
 import multiprocessing
 import os
 import pickle
@@ -512,6 +513,58 @@ def test_a12_keywords_and_metadata_may_be_null(client: BM25SClient) -> None:
     client.add_document({"id": "bare", "title": "Bare", "content": "x", "keywords": None, "metadata": None})
     bare = client.get_documents()["documents"][-1]
     assert (bare["keywords"], bare["metadata"]) == ([], {})
+
+
+def test_a12_the_client_has_the_names_of_the_package(client: BM25SClient) -> None:
+    assert client.timeout == 30.0
+    before = client.get_documents()
+    assert before["success"] is True
+    one, other = ({"id": id, "title": id, "content": "kettle"} for id in ("one", "other"))
+    client.index_documents([one], rebuild=False)
+    assert client.get_documents()["count"] == before["count"] + 1
+    client.index_documents([Document(**one).copy(), other])
+    assert [document["id"] for document in client.get_documents()["documents"]] == ["one", "other"]
+    for reload in (client.reload_documents, client.reload_index):
+        assert reload()
+    with pytest.raises(ServiceError, match=r"body\.parameters: unknown field"):
+        client.add_document({**one, "parameters": {}})
+    client.index_documents(before["documents"])
+
+
+def test_a11_the_fields_of_the_package_are_accepted(service: Service) -> None:
+    files = service.get("/document-files").json()
+    name = files["files"][0] if isinstance(files["files"][0], str) else files["files"][0]["name"]
+    assert service.post("/switch-document-file", json={"filename": name, "confirmed": True}).status_code == 200
+    body = {"query": "account", "disclose_level": "body"}
+    (found, *_) = service.post("/v1/corpora/catalog/discover", json=body).json()["results"]
+    assert found["level"] == "body"
+
+
+def test_a2_a_copy_of_a_document_is_a_dict_of_its_own() -> None:
+    document = Document(id="a", title="A", content="Text", keywords=["k"], metadata={"of": {"me": 1}})
+    copied = document.copy()
+    assert copied == {"id": "a", "title": "A", "content": "Text", "keywords": ["k"], "metadata": {"of": {"me": 1}}}
+    copied["metadata"]["of"]["me"] = 2
+    assert document.metadata == {"of": {"me": 1}}
+
+
+def test_a9_the_encoding_applies_to_a_file_that_is_named(folder: Path) -> None:
+    (folder / "settings.yaml").write_text("documents:\n  encoding: latin-1\n", "utf-8")
+    (folder / "own.yaml").write_bytes("documents:\n- {id: a, title: Café, content: Kaffee}\n".encode("latin-1"))
+    (document,) = BM25SRetriever(BM25SSettings(), document_file="own.yaml").get_documents()
+    assert document.title == "Café"
+
+
+def test_a1_an_entry_without_content_is_named_once(folder: Path) -> None:
+    (folder / "bad1.yaml").write_text("documents:\n- {id: a, title: A, content: x}\n- {id: b, title: B}\n", "utf-8")
+    with pytest.raises(SourceError) as caught:
+        BM25SRetriever(document_file="bad1.yaml")
+    assert str(caught.value) == "bad1.yaml was not loaded. In entry 2 of bad1.yaml (b), content is missing."
+
+
+def test_a9_config_show_lists_the_variables(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_cli(["config", "show", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["variables"].keys() >= set(VARIABLES)
 
 
 def test_a12_failures_raise_the_message_of_the_service(client: BM25SClient) -> None:

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from shortlist._settings import SOURCE, BM25SSettings, retriever_settings
+from shortlist._settings import SOURCE, BM25SSettings, collect_values, retriever_settings
 from shortlist._text import clean, count_of
 from shortlist.documents import Document, Problem
 from shortlist.errors import InputError, ShortlistError, SourceError
@@ -49,8 +49,8 @@ class BM25SRetriever:
     keeps its documents, and the file is read only by `reload_documents`. All methods are thread-safe.
 
     Settings that are not given come from the environment (BM25S_TEMPERATURE, BM25S_IGNORE_ZERO, BM25S_CUTOFF), then
-    from settings.yaml in the current folder, then from the defaults; so do the file and its encoding
-    (`documents.source` and `documents.encoding` in settings.yaml) without a `document_file`.
+    from the nearest settings.yaml of the project, then from the defaults; so do the encoding of the file
+    (`documents.encoding`) and, without a `document_file`, the file (`documents.source`).
     """
 
     def __init__(
@@ -68,6 +68,8 @@ class BM25SRetriever:
             if not is_named:
                 document_file, is_named = configured.source, configured.source_must_exist
                 encoding = encoding or configured.encoding
+        if encoding is None and document_file is not None and corpus is None:
+            encoding = collect_values(("documents",)).validate().documents.encoding
         self.update_settings(settings)
         self.document_file = document_file
         self.encoding = encoding or "utf-8"
@@ -190,9 +192,10 @@ def read_catalog(path: Path, encoding: str = "utf-8") -> list[Document]:
     for number, entry in enumerate(tools_in_catalog(path.expanduser(), encoding), 1):
         record = to_record(entry)
         if isinstance(record, Problem):
-            problems.append(f"entry {number} ({record.id}): {record.reason}")
+            place = "" if isinstance(entry, Problem) else f"Entry {number} ({record.id}): "
+            problems.append(f"{place}{record.reason}")
         elif documents.setdefault(clean(entry.id), cast(Document, entry)) is not entry:
-            problems.append(f"entry {number} ({record.document.id}): its id is not unique.")
+            problems.append(f"Entry {number} ({record.document.id}): its id is not unique.")
     if problems:
         more = f" And {len(problems) - 10} more." if len(problems) > 10 else ""
         raise SourceError(f"{path} was not loaded. {' '.join(problems[:10])}{more}")
