@@ -532,11 +532,10 @@ def test_a12_the_client_has_the_names_of_the_package(client: BM25SClient) -> Non
 
 
 def test_a11_the_fields_of_the_package_are_accepted(service: Service) -> None:
-    files = service.get("/document-files").json()
-    name = files["files"][0] if isinstance(files["files"][0], str) else files["files"][0]["name"]
-    assert service.post("/switch-document-file", json={"filename": name, "confirmed": True}).status_code == 200
-    body = {"query": "account", "disclose_level": "body"}
-    (found, *_) = service.post("/v1/corpora/catalog/discover", json=body).json()["results"]
+    body = {"filename": "tools_list.yaml", "confirmed": True}
+    assert service.http.post("/switch-document-file", json=body).status_code == 200
+    wanted = {"query": "place a limit order", "disclose_level": "body", "min_score": None}
+    (found, *_) = service.http.post("/v1/corpora/catalog/discover", json=wanted).json()["results"]
     assert found["level"] == "body"
 
 
