@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import shlex
@@ -539,30 +538,34 @@ def test_e6_without_a_threshold_discover_never_abstains_while_there_is_a_match()
         assert discover(corpus, "zxqv", min_score=None).abstained
 
 
-@pytest.mark.parametrize("source", [CorpusSource.from_skills, lambda: CorpusSource.from_packages()])
-@pytest.mark.parametrize("is_installed", [True, False])
-def test_e6_skills_and_packages_use_the_best_installed_embedder(
-    project: Path, monkeypatch: pytest.MonkeyPatch, source: Any, is_installed: bool
-) -> None:
-    if not is_installed:
-        find_spec = importlib.util.find_spec
-        hidden = {"onnxruntime"}
-        monkeypatch.setattr(
-            importlib.util, "find_spec", lambda name, *rest: None if name in hidden else find_spec(name, *rest)
-        )
-    documents = [one for one in source() if isinstance(one, Document)][:3]
-    with build(CorpusSource("some", source().kind, lambda: documents)) as corpus:
-        assert corpus.info()["embedder"].startswith("tools" if is_installed else "wordllama")
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize("kind", ["skills", "packages"])
+def test_e6_without_the_extra_a_refusal_names_it(kind: str) -> None:
+    documents = [one for one in CorpusSource.of_kind(kind) if isinstance(one, Document)][:3]
+    with build(CorpusSource("some", kind, lambda: documents)) as corpus:
+        assert corpus.info()["embedder"].startswith("wordllama")
         found = discover(corpus, "xyzzy plugh frobnicate")
-    assert found.abstained
-    assert any("pip install" in advice and "tools" in advice for advice in found.signals["try"]) == (not is_installed)
+        assert found.abstained
+        (advice,) = (text for text in found.signals["try"] if "embedder" in text)
+        assert "tools" in advice.partition("Install it:")[2]
 
 
-def test_e6_put_the_new_version_live_finds_the_skill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.extras
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize("kind", ["skills", "packages"])
+def test_e6_skills_and_packages_use_the_best_installed_embedder(kind: str) -> None:
+    documents = [one for one in CorpusSource.of_kind(kind) if isinstance(one, Document)][:3]
+    with build(CorpusSource("some", kind, lambda: documents)) as corpus:
+        assert corpus.info()["embedder"].startswith("tools")
+        assert not any("embedder" in advice for advice in discover(corpus, "xyzzy plugh").signals.get("try", ()))
+
+
+@pytest.mark.extras
+def test_e6_put_the_new_version_live_finds_the_skill(tmp_path: Path) -> None:
     write_skill(tmp_path, "deploy-app", "Deploy the application to the production server")
     write_skill(tmp_path, "bake-bread", "Bake sourdough bread at home")
     with build(CorpusSource.from_skills(tmp_path / ".claude/skills"), in_memory=True) as corpus:
-        assert [item.artifact_id for item in discover(corpus, "put the new version live").results] == ["deploy-app"]
+        assert discover(corpus, "put the new version live").results[0].artifact_id == "deploy-app"
 
 
 def test_e6_names_of_the_seed_are_accepted(tools: Any) -> None:
